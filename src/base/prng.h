@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A seeded generator (SplitMix64): every random decision in infold comes from one, so that a
+// seed replays it. Not for secrets. A copy continues the same sequence.
+#pragma once
+
+#include <cstdint>
+
+namespace infold::base {
+
+// A fixed bijective scrambling of 64 bits; also serves as a hash of small keys.
+constexpr std::uint64_t mix64(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBULL;
+  return value ^ (value >> 31);
+}
+
+class Prng {
+ public:
+  constexpr explicit Prng(std::uint64_t seed) : state_(seed) {}
+
+  constexpr std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15ULL;
+    return mix64(state_);
+  }
+
+  // Uniform in [0, bound). Requires: bound > 0. The bias of the multiply is below 2^-32 for
+  // bounds under 2^32, which no simulation here can see.
+  constexpr std::uint64_t below(std::uint64_t bound) {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+  }
+
+  // Uniform in [low, high]. Requires: low <= high.
+  constexpr std::int64_t between(std::int64_t low, std::int64_t high) {
+    const auto width = static_cast<std::uint64_t>(high - low) + 1;
+    return low + static_cast<std::int64_t>(below(width));
+  }
+
+  // Uniform in [0, 1).
+  constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  constexpr bool chance(double probability) { return uniform() < probability; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace infold::base

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many elements of each layout a datagram holds.
+#include "core/format.h"
+
+#include <algorithm>
+
+namespace infold::core {
+namespace {
+
+// Chunks of plain integers are cut at multiples of 16 elements, so that kernels keep whole vectors;
+// those of floats with exponents at whole blocks.
+constexpr std::uint32_t kIntegerGranule = 16;
+
+std::uint32_t granule(ElementLayout layout) {
+  const bool is_float = layout.dtype <= DataType::f64;
+  const bool has_blocks =
+      layout.is_block_float() || (is_float && layout.format == WireFormat::i32);
+  return has_blocks ? layout.block_elements() : kIntegerGranule;
+}
+
+std::uint32_t datagram_bytes(ElementLayout layout, const ChunkLimits& limits,
+                             std::uint32_t elements) {
+  std::uint32_t body = layout.payload_bytes(elements);
+  if (limits.tree && layout.is_block_float()) {
+    body = layout.partial_exponent_bytes(elements) + elements * 8 +
+           layout.partial_special_bytes(elements);
+  }
+  return INFOLD_HEADER_BYTES + (limits.tagged ? INFOLD_TAG_BYTES : 0) + body;
+}
+
+}  // namespace
+
+std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits) {
+  const std::uint32_t step = granule(layout);
+  const std::uint32_t by_payload = INFOLD_PAYLOAD_BYTES_MAX / layout.element_bytes();
+  std::uint32_t elements = std::min({limits.elements_max, by_payload, std::uint32_t{8192}});
+  elements -= elements % step;
+  while (elements > 0 && datagram_bytes(layout, limits, elements) > limits.datagram_bytes_max) {
+    elements -= step;
+  }
+  return elements;
+}
+
+}  // namespace infold::core

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arithmetic facts of each wire format (spec sections 3 and 4): widths, block lengths,
+// exponent ranges, sizes in a datagram. Everything here is a pure function of constants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/infold_wire.h"
+
+namespace infold::core {
+
+enum class WireFormat : std::uint8_t {
+  i8 = INFOLD_FORMAT_I8,
+  i16 = INFOLD_FORMAT_I16,
+  i32 = INFOLD_FORMAT_I32,
+  i64 = INFOLD_FORMAT_I64,
+  bfp8 = INFOLD_FORMAT_BFP8,
+  bfp16 = INFOLD_FORMAT_BFP16,
+  bfp32 = INFOLD_FORMAT_BFP32,
+};
+
+enum class DataType : std::uint8_t {
+  f32 = INFOLD_DTYPE_F32,
+  f16 = INFOLD_DTYPE_F16,
+  bf16 = INFOLD_DTYPE_BF16,
+  f64 = INFOLD_DTYPE_F64,
+  i8 = INFOLD_DTYPE_I8,
+  u8 = INFOLD_DTYPE_U8,
+  i32 = INFOLD_DTYPE_I32,
+  i64 = INFOLD_DTYPE_I64,
+};
+
+enum class Reduction : std::uint8_t {
+  sum = INFOLD_REDUCTION_SUM,
+  average = INFOLD_REDUCTION_AVERAGE,
+  min = INFOLD_REDUCTION_MIN,
+  max = INFOLD_REDUCTION_MAX,
+};
+
+enum class Collective : std::uint8_t {
+  all_reduce = INFOLD_COLLECTIVE_ALL_REDUCE,
+  reduce = INFOLD_COLLECTIVE_REDUCE,
+  broadcast = INFOLD_COLLECTIVE_BROADCAST,
+  barrier = INFOLD_COLLECTIVE_BARRIER,
+};
+
+// The format byte's meaning, unpacked. f64 tensors have longer blocks and wider exponents.
+struct ElementLayout {
+  WireFormat format = WireFormat::i32;
+  DataType dtype = DataType::i32;
+
+  constexpr bool is_block_float() const { return format >= WireFormat::bfp8; }
+  constexpr std::uint32_t element_bytes() const {
+    return is_block_float() ? 1U << (static_cast<unsigned>(format) - INFOLD_FORMAT_BFP8)
+                            : 1U << static_cast<unsigned>(format);
+  }
+
+  constexpr bool wide_exponents() const { return dtype == DataType::f64; }
+  constexpr std::uint32_t block_elements() const {
+    return wide_exponents() ? INFOLD_BLOCK_ELEMENTS_F64 : INFOLD_BLOCK_ELEMENTS;
+  }
+  constexpr std::uint32_t exponent_code_bytes() const { return wide_exponents() ? 2 : 1; }
+  constexpr std::int32_t exponent_bias() const {
+    return wide_exponents() ? INFOLD_EXPONENT_BIAS_F64 : INFOLD_EXPONENT_BIAS;
+  }
+  constexpr std::int32_t exponent_code_max() const {
+    return wide_exponents() ? INFOLD_EXPONENT_CODE_MAX_F64 : INFOLD_EXPONENT_CODE_MAX;
+  }
+
+  // A block's largest mantissa has this bit as its highest: mantissas fill [2^top, 2^(top+1)).
+  constexpr std::int32_t mantissa_top_bit() const {
+    return static_cast<std::int32_t>(8 * element_bytes()) - 2;
+  }
+  // Two below the integer maximum: the outermost codes are infinities and NaN.
+  constexpr std::int64_t mantissa_limit() const {
+    return (std::int64_t{1} << (mantissa_top_bit() + 1)) - 2;
+  }
+  constexpr std::int64_t code_nan() const { return -mantissa_limit() - 2; }
+  constexpr std::int64_t code_plus_infinity() const { return mantissa_limit() + 1; }
+  constexpr std::int64_t code_minus_infinity() const { return -mantissa_limit() - 1; }
+
+  // The value of mantissa 1 in a block with exponent code `code` is 2^unit_exponent(code).
+  constexpr std::int32_t unit_exponent(std::int32_t code) const {
+    return code - exponent_bias() - mantissa_top_bit();
+  }
+
+  constexpr std::uint32_t block_count(std::uint32_t elements) const {
+    return (elements + block_elements() - 1) / block_elements();
+  }
+  // Exponent codes as they lie in a datagram, padded so that elements stay aligned.
+  constexpr std::uint32_t exponent_bytes(std::uint32_t elements) const {
+    return is_block_float() ? (block_count(elements) * exponent_code_bytes() + 3) & ~3U : 0;
+  }
+  constexpr std::uint32_t payload_bytes(std::uint32_t elements) const {
+    return exponent_bytes(elements) + elements * element_bytes();
+  }
+  // The same for an aggregator's exact partial sum: lowest and highest code of each block, then
+  // 64-bit lanes; with specials, two bit sets after them.
+  constexpr std::uint32_t partial_exponent_bytes(std::uint32_t elements) const {
+    return (2 * block_count(elements) * exponent_code_bytes() + 7) & ~7U;
+  }
+  constexpr std::uint32_t partial_special_bytes(std::uint32_t elements) const {
+    return 2 * (((elements + 63) / 64) * 8);
+  }
+};
+
+constexpr std::uint32_t ceil_log2(std::uint32_t value) {
+  std::uint32_t bits = 0;
+  while ((std::uint64_t{1} << bits) < value) ++bits;
+  return bits;
+}
+
+// How far apart two ranks' exponents of one block may lie for their sum to be exact in a 64-bit
+// lane: |mantissa| < 2^(top+1), moved up by at most this, over `world` ranks stays within 2^63
+//
+constexpr std::int32_t exponent_spread_max(ElementLayout layout, std::uint32_t world) {
+  return 63 - (layout.mantissa_top_bit() + 1) - static_cast<std::int32_t>(ceil_log2(world));
+}
+
+struct ChunkLimits {
+  std::uint32_t datagram_bytes_max = 0;  // UDP payload the path carries
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // the smallest limit of any plane in the job
+  bool tree = false;    // some aggregator has a parent, so partial sums must fit too
+  bool tagged = false;  // datagrams carry a keyed tag
+};
+
+// The job's elements per chunk for one layout: as many whole blocks as fit.
+std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits);
+
+}  // namespace infold::core

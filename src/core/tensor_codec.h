@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a tensor in memory becomes elements on the wire and back, one chunk at a time. The worker
+// calls it; src/numeric makes one constant table for each pairing of data type, wire format and
+// reduction. A table holds no state, so any thread may use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace infold::core {
+
+// A stretch of a tensor. `first` is a multiple of the block length, because scale blocks are
+// anchored to the tensor's first element and a chunk holds whole blocks.
+struct ChunkRange {
+  std::uint64_t first = 0;
+  std::uint32_t elements = 0;
+};
+
+struct TensorCodec {
+  // Bytes of one element in memory, in the tensor.
+  std::uint32_t element_bytes = 0;
+
+  // Writes the range's exponent codes and elements and returns whether a NaN or infinity code is
+  // among them. `exponents` has room for exponent_bytes(...), padding included, which is written
+  // as zeros. `codes`, one per block of the range, or null: for a block format the coarsest-unit
+  // floor of a realigned chunk; for agreed exponents the agreed code.
+  bool (*encode)(const std::byte* tensor, ChunkRange range, const std::uint16_t* codes,
+                 std::byte* exponents, std::byte* elements) = nullptr;
+
+  struct Received {
+    const std::byte* exponents = nullptr;
+    const std::byte* elements = nullptr;
+    const std::uint16_t* codes = nullptr;  // agreed codes, where the format has them
+    std::uint32_t divisor = 1;             // the number of summed ranks, for an average
+    bool specials = false;
+  };
+
+  // Writes the range of `tensor` from what arrived.
+  void (*decode)(std::byte* tensor, ChunkRange range, const Received& received) = nullptr;
+};
+
+}  // namespace infold::core

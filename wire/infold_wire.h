@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The infold packet, byte for byte: what spec/protocol.md says in words, for C, C++ and BPF.
+ * It holds layout, limits and byte order only; it decides nothing. Header integers are
+ * big-endian (the habit of networks, and what a P4 parser reads), payload elements are
+ * little-endian (what a CPU adds without swapping). Every field is aligned to its size.
+ *
+ *    0       1       2       3       4       5       6       7
+ *   +-------+-------+-------+-------+-------+-------+-------+-------+
+ *   | magic |ver|knd| flags |worker |      job      |     slot      |
+ *   +-------+-------+-------+-------+-------+-------+-------+-------+
+ *   |             epoch             |             round             |
+ *   +-------+-------+-------+-------+-------+-------+-------+-------+
+ *   |   elements    |dty|fmt|col| op|             shape             |
+ *   +-------+-------+-------+-------+-------+-------+-------+-------+
+ *   | contributors  |    weight     |      contributor digest       |
+ *   +-------+-------+-------+-------+-------+-------+-------+-------+
+ *   | [tag, 16 bytes, if INFOLD_FLAG_TAGGED] [exponents] [elements] |
+ */
+#pragma once
+
+#include <stdint.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "infold runs on little-endian hosts: payload elements are added where they lie"
+#endif
+
+/* A big-endian integer is a type of its own, so that it cannot be used unconverted. */
+typedef struct {
+  uint16_t wire;
+} infold_be16;
+typedef struct {
+  uint32_t wire;
+} infold_be32;
+
+static inline uint16_t infold_from_be16(infold_be16 value) {
+  return __builtin_bswap16(value.wire);
+}
+static inline uint32_t infold_from_be32(infold_be32 value) {
+  return __builtin_bswap32(value.wire);
+}
+static inline infold_be16 infold_to_be16(uint16_t value) {
+  infold_be16 result;
+  result.wire = __builtin_bswap16(value);
+  return result;
+}
+static inline infold_be32 infold_to_be32(uint32_t value) {
+  infold_be32 result;
+  result.wire = __builtin_bswap32(value);
+  return result;
+}
+
+enum {
+  INFOLD_MAGIC = 0xF1,
+  INFOLD_VERSION = 1,
+  /* The 32 bytes leave 352 elements of 32 bits and their 11 exponents in an IPv6 packet of 1500. */
+  INFOLD_HEADER_BYTES = 32,
+  INFOLD_TAG_BYTES = 16,
+  /* The seen-set of a slot is four 64-bit words. */
+  INFOLD_WORKERS_MAX = 256,
+  /* 2048 elements of 32 bits fill a 9000-byte MTU; 8192 is the same payload in 8-bit elements. */
+  INFOLD_ELEMENTS_MAX = 8192,
+  INFOLD_PAYLOAD_BYTES_MAX = 8192,
+  /* A scale block: elements that share one exponent, counted from the tensor's first element. */
+  INFOLD_BLOCK_ELEMENTS = 32,
+  /* Tensors of f64 need two exponent bytes; blocks of 64 keep the cost per element the same. */
+  INFOLD_BLOCK_ELEMENTS_F64 = 64,
+  INFOLD_BLOCKS_MAX = INFOLD_ELEMENTS_MAX / INFOLD_BLOCK_ELEMENTS,
+  /* An exponent code e > 0 says: the block's largest magnitude lies in [2^(e-b), 2^(e-b+1)). */
+  INFOLD_EXPONENT_BIAS = 120,
+  INFOLD_EXPONENT_BIAS_F64 = 1104,
+  INFOLD_EXPONENT_CODE_MAX = 255,
+  INFOLD_EXPONENT_CODE_MAX_F64 = 4095
+};
+
+/* Kinds below 8 travel towards the root, the others towards the workers. */
+enum infold_kind {
+  INFOLD_KIND_ADD = 1,       /* a contribution: exponents and elements */
+  INFOLD_KIND_SKIP = 2,      /* a contribution that adds nothing: header only */
+  INFOLD_KIND_PARTIAL = 3,   /* an aggregator's exact sum for its parent: 64-bit lanes */
+  INFOLD_KIND_OVERRANGE = 4, /* an aggregator's "exponents too far apart": exponents only */
+  INFOLD_KIND_QUERY = 5,     /* "what of this chunk?": header only, contributes nothing */
+  INFOLD_KIND_ABORT = 6,     /* "the job is over", with a reason */
+  INFOLD_KIND_RESULT = 8,    /* the aggregate */
+  INFOLD_KIND_REALIGN = 9,   /* "send again, no finer than this": exponents only */
+  INFOLD_KIND_PENDING = 10,  /* the ranks that a chunk still waits for */
+  INFOLD_KIND_ABORTED = 11   /* the job is over: the reason and who gave it */
+};
+
+enum infold_flag {
+  INFOLD_FLAG_PARTIAL = 0x01,  /* a result without all expected contributions */
+  INFOLD_FLAG_SPECIALS = 0x02, /* some element is a NaN or infinity code */
+  INFOLD_FLAG_TAGGED = 0x04    /* 16 bytes of keyed tag follow the header */
+};
+
+/* Low nibble of infold_header.format: how elements lie on the wire. */
+enum infold_format {
+  INFOLD_FORMAT_I8 = 0,
+  INFOLD_FORMAT_I16 = 1,
+  INFOLD_FORMAT_I32 = 2,
+  INFOLD_FORMAT_I64 = 3,
+  INFOLD_FORMAT_BFP8 = 4,
+  INFOLD_FORMAT_BFP16 = 5,
+  INFOLD_FORMAT_BFP32 = 6,
+  INFOLD_FORMAT_COUNT = 7
+};
+
+/* High nibble of infold_header.format: what the workers hold. Aggregators compare it, and read
+ * only whether it is f64, which has blocks and exponents of its own size. */
+enum infold_dtype {
+  INFOLD_DTYPE_F32 = 0,
+  INFOLD_DTYPE_F16 = 1,
+  INFOLD_DTYPE_BF16 = 2,
+  INFOLD_DTYPE_F64 = 3,
+  INFOLD_DTYPE_I8 = 4,
+  INFOLD_DTYPE_U8 = 5,
+  INFOLD_DTYPE_I32 = 6,
+  INFOLD_DTYPE_I64 = 7,
+  INFOLD_DTYPE_COUNT = 8
+};
+
+/* Low nibble of infold_header.operation: what happens to elements. An average is summed like a
+ * sum and divided by the receivers; it has a code of its own so that a mix of the two is seen. */
+enum infold_reduction {
+  INFOLD_REDUCTION_SUM = 0,
+  INFOLD_REDUCTION_AVERAGE = 1,
+  INFOLD_REDUCTION_MIN = 2,
+  INFOLD_REDUCTION_MAX = 3,
+  INFOLD_REDUCTION_COUNT = 4
+};
+
+/* High nibble of infold_header.operation: the call the chunk belongs to; compared, not read. */
+enum infold_collective {
+  INFOLD_COLLECTIVE_ALL_REDUCE = 0,
+  INFOLD_COLLECTIVE_REDUCE = 1,
+  INFOLD_COLLECTIVE_BROADCAST = 2,
+  INFOLD_COLLECTIVE_BARRIER = 3,
+  INFOLD_COLLECTIVE_COUNT = 4
+};
+
+struct infold_header {
+  uint8_t magic;
+  uint8_t version_kind; /* version in the high nibble, infold_kind in the low */
+  uint8_t flags;
+  uint8_t worker; /* towards the root: the sender; towards the workers: who completed the slot */
+  infold_be16 job;
+  infold_be16 slot;
+  infold_be32 epoch;
+  infold_be32 round; /* counts the chunks of this slot; with the slot it is the chunk's number */
+  infold_be16 elements;
+  uint8_t format;    /* infold_dtype << 4 | infold_format */
+  uint8_t operation; /* infold_collective << 4 | infold_reduction */
+  infold_be32 shape; /* the tensor's element count + root * INFOLD_SHAPE_ROOT_FACTOR, mod 2^32 */
+  infold_be16 contributors;
+  infold_be16 weight;
+  infold_be32 contributor_digest; /* sum mod 2^32 of a hash of each contributing rank */
+};
+
+/* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other. */
+#define INFOLD_SHAPE_ROOT_FACTOR 0x9E3779B1u
+
+/* Payload of PENDING: the ranks still missing, as ranges, at most this many. */
+enum { INFOLD_PENDING_RANGES_MAX = 8 };
+struct infold_rank_range {
+  infold_be16 first;
+  infold_be16 count;
+};
+
+enum infold_abort_reason {
+  INFOLD_ABORT_CANCELLED = 1, /* a rank gave up a call */
+  INFOLD_ABORT_DEADLINE = 2,  /* a rank's call took longer than it allowed */
+  INFOLD_ABORT_MISMATCH = 3,  /* two ranks disagree about a chunk */
+  INFOLD_ABORT_LEFT = 4,      /* a rank left the job */
+  INFOLD_ABORT_REASON_COUNT = 5
+};
+
+/* Payload of ABORT and ABORTED. `rank` gave the reason; for a mismatch it disagrees with `other`,
+ * and the words are bytes 16 to 23 of the two headers. For a deadline `other` is a missing rank. */
+struct infold_abort {
+  infold_be16 reason;
+  infold_be16 rank;
+  infold_be16 other;
+  infold_be16 reserved;
+  uint8_t rank_words[8];
+  uint8_t other_words[8];
+};
+
+#ifdef __cplusplus
+#define INFOLD_STATIC_ASSERT static_assert
+#else
+#define INFOLD_STATIC_ASSERT _Static_assert
+#endif
+INFOLD_STATIC_ASSERT(sizeof(struct infold_header) == INFOLD_HEADER_BYTES, "the header is 32 bytes");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_rank_range) == 4, "a range is 4 bytes");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_abort) == 24, "an abort is 24 bytes");
