@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The aggregator of one job: a pool of slots that sums chunks and hands every worker the result
+// (spec section 5). Pure: no clock, no timer, no I/O, no allocation after the constructor; what it
+// sends is a function of what arrived. Not thread-safe; a copy is an independent aggregator.
+//
+//   copy of a slot    contribution that completes      result of the parent
+//   idle/done ------> collecting ------> done          (root: no parent)
+//                     collecting ------> forwarded --> done
+//
+// A copy takes a newer chunk only when it is done, the slot's other copy is done with the chunk in
+// between, and the newer chunk is exactly two rounds on; everything else is dropped and
+// counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/arithmetic.h"
+#include "core/packet.h"
+
+namespace infold::core {
+
+// What became of a datagram; each is a counter.
+enum class Verdict : std::uint8_t {
+  contributed,         // a new contribution, the chunk is not complete
+  completed,           // the contribution that completed the chunk
+  replayed,            // a repeat: the stored result went to its sender
+  answered_pending,    // a repeat or query: the missing ranks went to its sender
+  forwarded_again,     // a repeat below a parent: our own contribution went up once more
+  delivered,           // the parent's answer went to all workers
+  job_aborted,         // the job ended here
+  answered_aborted,    // the job is over; its sender was told
+  dropped_malformed,
+  dropped_foreign_job,
+  dropped_stale_epoch,
+  dropped_tag,          // tagged, in a job without keys
+  dropped_wrong_way,    // a kind that does not travel in this direction
+  dropped_bad_worker,
+  dropped_bad_slot,
+  dropped_stale_round,  // of a chunk that every worker has the result of
+  dropped_early_round,  // of a chunk whose turn has not come
+  dropped_repeat,       // the parent's answer once more
+  dropped_limits,       // more elements than the job's chunks have
+  count_,
+};
+const char* verdict_name(Verdict verdict);
+using VerdictCounters = std::array<std::uint64_t, static_cast<std::size_t>(Verdict::count_)>;
+
+struct AggregatorOptions {
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint16_t slot_count = 1;
+  std::uint32_t world = 1;  // ranks in the whole job
+  // One entry per direct worker: the ranks it speaks for (one, or a child aggregator's).
+  std::vector<RankRange> workers;
+  // This aggregator's worker number at its parent; empty at the root.
+  std::optional<std::uint8_t> parent_worker;
+  std::uint32_t datagram_bytes_max = 1472;
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
+  const Arithmetic* arithmetic = nullptr;  // null: the scalar loops
+};
+
+class Aggregator {
+ public:
+  enum class To : std::uint8_t { worker, all_workers, parent };
+  struct Transmit {
+    To to = To::worker;
+    std::uint8_t worker = 0;
+    std::span<const std::byte> datagram;  // valid until the next handle_datagram
+  };
+
+  // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
+  explicit Aggregator(const AggregatorOptions& options);
+
+  // Takes one datagram from a worker or the parent. Drain poll_transmit before the next.
+  Verdict handle_datagram(std::span<const std::byte> datagram);
+  std::optional<Transmit> poll_transmit();
+
+  const VerdictCounters& counters() const { return counters_; }
+  // Bytes held, all of them taken by the constructor.
+  std::size_t memory_bytes() const;
+  // The job's end, once there was one.
+  const std::optional<Abort>& aborted() const { return abort_; }
+  // Hash of all that decides future behaviour, for state-space search.
+  std::uint64_t digest() const;
+
+ private:
+  enum class Phase : std::uint8_t { done, collecting, forwarded };
+
+  struct Copy {
+    Phase phase = Phase::done;
+    bool overrange = false;   // exponents too far apart for exact lanes
+    bool has_lanes = false;   // some contribution had elements
+    bool has_specials = false;
+    std::uint32_t round = 0;
+    ChunkWords words;
+    std::uint8_t first_worker = 0;
+    std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
+    Contributors contributors;
+    std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> seen{};
+  };
+
+  // Where a copy's arrays lie, resolved once per datagram.
+  struct Arrays {
+    std::byte* datagram;        // result, realign, or what went to the parent
+    std::int64_t* lanes;        // block floats only; integers are summed in the datagram
+    std::uint16_t* low_codes;   // of each block: the lanes' unit, 0 while empty
+    std::uint16_t* high_codes;  // of each block: the largest seen
+    std::uint64_t* plus_infinity;
+    std::uint64_t* minus_infinity;
+  };
+
+  Verdict dispatch(const Packet& packet);
+  Verdict handle_contribution(const Packet& packet);
+  Verdict handle_repeat(const Packet& packet, Copy& copy, Arrays arrays);
+  Verdict handle_from_parent(const Packet& packet);
+  Verdict handle_abort(const Abort& abort);
+  Verdict check_addressed_to_us(const Packet& packet) const;
+  std::optional<Verdict> admit_round(const Packet& packet, Copy& copy, const Copy& other);
+  bool fits_limits(const Packet& packet) const;
+
+  void begin(const Packet& packet, Copy& copy);
+  void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
+  void note_high_codes(const Packet& packet, Arrays arrays);
+  void take_specials(const Packet& packet, Copy& copy, Arrays arrays);
+  const std::byte* without_special_codes(const Packet& packet, Arrays arrays);
+  bool plan_block(std::uint32_t block, std::uint16_t low, std::uint16_t high, bool first,
+                  Copy& copy, Arrays arrays);
+
+  Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
+  void write_stored(Copy& copy, Arrays arrays, Header header);
+  void write_result(Copy& copy, Arrays arrays, Header& header);
+  void write_partial(Copy& copy, Arrays arrays, Header& header);
+  void overlay_specials(const Copy& copy, Arrays arrays);
+
+  Header answer_header(Kind kind, const Packet& packet) const;
+  void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
+  void send_pending(const Packet& packet, const Copy& copy);
+  void send_abort(To to, std::uint8_t worker);
+  bool has_parent() const { return options_.parent_worker.has_value(); }
+  bool all_seen(const Copy& copy) const { return copy.seen == expected_; }
+  Copy& copy_of(std::uint16_t slot, std::uint32_t round) { return copies_[slot * 2U + (round & 1)]; }
+  Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
+  void assert_invariants(const Copy& copy) const;
+
+  AggregatorOptions options_;
+  const Arithmetic* arithmetic_;
+  std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> expected_{};
+  std::vector<Copy> copies_;
+
+  // One stretch of each per copy, in step with copies_.
+  std::uint32_t elements_max_;
+  std::uint32_t blocks_max_;
+  std::uint32_t stored_bytes_max_;
+  std::vector<std::byte> datagrams_;
+  std::vector<std::int64_t> lanes_;
+  std::vector<std::uint16_t> codes_;
+  std::vector<std::uint64_t> specials_;
+
+  // Scratch of one datagram's handling.
+  std::vector<std::byte> cleaned_;
+  std::vector<BlockStep> steps_;
+  std::array<std::byte, 128> answer_{};
+
+  std::array<Transmit, 2> outbox_{};
+  std::uint32_t outbox_count_ = 0;
+  std::uint32_t outbox_sent_ = 0;
+  std::optional<Abort> abort_;
+  VerdictCounters counters_{};
+};
+
+}  // namespace infold::core
