@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a subcommand prints. With --json stdout holds one JSON object per line and nothing else;
+// without it stdout holds text for people. Logs and warnings always go to stderr. One thread.
+#pragma once
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace infold::cli {
+
+class Output {
+ public:
+  // Borrows both streams; tests pass temporary files.
+  Output(bool json, std::FILE* out, std::FILE* log) : json_(json), out_(out), log_(log) {}
+
+  bool json() const { return json_; }
+
+  // Text for people; does nothing under --json. The caller writes its own line ends.
+  template <typename... Args>
+  void text(fmt::format_string<Args...> format, Args&&... args) {
+    if (!json_) write(out_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // One object on one line, at once; does nothing without --json.
+  void object(const nlohmann::ordered_json& value) {
+    if (json_) write(out_, value.dump() + "\n");
+  }
+
+  // For the person who watches: warnings, progress, reasons. Never parsed by anybody.
+  template <typename... Args>
+  void log(fmt::format_string<Args...> format, Args&&... args) {
+    write(log_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // False after a write failed, for instance because the disk is full.
+  bool ok() const { return ok_; }
+
+ private:
+  void write(std::FILE* stream, std::string_view bytes) {
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stream) == bytes.size();
+    ok_ = std::fflush(stream) == 0 && written && ok_;
+  }
+
+  bool json_;
+  bool ok_ = true;
+  std::FILE* out_;
+  std::FILE* log_;
+};
+
+}  // namespace infold::cli

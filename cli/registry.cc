@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of subcommands: one line here, one in commands.h, and the subcommand's own file.
+
+#include "cli/commands.h"
+
+namespace infold::cli {
+
+std::vector<CommandGroup> command_groups() {
+  return {
+      {"bench", "Measure kernels and state machines on this machine"},
+  };
+}
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_doctor_command());
+  return commands;
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every library we use, from the system's packages. The reason for each is in docs/dependencies.md,
+# its Debian package in tools/packages.txt. A missing required one stops with the package's name;
+# a missing optional one switches its part off and says so, here and in `infold doctor`.
+
+# infold_require(<find_package name> <debian package>)
+macro(infold_require name package)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${name} not found: apt-get install ${package} (or run ./dev build)")
+  endif()
+endmacro()
+
+# infold_optional_part(<part> <found variable> <debian package>) records one optional part.
+set(INFOLD_PARTS "" CACHE INTERNAL "Optional parts as name|0 or 1|package")
+function(infold_optional_part part found package)
+  if(${found})
+    set(state 1)
+  else()
+    set(state 0)
+    message(STATUS "infold: ${part} is off, because ${package} is missing")
+  endif()
+  set(INFOLD_PARTS ${INFOLD_PARTS} "${part}|${state}|${package}" CACHE INTERNAL "")
+endfunction()
+
+infold_require(tl-expected libexpected-dev)
+if(NOT INFOLD_BARE_CORE)
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads REQUIRED)
+  infold_require(hwy libhwy-dev)
+  infold_require(fmt libfmt-dev)
+  infold_require(CLI11 libcli11-dev)
+  infold_require(nlohmann_json nlohmann-json3-dev)
+endif()
+
+if(INFOLD_TESTS OR INFOLD_FULL_TESTS)
+  find_package(GTest QUIET)
+  infold_optional_part(tests GTest_FOUND "libgtest-dev and libgmock-dev")
+  if(NOT GTest_FOUND)
+    set(INFOLD_TESTS OFF)
+    set(INFOLD_FULL_TESTS OFF)
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+endif()
+
+if(INFOLD_BENCHMARKS)
+  find_package(benchmark QUIET)
+  infold_optional_part("micro benchmarks" benchmark_FOUND libbenchmark-dev)
+  if(NOT benchmark_FOUND)
+    set(INFOLD_BENCHMARKS OFF)
+  endif()
+endif()

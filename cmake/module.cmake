@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# infold_module(<name> [DEPENDS <module>...] [LIBRARIES <target>...]
+#                      [TEST_DEPENDS <module>...])
+#
+# Makes the folder's files into targets; their names decide which:
+#   x.cc, x.h        library infold_<name> (an interface library when there is no .cc)
+#   main.cc          left alone, for the folder's own CMakeLists.txt
+#   x_test.cc        one GoogleTest program infold_<name>_test, one ctest case per TEST
+#   x_full_test.cc   one program infold_<name>_full_test, ctest label "full", release preset only
+#   x_fuzz.cc        program infold_<name>_x_fuzz each: libFuzzer, or a replay of its corpus in ctest
+#   x_bench.cc       Google Benchmark program infold_<name>_x_bench each; a tiny run in ctest
+# Each ctest case has its module's name as label. Tests run in the repository's root.
+# Highway's "foreach target" bodies are called x-inl.h and are exempt from the header check.
+
+# Building one of these builds that kind of program and nothing that it does not need.
+add_custom_target(infold_full_tests)
+add_custom_target(infold_fuzzers)
+add_custom_target(infold_headers)
+
+function(infold_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBRARIES;TEST_DEPENDS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "infold_module(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  file(GLOB all CONFIGURE_DEPENDS "*.cc")
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cc$")
+  set(depends ${arg_DEPENDS})
+  list(TRANSFORM depends PREPEND "infold_")
+  set(test_depends ${arg_TEST_DEPENDS})
+  list(TRANSFORM test_depends PREPEND "infold_")
+
+  if(sources)
+    add_library(infold_${name} STATIC ${sources})
+    target_link_libraries(infold_${name} PUBLIC infold_flags ${depends} ${arg_LIBRARIES})
+  else()
+    add_library(infold_${name} INTERFACE)
+    target_link_libraries(infold_${name} INTERFACE infold_flags ${depends} ${arg_LIBRARIES})
+  endif()
+
+  infold_header_check(${name})
+  infold_module_tests(${name} "${all}" "${test_depends}")
+  infold_module_fuzzers(${name} "${all}" "${test_depends}")
+  infold_module_benchmarks(${name} "${all}" "${test_depends}")
+endfunction()
+
+# Compiles each header of the current folder alone, and twice in a row, so that a missing include
+# or include guard is found here and not by the first file that happens to need it.
+function(infold_header_check name)
+  if(NOT INFOLD_HEADER_CHECKS)
+    return()
+  endif()
+  file(GLOB headers CONFIGURE_DEPENDS "*.h")
+  list(FILTER headers EXCLUDE REGEX "-inl\\.h$")
+  set(units "")
+  foreach(header IN LISTS headers)
+    get_filename_component(stem "${header}" NAME_WE)
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/alone/${stem}.cc")
+    file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+    list(APPEND units "${unit}")
+  endforeach()
+  if(units)
+    add_library(infold_${name}_headers OBJECT EXCLUDE_FROM_ALL ${units})
+    target_link_libraries(infold_${name}_headers PRIVATE infold_${name})
+    add_dependencies(infold_headers infold_${name}_headers)
+  endif()
+endfunction()
+
+function(infold_module_tests name all test_depends)
+  set(tests ${all})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(full_tests ${tests})
+  list(FILTER full_tests INCLUDE REGEX "_full_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_full_test\\.cc$")
+  if(INFOLD_TEST_MODULES AND NOT name IN_LIST INFOLD_TEST_MODULES)
+    set(tests "")
+  endif()
+  if(INFOLD_TESTS AND tests)
+    infold_test_program(infold_${name}_test ${name} 120 "${tests}" "${name};${test_depends}")
+  endif()
+  if(INFOLD_FULL_TESTS AND full_tests)
+    infold_test_program(infold_${name}_full_test full 1500 "${full_tests}" "${name};${test_depends}")
+    add_dependencies(infold_full_tests infold_${name}_full_test)
+  endif()
+endfunction()
+
+# A case that has not ended after timeout_s seconds is a hang; sanitizers fit in with a wide margin.
+function(infold_test_program target label timeout_s sources depends)
+  list(POP_FRONT depends module)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE
+    infold_${module} ${depends} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${target}
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout_s})
+endfunction()
+
+function(infold_module_fuzzers name all test_depends)
+  set(fuzzers ${all})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+  if(NOT INFOLD_LIBFUZZER AND NOT INFOLD_TESTS)
+    return()
+  endif()
+  foreach(source IN LISTS fuzzers)
+    get_filename_component(stem "${source}" NAME_WE)
+    set(target infold_${name}_${stem})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE infold_${name} ${test_depends})
+    if(INFOLD_LIBFUZZER)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${name}_${stem} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
+      add_dependencies(infold_fuzzers ${target})
+    else()
+      target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc")
+      add_test(NAME fuzz_replay.${name}_${stem}
+        COMMAND ${target} "${PROJECT_SOURCE_DIR}/fuzz/corpus/${name}_${stem}")
+      set_tests_properties(fuzz_replay.${name}_${stem} PROPERTIES LABELS ${name} TIMEOUT 120
+        WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    endif()
+  endforeach()
+endfunction()
+
+function(infold_module_benchmarks name all test_depends)
+  set(benches ${all})
+  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
+  if(NOT INFOLD_BENCHMARKS)
+    return()
+  endif()
+  foreach(source IN LISTS benches)
+    get_filename_component(stem "${source}" NAME_WE)
+    set(target infold_${name}_${stem})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE
+      infold_${name} ${test_depends} benchmark::benchmark_main)
+    # Ten milliseconds a case prove that a benchmark runs; nothing is concluded from its times.
+    add_test(NAME bench_smoke.${name}_${stem} COMMAND ${target} --benchmark_min_time=0.01)
+    set_tests_properties(bench_smoke.${name}_${stem} PROPERTIES LABELS ${name} TIMEOUT 120)
+  endforeach()
+endfunction()
+
+# infold_c11_header(<header>) proves that a header is C11 by compiling it as nothing else.
+function(infold_c11_header header)
+  get_filename_component(stem "${header}" NAME_WE)
+  set(unit "${CMAKE_CURRENT_BINARY_DIR}/c11/${stem}.c")
+  file(CONFIGURE OUTPUT "${unit}" CONTENT
+    "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"\n#include \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"\nextern int infold_unit_is_not_empty;\n")
+  add_library(${stem}_c11 OBJECT "${unit}")
+  target_include_directories(${stem}_c11 PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+  target_compile_options(${stem}_c11 PRIVATE -std=c11 -Wall -Wextra -Wpedantic -Werror)
+endfunction()
+
+if(INFOLD_TESTS OR INFOLD_FULL_TESTS)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Configuring and building for ./dev; sourced in the repository's root.
+
+# Configures and builds one preset. Configuring each time costs half a second and notices
+# libraries that have appeared since; its output is shown only if it fails.
+build_preset() {
+    local preset=$1
+    mkdir -p build/logs
+    local log=build/logs/configure-$preset.log
+    if ! cmake --preset "$preset" >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        echo "dev: configuring preset '$preset' failed" >&2
+        exit 1
+    fi
+    grep '^-- infold: ' "$log" | sed 's/^-- //' >&2 || true
+    # To stderr, so that ./dev sim --json prints nothing but JSON on stdout.
+    cmake --build --preset "$preset" >&2 || {
+        echo "dev: building preset '$preset' failed" >&2
+        exit 1
+    }
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Debian packages for ./dev; sourced in the repository's root. The list is tools/packages.txt.
+
+# Prints the packages of the groups named, one a line.
+packages_in() {
+    local group
+    for group in "$@"; do
+        sed -n "s/^$group //p" tools/packages.txt
+    done
+}
+
+# Prints those of the groups' packages that are not installed.
+missing_packages() {
+    local package
+    while read -r package; do
+        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+            echo "$package"
+    done < <(packages_in "$@")
+}
+
+# Runs a command as root, keeping nothing of the caller's terminal but its signals.
+as_root() {
+    if ((EUID == 0)); then
+        "$@" </dev/null
+    else
+        sudo "$@" </dev/null
+    fi
+}
+
+# Makes sure that the groups' packages are there, or stops with the command that installs them.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        echo "dev: not a Debian system; needed here under other names:" >&2
+        echo "     $(packages_in "$@" | xargs)" >&2
+        return 0  # CMake names the first one that is really missing.
+    fi
+    local missing
+    missing=$(missing_packages "$@" | xargs)
+    [[ -n $missing ]] || return 0
+
+    local install="apt-get install --yes --no-install-recommends $missing"
+    if [[ -n ${INFOLD_NO_INSTALL:-} ]]; then
+        echo "dev: missing Debian packages: $missing" >&2
+        echo "dev: install them with: $([[ $EUID == 0 ]] || echo 'sudo ')$install" >&2
+        exit 1
+    fi
+    if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+        echo "dev: missing Debian packages, and neither root nor sudo to install them: $missing" >&2
+        echo "dev: ask for: $install" >&2
+        exit 1
+    fi
+
+    echo "dev: installing $(wc -w <<<"$missing") Debian packages: $missing" >&2
+    mkdir -p build/logs
+    local log=build/logs/apt.log
+    if ((EUID != 0)); then sudo --validate; fi
+    # The lists of a fresh image are empty or old, so update comes first; its failure alone is not
+    # fatal, because one broken third-party source must not stop a build.
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update >"$log" 2>&1 || true
+    # shellcheck disable=SC2086  # A list of words, on purpose.
+    if ! as_root env DEBIAN_FRONTEND=noninteractive $install >>"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "dev: installing failed (whole log: $log)" >&2
+        exit 1
+    fi
+}

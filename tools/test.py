@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs everything that proves infold right, stage by stage, and ends with one line of counts.
+
+Without FILTER: all stages, at most 30 minutes from scratch on 2 cores. With FILTER, a regular
+expression: only the ctest cases that match, in the stage named by --stage (default dev).
+"""
+
+import argparse
+import pathlib
+import signal
+import sys
+
+from testing.process import Ticker
+from testing.report import Tally
+from testing.stages import Build, Cases, Command, Context
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "logs"
+LOG_LINES_SHOWN = 25
+
+# In the order of what people want to know first. The limit is where a stage counts as hung, far
+# above what it takes; times on 2 cores are in docs/HACKING.md. A new stage is one line.
+STAGES = (
+    Cases("dev", "unit, property and integration tests", 900),
+    Build("headers", "every header compiles alone", 300, "dev", "headers"),
+    Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
+    Cases("asan", "the same tests under asan and ubsan", 900, "asan"),
+    Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),
+)
+# At most 3 minutes. Only one preset is built, because compiling is most of the time.
+QUICK_STAGES = (
+    Cases("dev", "unit, property and integration tests", 900),
+    Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),
+)
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="./dev test", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="stages:\n" + "\n".join(f"  {s.name:12} {s.title}" for s in STAGES))
+    parser.add_argument("filter", nargs="?", metavar="FILTER",
+                        help="run only the ctest cases that match")
+    parser.add_argument("--quick", action="store_true",
+                        help="the stages that fit in 3 minutes: "
+                        + ", ".join(s.name for s in QUICK_STAGES))
+    parser.add_argument("--stage", action="append", metavar="NAME",
+                        choices=[s.name for s in STAGES], help="run this stage; repeatable")
+    options = parser.parse_args()
+    if options.quick and options.stage:
+        parser.error("--quick and --stage exclude each other")
+    return options
+
+
+def chosen_stages(options):
+    if options.stage:
+        return [s for s in STAGES if s.name in options.stage]
+    if options.filter:
+        return [s for s in STAGES if s.name == "dev"]
+    return list(QUICK_STAGES if options.quick else STAGES)
+
+
+def run_stage(stage, position, context):
+    path = LOGS / f"{stage.name}.log"
+    ticker = Ticker(f"[{position}] {stage.name}: {stage.title}")
+    ticker.tick()
+    with open(path, "w", encoding="utf-8") as log:
+        tally = stage.run(context, log, ticker)
+    ticker.done(str(tally))
+    if tally.failures:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        print("\n".join("    " + line for line in lines[-LOG_LINES_SHOWN:]))
+        print(f"    whole log: {path.relative_to(ROOT)}")
+    return tally
+
+
+def summarise(total):
+    for name, reason in total.skips:
+        print(f"skipped  {name}: {reason}")
+    for name, command in total.failures:
+        print(f"failed   {name}; repeat with: {command}")
+    print(total)
+
+
+def interrupted(_signal, _frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, interrupted)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    stages = chosen_stages(options)
+    context = Context(ROOT, LOGS, options.filter)
+    total = Tally()
+    try:
+        for index, stage in enumerate(stages, start=1):
+            total.add(run_stage(stage, f"{index}/{len(stages)}", context))
+    except KeyboardInterrupt:
+        print("\ninterrupted; the counts above are of the stages that ended", file=sys.stderr)
+        return 130
+    summarise(total)
+    if not total.passed and not total.failures and not total.skips:
+        print("dev: no case matches the filter", file=sys.stderr)
+        return 1
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of stage that ./dev test is made of. Each knows its name, title and time limit."""
+
+import dataclasses
+import os
+
+from testing import process, report
+
+CORES = len(os.sched_getaffinity(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What a stage needs to know about this run."""
+
+    root: object  # pathlib.Path of the repository
+    logs: object  # pathlib.Path of build/logs
+    case_filter: str | None  # regular expression over ctest cases, from the command line
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    name: str
+    title: str
+    limit_s: int
+
+    def run(self, context, log, ticker):
+        """Returns the stage's Tally. Output goes to the open file."""
+        raise NotImplementedError
+
+    def step(self, context, log, ticker, command):
+        return process.run_logged(command, log, self.limit_s, context.root, ticker) == 0
+
+    def build(self, context, log, ticker, configure_preset, build_preset):
+        return (self.step(context, log, ticker, ["cmake", "--preset", configure_preset]) and
+                self.step(context, log, ticker, ["cmake", "--build", "--preset", build_preset]))
+
+    def failed(self, what):
+        name = f"{self.name}: {what}" if what else self.name
+        return report.Tally(failures=[(name, f"./dev test --stage {self.name}")])
+
+
+@dataclasses.dataclass(frozen=True)
+class Cases(Stage):
+    """Builds a preset and runs its ctest cases; each case counts."""
+
+    preset: str = "dev"
+    build_preset: str = ""  # where it is not called like the preset
+    label: str = ""  # regular expression over ctest labels, empty for all
+
+    def run(self, context, log, ticker):
+        if not self.build(context, log, ticker, self.preset, self.build_preset or self.preset):
+            return self.failed("build")
+        junit = context.logs / f"{self.name}.junit.xml"
+        junit.unlink(missing_ok=True)
+        command = ["ctest", "--preset", self.build_preset or self.preset, "--parallel", str(CORES),
+                   "--output-junit", str(junit), "--no-tests=ignore"]
+        if self.label:
+            command += ["--label-regex", self.label]
+        if context.case_filter:
+            command += ["--tests-regex", context.case_filter]
+        ended_well = self.step(context, log, ticker, command)
+        if not junit.exists():
+            return self.failed("ctest")
+        tally = report.read_junit(junit, self.name)
+        if not ended_well and not tally.failures:
+            tally.add(self.failed("ctest"))
+        if not context.case_filter and not tally.passed and not tally.failures:
+            tally.add(self.failed("found no cases"))
+        return tally
+
+
+@dataclasses.dataclass(frozen=True)
+class Build(Stage):
+    """Builds a preset; that it compiles is the test."""
+
+    preset: str = "dev"
+    build_preset: str = ""
+
+    def run(self, context, log, ticker):
+        if self.build(context, log, ticker, self.preset, self.build_preset or self.preset):
+            return report.Tally(passed=1)
+        return self.failed("")
+
+
+@dataclasses.dataclass(frozen=True)
+class Command(Stage):
+    """Runs one command, after building a preset where one is named; exit code 0 passes."""
+
+    command: tuple = ()
+    preset: str = ""
+
+    def run(self, context, log, ticker):
+        if self.preset and not self.build(context, log, ticker, self.preset, self.preset):
+            return self.failed("build")
+        if self.step(context, log, ticker, list(self.command)):
+            return report.Tally(passed=1)
+        return self.failed("")
