@@ -28,8 +28,6 @@ class Doctor final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_doctor_command() {
-  return std::make_unique<Doctor>();
-}
+std::unique_ptr<Command> make_doctor_command() { return std::make_unique<Doctor>(); }
 
 }  // namespace infold::cli
