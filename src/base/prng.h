@@ -16,6 +16,9 @@ constexpr std::uint64_t mix64(std::uint64_t value) {
 }
 
 class Prng {
+  // Not ISO C++, hence the keyword: g++ and clang have it on every 64-bit target.
+  __extension__ using Wide = unsigned __int128;
+
  public:
   constexpr explicit Prng(std::uint64_t seed) : state_(seed) {}
 
@@ -27,7 +30,7 @@ class Prng {
   // Uniform in [0, bound). Requires: bound > 0. The bias of the multiply is below 2^-32 for
   // bounds under 2^32, which no simulation here can see.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+    return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }
 
   // Uniform in [low, high]. Requires: low <= high.
