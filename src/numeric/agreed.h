@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Floats as 32-bit integers in a unit that all ranks agreed on beforehand, one block at a
+// time, scalar. A plane that can only add sums them; room for every rank is left on top.
+//
+//   plain block     | mantissa, 32 bits, a rank's within 31 - rank_bits and a sign    |
+//   with specials   | mantissa, 32 - 2K bits | +Inf count, K bits | -Inf count, K bits |
+//
+// where rank_bits = ceil(log2(world)) and K = count_bits = ceil(log2(world + 1)). A NaN counts as
+// both infinities. With specials, finite neighbours keep 31 - 2K - rank_bits bits: 20 at 8 ranks,
+// 5 at 256, 4 at the 511 where kAgreedWorldMax stops.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/format.h"
+#include "numeric/block_float.h"
+
+namespace infold::numeric {
+
+struct AgreedWorld {
+  std::int32_t rank_bits = 0;
+  std::int32_t count_bits = 0;
+
+  // Bits of a rank's magnitude, in a block with or without specials.
+  constexpr std::int32_t magnitude_bits(bool specials) const {
+    return 31 - rank_bits - (specials ? 2 * count_bits : 0);
+  }
+  // A rank never sends more, so that no sum of all overflows. Rounding would pass it by one in
+  // the block's largest element only: that one is off by less than a unit, all others by half.
+  constexpr std::int64_t limit(bool specials) const {
+    return (std::int64_t{1} << magnitude_bits(specials)) - 1;
+  }
+};
+
+constexpr AgreedWorld agreed_world(std::uint32_t world) {
+  return {static_cast<std::int32_t>(core::ceil_log2(world)),
+          static_cast<std::int32_t>(core::ceil_log2(world + 1))};
+}
+
+// The value of lane 1 is 2^this. An element of a block with code c is below 2^(c - bias + 1).
+template <typename Format>
+constexpr std::int32_t agreed_unit(AgreedWorld world, std::uint16_t agreed_code, bool specials) {
+  const core::ElementLayout layout = {core::WireFormat::bfp32, Format::kDtype};
+  return agreed_code - layout.exponent_bias() + 1 - world.magnitude_bits(specials);
+}
+
+// `agreed` is a code, with kAgreedSpecial if some rank has a special in the block. Elements too
+// large for it, which no honest agreement lets happen, are cut off at the limit.
+template <typename Format>
+void encode_agreed_block(const std::byte* tensor, std::uint32_t count, AgreedWorld world,
+                         std::uint16_t agreed, std::byte* lanes);
+
+template <typename Format>
+void decode_agreed_block(std::byte* tensor, std::uint32_t count, AgreedWorld world,
+                         std::uint16_t agreed, std::uint32_t divisor, const std::byte* lanes);
+
+}  // namespace infold::numeric

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Binary floating-point numbers as integers: taking values apart and rounding exact ones back,
+// for the four float types of tensors. Integer operations only, so that results depend neither on
+// the processor's rounding mode and flush-to-zero flags (training frameworks set them) nor on
+// which conversions it has. Pure functions.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/format.h"
+
+namespace infold::numeric {
+
+// An unaligned load and store: tensors begin wherever their owner put them.
+template <typename T>
+T load(const std::byte* at, std::size_t index = 0) {
+  T value;
+  std::memcpy(&value, at + index * sizeof(T), sizeof(T));
+  return value;
+}
+template <typename T>
+void store(std::byte* at, std::size_t index, T value) {
+  std::memcpy(at + index * sizeof(T), &value, sizeof(T));
+}
+
+// Divides by 2^shift, to nearest, ties to even; a negative shift multiplies.
+// Requires: value < 2^63, and the product fits 64 bits.
+constexpr std::uint64_t round_shift(std::uint64_t value, int shift) {
+  if (shift <= 0) return value << -shift;
+  if (shift > 63) return 0;
+  const std::uint64_t below_half = (std::uint64_t{1} << (shift - 1)) - 1;
+  return (value + below_half + ((value >> shift) & 1)) >> shift;
+}
+
+// One interchange format: sign, kExponentBits, kFractionBits.
+template <typename BitsType, int kFraction, core::DataType kType>
+struct FloatFormat {
+  using Bits = BitsType;
+  static constexpr core::DataType kDtype = kType;
+  static constexpr int kWidth = 8 * static_cast<int>(sizeof(Bits));
+  static constexpr int kFractionBits = kFraction;
+  static constexpr int kExponentBits = kWidth - 1 - kFraction;
+  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
+  // Of the last place of subnormals, and of the smallest normal number's leading bit.
+  static constexpr int kExponentMin = 1 - kBias - kFraction;
+  static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kWidth - 1));
+  static constexpr Bits kInfinity =
+      static_cast<Bits>(((Bits{1} << kExponentBits) - 1) << kFractionBits);
+  static constexpr Bits kQuietNan =
+      static_cast<Bits>(kInfinity | (Bits{1} << (kFractionBits - 1)));
+};
+
+using F32 = FloatFormat<std::uint32_t, 23, core::DataType::f32>;
+using F16 = FloatFormat<std::uint16_t, 10, core::DataType::f16>;
+using Bf16 = FloatFormat<std::uint16_t, 7, core::DataType::bf16>;
+using F64 = FloatFormat<std::uint64_t, 52, core::DataType::f64>;
+
+template <typename Format>
+constexpr typename Format::Bits magnitude_bits(typename Format::Bits bits) {
+  return bits & static_cast<typename Format::Bits>(~Format::kSign);
+}
+template <typename Format>
+constexpr bool is_special(typename Format::Bits bits) {
+  return magnitude_bits<Format>(bits) >= Format::kInfinity;
+}
+
+// (-1)^negative * significand * 2^exponent, exactly. Zero has significand 0.
+struct ExactFloat {
+  bool negative = false;
+  std::uint64_t significand = 0;
+  int exponent = 0;
+};
+
+// floor(log2(magnitude)). Requires: not zero.
+constexpr int floor_log2(ExactFloat value) {
+  return value.exponent + static_cast<int>(std::bit_width(value.significand)) - 1;
+}
+
+// Requires: bits is not special.
+template <typename Format>
+constexpr ExactFloat unpack(typename Format::Bits bits) {
+  const std::uint64_t magnitude = magnitude_bits<Format>(bits);
+  const auto biased = static_cast<int>(magnitude >> Format::kFractionBits);
+  const std::uint64_t leading = std::uint64_t{1} << Format::kFractionBits;
+  const std::uint64_t fraction = magnitude & (leading - 1);
+  const bool negative = (bits & Format::kSign) != 0;
+  if (biased == 0) return {negative, fraction, Format::kExponentMin};
+  return {negative, fraction | leading, Format::kExponentMin + biased - 1};
+}
+
+// The nearest number of the format, ties to even, infinity beyond the largest. Keeps the sign of
+// what it rounds to zero, as the processor does. Requires: significand < 2^63.
+template <typename Format>
+constexpr typename Format::Bits pack(ExactFloat value) {
+  using Bits = typename Format::Bits;
+  const Bits sign = value.negative ? Format::kSign : Bits{0};
+  if (value.significand == 0) return sign;
+  const int leading = floor_log2(value);
+  if (leading > Format::kBias) return sign | Format::kInfinity;
+  const int normal = leading - Format::kFractionBits;
+  const int last_place = normal > Format::kExponentMin ? normal : Format::kExponentMin;
+  const std::uint64_t rounded = round_shift(value.significand, last_place - value.exponent);
+  // A normal number's leading bit adds one to the exponent field; a carry out of the fraction,
+  // be it to the first normal number or to infinity, lands there by itself.
+  const auto field = static_cast<std::uint64_t>(last_place - Format::kExponentMin);
+  return static_cast<Bits>(sign | ((field << Format::kFractionBits) + rounded));
+}
+
+}  // namespace infold::numeric

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Floats as integers in the same order, so that an aggregator that compares integers finds the
+// least and greatest of floats: -0 below +0, and NaN beyond every number in the direction
+// sought, so that it always comes back.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "numeric/float_bits.h"
+
+namespace infold::numeric {
+
+// Positive numbers are in order as they are; the others once all bits but the sign are flipped.
+// The map is its own inverse.
+template <typename Format>
+constexpr std::make_signed_t<typename Format::Bits> flip(typename Format::Bits bits) {
+  using Key = std::make_signed_t<typename Format::Bits>;
+  const auto flipped = (bits & Format::kSign) != 0 ? bits ^ std::numeric_limits<Key>::max() : bits;
+  return static_cast<Key>(flipped);
+}
+
+template <typename Format, core::Reduction kReduction>
+constexpr std::make_signed_t<typename Format::Bits> order_key(typename Format::Bits bits) {
+  using Limits = std::numeric_limits<std::make_signed_t<typename Format::Bits>>;
+  if (magnitude_bits<Format>(bits) > Format::kInfinity) {
+    return kReduction == core::Reduction::max ? Limits::max() : Limits::min();
+  }
+  return flip<Format>(bits);
+}
+
+template <typename Format>
+constexpr typename Format::Bits from_order_key(std::make_signed_t<typename Format::Bits> key) {
+  using Bits = typename Format::Bits;
+  const auto bits = static_cast<Bits>(flip<Format>(static_cast<Bits>(key)));
+  return magnitude_bits<Format>(bits) > Format::kInfinity ? Format::kQuietNan : bits;
+}
+
+}  // namespace infold::numeric
