@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One subcommand of the infold binary. A subcommand lives in one file, is declared in commands.h
-// and listed in registry.cc; main.cc does the parsing, --json and exit codes for all of them.
+// and listed in registry.cc; parser.cc does --help, --json and bad usage for all of them.
 #pragma once
 
 #include <string_view>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace infold::cli {
@@ -24,7 +23,7 @@ class Command {
   // One sentence without a full stop, shown in the list of subcommands.
   virtual std::string_view summary() const = 0;
   // Adds options bound to members of this object. Called once, before parsing.
-  virtual void declare(CLI::App& app) = 0;
+  virtual void declare(Options& options) = 0;
   // Called after parsing succeeded. May throw: main reports it and returns kFailed.
   virtual ExitCode run(Output& output) = 0;
 };

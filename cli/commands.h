@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -12,15 +13,10 @@ namespace infold::cli {
 
 std::unique_ptr<Command> make_doctor_command();
 
-// A group holds subcommands of its own, such as "bench" for "bench core".
-struct CommandGroup {
-  std::string_view name;
-  std::string_view summary;
-};
-
-std::vector<CommandGroup> command_groups();
-
 // All of the above, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();
+
+// What --help says about a group such as "bench", which holds "bench core".
+std::string_view group_summary(std::string_view group);
 
 }  // namespace infold::cli

@@ -18,7 +18,7 @@ class Doctor final : public Command {
  public:
   std::string_view name() const override { return "doctor"; }
   std::string_view summary() const override { return "Report what this machine offers infold"; }
-  void declare(CLI::App&) override {}
+  void declare(Options&) override {}
 
   ExitCode run(Output& output) override {
     output.text("OK    build: infold {}, {}, {}\n", kVersion, kCompiler, kBuildType);

@@ -6,16 +6,15 @@
 
 namespace infold::cli {
 
-std::vector<CommandGroup> command_groups() {
-  return {
-      {"bench", "Measure kernels and state machines on this machine"},
-  };
-}
-
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
   return commands;
+}
+
+std::string_view group_summary(std::string_view group) {
+  if (group == "bench") return "Measure kernels or state machines on this machine";
+  return "";
 }
 
 }  // namespace infold::cli

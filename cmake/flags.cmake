@@ -32,8 +32,9 @@ target_compile_options(infold_flags INTERFACE
   # A result's bits must not depend on which vector target runs, so the compiler may not fuse a
   # multiply and an add behind our back. g++ does by default wherever a target has FMA.
   -ffp-contract=off
-  # Keeps build folders out of binaries and messages, and lets ccache share between checkouts.
-  "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+  # Messages name files as the repository does, and binaries tell nothing about who built them. The
+  # second spelling is what ccache makes of the first.
+  "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" -ffile-prefix-map=../../=)
 target_compile_definitions(infold_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
 if(INFOLD_SANITIZERS)

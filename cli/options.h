@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of one subcommand, each bound to a variable that holds its default. A bad value is
+// refused with the option's name and what it allows. Hides CLI11, whose header alone takes ten
+// seconds to compile, behind parser.cc. Used only while subcommands are declared, by one thread.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace infold::cli {
+
+// Inclusive at both ends.
+template <typename Number>
+struct Range {
+  Number low;
+  Number high;
+};
+
+class Options {
+ public:
+  // Borrows the parser's node of this subcommand.
+  explicit Options(CLI::App& app) : app_(app) {}
+
+  // In all of these, `name` is as typed ("--workers"; without dashes it is a positional argument),
+  // and `value` must outlive parsing. `help` is a sentence without a full stop.
+
+  void flag(std::string_view name, bool& value, std::string_view help);
+  void text(std::string_view name, std::string& value, std::string_view help);
+  void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
+              std::string_view help);
+  void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
+
+  template <std::unsigned_integral Number>
+  void whole(std::string_view name, Number& value, Range<Number> allowed, std::string_view help) {
+    whole_number(name, value, {allowed.low, allowed.high}, help,
+                 [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
+  }
+
+  // An option declared before that must be given.
+  void require(std::string_view name);
+  // Two options declared before that cannot be given together.
+  void exclude(std::string_view first, std::string_view second);
+
+ private:
+  void whole_number(std::string_view name, std::uint64_t initial, Range<std::uint64_t> allowed,
+                    std::string_view help, std::function<void(std::uint64_t)> store);
+
+  CLI::App& app_;
+};
+
+}  // namespace infold::cli

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/parser.h"
+
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/build_info.h"
+#include "cli/commands.h"
+
+namespace infold::cli {
+namespace {
+
+template <typename Number>
+std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) {
+  Number value{};
+  const char* end = typed.data() + typed.size();
+  const auto [stop, error] = std::from_chars(typed.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  // Written so that NaN, which compares false with everything, is refused.
+  if (!(value >= allowed.low && value <= allowed.high)) return std::nullopt;
+  return value;
+}
+
+// Adds an option that takes one value. `store` returns false to refuse it; the message then names
+// the option and `allowed`, for instance "a whole number from 2 to 64".
+void add_value(CLI::App& app, std::string_view name, std::string_view help,
+               const std::string& initial, const std::string& type, const std::string& allowed,
+               std::function<bool(const std::string&)> store) {
+  const std::string option_name(name);
+  CLI::Option* option = app.add_option(
+      option_name,
+      [=](const CLI::results_t& typed) {
+        if (store(typed.back())) return true;
+        throw CLI::ValidationError(
+            fmt::format("{} must be {}, not '{}'", option_name, allowed, typed.back()),
+            CLI::ExitCodes::ValidationError);
+      },
+      initial.empty() ? std::string(help) : fmt::format("{} (default {})", help, initial));
+  option->type_name(type);
+}
+
+// "bench core" is "core" under the group "bench"; "demo" is itself under the root.
+struct Place {
+  std::string group;
+  std::string leaf;
+};
+
+Place place_of(std::string_view name) {
+  const auto space = name.find(' ');
+  if (space == std::string_view::npos) return {"", std::string(name)};
+  return {std::string(name.substr(0, space)), std::string(name.substr(space + 1))};
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::vector<std::unique_ptr<Command>>& commands) {
+    root_.set_version_flag("--version", std::string("infold ") + kVersion);
+    root_.get_formatter()->column_width(32);
+    root_.require_subcommand(1);
+    for (const auto& command : commands) declare(*command);
+  }
+
+  ExitCode run(int argc, const char* const* argv) {
+    try {
+      root_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() != 0) return refuse(error);
+      root_.exit(error);  // Prints what --help or --version asked for.
+      return ExitCode::kDone;
+    }
+    Output output(json_, stdout, stderr);
+    const ExitCode code = chosen_->run(output);
+    if (output.ok()) return code;
+    std::fputs("infold: cannot write the output (is the disk full?)\n", stderr);
+    return ExitCode::kFailed;
+  }
+
+ private:
+  // Says what is wrong on stderr, and where to read more.
+  ExitCode refuse(const CLI::ParseError& error) {
+    const CLI::App* where = &root_;
+    std::string path = root_.get_name();
+    while (!where->get_subcommands().empty()) {
+      where = where->get_subcommands().front();
+      path += " " + where->get_name();
+    }
+    std::string what = error.what();
+    const auto unknown = root_.remaining(/*recurse=*/true);
+    if (error.get_name() == "RequiredError" && !unknown.empty()) {
+      // CLI11 would only say that a subcommand is required.
+      what = fmt::format("there is no subcommand '{}'", unknown.front());
+    }
+    std::fputs(fmt::format("{}: {}\nTry '{} --help'.\n", path, what, path).c_str(), stderr);
+    return ExitCode::kBadUsage;
+  }
+
+  void declare(Command& command) {
+    const Place place = place_of(command.name());
+    CLI::App& parent = place.group.empty() ? root_ : group(place.group);
+    CLI::App* app = parent.add_subcommand(place.leaf, std::string(command.summary()));
+    Options options(*app);
+    command.declare(options);
+    app->add_flag("--json", json_, "Print one JSON object per line on stdout");
+    app->callback([this, &command] { chosen_ = &command; });
+  }
+
+  CLI::App& group(const std::string& name) {
+    CLI::App*& app = groups_[name];
+    if (app == nullptr) {
+      app = root_.add_subcommand(name, std::string(group_summary(name)));
+      app->require_subcommand(1);
+    }
+    return *app;
+  }
+
+  CLI::App root_{"In-network aggregation for distributed training", "infold"};
+  std::map<std::string, CLI::App*> groups_;  // owned by root_
+  Command* chosen_ = nullptr;
+  bool json_ = false;
+};
+
+}  // namespace
+
+void Options::flag(std::string_view name, bool& value, std::string_view help) {
+  app_.add_flag(std::string(name), value, std::string(help));
+}
+
+void Options::text(std::string_view name, std::string& value, std::string_view help) {
+  add_value(app_, name, help, value, "TEXT", "text", [&value](const std::string& typed) {
+    value = typed;
+    return true;
+  });
+}
+
+void Options::choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
+                     std::string_view help) {
+  const std::string joined = fmt::format("{}", fmt::join(allowed, "|"));
+  const std::string sentence = fmt::format("one of {}", fmt::join(allowed, ", "));
+  add_value(app_, name, help, value, joined, sentence, [=, &value](const std::string& typed) {
+    if (std::find(allowed.begin(), allowed.end(), typed) == allowed.end()) return false;
+    value = typed;
+    return true;
+  });
+}
+
+void Options::real(std::string_view name, double& value, Range<double> allowed,
+                   std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", value),
+            fmt::format("{}..{}", allowed.low, allowed.high),
+            fmt::format("a number from {} to {}", allowed.low, allowed.high),
+            [=, &value](const std::string& typed) {
+              const auto parsed = parse_in(typed, allowed);
+              if (parsed) value = *parsed;
+              return parsed.has_value();
+            });
+}
+
+void Options::whole_number(std::string_view name, std::uint64_t initial,
+                           Range<std::uint64_t> allowed, std::string_view help,
+                           std::function<void(std::uint64_t)> store) {
+  // A seed may be any 64-bit number; twenty digits of limit would only hide the rest of the help.
+  const bool open = allowed.high == std::numeric_limits<std::uint64_t>::max();
+  add_value(app_, name, help, fmt::format("{}", initial),
+            open ? "NUMBER" : fmt::format("{}..{}", allowed.low, allowed.high),
+            fmt::format("a whole number from {} to {}", allowed.low, allowed.high),
+            [=](const std::string& typed) {
+              const auto parsed = parse_in(typed, allowed);
+              if (parsed) store(*parsed);
+              return parsed.has_value();
+            });
+}
+
+void Options::require(std::string_view name) { app_.get_option(std::string(name))->required(); }
+
+void Options::exclude(std::string_view first, std::string_view second) {
+  app_.get_option(std::string(first))->excludes(app_.get_option(std::string(second)));
+}
+
+ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                          const char* const* argv) {
+  return Parser(commands).run(argc, argv);
+}
+
+}  // namespace infold::cli
