@@ -114,37 +114,37 @@ class Aggregator {
     std::uint64_t* minus_infinity;
   };
 
+  // Where a chunk stands to the copy of the slot that it belongs to.
+  enum class Turn : std::uint8_t { stale, current, next, early };
+
   Verdict dispatch(const Packet& packet);
-  Verdict handle_contribution(const Packet& packet);
-  Verdict handle_repeat(const Packet& packet, Copy& copy, Arrays arrays);
+  Verdict handle_from_below(const Packet& packet);
   Verdict handle_from_parent(const Packet& packet);
-  Verdict handle_abort(const Abort& abort);
-  Verdict check_addressed_to_us(const Packet& packet) const;
-  std::optional<Verdict> admit_round(const Packet& packet, Copy& copy, const Copy& other);
+  Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
+  Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
+  Verdict handle_abort(const Packet& packet);
+  Verdict end_job(const Abort& abort);
+  Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
   bool fits_limits(const Packet& packet) const;
 
-  void begin(const Packet& packet, Copy& copy);
+  void begin(const Packet& packet, Copy& copy, Arrays arrays);
   void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
-  void note_high_codes(const Packet& packet, Arrays arrays);
-  void take_specials(const Packet& packet, Copy& copy, Arrays arrays);
-  const std::byte* without_special_codes(const Packet& packet, Arrays arrays);
-  bool plan_block(std::uint32_t block, std::uint16_t low, std::uint16_t high, bool first,
-                  Copy& copy, Arrays arrays);
+  BlockStep plan_block(std::uint16_t low, std::uint16_t high, std::uint16_t& lane_low,
+                       std::uint16_t& lane_high, Copy& copy) const;
+  const std::byte* take_specials(const Packet& packet, Copy& copy, Arrays arrays);
 
   Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
-  void write_stored(Copy& copy, Arrays arrays, Header header);
   void write_result(Copy& copy, Arrays arrays, Header& header);
   void write_partial(Copy& copy, Arrays arrays, Header& header);
-  void overlay_specials(const Copy& copy, Arrays arrays);
+  void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;
 
-  Header answer_header(Kind kind, const Packet& packet) const;
+  Header job_header(Kind kind) const;
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
   void send_pending(const Packet& packet, const Copy& copy);
-  void send_abort(To to, std::uint8_t worker);
+  void send_abort(To to, std::uint8_t worker, Kind kind);
   bool has_parent() const { return options_.parent_worker.has_value(); }
-  bool all_seen(const Copy& copy) const { return copy.seen == expected_; }
   Copy& copy_of(std::uint16_t slot, std::uint32_t round) { return copies_[slot * 2U + (round & 1)]; }
   Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
   void assert_invariants(const Copy& copy) const;
@@ -163,10 +163,12 @@ class Aggregator {
   std::vector<std::uint16_t> codes_;
   std::vector<std::uint64_t> specials_;
 
-  // Scratch of one datagram's handling.
+  // Scratch of one datagram's handling, and the small answers that no slot stores.
   std::vector<std::byte> cleaned_;
   std::vector<BlockStep> steps_;
-  std::array<std::byte, 128> answer_{};
+  std::vector<std::uint16_t> packet_codes_;
+  std::array<std::byte, 64> answer_{};
+  std::array<std::byte, 64> notice_{};
 
   std::array<Transmit, 2> outbox_{};
   std::uint32_t outbox_count_ = 0;

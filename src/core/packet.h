@@ -101,6 +101,7 @@ enum class Malformed : std::uint8_t {
   kind,         // no such kind
   format,       // no such element format, data type, reduction or collective, or not together
   elements,     // more elements than any chunk has
+  contributors, // a contribution of nobody, or nothing from somebody
 };
 
 // Length and field checks only; whether the packet fits a job is the receiver's question.

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slot rules: which chunk a datagram belongs to, whether it is new, and what goes out in
+// answer (spec section 5). What happens to its elements is in aggregator_sum.cc.
+#include "core/aggregator.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/digest.h"
+
+namespace infold::core {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+bool is_seen(const std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64>& set, std::uint8_t worker) {
+  return (set[worker / 64] >> (worker % 64) & 1) != 0;
+}
+
+bool travels_down(Kind kind) { return kind >= Kind::result; }
+
+}  // namespace
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::contributed: return "contributed";
+    case Verdict::completed: return "completed";
+    case Verdict::replayed: return "replayed";
+    case Verdict::answered_pending: return "answered_pending";
+    case Verdict::forwarded_again: return "forwarded_again";
+    case Verdict::delivered: return "delivered";
+    case Verdict::job_aborted: return "job_aborted";
+    case Verdict::answered_aborted: return "answered_aborted";
+    case Verdict::dropped_malformed: return "dropped_malformed";
+    case Verdict::dropped_foreign_job: return "dropped_foreign_job";
+    case Verdict::dropped_stale_epoch: return "dropped_stale_epoch";
+    case Verdict::dropped_tag: return "dropped_tag";
+    case Verdict::dropped_wrong_way: return "dropped_wrong_way";
+    case Verdict::dropped_bad_worker: return "dropped_bad_worker";
+    case Verdict::dropped_bad_slot: return "dropped_bad_slot";
+    case Verdict::dropped_stale_round: return "dropped_stale_round";
+    case Verdict::dropped_early_round: return "dropped_early_round";
+    case Verdict::dropped_repeat: return "dropped_repeat";
+    case Verdict::dropped_limits: return "dropped_limits";
+    case Verdict::count_: break;
+  }
+  return "unknown";
+}
+
+Aggregator::Aggregator(const AggregatorOptions& options)
+    : options_(options),
+      arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
+      copies_(options.slot_count * 2U) {
+  CHECK(!options.workers.empty());
+  CHECK_THAT(options.workers.size(), <=, INFOLD_WORKERS_MAX);
+  CHECK_THAT(options.slot_count, >, 0);
+  CHECK_THAT(options.datagram_bytes_max, >=, INFOLD_HEADER_BYTES);
+  for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
+    expected_[worker / 64] |= std::uint64_t{1} << (worker % 64);
+  }
+  // As if each slot's chunks 0 and -1 had been summed: chunk 1 is the next of the odd copy.
+  for (std::size_t slot = 0; slot < options.slot_count; ++slot) copies_[slot * 2 + 1].round = ~0U;
+
+  const std::uint32_t body = options.datagram_bytes_max - INFOLD_HEADER_BYTES;
+  elements_max_ = std::min({options.elements_max, body, std::uint32_t{INFOLD_ELEMENTS_MAX}});
+  elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, kCacheLine));
+  blocks_max_ = elements_max_ / INFOLD_BLOCK_ELEMENTS;
+  stored_bytes_max_ =
+      static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, kCacheLine));
+  datagrams_.resize(copies_.size() * stored_bytes_max_);
+  lanes_.resize(copies_.size() * elements_max_);
+  codes_.resize(copies_.size() * blocks_max_ * 2);
+  specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
+  cleaned_.resize(elements_max_ * sizeof(std::int32_t));
+  steps_.resize(blocks_max_);
+  packet_codes_.resize(std::size_t{blocks_max_} * 2);
+}
+
+Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram) {
+  outbox_count_ = 0;
+  outbox_sent_ = 0;
+  Packet packet;
+  Verdict verdict = Verdict::dropped_malformed;
+  if (parse(datagram, packet) == Malformed::none) verdict = dispatch(packet);
+  ++counters_[static_cast<std::size_t>(verdict)];
+  return verdict;
+}
+
+std::optional<Aggregator::Transmit> Aggregator::poll_transmit() {
+  if (outbox_sent_ == outbox_count_) return std::nullopt;
+  return outbox_[outbox_sent_++];
+}
+
+Verdict Aggregator::dispatch(const Packet& packet) {
+  const Header& header = packet.header;
+  if (header.job != options_.job) return Verdict::dropped_foreign_job;
+  if (header.epoch != options_.epoch) return Verdict::dropped_stale_epoch;
+  if ((header.flags & INFOLD_FLAG_TAGGED) != 0) return Verdict::dropped_tag;
+  const bool down = travels_down(header.kind);
+  if (down && !has_parent()) return Verdict::dropped_wrong_way;
+  if (!down && header.worker >= options_.workers.size()) return Verdict::dropped_bad_worker;
+  if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
+  if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
+  if (!fits_limits(packet)) return Verdict::dropped_limits;
+  return down ? handle_from_parent(packet) : handle_from_below(packet);
+}
+
+bool Aggregator::fits_limits(const Packet& packet) const {
+  const ChunkWords& words = packet.header.words;
+  const ElementLayout layout = words.layout();
+  if (words.elements > elements_max_) return false;
+  const bool widens = has_parent() && layout.is_block_float();
+  const Kind largest = widens ? Kind::partial : Kind::result;
+  return datagram_bytes(largest, layout, words.elements, true) <= options_.datagram_bytes_max;
+}
+
+// The chunk check. Without it a late repeat of an earlier chunk would be summed into the
+// chunk that now uses the copy.
+Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Copy& other) const {
+#ifdef INFOLD_CANARY_WITHOUT_ROUND_CHECK
+  // What the original protocol does instead; built only to show that the search finds its flaw.
+  const std::uint8_t worker = packet.header.worker;
+  other.seen[worker / 64] &= ~(std::uint64_t{1} << (worker % 64));
+  const bool fresh = copy.phase == Phase::done && !is_seen(copy.seen, worker);
+  return fresh ? Turn::next : Turn::current;
+#else
+  const auto ahead = static_cast<std::int32_t>(packet.header.round - copy.round);
+  if (ahead < 0) return Turn::stale;
+  if (ahead == 0) return copy.stored_bytes == 0 && copy.phase == Phase::done ? Turn::stale : Turn::current;
+  const bool turn_has_come = ahead == 2 && copy.phase == Phase::done &&
+                             other.phase == Phase::done && other.round + 1 == packet.header.round;
+  return turn_has_come ? Turn::next : Turn::early;
+#endif
+}
+
+Verdict Aggregator::handle_from_below(const Packet& packet) {
+  const Header& header = packet.header;
+  if (abort_) {
+    send_abort(To::worker, header.worker, Kind::aborted);
+    return Verdict::answered_aborted;
+  }
+  Copy& copy = copy_of(header.slot, header.round);
+  const Arrays arrays = arrays_of(header.slot, header.round);
+  assert_invariants(copy);
+  switch (turn_of(packet, copy, copy_of(header.slot, header.round + 1))) {
+    case Turn::stale: return Verdict::dropped_stale_round;
+    case Turn::early: return Verdict::dropped_early_round;
+    case Turn::next:
+      if (header.kind == Kind::query) {
+        send_pending(packet, Copy{});
+        return Verdict::answered_pending;
+      }
+      begin(packet, copy, arrays);
+      break;
+    case Turn::current: break;
+  }
+  const bool repeat = header.kind == Kind::query || is_seen(copy.seen, header.worker);
+  const Verdict verdict =
+      repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
+  assert_invariants(copy);
+  return verdict;
+}
+
+void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
+  copy = Copy{};
+  copy.phase = Phase::collecting;
+  copy.round = packet.header.round;
+  copy.words = packet.header.words;
+  copy.first_worker = packet.header.worker;
+  const std::uint32_t blocks = copy.words.layout().block_count(copy.words.elements);
+  if (copy.words.layout().is_block_float()) {
+    std::fill_n(arrays.low_codes, blocks, std::uint16_t{0});
+    std::fill_n(arrays.high_codes, blocks, std::uint16_t{0});
+  }
+}
+
+Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays arrays) {
+  const Header& header = packet.header;
+  if (header.words != copy.words) {
+    return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
+                    options_.workers[copy.first_worker].first, header.words, copy.words});
+  }
+  copy.seen[header.worker / 64] |= std::uint64_t{1} << (header.worker % 64);
+  copy.contributors += header.contributors;
+  if (header.kind != Kind::skip) add_payload(packet, copy, arrays);
+  if (copy.seen != expected_) return Verdict::contributed;
+  return complete(copy, arrays, header.slot, header.worker);
+}
+
+// A repeat means that its sender lacks our answer, or asks how things stand.
+Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
+  const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
+  switch (copy.phase) {
+    case Phase::done:
+      send(To::worker, packet.header.worker, stored);
+      return Verdict::replayed;
+    case Phase::forwarded:
+      send(To::parent, 0, stored);
+      return Verdict::forwarded_again;
+    case Phase::collecting: break;
+  }
+  send_pending(packet, copy);
+  return Verdict::answered_pending;
+}
+
+Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker) {
+  const ElementLayout layout = copy.words.layout();
+  Header header = job_header(Kind::result);
+  header.worker = has_parent() ? *options_.parent_worker : worker;
+  header.slot = slot;
+  header.round = copy.round;
+  header.words = copy.words;
+  header.contributors = copy.contributors;
+  if (copy.overrange) {
+    header.kind = has_parent() ? Kind::overrange : Kind::realign;
+  } else if (has_parent()) {
+    header.kind = !copy.has_lanes ? Kind::skip : layout.is_block_float() ? Kind::partial : Kind::add;
+  }
+
+  std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
+  if (copy.overrange) {
+    std::fill_n(body, layout.exponent_bytes(copy.words.elements), std::byte{0});
+    write_codes(layout, arrays.high_codes, layout.block_count(copy.words.elements), body);
+  } else if (header.kind == Kind::partial) {
+    write_partial(copy, arrays, header);
+  } else if (layout.is_block_float() && copy.has_lanes) {
+    write_result(copy, arrays, header);
+  }
+  copy.stored_bytes = static_cast<std::uint32_t>(datagram_bytes(
+      copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout, copy.words.elements,
+      (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+  write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
+  copy.phase = has_parent() ? Phase::forwarded : Phase::done;
+  send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
+  return Verdict::completed;
+}
+
+Verdict Aggregator::handle_from_parent(const Packet& packet) {
+  if (abort_) return Verdict::dropped_repeat;
+  const Header& header = packet.header;
+  Copy& copy = copy_of(header.slot, header.round);
+  if (copy.round != header.round) {
+    const bool behind = static_cast<std::int32_t>(header.round - copy.round) < 0;
+    return behind ? Verdict::dropped_stale_round : Verdict::dropped_early_round;
+  }
+  if (copy.phase != Phase::forwarded) return Verdict::dropped_repeat;
+  const std::size_t bytes = INFOLD_HEADER_BYTES + packet.body.size();
+  const bool is_answer = header.kind != Kind::pending;
+  if (is_answer && header.words != copy.words) return Verdict::dropped_malformed;
+
+  std::byte* const stored =
+      is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
+  write_header(header, {stored, INFOLD_HEADER_BYTES});
+  std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
+  send(To::all_workers, 0, {stored, bytes});
+  if (!is_answer) return Verdict::answered_pending;
+  copy.phase = Phase::done;
+  copy.stored_bytes = static_cast<std::uint32_t>(bytes);
+  return Verdict::delivered;
+}
+
+Verdict Aggregator::handle_abort(const Packet& packet) {
+  const bool down = packet.header.kind == Kind::aborted;
+  if (abort_) {
+    if (down) return Verdict::dropped_repeat;
+    send_abort(To::worker, packet.header.worker, Kind::aborted);
+    return Verdict::answered_aborted;
+  }
+  const std::optional<Abort> abort = read_abort(packet);
+  if (!abort) return Verdict::dropped_malformed;
+  return end_job(*abort);
+}
+
+// Tells all workers and the parent, which tells its other workers. When the parent said
+// so, telling it again does no harm: it answers with what it said.
+Verdict Aggregator::end_job(const Abort& abort) {
+  abort_ = abort;
+  send_abort(To::all_workers, 0, Kind::aborted);
+  if (has_parent()) send_abort(To::parent, 0, Kind::abort);
+  return Verdict::job_aborted;
+}
+
+Header Aggregator::job_header(Kind kind) const {
+  Header header;
+  header.kind = kind;
+  header.job = options_.job;
+  header.epoch = options_.epoch;
+  return header;
+}
+
+void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> datagram) {
+  CHECK_THAT(outbox_count_, <, outbox_.size());
+  outbox_[outbox_count_++] = {to, worker, datagram};
+}
+
+void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
+  RankRanges missing;
+  for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
+    if (!is_seen(copy.seen, static_cast<std::uint8_t>(worker))) missing.append(options_.workers[worker]);
+  }
+  Header header = job_header(Kind::pending);
+  header.worker = packet.header.worker;
+  header.slot = packet.header.slot;
+  header.round = packet.header.round;
+  header.words = packet.header.words;
+  write_header(header, answer_);
+  const std::size_t body = write_ranges(missing, answer_.data() + INFOLD_HEADER_BYTES);
+  send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
+}
+
+void Aggregator::send_abort(To to, std::uint8_t worker, Kind kind) {
+  std::span<std::byte> out = to == To::parent ? std::span(notice_) : std::span(answer_);
+  Header header = job_header(kind);
+  header.worker = to == To::parent ? *options_.parent_worker : worker;
+  write_header(header, out);
+  write_abort(*abort_, out.data() + INFOLD_HEADER_BYTES);
+  send(to, worker, out.first(INFOLD_HEADER_BYTES + sizeof(infold_abort)));
+}
+
+Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round) {
+  const std::size_t copy = slot * 2U + (round & 1);
+  std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
+  std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
+  return {datagrams_.data() + copy * stored_bytes_max_,
+          lanes_.data() + copy * elements_max_,
+          codes,
+          codes + blocks_max_,
+          specials,
+          specials + elements_max_ / 64};
+}
+
+std::size_t Aggregator::memory_bytes() const {
+  return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() +
+         lanes_.capacity() * sizeof(std::int64_t) + codes_.capacity() * sizeof(std::uint16_t) +
+         specials_.capacity() * sizeof(std::uint64_t) + cleaned_.capacity() +
+         steps_.capacity() * sizeof(BlockStep) + packet_codes_.capacity() * sizeof(std::uint16_t);
+}
+
+void Aggregator::assert_invariants(const Copy& copy) const {
+#ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
+  const bool complete = copy.seen == expected_;
+  CHECK(copy.phase != Phase::collecting || !complete);
+  CHECK(copy.phase != Phase::forwarded || (complete && has_parent()));
+#endif
+  CHECK_THAT(copy.stored_bytes, <=, stored_bytes_max_);
+}
+
+std::uint64_t Aggregator::digest() const {
+  base::Digest digest;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const Copy& copy = copies_[i];
+    digest.add(static_cast<std::uint64_t>(copy.phase) | std::uint64_t{copy.overrange} << 8 |
+               std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
+               std::uint64_t{copy.round} << 32);
+    for (const std::uint64_t word : copy.seen) digest.add(word);
+    digest.add(copy.contributors.digest);
+    const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
+    const bool integers = !copy.words.layout().is_block_float();
+    if (copy.phase != Phase::collecting) {
+      digest.add({datagram, copy.stored_bytes});
+    } else if (copy.has_lanes && integers) {
+      digest.add({datagram + INFOLD_HEADER_BYTES,
+                  copy.words.elements * copy.words.layout().element_bytes()});
+    } else if (copy.has_lanes) {
+      digest.add(std::as_bytes(std::span(lanes_).subspan(i * elements_max_, copy.words.elements)));
+      digest.add(std::as_bytes(std::span(codes_).subspan(i * blocks_max_ * 2, blocks_max_ * 2)));
+    }
+  }
+  digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) : 0);
+  return digest.value();
+}
+
+}  // namespace infold::core

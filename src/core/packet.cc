@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading and writing datagrams (spec section 2). parse() is the one place where a peer's bytes
+// are measured against what they claim.
+#include "core/packet.h"
+
+#include <algorithm>
+
+namespace infold::core {
+namespace {
+
+bool is_known_kind(std::uint8_t kind) {
+  return (kind >= INFOLD_KIND_ADD && kind <= INFOLD_KIND_ABORT) ||
+         (kind >= INFOLD_KIND_RESULT && kind <= INFOLD_KIND_ABORTED);
+}
+
+// Whether elements of this format can be reduced in this way at all.
+bool is_known_format(const ChunkWords& words) {
+  const bool codes_known = (words.format & 0xF) < INFOLD_FORMAT_COUNT &&
+                           (words.format >> 4) < INFOLD_DTYPE_COUNT &&
+                           (words.operation & 0xF) < INFOLD_REDUCTION_COUNT &&
+                           (words.operation >> 4) < INFOLD_COLLECTIVE_COUNT;
+  if (!codes_known) return false;
+  const bool sums = words.reduction() == Reduction::sum || words.reduction() == Reduction::average;
+  return !words.layout().is_block_float() || (sums && words.layout().dtype <= DataType::f64);
+}
+
+// Bytes after the header and tag; a negative number stands for "any, the body has its own check".
+std::int64_t body_bytes(const Header& header) {
+  const ElementLayout layout = header.words.layout();
+  const std::uint32_t elements = header.words.elements;
+  switch (header.kind) {
+    case Kind::add: return layout.payload_bytes(elements);
+    case Kind::skip:
+    case Kind::query: return 0;
+    case Kind::partial: {
+      const bool specials = (header.flags & INFOLD_FLAG_SPECIALS) != 0;
+      return layout.partial_exponent_bytes(elements) + std::int64_t{elements} * 8 +
+             (specials ? layout.partial_special_bytes(elements) : 0);
+    }
+    case Kind::overrange:
+    case Kind::realign: return layout.exponent_bytes(elements);
+    case Kind::abort:
+    case Kind::aborted: return sizeof(infold_abort);
+    case Kind::result: return header.contributors.count == 0 ? 0 : layout.payload_bytes(elements);
+    case Kind::pending: return -1;
+  }
+  return -1;
+}
+
+bool pending_body_fits(std::size_t bytes) {
+  return bytes % sizeof(infold_rank_range) == 0 &&
+         bytes <= INFOLD_PENDING_RANGES_MAX * sizeof(infold_rank_range);
+}
+
+void set_parts(Packet& packet) {
+  const ElementLayout layout = packet.header.words.layout();
+  const std::uint32_t elements = packet.header.words.elements;
+  const std::byte* at = packet.body.data();
+  switch (packet.header.kind) {
+    case Kind::add:
+    case Kind::result:
+      if (packet.body.empty()) return;
+      packet.exponents = at;
+      packet.elements = at + layout.exponent_bytes(elements);
+      return;
+    case Kind::partial:
+      packet.exponents = at;
+      packet.elements = at + layout.partial_exponent_bytes(elements);
+      if (packet.has_specials()) packet.specials = packet.elements + std::size_t{elements} * 8;
+      return;
+    case Kind::overrange:
+    case Kind::realign: packet.exponents = at; return;
+    default: return;
+  }
+}
+
+Header unpack(const infold_header& wire) {
+  Header header;
+  header.kind = static_cast<Kind>(wire.version_kind & 0xF);
+  header.flags = wire.flags;
+  header.worker = wire.worker;
+  header.job = infold_from_be16(wire.job);
+  header.slot = infold_from_be16(wire.slot);
+  header.epoch = infold_from_be32(wire.epoch);
+  header.round = infold_from_be32(wire.round);
+  header.words = {infold_from_be16(wire.elements), wire.format, wire.operation,
+                  infold_from_be32(wire.shape)};
+  header.contributors = {infold_from_be16(wire.contributors), infold_from_be16(wire.weight),
+                         infold_from_be32(wire.contributor_digest)};
+  return header;
+}
+
+// A contribution with elements has contributors, one without has none.
+bool contributors_fit(const Header& header) {
+  switch (header.kind) {
+    case Kind::add:
+    case Kind::partial:
+    case Kind::overrange: return header.contributors.count != 0;
+    case Kind::skip: return header.contributors == Contributors{};
+    default: return true;
+  }
+}
+
+bool needs_blocks(Kind kind) {
+  return kind == Kind::partial || kind == Kind::overrange || kind == Kind::realign;
+}
+
+void write_words(const ChunkWords& words, std::uint8_t* out) {
+  const infold_be16 elements = infold_to_be16(words.elements);
+  const infold_be32 shape = infold_to_be32(words.shape);
+  std::memcpy(out, &elements, 2);
+  out[2] = words.format;
+  out[3] = words.operation;
+  std::memcpy(out + 4, &shape, 4);
+}
+
+ChunkWords read_words(const std::uint8_t* in) {
+  infold_be16 elements;
+  infold_be32 shape;
+  std::memcpy(&elements, in, 2);
+  std::memcpy(&shape, in + 4, 4);
+  return {infold_from_be16(elements), in[2], in[3], infold_from_be32(shape)};
+}
+
+}  // namespace
+
+Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
+  infold_header wire;
+  if (datagram.size() < sizeof(wire)) return Malformed::truncated;
+  std::memcpy(&wire, datagram.data(), sizeof(wire));
+  if (wire.magic != INFOLD_MAGIC) return Malformed::magic;
+  if (wire.version_kind >> 4 != INFOLD_VERSION) return Malformed::version;
+  if (!is_known_kind(wire.version_kind & 0xF)) return Malformed::kind;
+
+  packet = Packet{};
+  packet.header = unpack(wire);
+  const Header& header = packet.header;
+  if (!is_known_format(header.words)) return Malformed::format;
+  if (needs_blocks(header.kind) && !header.words.layout().is_block_float()) {
+    return Malformed::format;
+  }
+  if (header.words.elements * header.words.layout().element_bytes() > INFOLD_PAYLOAD_BYTES_MAX) {
+    return Malformed::elements;
+  }
+  if (!contributors_fit(header)) return Malformed::contributors;
+
+  std::size_t start = sizeof(wire);
+  if ((header.flags & INFOLD_FLAG_TAGGED) != 0) start += INFOLD_TAG_BYTES;
+  if (datagram.size() < start) return Malformed::truncated;
+  packet.body = datagram.subspan(start);
+  const std::int64_t expected = body_bytes(header);
+  const auto actual = static_cast<std::int64_t>(packet.body.size());
+  if (expected < 0 && !pending_body_fits(packet.body.size())) return Malformed::oversized;
+  if (expected >= 0 && actual < expected) return Malformed::truncated;
+  if (expected >= 0 && actual > expected) return Malformed::oversized;
+  set_parts(packet);
+  return Malformed::none;
+}
+
+void write_header(const Header& header, std::span<std::byte> out) {
+  infold_header wire = {};
+  wire.magic = INFOLD_MAGIC;
+  wire.version_kind =
+      static_cast<std::uint8_t>(INFOLD_VERSION << 4 | static_cast<unsigned>(header.kind));
+  wire.flags = header.flags;
+  wire.worker = header.worker;
+  wire.job = infold_to_be16(header.job);
+  wire.slot = infold_to_be16(header.slot);
+  wire.epoch = infold_to_be32(header.epoch);
+  wire.round = infold_to_be32(header.round);
+  wire.elements = infold_to_be16(header.words.elements);
+  wire.format = header.words.format;
+  wire.operation = header.words.operation;
+  wire.shape = infold_to_be32(header.words.shape);
+  wire.contributors = infold_to_be16(header.contributors.count);
+  wire.weight = infold_to_be16(header.contributors.weight);
+  wire.contributor_digest = infold_to_be32(header.contributors.digest);
+  std::memcpy(out.data(), &wire, sizeof(wire));
+}
+
+void write_codes(ElementLayout layout, const std::uint16_t* codes, std::uint32_t blocks,
+                 std::byte* out) {
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    if (layout.wide_exponents()) {
+      const infold_be16 code = infold_to_be16(codes[block]);
+      std::memcpy(out + block * sizeof(code), &code, sizeof(code));
+    } else {
+      out[block] = static_cast<std::byte>(codes[block]);
+    }
+  }
+}
+
+void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
+                std::uint16_t* codes) {
+  const auto largest = static_cast<std::uint16_t>(layout.exponent_code_max());
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    if (layout.wide_exponents()) {
+      infold_be16 code;
+      std::memcpy(&code, wire + block * sizeof(code), sizeof(code));
+      codes[block] = std::min(infold_from_be16(code), largest);
+    } else {
+      codes[block] = static_cast<std::uint16_t>(wire[block]);
+    }
+  }
+}
+
+std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements,
+                           bool specials) {
+  Header header;
+  header.kind = kind;
+  header.flags = specials ? INFOLD_FLAG_SPECIALS : 0;
+  header.words.elements = static_cast<std::uint16_t>(elements);
+  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                                  static_cast<unsigned>(layout.format));
+  header.contributors.count = 1;
+  const std::int64_t body = body_bytes(header);
+  return sizeof(infold_header) + static_cast<std::size_t>(std::max<std::int64_t>(body, 0));
+}
+
+bool RankRanges::contains(std::uint16_t rank) const {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (rank >= range[i].first && rank - range[i].first < range[i].count) return true;
+  }
+  return false;
+}
+
+void RankRanges::append(RankRange next) {
+  if (count > 0 && range[count - 1].first + range[count - 1].count == next.first) {
+    range[count - 1].count = static_cast<std::uint16_t>(range[count - 1].count + next.count);
+  } else if (count < INFOLD_PENDING_RANGES_MAX) {
+    range[count++] = next;
+  }
+}
+
+std::size_t write_ranges(const RankRanges& ranges, std::byte* out) {
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const infold_rank_range wire = {infold_to_be16(ranges.range[i].first),
+                                    infold_to_be16(ranges.range[i].count)};
+    std::memcpy(out + i * sizeof(wire), &wire, sizeof(wire));
+  }
+  return ranges.count * sizeof(infold_rank_range);
+}
+
+RankRanges read_ranges(const Packet& packet) {
+  RankRanges ranges;
+  ranges.count = static_cast<std::uint32_t>(packet.body.size() / sizeof(infold_rank_range));
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    infold_rank_range wire;
+    std::memcpy(&wire, packet.body.data() + i * sizeof(wire), sizeof(wire));
+    ranges.range[i] = {infold_from_be16(wire.first), infold_from_be16(wire.count)};
+  }
+  return ranges;
+}
+
+void write_abort(const Abort& abort, std::byte* out) {
+  infold_abort wire = {};
+  wire.reason = infold_to_be16(static_cast<std::uint16_t>(abort.reason));
+  wire.rank = infold_to_be16(abort.rank);
+  wire.other = infold_to_be16(abort.other);
+  write_words(abort.rank_words, wire.rank_words);
+  write_words(abort.other_words, wire.other_words);
+  std::memcpy(out, &wire, sizeof(wire));
+}
+
+std::optional<Abort> read_abort(const Packet& packet) {
+  infold_abort wire;
+  std::memcpy(&wire, packet.body.data(), sizeof(wire));
+  const std::uint16_t reason = infold_from_be16(wire.reason);
+  if (reason == 0 || reason >= INFOLD_ABORT_REASON_COUNT) return std::nullopt;
+  return Abort{static_cast<AbortReason>(reason), infold_from_be16(wire.rank),
+               infold_from_be16(wire.other), read_words(wire.rank_words),
+               read_words(wire.other_words)};
+}
+
+}  // namespace infold::core
