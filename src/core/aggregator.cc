@@ -113,7 +113,7 @@ Verdict Aggregator::dispatch(const Packet& packet) {
 bool Aggregator::fits_limits(const Packet& packet) const {
   const ChunkWords& words = packet.header.words;
   const ElementLayout layout = words.layout();
-  if (words.elements > elements_max_) return false;
+  if (words.elements > std::min(elements_max_, options_.elements_max)) return false;
   const bool widens = has_parent() && layout.is_block_float();
   const Kind largest = widens ? Kind::partial : Kind::result;
   return datagram_bytes(largest, layout, words.elements, true) <= options_.datagram_bytes_max;
@@ -140,25 +140,22 @@ Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Cop
 
 Verdict Aggregator::handle_from_below(const Packet& packet) {
   const Header& header = packet.header;
-  if (abort_) {
-    send_abort(To::worker, header.worker, Kind::aborted);
-    return Verdict::answered_aborted;
-  }
   Copy& copy = copy_of(header.slot, header.round);
   const Arrays arrays = arrays_of(header.slot, header.round);
   assert_invariants(copy);
-  switch (turn_of(packet, copy, copy_of(header.slot, header.round + 1))) {
-    case Turn::stale: return Verdict::dropped_stale_round;
-    case Turn::early: return Verdict::dropped_early_round;
-    case Turn::next:
-      if (header.kind == Kind::query) {
-        send_pending(packet, Copy{});
-        return Verdict::answered_pending;
-      }
-      begin(packet, copy, arrays);
-      break;
-    case Turn::current: break;
+  const Turn turn = turn_of(packet, copy, copy_of(header.slot, header.round + 1));
+  if (turn == Turn::stale) return Verdict::dropped_stale_round;
+  if (turn == Turn::early) return Verdict::dropped_early_round;
+  const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
+  if (abort_ && is_open) {  // what is complete is still handed out
+    send_abort(To::worker, header.worker, Kind::aborted);
+    return Verdict::answered_aborted;
   }
+  if (turn == Turn::next && header.kind == Kind::query) {
+    send_pending(packet, Copy{});
+    return Verdict::answered_pending;
+  }
+  if (turn == Turn::next) begin(packet, copy, arrays);
   const bool repeat = header.kind == Kind::query || is_seen(copy.seen, header.worker);
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
@@ -241,7 +238,6 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
 }
 
 Verdict Aggregator::handle_from_parent(const Packet& packet) {
-  if (abort_) return Verdict::dropped_repeat;
   const Header& header = packet.header;
   Copy& copy = copy_of(header.slot, header.round);
   if (copy.round != header.round) {
@@ -267,13 +263,26 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
 Verdict Aggregator::handle_abort(const Packet& packet) {
   const bool down = packet.header.kind == Kind::aborted;
   if (abort_) {
-    if (down) return Verdict::dropped_repeat;
-    send_abort(To::worker, packet.header.worker, Kind::aborted);
+    send_abort(down ? To::all_workers : To::worker, packet.header.worker, Kind::aborted);
     return Verdict::answered_aborted;
   }
   const std::optional<Abort> abort = read_abort(packet);
   if (!abort) return Verdict::dropped_malformed;
-  return end_job(*abort);
+  if (abort->reason != AbortReason::left || down || some_chunk_waits_for(packet.header.worker)) {
+    return end_job(*abort);
+  }
+  abort_ = *abort;
+  send_abort(To::worker, packet.header.worker, Kind::aborted);
+  if (has_parent()) send_abort(To::parent, 0, Kind::abort);
+  return Verdict::job_aborted;
+}
+
+// A rank may leave while others still fetch the last results. They are told only when they need
+// the rank again; nobody does as long as this holds for no chunk.
+bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
+  return std::any_of(copies_.begin(), copies_.end(), [worker](const Copy& copy) {
+    return copy.phase == Phase::collecting && !is_seen(copy.seen, worker);
+  });
 }
 
 // Tells all workers and the parent, which tells its other workers. When the parent said

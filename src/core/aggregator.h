@@ -124,6 +124,7 @@ class Aggregator {
   Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
   Verdict handle_abort(const Packet& packet);
   Verdict end_job(const Abort& abort);
+  bool some_chunk_waits_for(std::uint8_t worker) const;
   Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
   bool fits_limits(const Packet& packet) const;
 

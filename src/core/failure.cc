@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the words of an abort to a failure a person can act on: which field two ranks disagree
+// about, and what each of them sent.
+#include "core/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+using base::Code;
+
+// x with x * factor = 1 modulo 2^32, by Newton's iteration: each step doubles the right bits.
+constexpr std::uint32_t inverse(std::uint32_t factor) {
+  std::uint32_t x = factor;
+  for (int step = 0; step < 5; ++step) x *= 2 - factor * x;
+  return x;
+}
+static_assert(inverse(INFOLD_SHAPE_ROOT_FACTOR) * INFOLD_SHAPE_ROOT_FACTOR == 1);
+
+void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::int64_t at_other) {
+  failure.field = field;
+  failure.rank_value = at_rank;
+  failure.other_value = at_other;
+}
+
+// A shape is a size and a root at once. Two roots with the size we know are both below the world's
+// size; two sizes with the root we know are then anything else.
+void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* own,
+                   std::uint16_t world) {
+  const std::uint32_t size = own == nullptr ? 0 : static_cast<std::uint32_t>(own->elements);
+  const std::uint32_t at_rank =
+      (abort.rank_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
+  const std::uint32_t at_other =
+      (abort.other_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
+  if (own != nullptr && at_rank < world && at_other < world) {
+    set_field(failure, "root", at_rank, at_other);
+    return;
+  }
+  const std::uint32_t root = own == nullptr ? 0 : shape_of(*own) - size;
+  set_field(failure, "size", abort.rank_words.shape - root, abort.other_words.shape - root);
+}
+
+void explain_mismatch(Failure& failure, const Abort& abort, const TransferRequest* own,
+                      std::uint16_t world) {
+  const ChunkWords& a = abort.rank_words;
+  const ChunkWords& b = abort.other_words;
+  if (a.operation >> 4 != b.operation >> 4) {
+    set_field(failure, "collective", a.operation >> 4, b.operation >> 4);
+  } else if (a.operation != b.operation) {
+    set_field(failure, "operation", a.operation & 0xF, b.operation & 0xF);
+  } else if (a.format >> 4 != b.format >> 4) {
+    set_field(failure, "type", a.format >> 4, b.format >> 4);
+  } else if (a.format != b.format) {
+    set_field(failure, "wire format", a.format & 0xF, b.format & 0xF);
+  } else if (a.shape != b.shape) {
+    explain_shape(failure, abort, own, world);
+  } else {
+    set_field(failure, "chunk size", a.elements, b.elements);
+  }
+}
+
+}  // namespace
+
+Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world) {
+  Failure failure;
+  failure.rank = abort.rank;
+  failure.other = abort.other;
+  switch (abort.reason) {
+    case AbortReason::cancelled:
+      failure.error = {Code::cancelled, "wait", "a rank gave the call up; join again", abort.rank};
+      break;
+    case AbortReason::deadline:
+      failure.error = {Code::deadline_exceeded, "wait",
+                       "a rank's deadline passed while it waited for another", abort.rank};
+      if (abort.other != abort.rank) failure.missing.append({abort.other, 1});
+      break;
+    case AbortReason::mismatch:
+      failure.error = {Code::mismatch, "wait", "all ranks must make the same call", abort.rank};
+      explain_mismatch(failure, abort, own, world);
+      break;
+    case AbortReason::left:
+      failure.error = {Code::aborted, "wait", "a rank has left the job", abort.rank};
+      break;
+  }
+  return failure;
+}
+
+}  // namespace infold::core

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The striping pattern: at each place the site with the most credit takes the chunk, where every
+// site earns its weight per place and the taker pays for all (smooth weighted round robin).
+#include "core/stripe.h"
+
+#include <numeric>
+
+#include "base/check.h"
+
+namespace infold::core {
+
+Stripe::Stripe(std::span<const std::uint16_t> weights) : turns_(weights.size()) {
+  CHECK(!weights.empty());
+  CHECK_THAT(weights.size(), <=, kSitesMax);
+  std::uint32_t divisor = 0;
+  for (const std::uint16_t weight : weights) {
+    CHECK_THAT(weight, >=, 1);
+    CHECK_THAT(weight, <=, kWeightMax);
+    divisor = std::gcd(divisor, std::uint32_t{weight});
+  }
+  for (const std::uint16_t weight : weights) period_ += weight / divisor;
+
+  std::vector<std::int64_t> credit(weights.size());
+  for (std::uint64_t place = 0; place < period_; ++place) {
+    std::size_t taker = 0;
+    for (std::size_t site = 0; site < weights.size(); ++site) {
+      credit[site] += weights[site] / divisor;
+      if (credit[site] > credit[taker]) taker = site;
+    }
+    credit[taker] -= static_cast<std::int64_t>(period_);
+    turns_[taker].push_back(static_cast<std::uint16_t>(place));
+  }
+}
+
+}  // namespace infold::core

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then
+// keeps the round trip between 1.25 and 2 times the path's own: enough to fill the path, too
+// little to stand in its queues. Judged once per round trip by the round's shortest sample, which
+// a late peer or a busy host inflates least. Random loss alone does not shrink it; loss of more
+// than a twentieth does.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/round_trip.h"
+
+namespace infold::core {
+
+class Window {
+ public:
+  // The first burst of a job: what every path and receive buffer in use today absorbs.
+  static constexpr std::uint32_t kInitial = 32;
+  // Fewer would turn each loss into a time-out, because nothing could overtake it.
+  static constexpr std::uint32_t kMin = 4;
+
+  explicit Window(std::uint32_t most)
+      : most_(most), least_(std::min(kMin, most)), size_(std::min(kInitial, most)), goal_(size_) {}
+
+  std::uint32_t size() const { return size_; }
+
+  void on_result() {
+    ++results_;
+    if (starting_) size_ = std::min(size_ + 1, most_);
+  }
+  void on_sample(base::Duration sample) {
+    shortest_ = sampled_ ? std::min(shortest_, sample) : sample;
+    sampled_ = true;
+  }
+  void on_loss() { ++losses_; }
+
+  // Call after each result: ends the round when a window's worth has come back.
+  void end_round_if_due(RoundTrip& path) {
+    if (results_ < goal_) return;
+    if (losses_ * 20 > results_) {
+      starting_ = false;
+      resize(size_ * 7 / 10);
+    } else if (sampled_) {
+      judge(path);
+    }
+    goal_ = size_;
+    results_ = losses_ = 0;
+    sampled_ = false;
+  }
+
+ private:
+  void judge(RoundTrip& path) {
+    const base::Duration path_least = path.least();
+    const base::Duration noise = path.deviation();
+    const bool queue_is_short = shortest_ < path_least + std::max(path_least / 4, noise);
+    const bool queue_is_long = shortest_ > path_least * 2 + noise;
+    if (queue_is_short) {
+      if (!starting_) resize(size_ + std::max(size_ / 8, 1U));
+      return;
+    }
+    starting_ = false;
+    if (!queue_is_long) return;
+    if (size_ == least_) path.restart_least(shortest_);
+    resize(size_ - std::max(size_ / 8, 1U));
+  }
+
+  void resize(std::uint32_t size) { size_ = std::clamp(size, least_, most_); }
+
+  std::uint32_t most_;
+  std::uint32_t least_;
+  std::uint32_t size_;
+  std::uint32_t goal_;
+  bool starting_ = true;
+  std::uint32_t results_ = 0;
+  std::uint32_t losses_ = 0;
+  bool sampled_ = false;
+  base::Duration shortest_;
+};
+
+}  // namespace infold::core

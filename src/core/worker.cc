@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Worker: transfers from submission to event, and the job's end.
+#include "core/worker.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "core/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+using base::Code;
+
+std::vector<std::uint16_t> weights_of(const std::vector<SiteOptions>& sites) {
+  std::vector<std::uint16_t> weights;
+  for (const SiteOptions& site : sites) weights.push_back(site.weight);
+  return weights;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::broadcast;
+}
+
+}  // namespace
+
+std::uint32_t shape_of(const TransferRequest& request) {
+  const std::uint32_t root = has_root(request.collective) ? request.root : 0;
+  return static_cast<std::uint32_t>(request.elements) + root * INFOLD_SHAPE_ROOT_FACTOR;
+}
+
+Worker::State::State(const WorkerOptions& options)
+    : options_(options), stripe_(weights_of(options.sites)), prng_(options.seed) {
+  CHECK_THAT(options.rank, <, options.world);
+  CHECK_THAT(options.transfers_max, >, 0);
+  CHECK_THAT(options.small_slots + options.bulk_slots, >, 0);
+  CHECK_THAT(options.small_slots + options.bulk_slots, <, kNoSlot);
+  for (std::uint32_t rank = 0; rank < options.world; ++rank) {
+    world_digest_ += rank_digest(static_cast<std::uint16_t>(rank));
+  }
+  blocks_max_ = chunk_elements({WireFormat::bfp8, DataType::f32}, options.limits) /
+                INFOLD_BLOCK_ELEMENTS;
+  CHECK_THAT(blocks_max_, >, 0);
+  for (Stream& stream : streams_) stream.ring.resize(std::bit_ceil(options.transfers_max));
+  for (const SiteOptions& site : options.sites) {
+    sites_.emplace_back();
+    sites_.back().worker = site.worker;
+  }
+  for (const StreamName name : {small_stream, bulk_stream}) {
+    const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
+    for (std::size_t site = 0; site < sites_.size(); ++site) {
+      Flow& flow =
+          flows_.emplace_back(std::min<std::uint32_t>(options.window_max, std::max<std::uint16_t>(slots, 1)));
+      flow.site = static_cast<std::uint8_t>(site);
+      flow.stream = name;
+      flow.first_slot = name == small_stream ? 0 : options.small_slots;
+      flow.slots.resize(slots);
+      flow.floors.resize(std::size_t{slots} * blocks_max_);
+    }
+  }
+  events_.resize(options.transfers_max);
+}
+
+base::Result<void> Worker::State::check(const TransferRequest& request) const {
+  if (failure_) return base::fail(Code::aborted, "submit", "the job is over; join again");
+  if (request.elements > 0 && request.codec == nullptr) {
+    return base::fail(Code::unsupported, "submit", "no codec for this type, format and operation");
+  }
+  if (has_root(request.collective) && request.root >= options_.world) {
+    return base::fail(Code::out_of_range, "root", "the root is not a rank of this job",
+                      request.root);
+  }
+  if (chunk_elements(request.layout, options_.limits) == 0) {
+    return base::fail(Code::unsupported, "submit",
+                      "the path's datagrams are too small for this wire format",
+                      options_.limits.datagram_bytes_max);
+  }
+  if (live_transfers_ + event_count_ >= options_.transfers_max) {
+    return base::fail(Code::resource_exhausted, "submit",
+                      "too many calls in flight; wait for one", options_.transfers_max);
+  }
+  if (static_cast<std::uint64_t>(request.after) > last_id_) {
+    return base::fail(Code::invalid_argument, "after", "no such transfer");
+  }
+  return {};
+}
+
+base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
+  if (const base::Result<void> valid = check(request); !valid) {
+    return tl::unexpected(valid.error());
+  }
+  const std::uint32_t per_chunk = chunk_elements(request.layout, options_.limits);
+  const std::uint64_t chunks =
+      std::max<std::uint64_t>(1, (request.elements + per_chunk - 1) / per_chunk);
+  const bool is_small =
+      options_.bulk_slots == 0 || chunks <= std::uint64_t{options_.small_slots} * sites_.size();
+  const StreamName name = is_small && options_.small_slots > 0 ? small_stream : bulk_stream;
+  if (streams_[name].end - streams_[name].first >= streams_[name].ring.size()) {
+    return base::fail(Code::resource_exhausted, "submit",
+                      "the oldest call in flight is too far behind; wait for it");
+  }
+  enqueue(request, name, per_chunk, chunks);
+  earliest_deadline_ = std::min(earliest_deadline_, request.deadline);
+  return TransferId{last_id_};
+}
+
+void Worker::State::enqueue(const TransferRequest& request, StreamName name,
+                            std::uint32_t per_chunk, std::uint64_t chunks) {
+  Stream& stream = streams_[name];
+  Transfer& transfer = stream.at(stream.end);
+  transfer = Transfer{};
+  transfer.request = request;
+  transfer.id = TransferId{++last_id_};
+  transfer.first_chunk = stream.next_chunk;
+  transfer.chunk_count = chunks;
+  transfer.chunk_elements = per_chunk;
+  transfer.contributes =
+      request.elements > 0 && request.collective != Collective::barrier &&
+      (request.collective != Collective::broadcast || request.root == options_.rank);
+  transfer.words.format = static_cast<std::uint8_t>(
+      static_cast<unsigned>(request.layout.dtype) << 4 | static_cast<unsigned>(request.layout.format));
+  transfer.words.operation = static_cast<std::uint8_t>(
+      static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
+  transfer.words.shape = shape_of(request);
+  find_predecessor(transfer);
+  stream.next_chunk += chunks;
+  ++stream.end;
+  ++live_transfers_;
+}
+
+// One that is no longer in a ring is done, which after_transfer = 0 also says.
+void Worker::State::find_predecessor(Transfer& transfer) {
+  if (transfer.request.after == TransferId::none) return;
+  for (const StreamName other : {small_stream, bulk_stream}) {
+    for (std::uint64_t place = streams_[other].first; place < streams_[other].end; ++place) {
+      if (streams_[other].at(place).id != transfer.request.after) continue;
+      transfer.after_stream = other;
+      transfer.after_transfer = place + 1;
+    }
+  }
+}
+
+Worker::State::Chunk Worker::State::chunk_on(Flow& flow, std::uint16_t index) {
+  WorkerSlot& slot = flow.slots[index];
+  Transfer& transfer = streams_[flow.stream].at(slot.transfer);
+  const std::uint64_t first = slot.chunk * transfer.chunk_elements;
+  const std::uint64_t left = transfer.request.elements - first;
+  const auto elements =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(left, transfer.chunk_elements));
+  return {flow, slot, index, transfer, {first, elements}};
+}
+
+ChunkWords Worker::State::words_of(const Chunk& chunk) const {
+  ChunkWords words = chunk.transfer.words;
+  words.elements = static_cast<std::uint16_t>(chunk.range.elements);
+  return words;
+}
+
+Contributors Worker::State::expected_contributors(const Transfer& transfer) const {
+  const TransferRequest& request = transfer.request;
+  if (request.elements == 0 || request.collective == Collective::barrier) return {};
+  if (request.collective == Collective::broadcast) return {1, 1, rank_digest(request.root)};
+  return {options_.world, options_.world, world_digest_};
+}
+
+// The chunk's result is in the tensor: frees its slot, and tells when it was the last one.
+void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) {
+  chunk.slot.state = WorkerSlot::State::idle;
+  --chunk.flow.in_flight;
+  Transfer& transfer = chunk.transfer;
+  transfer.ranks_summed = contributors.count;
+  if (++transfer.done_chunks < transfer.chunk_count) return;
+
+  transfer.done = true;
+  --live_transfers_;
+  CHECK_THAT(event_count_, <, events_.size());
+  events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, std::nullopt,
+                                                               transfer.ranks_summed};
+  Stream& stream = streams_[chunk.flow.stream];
+  while (stream.first < stream.end && stream.at(stream.first).done) ++stream.first;
+
+  if (transfer.request.deadline != earliest_deadline_) return;
+  earliest_deadline_ = base::Instant::never();
+  for (const Stream& each : streams_) {
+    for (std::uint64_t place = each.first; place < each.end; ++place) {
+      if (each.at(place).done) continue;
+      earliest_deadline_ = std::min(earliest_deadline_, each.at(place).request.deadline);
+    }
+  }
+}
+
+void Worker::State::end_job(base::Instant now, const Failure& failure, const Abort& said) {
+  if (failure_) return;
+  said_ = said;
+  for (Site& site : sites_) {
+    site.abort_due = true;
+    site.abort_at = now;
+  }
+  fail_all(failure);
+}
+
+// Every transfer in flight fails, in the order of submission, for the same reason.
+void Worker::State::fail_all(const Failure& failure) {
+  failure_ = failure;
+  std::array<std::uint64_t, stream_count> place = {streams_[0].first, streams_[1].first};
+  while (live_transfers_ > 0) {
+    StreamName oldest = stream_count;
+    for (const StreamName name : {small_stream, bulk_stream}) {
+      while (place[name] < streams_[name].end && streams_[name].at(place[name]).done) ++place[name];
+      if (place[name] == streams_[name].end) continue;
+      const bool older = oldest == stream_count || streams_[name].at(place[name]).id <
+                                                       streams_[oldest].at(place[oldest]).id;
+      if (older) oldest = name;
+    }
+    CHECK_THAT(oldest, !=, stream_count);
+    Transfer& transfer = streams_[oldest].at(place[oldest]++);
+    transfer.done = true;
+    --live_transfers_;
+    events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, failure, 0};
+  }
+  for (Stream& stream : streams_) stream.first = stream.end;
+  for (Flow& flow : flows_) {
+    for (WorkerSlot& slot : flow.slots) slot.state = WorkerSlot::State::idle;
+    flow.waiting.clear();
+    flow.resending.clear();
+    flow.in_flight = 0;
+    flow.next_sequence = ~std::uint64_t{0} / 2;  // nothing is sent any more
+    flow.timeout_at = base::Instant::never();
+  }
+  earliest_deadline_ = base::Instant::never();
+}
+
+Failure Worker::State::deadline_failure() const {
+  Failure failure;
+  failure.rank = options_.rank;
+  failure.missing = waiting_for_;
+  failure.other = waiting_for_.count > 0 ? waiting_for_.range[0].first : options_.rank;
+  failure.error = {Code::deadline_exceeded, "wait", "a rank has not contributed in time", 0};
+  if (waiting_for_.count > 0) return failure;
+  failure.error.detail = "an aggregator does not answer";
+  for (const Flow& flow : flows_) {
+    if (flow.in_flight > 0) failure.site = flow.site;
+  }
+  if (sites_[failure.site].answered) failure.error.detail = "the network lost too many packets";
+  return failure;
+}
+
+std::optional<Event> Worker::State::poll_event() {
+  if (event_count_ == 0) return std::nullopt;
+  const Event event = events_[first_event_];
+  first_event_ = (first_event_ + 1) % events_.size();
+  --event_count_;
+  return event;
+}
+
+std::size_t Worker::State::memory_bytes() const {
+  std::size_t bytes = sizeof(*this) + events_.capacity() * sizeof(Event);
+  for (const Stream& stream : streams_) bytes += stream.ring.capacity() * sizeof(Transfer);
+  for (const Flow& flow : flows_) {
+    bytes += sizeof(Flow) + flow.slots.capacity() * sizeof(WorkerSlot) +
+             flow.floors.capacity() * sizeof(std::uint16_t);
+  }
+  return bytes;
+}
+
+std::uint64_t Worker::State::digest() const {
+  base::Digest digest;
+  for (const Flow& flow : flows_) {
+    digest.add(flow.next_sequence);
+    for (const WorkerSlot& slot : flow.slots) {
+      digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.confirmed} << 8 |
+                 std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.round} << 32);
+      digest.add(slot.transfer * 0x10001 + slot.chunk);
+    }
+    if (!flow.floors.empty()) digest.add(std::as_bytes(std::span(flow.floors)));
+  }
+  for (const Stream& stream : streams_) {
+    digest.add(stream.end - stream.first);
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      digest.add(stream.at(place).done_chunks);
+    }
+  }
+  for (const Site& site : sites_) digest.add(site.abort_due);
+  digest.add(failure_ ? 1 + static_cast<std::uint64_t>(failure_->error.code) : 0);
+  return digest.value();
+}
+
+void Worker::State::assert_invariants() const {
+  for (const Flow& flow : flows_) {
+    CHECK_THAT(flow.in_flight, <=, flow.slots.size());
+    CHECK(flow.in_flight > 0 || flow.waiting.empty());
+  }
+  CHECK_THAT(live_transfers_ + event_count_, <=, events_.size());
+}
+
+Worker::Worker(const WorkerOptions& options) : state_(std::make_unique<State>(options)) {}
+Worker::Worker(const Worker& other) : state_(std::make_unique<State>(*other.state_)) {}
+Worker::Worker(Worker&&) noexcept = default;
+Worker& Worker::operator=(Worker&&) noexcept = default;
+Worker::~Worker() = default;
+
+base::Result<TransferId> Worker::submit(base::Instant, const TransferRequest& request) {
+  return state_->submit(request);
+}
+
+void Worker::cancel(base::Instant now) {
+  const std::uint16_t rank = state_->options_.rank;
+  Failure failure;
+  failure.error = {base::Code::cancelled, "cancel", "this rank gave the call up; join again", 0};
+  failure.rank = rank;
+  state_->end_job(now, failure, {AbortReason::cancelled, rank, rank, {}, {}});
+}
+
+void Worker::leave(base::Instant now) {
+  const std::uint16_t rank = state_->options_.rank;
+  Failure failure;
+  failure.error = {base::Code::aborted, "leave", "this rank has left the job", 0};
+  failure.rank = rank;
+  state_->end_job(now, failure, {AbortReason::left, rank, rank, {}, {}});
+}
+
+void Worker::handle_datagram(base::Instant now, std::uint8_t site,
+                             std::span<const std::byte> datagram) {
+  state_->assert_invariants();
+  state_->handle_datagram(now, site, datagram);
+  state_->assert_invariants();
+}
+
+void Worker::handle_timeout(base::Instant now) { state_->handle_timeout(now); }
+
+std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now,
+                                                      std::span<std::byte> out) {
+  CHECK_THAT(out.size(), >=, state_->options_.limits.datagram_bytes_max);
+  return state_->poll_transmit(now, out);
+}
+
+std::optional<base::Instant> Worker::poll_timeout() const { return state_->poll_timeout(); }
+std::optional<Event> Worker::poll_event() { return state_->poll_event(); }
+const std::optional<Failure>& Worker::failure() const { return state_->failure_; }
+const RankRanges& Worker::waiting_for() const { return state_->waiting_for_; }
+const WorkerCounters& Worker::counters() const { return state_->counters_; }
+std::size_t Worker::memory_bytes() const { return state_->memory_bytes(); }
+std::uint64_t Worker::digest() const { return state_->digest(); }
+
+std::uint32_t Worker::in_flight() const {
+  std::uint32_t sum = 0;
+  for (const State::Flow& flow : state_->flows_) sum += flow.in_flight;
+  return sum;
+}
+
+std::uint32_t Worker::window() const {
+  std::uint32_t sum = 0;
+  for (const State::Flow& flow : state_->flows_) sum += flow.window.size();
+  return sum;
+}
+
+}  // namespace infold::core

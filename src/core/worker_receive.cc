@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker makes of datagrams: results into tensors, answers into resends, times into
+// estimates (spec section 7). Whatever does not match a chunk in flight is dropped and counted.
+#include <algorithm>
+
+#include "core/worker_state.h"
+
+namespace infold::core {
+
+void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
+                                    std::span<const std::byte> datagram) {
+  Packet packet;
+  if (parse(datagram, packet) != Malformed::none) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  const Header& header = packet.header;
+  const bool is_ours = header.job == options_.job && header.epoch == options_.epoch &&
+                       site < sites_.size() && header.kind >= Kind::result &&
+                       (header.flags & INFOLD_FLAG_TAGGED) == 0;
+  if (!is_ours) {
+    ++counters_.dropped_foreign;
+    return;
+  }
+  sites_[site].answered = true;
+  if (header.kind == Kind::aborted) {
+    handle_aborted(now, site, packet);
+  } else {
+    handle_answer(now, site, packet);
+  }
+}
+
+void Worker::State::handle_answer(base::Instant now, std::uint8_t site, const Packet& packet) {
+  const Header& header = packet.header;
+  const StreamName name = header.slot < options_.small_slots ? small_stream : bulk_stream;
+  Flow& flow = this->flow(name, site);
+  const auto index = static_cast<std::uint16_t>(header.slot - flow.first_slot);
+  if (index >= flow.slots.size()) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  const WorkerSlot& slot = flow.slots[index];
+  if (slot.state == WorkerSlot::State::idle || header.round != slot.round || slot.sends == 0) {
+    const bool is_done = static_cast<std::int32_t>(header.round - slot.round) <= 0;
+    ++(is_done ? counters_.dropped_repeat : counters_.dropped_unexpected);
+    return;
+  }
+  const Chunk chunk = chunk_on(flow, index);
+  if (header.words != words_of(chunk) || (header.flags & INFOLD_FLAG_PARTIAL) != 0) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  switch (header.kind) {
+    case Kind::result: handle_result(now, chunk, packet); return;
+    case Kind::realign: handle_realign(now, chunk, packet); return;
+    default: handle_pending(now, chunk, packet); return;
+  }
+}
+
+void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& packet) {
+  const Contributors& contributors = packet.header.contributors;
+  const TransferRequest& request = chunk.transfer.request;
+  if (contributors != expected_contributors(chunk.transfer)) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  ++counters_.received_result;
+  if (request.output != nullptr && packet.elements != nullptr) {
+    const std::uint16_t* codes = request.codes;
+    if (codes != nullptr) codes += chunk.range.first / request.layout.block_elements();
+    const bool averages = request.reduction == Reduction::average;
+    request.codec->decode(request.output, chunk.range,
+                          {packet.exponents, packet.elements, codes,
+                           averages ? contributors.count : 1U, packet.has_specials()});
+  }
+
+  Flow& flow = chunk.flow;
+  note_round_trip(now, chunk, packet);
+  const WorkerSlot slot = chunk.slot;
+  (slot.state == WorkerSlot::State::waiting ? flow.waiting : flow.resending)
+      .remove(flow.slots, chunk.index);
+  finish_chunk(chunk, contributors);
+  flow.burst_confirmed = true;
+  flow.backoff = 0;
+  waiting_for_ = {};
+  RoundTrip& path = sites_[flow.site].path;
+  flow.window.on_result();
+  flow.window.end_round_if_due(path);
+
+  const base::Duration since_sent = now - slot.sent_at;
+  const bool answers_last_send = slot.sends == 1 || since_sent >= path.least();
+  if (answers_last_send) {
+    resend_overtaken(flow, slot.sent_at);
+  } else {
+    // The first send was only late: allow this much lateness from now on.
+    flow.reordering = std::min(path.mean(), std::max(flow.reordering * 2, path.least() / 4));
+  }
+  arm(flow, now);
+}
+
+// Exponents lie too far apart for exact lanes: send again, no finer than the lanes reach below
+// the largest exponent.
+void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet& packet) {
+  const ElementLayout layout = chunk.transfer.request.layout;
+  if (chunk.slot.realigned) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  ++counters_.received_realign;
+  note_round_trip(now, chunk, packet);
+  const std::uint32_t blocks = layout.block_count(chunk.range.elements);
+  std::uint16_t* const floors = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
+  read_codes(layout, packet.exponents, blocks, floors);
+  const std::int32_t spread = exponent_spread_max(layout, options_.world);
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    floors[block] = static_cast<std::uint16_t>(std::max(floors[block] - spread, 0));
+  }
+  if (chunk.slot.state == WorkerSlot::State::waiting) queue_resend(chunk.flow, chunk.index);
+  ++counters_.resent_asked;
+  ++chunk.slot.round;
+  chunk.slot.sends = 0;
+  chunk.slot.realigned = true;
+  chunk.slot.confirmed = false;
+  chunk.flow.backoff = 0;
+  arm(chunk.flow, now);
+}
+
+void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet& packet) {
+  ++counters_.received_pending;
+  const RankRanges missing = read_ranges(packet);
+  if (missing.contains(options_.rank)) {
+    chunk.slot.confirmed = false;
+    if (chunk.slot.state != WorkerSlot::State::waiting) return;
+    ++counters_.resent_asked;
+    queue_resend(chunk.flow, chunk.index);
+    return;
+  }
+  // A first send is answered with a result only, so this answers the second one.
+  if (chunk.slot.sends == 2) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
+  chunk.slot.confirmed = true;
+  chunk.flow.skewed_until = now;
+  waiting_for_ = missing;
+}
+
+// Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for
+// a peer that came late. If we completed the slot ourselves, nobody was later than we; and a wait
+// shorter than the mean is news in any case, because the path is no longer than it.
+void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet) {
+  const WorkerSlot& slot = chunk.slot;
+  Site& site = sites_[chunk.flow.site];
+  if (slot.sends != 1) return;
+  const base::Duration sample = now - slot.sent_at;
+  const bool completed_it = packet.header.worker == site.worker;
+  const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
+  if (may_include_wait && !completed_it && site.path.known() && sample > site.path.mean()) return;
+  site.path.add(sample);
+  chunk.flow.window.on_sample(sample);
+}
+
+// Chunks that were sent well before one that has come back are taken for lost.
+void Worker::State::resend_overtaken(Flow& flow, base::Instant newer_sent_at) {
+  const base::Duration allowance =
+      std::max(sites_[flow.site].path.least() / 4, flow.reordering);
+  while (!flow.waiting.empty()) {
+    const std::uint16_t oldest = flow.waiting.front();
+    if (flow.slots[oldest].sent_at + allowance >= newer_sent_at) return;
+    ++counters_.resent_overtaken;
+    flow.window.on_loss();
+    queue_resend(flow, oldest);
+  }
+}
+
+void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet) {
+  const std::optional<Abort> abort = read_abort(packet);
+  if (!abort) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  if (!failure_) {
+    const TransferRequest* own = nullptr;
+    for (const Stream& stream : streams_) {
+      for (std::uint64_t place = stream.first; place < stream.end && own == nullptr; ++place) {
+        const Transfer& transfer = stream.at(place);
+        const std::uint32_t shape = transfer.words.shape;
+        const bool is_meant = shape == abort->rank_words.shape || shape == abort->other_words.shape;
+        if (!transfer.done && is_meant) own = &transfer.request;
+      }
+    }
+    end_job(now, failure_of(*abort, own, options_.world), *abort);
+  }
+  sites_[site].abort_due = false;
+}
+
+}  // namespace infold::core

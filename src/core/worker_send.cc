@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker sends, and when: the job's end first, then chunks to send again, then new ones as
+// far as slots and window allow, small tensors before large ones (spec section 7).
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+// Enough to get the word through a path that loses nine packets in ten; after that, peers learn
+// it from their own deadlines.
+constexpr std::uint8_t kAbortsMax = 24;
+
+constexpr std::uint8_t kBackoffMax = 12;
+
+}  // namespace
+
+std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
+                                                             std::span<std::byte> out) {
+  if (failure_) return send_abort(now, out);
+  const std::size_t site_count = sites_.size();
+  for (const StreamName name : {small_stream, bulk_stream}) {
+    for (std::size_t i = 0; i < site_count; ++i) {
+      std::size_t site = next_site_ + i;
+      if (site >= site_count) site -= site_count;
+      if (auto transmit = send_from(flow(name, site), now, out)) {
+        next_site_ = static_cast<std::uint32_t>(site + 1 == site_count ? 0 : site + 1);
+        return transmit;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Worker::Transmit> Worker::State::send_from(Flow& flow, base::Instant now,
+                                                         std::span<std::byte> out) {
+  std::uint16_t index = flow.resending.front();
+  if (index != kNoSlot) {
+    flow.resending.remove(flow.slots, index);
+  } else {
+    index = flow.next_slot;
+    if (!take_next_chunk(flow)) return std::nullopt;
+  }
+  const std::size_t bytes = write_chunk(chunk_on(flow, index), out);
+  note_sent(flow, index, now);
+  return Transmit{flow.site, bytes};
+}
+
+// Puts the flow's next chunk on its slot, if it may be sent now.
+bool Worker::State::take_next_chunk(Flow& flow) {
+  if (flow.in_flight >= flow.window.size() || flow.slots.empty()) return false;
+  WorkerSlot& slot = flow.slots[flow.next_slot];
+  if (slot.state != WorkerSlot::State::idle) return false;
+
+  const Stream& stream = streams_[flow.stream];
+  flow.next_transfer = std::max(flow.next_transfer, stream.first);
+  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_sequence);
+  while (flow.next_transfer < stream.end) {
+    const Transfer& transfer = stream.at(flow.next_transfer);
+    if (chunk < transfer.first_chunk + transfer.chunk_count) break;
+    ++flow.next_transfer;
+  }
+  if (flow.next_transfer == stream.end) return false;
+  const Transfer& transfer = stream.at(flow.next_transfer);
+  if (transfer.after_transfer != 0 &&
+      !streams_[transfer.after_stream].is_done(transfer.after_transfer - 1)) {
+    return false;
+  }
+
+  slot.transfer = flow.next_transfer;
+  slot.chunk = chunk - transfer.first_chunk;
+  ++slot.round;
+  slot.sends = 0;
+  slot.confirmed = false;
+  slot.realigned = false;
+  if (flow.in_flight++ == 0) flow.burst_confirmed = false;
+  ++flow.next_sequence;
+  flow.next_slot = flow.next_slot + 1U == flow.slots.size()
+                       ? std::uint16_t{0}
+                       : static_cast<std::uint16_t>(flow.next_slot + 1);
+  return true;
+}
+
+std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
+  const Transfer& transfer = chunk.transfer;
+  const ElementLayout layout = transfer.request.layout;
+  Header header;
+  header.kind = transfer.contributes ? Kind::add : Kind::skip;
+  if (chunk.slot.confirmed) header.kind = Kind::query;
+  header.worker = sites_[chunk.flow.site].worker;
+  header.job = options_.job;
+  header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
+  header.epoch = options_.epoch;
+  header.round = chunk.slot.round;
+  header.words = words_of(chunk);
+  if (chunk.slot.sends == 0) ++(transfer.contributes ? counters_.sent_data : counters_.sent_skip);
+  if (header.kind != Kind::add) {
+    write_header(header, out);
+    if (header.kind == Kind::query) ++counters_.sent_query;
+    return INFOLD_HEADER_BYTES;
+  }
+
+  header.contributors = {1, 1, rank_digest(options_.rank)};
+  const std::uint16_t* codes = transfer.request.codes;
+  if (codes != nullptr) codes += chunk.range.first / layout.block_elements();
+  if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
+  std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
+  std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
+  const bool specials = transfer.request.codec->encode(transfer.request.input, chunk.range, codes,
+                                                       exponents, elements);
+  if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
+  write_header(header, out);
+  return INFOLD_HEADER_BYTES + layout.payload_bytes(chunk.range.elements);
+}
+
+void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now) {
+  WorkerSlot& slot = flow.slots[index];
+  slot.state = WorkerSlot::State::waiting;
+  slot.opened_burst = !flow.burst_confirmed;
+  slot.sent_at = now;
+  if (slot.sends < 0xFFFF) ++slot.sends;
+  flow.waiting.push_back(flow.slots, index);
+  if (flow.timeout_at == base::Instant::never()) arm(flow, now);
+}
+
+// One timer for the flow: it runs from the last progress, doubles while there is none, and is
+// spread by up to an eighth so that workers do not resend in step.
+void Worker::State::arm(Flow& flow, base::Instant now) {
+  if (flow.in_flight == 0) {
+    flow.timeout_at = base::Instant::never();
+    return;
+  }
+  const base::Duration timeout = sites_[flow.site].path.timeout();
+  const base::Duration waited =
+      std::min(base::Duration{timeout.ns << flow.backoff}, RoundTrip::kTimeoutMax);
+  const auto spread = static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
+  flow.timeout_at = now + waited + base::Duration{spread};
+}
+
+void Worker::State::handle_timeout(base::Instant now) {
+  if (now >= earliest_deadline_ && !failure_) {
+    const Failure failure = deadline_failure();
+    end_job(now, failure,
+            {AbortReason::deadline, options_.rank, failure.other, ChunkWords{}, ChunkWords{}});
+    return;
+  }
+  for (Flow& flow : flows_) {
+    if (flow.timeout_at <= now) handle_flow_timeout(flow, now);
+  }
+}
+
+// Sends the oldest chunk again, and only that: what comes back shows which others are lost.
+void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
+  if (!flow.waiting.empty()) {
+    const std::uint16_t oldest = flow.waiting.front();
+    if (!flow.slots[oldest].confirmed) {
+      ++counters_.resent_timeout;
+      flow.window.on_loss();
+    }
+    queue_resend(flow, oldest);
+    flow.backoff = std::min<std::uint8_t>(static_cast<std::uint8_t>(flow.backoff + 1), kBackoffMax);
+  }
+  arm(flow, now);
+}
+
+void Worker::State::queue_resend(Flow& flow, std::uint16_t index) {
+  flow.waiting.remove(flow.slots, index);
+  flow.slots[index].state = WorkerSlot::State::resending;
+  flow.resending.push_back(flow.slots, index);
+}
+
+std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
+                                                          std::span<std::byte> out) {
+  for (std::size_t index = 0; index < sites_.size(); ++index) {
+    Site& site = sites_[index];
+    if (!site.abort_due || now < site.abort_at) continue;
+    Header header;
+    header.kind = Kind::abort;
+    header.worker = site.worker;
+    header.job = options_.job;
+    header.epoch = options_.epoch;
+    write_header(header, out);
+    write_abort(said_, out.data() + INFOLD_HEADER_BYTES);
+    site.abort_at = now + site.path.timeout();
+    if (++site.aborts_sent == kAbortsMax) site.abort_due = false;
+    return Transmit{static_cast<std::uint8_t>(index), INFOLD_HEADER_BYTES + sizeof(infold_abort)};
+  }
+  return std::nullopt;
+}
+
+std::optional<base::Instant> Worker::State::poll_timeout() const {
+  base::Instant earliest = earliest_deadline_;
+  for (const Flow& flow : flows_) earliest = std::min(earliest, flow.timeout_at);
+  for (const Site& site : sites_) {
+    if (site.abort_due) earliest = std::min(earliest, site.abort_at);
+  }
+  if (earliest == base::Instant::never()) return std::nullopt;
+  return earliest;
+}
+
+}  // namespace infold::core

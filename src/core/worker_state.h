@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inside of Worker, shared by the files that implement it: worker.cc (transfers and the job's
+// end), worker_send.cc (what goes out, and when), worker_receive.cc (what comes in). A stream is
+// an order of chunks; a flow is the part of a stream that one site sums, with its own slots and
+// window. Not for inclusion elsewhere.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "base/prng.h"
+#include "core/slot_list.h"
+#include "core/stripe.h"
+#include "core/window.h"
+#include "core/worker.h"
+
+namespace infold::core {
+
+class Worker::State {
+ public:
+  explicit State(const WorkerOptions& options);
+
+  base::Result<TransferId> submit(const TransferRequest& request);
+  void end_job(base::Instant now, const Failure& failure, const Abort& said);
+  void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  void handle_timeout(base::Instant now);
+  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
+  std::optional<base::Instant> poll_timeout() const;
+  std::optional<Event> poll_event();
+  std::uint64_t digest() const;
+  std::size_t memory_bytes() const;
+  void assert_invariants() const;
+
+  enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
+
+  struct Transfer {
+    TransferRequest request;
+    TransferId id = TransferId::none;
+    std::uint64_t first_chunk = 0;  // in the stream's order
+    std::uint64_t chunk_count = 0;
+    std::uint64_t done_chunks = 0;
+    std::uint32_t chunk_elements = 0;
+    std::uint8_t after_stream = 0;
+    std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
+    bool contributes = false;
+    bool done = false;
+    std::uint16_t ranks_summed = 0;
+    ChunkWords words;  // elements differ in the last chunk
+  };
+
+  // Transfers in the order of submission; a ring, addressed by their place in that order.
+  struct Stream {
+    std::vector<Transfer> ring;
+    std::uint64_t first = 0;  // the oldest that is not done, or end
+    std::uint64_t end = 0;
+    std::uint64_t next_chunk = 0;
+
+    // The ring's length is a power of two: a division here would cost as much as a chunk's header.
+    Transfer& at(std::uint64_t place) { return ring[place & (ring.size() - 1)]; }
+    const Transfer& at(std::uint64_t place) const { return ring[place & (ring.size() - 1)]; }
+    bool is_done(std::uint64_t place) const { return place < first || at(place).done; }
+  };
+
+  struct Flow {
+    explicit Flow(std::uint32_t window_max) : window(window_max) {}
+
+    std::uint8_t site = 0;
+    StreamName stream = small_stream;
+    std::uint16_t first_slot = 0;
+    std::vector<WorkerSlot> slots;
+    std::vector<std::uint16_t> floors;  // blocks_max for each slot
+    std::uint64_t next_sequence = 0;    // the site's next chunk of this stream
+    std::uint16_t next_slot = 0;        // next_sequence modulo the number of slots
+    std::uint64_t next_transfer = 0;    // where to look for it
+    std::uint32_t in_flight = 0;
+    bool burst_confirmed = false;  // something came back since the flow was idle
+    SlotList waiting;              // in the order they were sent
+    SlotList resending;
+    Window window;
+    base::Instant timeout_at = base::Instant::never();
+    std::uint8_t backoff = 0;
+    base::Instant skewed_until;  // chunks sent before this waited for a late peer
+    base::Duration reordering;   // how much later than a younger chunk one may come back
+  };
+
+  struct Site {
+    std::uint8_t worker = 0;
+    RoundTrip path;
+    bool abort_due = false;  // the job's end is still to be told, or to be heard back
+    std::uint8_t aborts_sent = 0;
+    base::Instant abort_at;
+    bool answered = false;  // anything valid ever came from it
+  };
+
+  // A chunk on its slot, looked up once.
+  struct Chunk {
+    Flow& flow;
+    WorkerSlot& slot;
+    std::uint16_t index;  // of the slot, within the flow
+    Transfer& transfer;
+    ChunkRange range;
+  };
+
+  Flow& flow(StreamName stream, std::size_t site) { return flows_[stream * sites_.size() + site]; }
+  Chunk chunk_on(Flow& flow, std::uint16_t index);
+  ChunkWords words_of(const Chunk& chunk) const;
+  Contributors expected_contributors(const Transfer& transfer) const;
+
+  // worker.cc
+  base::Result<void> check(const TransferRequest& request) const;
+  void enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
+               std::uint64_t chunk_count);
+  void find_predecessor(Transfer& transfer);
+  void finish_chunk(Chunk chunk, const Contributors& contributors);
+  void fail_all(const Failure& failure);
+  Failure deadline_failure() const;
+
+  // worker_send.cc
+  std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
+  std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
+  bool take_next_chunk(Flow& flow);
+  std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
+  void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
+  void arm(Flow& flow, base::Instant now);
+  void handle_flow_timeout(Flow& flow, base::Instant now);
+
+  // worker_receive.cc
+  void handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet);
+  void handle_answer(base::Instant now, std::uint8_t site, const Packet& packet);
+  void handle_result(base::Instant now, Chunk chunk, const Packet& packet);
+  void handle_realign(base::Instant now, Chunk chunk, const Packet& packet);
+  void handle_pending(base::Instant now, Chunk chunk, const Packet& packet);
+  void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);
+  void resend_overtaken(Flow& flow, base::Instant newer_sent_at);
+  void queue_resend(Flow& flow, std::uint16_t index);
+
+  WorkerOptions options_;
+  Stripe stripe_;
+  std::uint32_t world_digest_ = 0;
+  std::uint32_t blocks_max_ = 0;
+  std::vector<Site> sites_;
+  std::array<Stream, stream_count> streams_;
+  std::vector<Flow> flows_;
+  std::uint32_t next_site_ = 0;  // whose turn it is to send first
+  std::uint32_t live_transfers_ = 0;
+  std::uint64_t last_id_ = 0;
+  base::Instant earliest_deadline_ = base::Instant::never();
+  std::vector<Event> events_;  // a ring
+  std::size_t first_event_ = 0;
+  std::size_t event_count_ = 0;
+  std::optional<Failure> failure_;
+  Abort said_;  // what this worker tells the sites about the end
+  RankRanges waiting_for_;
+  WorkerCounters counters_;
+  base::Prng prng_;
+};
+
+Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world);
+std::uint32_t shape_of(const TransferRequest& request);
+
+}  // namespace infold::core
