@@ -18,14 +18,14 @@ namespace infold::base {
 
 }  // namespace infold::base
 
-#define CHECK(condition)                                                                    \
-  ((condition) ? static_cast<void>(0)                                                       \
+#define CHECK(condition)              \
+  ((condition) ? static_cast<void>(0) \
                : ::infold::base::check_failed(#condition, std::source_location::current()))
 
 // `comparison` is an operator, as in CHECK_THAT(used, <=, capacity).
-#define CHECK_THAT(left, comparison, right)                                                  \
-  (((left)comparison(right))                                                                 \
-       ? static_cast<void>(0)                                                                \
-       : ::infold::base::check_failed_values(                                                \
-             #left " " #comparison " " #right, static_cast<std::int64_t>(left),              \
+#define CHECK_THAT(left, comparison, right)                                     \
+  (((left)comparison(right))                                                    \
+       ? static_cast<void>(0)                                                   \
+       : ::infold::base::check_failed_values(                                   \
+             #left " " #comparison " " #right, static_cast<std::int64_t>(left), \
              static_cast<std::int64_t>(right), std::source_location::current()))

@@ -21,7 +21,8 @@ class Digest {
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
     while (!bytes.empty()) {
-      const std::size_t taken = bytes.size() < sizeof(std::uint64_t) ? bytes.size() : sizeof(std::uint64_t);
+      const std::size_t taken =
+          bytes.size() < sizeof(std::uint64_t) ? bytes.size() : sizeof(std::uint64_t);
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data(), taken);
       add(word);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+
 #include <tl/expected.hpp>
 
 namespace infold::base {

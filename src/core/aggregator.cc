@@ -70,8 +70,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   elements_max_ = std::min({options.elements_max, body, std::uint32_t{INFOLD_ELEMENTS_MAX}});
   elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, kCacheLine));
   blocks_max_ = elements_max_ / INFOLD_BLOCK_ELEMENTS;
-  stored_bytes_max_ =
-      static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, kCacheLine));
+  stored_bytes_max_ = static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, kCacheLine));
   datagrams_.resize(copies_.size() * stored_bytes_max_);
   lanes_.resize(copies_.size() * elements_max_);
   codes_.resize(copies_.size() * blocks_max_ * 2);
@@ -131,7 +130,8 @@ Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Cop
 #else
   const auto ahead = static_cast<std::int32_t>(packet.header.round - copy.round);
   if (ahead < 0) return Turn::stale;
-  if (ahead == 0) return copy.stored_bytes == 0 && copy.phase == Phase::done ? Turn::stale : Turn::current;
+  if (ahead == 0)
+    return copy.stored_bytes == 0 && copy.phase == Phase::done ? Turn::stale : Turn::current;
   const bool turn_has_come = ahead == 2 && copy.phase == Phase::done &&
                              other.phase == Phase::done && other.round + 1 == packet.header.round;
   return turn_has_come ? Turn::next : Turn::early;
@@ -193,12 +193,8 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
 Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
   const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
   switch (copy.phase) {
-    case Phase::done:
-      send(To::worker, packet.header.worker, stored);
-      return Verdict::replayed;
-    case Phase::forwarded:
-      send(To::parent, 0, stored);
-      return Verdict::forwarded_again;
+    case Phase::done: send(To::worker, packet.header.worker, stored); return Verdict::replayed;
+    case Phase::forwarded: send(To::parent, 0, stored); return Verdict::forwarded_again;
     case Phase::collecting: break;
   }
   send_pending(packet, copy);
@@ -216,7 +212,9 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   if (copy.overrange) {
     header.kind = has_parent() ? Kind::overrange : Kind::realign;
   } else if (has_parent()) {
-    header.kind = !copy.has_lanes ? Kind::skip : layout.is_block_float() ? Kind::partial : Kind::add;
+    header.kind = !copy.has_lanes           ? Kind::skip
+                  : layout.is_block_float() ? Kind::partial
+                                            : Kind::add;
   }
 
   std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
@@ -228,9 +226,9 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   } else if (layout.is_block_float() && copy.has_lanes) {
     write_result(copy, arrays, header);
   }
-  copy.stored_bytes = static_cast<std::uint32_t>(datagram_bytes(
-      copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout, copy.words.elements,
-      (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+  copy.stored_bytes = static_cast<std::uint32_t>(
+      datagram_bytes(copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout,
+                     copy.words.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
   write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
   copy.phase = has_parent() ? Phase::forwarded : Phase::done;
   send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
@@ -310,7 +308,8 @@ void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> dat
 void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   RankRanges missing;
   for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
-    if (!is_seen(copy.seen, static_cast<std::uint8_t>(worker))) missing.append(options_.workers[worker]);
+    if (!is_seen(copy.seen, static_cast<std::uint8_t>(worker)))
+      missing.append(options_.workers[worker]);
   }
   Header header = job_header(Kind::pending);
   header.worker = packet.header.worker;

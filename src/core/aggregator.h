@@ -26,19 +26,19 @@ namespace infold::core {
 
 // What became of a datagram; each is a counter.
 enum class Verdict : std::uint8_t {
-  contributed,         // a new contribution, the chunk is not complete
-  completed,           // the contribution that completed the chunk
-  replayed,            // a repeat: the stored result went to its sender
-  answered_pending,    // a repeat or query: the missing ranks went to its sender
-  forwarded_again,     // a repeat below a parent: our own contribution went up once more
-  delivered,           // the parent's answer went to all workers
-  job_aborted,         // the job ended here
-  answered_aborted,    // the job is over; its sender was told
+  contributed,       // a new contribution, the chunk is not complete
+  completed,         // the contribution that completed the chunk
+  replayed,          // a repeat: the stored result went to its sender
+  answered_pending,  // a repeat or query: the missing ranks went to its sender
+  forwarded_again,   // a repeat below a parent: our own contribution went up once more
+  delivered,         // the parent's answer went to all workers
+  job_aborted,       // the job ended here
+  answered_aborted,  // the job is over; its sender was told
   dropped_malformed,
   dropped_foreign_job,
   dropped_stale_epoch,
-  dropped_tag,          // tagged, in a job without keys
-  dropped_wrong_way,    // a kind that does not travel in this direction
+  dropped_tag,        // tagged, in a job without keys
+  dropped_wrong_way,  // a kind that does not travel in this direction
   dropped_bad_worker,
   dropped_bad_slot,
   dropped_stale_round,  // of a chunk that every worker has the result of
@@ -93,8 +93,8 @@ class Aggregator {
 
   struct Copy {
     Phase phase = Phase::done;
-    bool overrange = false;   // exponents too far apart for exact lanes
-    bool has_lanes = false;   // some contribution had elements
+    bool overrange = false;  // exponents too far apart for exact lanes
+    bool has_lanes = false;  // some contribution had elements
     bool has_specials = false;
     std::uint32_t round = 0;
     ChunkWords words;
@@ -146,7 +146,9 @@ class Aggregator {
   void send_pending(const Packet& packet, const Copy& copy);
   void send_abort(To to, std::uint8_t worker, Kind kind);
   bool has_parent() const { return options_.parent_worker.has_value(); }
-  Copy& copy_of(std::uint16_t slot, std::uint32_t round) { return copies_[slot * 2U + (round & 1)]; }
+  Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
+    return copies_[slot * 2U + (round & 1)];
+  }
   Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
   void assert_invariants(const Copy& copy) const;
 

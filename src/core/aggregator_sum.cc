@@ -103,8 +103,8 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
     if (copy.overrange) {
       arrays.high_codes[block] = std::max(arrays.high_codes[block], high);
     } else {
-      steps_[block] = plan_block(lows[block], high, arrays.low_codes[block],
-                                 arrays.high_codes[block], copy);
+      steps_[block] =
+          plan_block(lows[block], high, arrays.low_codes[block], arrays.high_codes[block], copy);
     }
   }
   copy.has_lanes = true;

@@ -28,7 +28,8 @@ template <typename Int>
 struct Sum {
   static Int apply(Int a, Int b) {
     using Unsigned = std::make_unsigned_t<Int>;
-    return static_cast<Int>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+    return static_cast<Int>(
+        static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
   }
 };
 template <typename Int>

@@ -16,7 +16,7 @@ namespace infold::core {
 // What to do with one block of a contribution. Both shifts are at most 63.
 struct BlockStep {
   enum class Action : std::uint8_t { skip, store, add };
-  Action action = Action::skip;      // store: lane = m; add: lane = (lane << lanes) + (m << added)
+  Action action = Action::skip;  // store: lane = m; add: lane = (lane << lanes) + (m << added)
   std::uint8_t lane_shift = 0;
   std::uint8_t mantissa_shift = 0;
 };
@@ -30,9 +30,8 @@ struct Arithmetic {
 
   // Brings one contribution into the 64-bit lanes, block by block. `steps` has one entry per
   // block. Indexed by mantissa width: 8, 16, 32 bits, and 64 for another aggregator's lanes.
-  using Accumulate = void (*)(std::int64_t* lanes, const std::byte* mantissas,
-                              std::uint32_t count, std::uint32_t block_elements,
-                              const BlockStep* steps);
+  using Accumulate = void (*)(std::int64_t* lanes, const std::byte* mantissas, std::uint32_t count,
+                              std::uint32_t block_elements, const BlockStep* steps);
   Accumulate accumulate[4];
 
   // Re-encodes lanes by each block's own maximum. `lane_codes[b]` is the exponent code whose unit

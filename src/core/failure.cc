@@ -28,8 +28,7 @@ void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::i
 void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* own,
                    std::uint16_t world) {
   const std::uint32_t size = own == nullptr ? 0 : static_cast<std::uint32_t>(own->elements);
-  const std::uint32_t at_rank =
-      (abort.rank_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
+  const std::uint32_t at_rank = (abort.rank_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
   const std::uint32_t at_other =
       (abort.other_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
   if (own != nullptr && at_rank < world && at_other < world) {

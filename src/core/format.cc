@@ -14,8 +14,7 @@ constexpr std::uint32_t kIntegerGranule = 16;
 
 std::uint32_t granule(ElementLayout layout) {
   const bool is_float = layout.dtype <= DataType::f64;
-  const bool has_blocks =
-      layout.is_block_float() || (is_float && layout.format == WireFormat::i32);
+  const bool has_blocks = layout.is_block_float() || (is_float && layout.format == WireFormat::i32);
   return has_blocks ? layout.block_elements() : kIntegerGranule;
 }
 

@@ -120,7 +120,7 @@ constexpr std::int32_t exponent_spread_max(ElementLayout layout, std::uint32_t w
 }
 
 struct ChunkLimits {
-  std::uint32_t datagram_bytes_max = 0;  // UDP payload the path carries
+  std::uint32_t datagram_bytes_max = 0;              // UDP payload the path carries
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // the smallest limit of any plane in the job
   bool tree = false;    // some aggregator has a parent, so partial sums must fit too
   bool tagged = false;  // datagrams carry a keyed tag

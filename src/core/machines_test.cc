@@ -2,11 +2,11 @@
 //
 // Workers and aggregators together on a scripted, lossy wire: the smallest whole. Wider mixes of
 // faults are the simulator's, all interleavings the exhaustive search's.
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <deque>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "core/aggregator.h"
@@ -148,7 +148,8 @@ TEST_P(StarSum, EveryWorkerGetsTheExactSum) {
       EXPECT_EQ(event.ranks_summed, kWorld);
     }
     for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
-      for (int i = 0; i < 1000; ++i) ASSERT_EQ(large[rank][static_cast<std::size_t>(i)], i * 3000 + 3);
+      for (int i = 0; i < 1000; ++i)
+        ASSERT_EQ(large[rank][static_cast<std::size_t>(i)], i * 3000 + 3);
       for (int i = 0; i < 40; ++i) ASSERT_EQ(small[rank][static_cast<std::size_t>(i)], i * 3 + 300);
     }
   }

@@ -205,8 +205,7 @@ void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t block
   }
 }
 
-std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements,
-                           bool specials) {
+std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements, bool specials) {
   Header header;
   header.kind = kind;
   header.flags = specials ? INFOLD_FLAG_SPECIALS : 0;

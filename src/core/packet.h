@@ -94,14 +94,14 @@ struct Packet {
 // Why bytes are not a packet.
 enum class Malformed : std::uint8_t {
   none,
-  truncated,    // shorter than a header, or than the header says
-  oversized,    // longer than the header says
-  magic,        // not infold's
-  version,      // of a protocol this build does not speak
-  kind,         // no such kind
-  format,       // no such element format, data type, reduction or collective, or not together
-  elements,     // more elements than any chunk has
-  contributors, // a contribution of nobody, or nothing from somebody
+  truncated,     // shorter than a header, or than the header says
+  oversized,     // longer than the header says
+  magic,         // not infold's
+  version,       // of a protocol this build does not speak
+  kind,          // no such kind
+  format,        // no such element format, data type, reduction or collective, or not together
+  elements,      // more elements than any chunk has
+  contributors,  // a contribution of nobody, or nothing from somebody
 };
 
 // Length and field checks only; whether the packet fits a job is the receiver's question.

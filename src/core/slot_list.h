@@ -26,7 +26,7 @@ struct WorkerSlot {
   std::uint16_t sends = 0;
   std::uint16_t previous = kNoSlot;
   std::uint16_t next = kNoSlot;
-  std::uint32_t round = 0;  // of the chunk in flight, or the last one that came back
+  std::uint32_t round = 0;     // of the chunk in flight, or the last one that came back
   std::uint64_t transfer = 0;  // its place in the stream's order
   std::uint64_t chunk = 0;     // within the transfer
   base::Instant sent_at;

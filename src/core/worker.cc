@@ -41,8 +41,8 @@ Worker::State::State(const WorkerOptions& options)
   for (std::uint32_t rank = 0; rank < options.world; ++rank) {
     world_digest_ += rank_digest(static_cast<std::uint16_t>(rank));
   }
-  blocks_max_ = chunk_elements({WireFormat::bfp8, DataType::f32}, options.limits) /
-                INFOLD_BLOCK_ELEMENTS;
+  blocks_max_ =
+      chunk_elements({WireFormat::bfp8, DataType::f32}, options.limits) / INFOLD_BLOCK_ELEMENTS;
   CHECK_THAT(blocks_max_, >, 0);
   for (Stream& stream : streams_) stream.ring.resize(std::bit_ceil(options.transfers_max));
   for (const SiteOptions& site : options.sites) {
@@ -52,8 +52,8 @@ Worker::State::State(const WorkerOptions& options)
   for (const StreamName name : {small_stream, bulk_stream}) {
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
-      Flow& flow =
-          flows_.emplace_back(std::min<std::uint32_t>(options.window_max, std::max<std::uint16_t>(slots, 1)));
+      Flow& flow = flows_.emplace_back(
+          std::min<std::uint32_t>(options.window_max, std::max<std::uint16_t>(slots, 1)));
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
@@ -79,8 +79,8 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       options_.limits.datagram_bytes_max);
   }
   if (live_transfers_ + event_count_ >= options_.transfers_max) {
-    return base::fail(Code::resource_exhausted, "submit",
-                      "too many calls in flight; wait for one", options_.transfers_max);
+    return base::fail(Code::resource_exhausted, "submit", "too many calls in flight; wait for one",
+                      options_.transfers_max);
   }
   if (static_cast<std::uint64_t>(request.after) > last_id_) {
     return base::fail(Code::invalid_argument, "after", "no such transfer");
@@ -120,8 +120,9 @@ void Worker::State::enqueue(const TransferRequest& request, StreamName name,
   transfer.contributes =
       request.elements > 0 && request.collective != Collective::barrier &&
       (request.collective != Collective::broadcast || request.root == options_.rank);
-  transfer.words.format = static_cast<std::uint8_t>(
-      static_cast<unsigned>(request.layout.dtype) << 4 | static_cast<unsigned>(request.layout.format));
+  transfer.words.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(request.layout.dtype) << 4 |
+                                static_cast<unsigned>(request.layout.format));
   transfer.words.operation = static_cast<std::uint8_t>(
       static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
   transfer.words.shape = shape_of(request);
@@ -211,8 +212,8 @@ void Worker::State::fail_all(const Failure& failure) {
     for (const StreamName name : {small_stream, bulk_stream}) {
       while (place[name] < streams_[name].end && streams_[name].at(place[name]).done) ++place[name];
       if (place[name] == streams_[name].end) continue;
-      const bool older = oldest == stream_count || streams_[name].at(place[name]).id <
-                                                       streams_[oldest].at(place[oldest]).id;
+      const bool older = oldest == stream_count ||
+                         streams_[name].at(place[name]).id < streams_[oldest].at(place[oldest]).id;
       if (older) oldest = name;
     }
     CHECK_THAT(oldest, !=, stream_count);
@@ -331,8 +332,7 @@ void Worker::handle_datagram(base::Instant now, std::uint8_t site,
 
 void Worker::handle_timeout(base::Instant now) { state_->handle_timeout(now); }
 
-std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now,
-                                                      std::span<std::byte> out) {
+std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::span<std::byte> out) {
   CHECK_THAT(out.size(), >=, state_->options_.limits.datagram_bytes_max);
   return state_->poll_transmit(now, out);
 }

@@ -73,8 +73,8 @@ struct Failure {
   base::Error error;
   std::uint16_t rank = 0;   // who gave the reason
   std::uint16_t other = 0;  // whom it names: the first missing rank, or the rank it disagrees with
-  RankRanges missing;       // of a deadline: whom the chunk waited for, as far as an aggregator said
-  const char* field = "";   // of a mismatch: "size", "type", "operation", "root", "wire format"
+  RankRanges missing;      // of a deadline: whom the chunk waited for, as far as an aggregator said
+  const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format"
   std::int64_t rank_value = 0;   // of a mismatch: the field at `rank`
   std::int64_t other_value = 0;  // and at `other`
   std::uint8_t site = 0;         // of silence: the aggregator that never answered
@@ -87,9 +87,9 @@ struct Event {
 };
 
 struct WorkerCounters {
-  std::uint64_t sent_data = 0;      // first sends with elements
-  std::uint64_t sent_skip = 0;      // first sends without
-  std::uint64_t resent_timeout = 0; // nothing came back in time
+  std::uint64_t sent_data = 0;         // first sends with elements
+  std::uint64_t sent_skip = 0;         // first sends without
+  std::uint64_t resent_timeout = 0;    // nothing came back in time
   std::uint64_t resent_overtaken = 0;  // later chunks came back first
   std::uint64_t resent_asked = 0;      // an aggregator lacks it, or asked for coarser units
   std::uint64_t sent_query = 0;
@@ -97,9 +97,9 @@ struct WorkerCounters {
   std::uint64_t received_realign = 0;
   std::uint64_t received_pending = 0;
   std::uint64_t dropped_malformed = 0;
-  std::uint64_t dropped_foreign = 0;    // another job, epoch, site or direction
-  std::uint64_t dropped_repeat = 0;     // of a chunk that is done
-  std::uint64_t dropped_unexpected = 0; // of a chunk never sent, or not as it was sent
+  std::uint64_t dropped_foreign = 0;     // another job, epoch, site or direction
+  std::uint64_t dropped_repeat = 0;      // of a chunk that is done
+  std::uint64_t dropped_unexpected = 0;  // of a chunk never sent, or not as it was sent
 };
 
 class Worker {

@@ -160,8 +160,7 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
 
 // Chunks that were sent well before one that has come back are taken for lost.
 void Worker::State::resend_overtaken(Flow& flow, base::Instant newer_sent_at) {
-  const base::Duration allowance =
-      std::max(sites_[flow.site].path.least() / 4, flow.reordering);
+  const base::Duration allowance = std::max(sites_[flow.site].path.least() / 4, flow.reordering);
   while (!flow.waiting.empty()) {
     const std::uint16_t oldest = flow.waiting.front();
     if (flow.slots[oldest].sent_at + allowance >= newer_sent_at) return;

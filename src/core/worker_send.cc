@@ -136,7 +136,8 @@ void Worker::State::arm(Flow& flow, base::Instant now) {
   const base::Duration timeout = sites_[flow.site].path.timeout();
   const base::Duration waited =
       std::min(base::Duration{timeout.ns << flow.backoff}, RoundTrip::kTimeoutMax);
-  const auto spread = static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
+  const auto spread =
+      static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
   flow.timeout_at = now + waited + base::Duration{spread};
 }
 
