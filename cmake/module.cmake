@@ -8,7 +8,7 @@
 #   main.cc          left alone, for the folder's own CMakeLists.txt
 #   x_test.cc        one GoogleTest program infold_<name>_test, one ctest case per TEST
 #   x_full_test.cc   one program infold_<name>_full_test, ctest label "full", release preset only
-#   x_fuzz.cc        program infold_<name>_x_fuzz each: libFuzzer, or a replay of its corpus in ctest
+#   x_fuzz.cc        program infold_<name>_x_fuzz each: libFuzzer, or in ctest a corpus replay
 #   x_bench.cc       Google Benchmark program infold_<name>_x_bench each; a tiny run in ctest
 # Each ctest case has its module's name as label. Tests run in the repository's root.
 # Highway's "foreach target" bodies are called x-inl.h and are exempt from the header check.
@@ -80,7 +80,8 @@ function(infold_module_tests name all test_depends)
     infold_test_program(infold_${name}_test ${name} 120 "${tests}" "${name};${test_depends}")
   endif()
   if(INFOLD_FULL_TESTS AND full_tests)
-    infold_test_program(infold_${name}_full_test full 1500 "${full_tests}" "${name};${test_depends}")
+    infold_test_program(infold_${name}_full_test full 1500 "${full_tests}"
+      "${name};${test_depends}")
     add_dependencies(infold_full_tests infold_${name}_full_test)
   endif()
 endfunction()
@@ -146,10 +147,11 @@ endfunction()
 function(infold_c11_header header)
   get_filename_component(stem "${header}" NAME_WE)
   set(unit "${CMAKE_CURRENT_BINARY_DIR}/c11/${stem}.c")
-  file(CONFIGURE OUTPUT "${unit}" CONTENT
-    "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"\n#include \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"\nextern int infold_unit_is_not_empty;\n")
+  set(line "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"\n")
+  file(CONFIGURE OUTPUT "${unit}" CONTENT "${line}${line}extern int infold_unit_is_not_empty;\n")
   add_library(${stem}_c11 OBJECT "${unit}")
-  target_include_directories(${stem}_c11 PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+  target_include_directories(${stem}_c11 PRIVATE
+    "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
   target_compile_options(${stem}_c11 PRIVATE -std=c11 -Wall -Wextra -Wpedantic -Werror)
 endfunction()
 

@@ -10,9 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 #include <vector>
+
+#include "base/prng.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -52,12 +53,12 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
 
-  std::mt19937_64 random(1);
+  infold::base::Prng prng(1);
   for (int i = 0; i < kSeededInputs; ++i) {
     // Half of the inputs are short: most formats decide in their first bytes.
     const std::size_t limit = i % 2 == 0 ? 128 : kInputBytesMax;
-    std::vector<std::uint8_t> bytes(random() % (limit + 1));
-    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    std::vector<std::uint8_t> bytes(prng.below(limit + 1));
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(prng.next());
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
   std::printf("replayed %zu corpus files and %d seeded inputs\n", files.size(), kSeededInputs);

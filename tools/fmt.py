@@ -7,17 +7,26 @@ import pathlib
 import subprocess
 import sys
 
+from tidy_checks.repo import Repo
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUFFIXES = {".c", ".cc", ".h"}
+CLANG_FORMAT = ["clang-format-19", "--style=file"]
 
 
 def sources():
-    """Files git knows or would add, so that build output is never touched."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    paths = (ROOT / name for name in listing.split("\0") if name)
-    return sorted(p for p in paths if p.suffix in SUFFIXES and p.exists())
+    return list(Repo(ROOT).cpp())
+
+
+def unformatted(files):
+    """Those of the files that clang-format would change."""
+    if not files:
+        return []
+    result = subprocess.run([*CLANG_FORMAT, "--dry-run", *files], cwd=ROOT, check=False,
+                            capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"dev: clang-format-19 failed:\n{result.stderr}")
+    return sorted({line.split(":")[0] for line in result.stderr.splitlines()
+                   if "clang-format-violations" in line})
 
 
 def main():
@@ -25,21 +34,15 @@ def main():
     parser.add_argument("--check", action="store_true", help="list files that differ, change none")
     options = parser.parse_args()
 
-    files = [str(p) for p in sources()]
-    if not files:
-        return 0
-    mode = ["--dry-run", "--Werror"] if options.check else ["-i"]
-    result = subprocess.run(["clang-format-19", "--style=file", *mode, *files],
-                            capture_output=True, text=True, check=False)
-    if result.returncode == 0:
-        return 0
-    wrong = sorted({line.split(":")[0] for line in result.stderr.splitlines()
-                    if "clang-format-violations" in line})
-    if not wrong:
-        print(result.stderr, file=sys.stderr, end="")
-    for path in wrong:
-        print(f"{pathlib.Path(path).relative_to(ROOT)}: not formatted; run ./dev fmt")
-    return 1
+    wrong = unformatted(sources())
+    if options.check:
+        for path in wrong:
+            print(f"{path}: not formatted; run ./dev fmt")
+        return 1 if wrong else 0
+    if wrong:
+        subprocess.run([*CLANG_FORMAT, "-i", *wrong], cwd=ROOT, check=True)
+    print(f"fmt: {len(wrong)} files changed")
+    return 0
 
 
 if __name__ == "__main__":

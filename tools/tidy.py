@@ -1,13 +1,50 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what compilers do not: formatting."""
+"""Checks what compilers do not: layers, banned calls, lengths, dead files, documents, formatting.
 
+The checks are in tools/tidy_checks/, one module per subject; formatting is clang-format's.
+"""
+
+import argparse
 import pathlib
-import subprocess
 import sys
+
+import fmt
+import tidy_checks  # noqa: F401  Registers the checks.
+from tidy_checks.repo import CHECKS, Repo
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev tidy", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="list the checks and their rules")
+    parser.add_argument("--check", action="append", metavar="NAME", default=[],
+                        choices=[c.name for c in CHECKS], help="run only this check; repeatable")
+    options = parser.parse_args()
+    if options.list:
+        for check in CHECKS:
+            print(f"{check.name:16} {check.rule}")
+        print(f"{'format':16} C and C++ files are as clang-format leaves them")
+        return 0
+
+    repo = Repo(ROOT)
+    problems = 0
+    for check in CHECKS:
+        if options.check and check.name not in options.check:
+            continue
+        for finding in sorted(check.function(repo)):
+            problems += not finding.warning
+            kind = "warning: " if finding.warning else ""
+            print(f"{finding.path}:{finding.line}: {kind}{finding.message} [{check.name}]")
+    if not options.check:
+        for path in fmt.unformatted(fmt.sources()):
+            problems += 1
+            print(f"{path}:1: not formatted; run ./dev fmt [format]")
+    print(f"tidy: {len(repo.paths)} files, {problems} problems")
+    return 1 if problems else 0
+
+
 if __name__ == "__main__":
-    sys.exit(subprocess.run([sys.executable, str(ROOT / "tools" / "fmt.py"), "--check"],
-                            check=False).returncode)
+    sys.exit(main())

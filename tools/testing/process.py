@@ -49,7 +49,7 @@ class Ticker:
 
 
 def run_logged(command, log, limit_s, cwd, ticker):
-    """Appends the command's output to the open file. Returns its exit code, or None at the limit."""
+    """Appends the command's output to the open file. Returns its exit code; None at the limit."""
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
     with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=log,

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev test makes of ctest's results, and that it leaves no process behind."""
+
+import pathlib
+import tempfile
+import time
+import unittest
+
+from testing import process, report
+
+JUNIT = """<testsuite>
+<testcase name="A.Passes" status="run"/>
+<testcase name="A.Fails/0" status="fail"><failure message="Failed"/></testcase>
+<testcase name="A.Skips" status="notrun">
+  <skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+  <system-out>x_test.cc:9: Skipped\nneeds root\n\n[  SKIPPED ] A.Skips</system-out></testcase>
+<testcase name="script" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+  <system-out>looking\nno veth here\n</system-out></testcase>
+<testcase name="lost" status="notrun"><skipped message="Unable to find executable"/></testcase>
+</testsuite>"""
+
+
+class ReportTest(unittest.TestCase):
+    def test_reads_every_outcome(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "junit.xml"
+            path.write_text(JUNIT, encoding="utf-8")
+            tally = report.read_junit(path, "asan")
+        self.assertEqual(str(tally), "1 passed, 2 failed, 2 skipped")
+        self.assertEqual(tally.failures[0],
+                         ("asan: A.Fails/0", "./dev test --stage asan '^A\\.Fails/0$'"))
+        self.assertEqual(tally.skips, [("asan: A.Skips", "needs root"),
+                                       ("asan: script", "no veth here")])
+
+    def test_stops_at_the_limit_with_all_children(self):
+        with tempfile.TemporaryDirectory() as folder:
+            marker = pathlib.Path(folder) / "still_here"
+            script = f"(sleep 0.8; touch {marker}) & sleep 30"
+            begin = time.monotonic()
+            with open(pathlib.Path(folder) / "log", "w", encoding="utf-8") as log:
+                code = process.run_logged(["sh", "-c", script], log, 0.3, folder, SilentTicker())
+            self.assertIsNone(code)
+            self.assertLess(time.monotonic() - begin, 10)
+            time.sleep(1)
+            self.assertFalse(marker.exists())
+
+
+class SilentTicker(process.Ticker):
+    def __init__(self):
+        super().__init__("")
+        self.shown = False
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that may not be used in some folders, each with what to use instead."""
+
+import dataclasses
+import re
+
+from tidy_checks.repo import Finding, check
+
+# Folders in which the same inputs must give the same bytes.
+DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "src/plan/",
+            "src/codec/", "src/sim/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ban:
+    pattern: str
+    instead: str
+    folders: tuple = ()  # empty: everywhere
+    tests: bool = True  # whether it holds in _test, _fuzz and _bench files too
+    only_tests: bool = False
+    allowed_in: tuple = ()
+
+
+BANS = (
+    Ban(r"(?<![\w.])assert\s*\(", "CHECK from base/check.h, which is on in every build"),
+    Ban(r"\b(system|steady|high_resolution)_clock\b", "an Instant passed as an argument",
+        DECIDING, tests=False),
+    Ban(r"\b(rand|srand|random|drand48)\s*\(|\brandom_device\b|\bmt19937(_64)?\b",
+        "base::Prng with a seed that is printed"),
+    Ban(r"\bunordered_(multi)?(map|set)\b",
+        "a table, a sorted vector or std::map: hash order differs between machines", DECIDING,
+        tests=False),
+    Ban(r"\b(shared_ptr|make_shared)\b", "a value or unique_ptr: core has one owner for each thing",
+        ("src/core/",)),
+    Ban(r"\bstd::(thread|jthread|mutex|atomic|condition_variable)\b",
+        "the loops of src/runtime: this layer has no threads", ("src/core/", "src/sim/"),
+        tests=False),
+    Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
+        "virtual time, or a wait with a deadline for the event itself", only_tests=True),
+    Ban(r"\b(printf|fprintf|puts|fputs|putchar)\s*\(|\bstd::(cout|cerr|clog)\b",
+        "a return value, or Output from cli/output.h", ("src/", "include/"), tests=False,
+        allowed_in=("src/base/check.cc",)),  # Its last words before the process stops.
+    Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli", ("src/",),
+        tests=False),
+    Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
+        ("src/core/", "src/sim/", "src/numeric/", "src/plan/")),
+    Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
+        "a span with its size, or std::from_chars"),
+    Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),
+)
+
+
+def is_test(path):
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    return stem.endswith(("_test", "_fuzz", "_bench")) or path.startswith(("tests/", "fuzz/"))
+
+
+def applies(ban, path):
+    if path in ban.allowed_in or (ban.folders and not path.startswith(ban.folders)):
+        return False
+    if ban.only_tests:
+        return is_test(path)
+    return ban.tests or not is_test(path)
+
+
+@check("banned-calls", "names that break determinism, layering or safety have replacements")
+def banned_calls(repo):
+    for path in repo.cpp():
+        bans = [(re.compile(b.pattern), b) for b in BANS if applies(b, path)]
+        for number, line in repo.code_lines(path):
+            if re.match(r"\s*#\s*include", line):
+                continue
+            for pattern, ban in bans:
+                found = pattern.search(line)
+                if found:
+                    name = found.group(0).rstrip("( \t")
+                    yield Finding(path, number, f"{name} is banned here; use {ban.instead}")

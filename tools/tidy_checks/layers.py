@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which folder may include which, and that no file lies unused."""
+
+import os
+import re
+
+from tidy_checks.repo import Finding, check
+
+# Layer: what it may include besides itself. The order of docs/ARCHITECTURE.md, written out so that
+# an exception is a visible edit here. "public" is include/infold.
+BELOW_CORE = {"wire", "base"}
+BELOW_PLAN = BELOW_CORE | {"trace", "core", "numeric"}
+BELOW_TOP = BELOW_PLAN | {"codec", "plan", "public"}
+ALLOWED = {
+    "public": set(),
+    "wire": set(),
+    "base": {"wire", "public"},
+    "trace": BELOW_CORE,
+    "core": BELOW_CORE,
+    "numeric": BELOW_CORE | {"trace", "core"},
+    "codec": BELOW_PLAN,
+    "plan": BELOW_PLAN,
+    "sim": BELOW_TOP,
+    "io": BELOW_TOP,
+    "control": BELOW_TOP | {"io"},
+    "runtime": BELOW_TOP | {"io", "control"},
+}
+_INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
+
+
+def layer_of(path):
+    """The layer a file belongs to, or None where everything may be included (cli, tests, ...)."""
+    parts = path.split("/")
+    if parts[0] == "include":
+        return "public"
+    name = parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
+    return name if name in ALLOWED else None
+
+
+def resolve(repo, path, quoted, angled):
+    """The included file's path in the repository, or None."""
+    if angled:
+        candidate = "include/" + angled
+        return candidate if repo.exists(candidate) else None
+    for candidate in ("src/" + quoted, quoted):
+        if repo.exists(candidate):
+            return candidate
+    return None
+
+
+def includes(repo, path):
+    """Yields (line number, text as written, resolved path or None) of our own includes."""
+    for number, line in repo.code_lines(path):
+        found = _INCLUDE.match(line)
+        if found:
+            yield number, found.group(1) or found.group(2), resolve(repo, path, *found.groups())
+
+
+@check("layers", "an include points at the same layer or a lower one, by its full path")
+def layers(repo):
+    for path in repo.cpp():
+        own = layer_of(path)
+        for number, written, target in includes(repo, path):
+            if target is None:
+                if not repo.exists(os.path.dirname(written) + "/" + os.path.basename(written)
+                                   + ".in"):
+                    yield Finding(path, number, f'"{written}" is not a path below src/ or the root')
+                continue
+            if written.startswith("src/"):
+                yield Finding(path, number, f'write "{written[4:]}" without src/')
+            other = layer_of(target)
+            if own is None or own == other:
+                continue
+            if other is None or other not in ALLOWED[own]:
+                allowed = ", ".join(sorted(ALLOWED[own])) or "nothing"
+                yield Finding(path, number, f"{own} may not include {target}, only {allowed}")
+
+
+@check("dead-files", "every header is included, every source built, every script mentioned")
+def dead_files(repo):
+    included = {target for path in repo.cpp() for _, _, target in includes(repo, path)}
+    build_text = "\n".join(repo.text(p) for p in repo.paths
+                           if p.endswith((".cmake", "CMakeLists.txt")))
+    for path in repo.cpp():
+        folder, _, name = path.rpartition("/")
+        if path.endswith(".h"):
+            # A public header is included by its users.
+            if path not in included and not path.startswith("include/"):
+                yield Finding(path, 1, "no file includes this header")
+        elif not built(repo, folder, name, build_text):
+            yield Finding(path, 1, "no CMakeLists.txt builds this file")
+    yield from dead_scripts(repo)
+
+
+def built(repo, folder, name, build_text):
+    lists = f"{folder}/CMakeLists.txt"
+    if repo.exists(lists) and re.search(r"infold_module\(|GLOB", repo.text(lists)):
+        return True
+    return name in build_text
+
+
+def dead_scripts(repo):
+    for path in repo.paths:
+        if not path.startswith("tools/") or not path.endswith((".py", ".sh")):
+            continue
+        stem = path.rpartition("/")[2].rpartition(".")[0]
+        if stem == "__init__" or stem.endswith("_test"):  # Found by tools/CMakeLists.txt.
+            continue
+        others = (p for p in repo.paths if p != path and (
+            p == "dev" or p.endswith((".py", ".sh", ".txt", ".cmake"))))
+        # `./dev fmt` runs tools/fmt.py without spelling its suffix.
+        if not any(re.search(rf"\b{re.escape(stem)}\b", repo.text(p)) for p in others):
+            yield Finding(path, 1, "no other file mentions this script")

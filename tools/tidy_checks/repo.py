@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The repository as the checks see it: its files, their text, and code without its comments."""
+
+import dataclasses
+import functools
+import os
+import pathlib
+import re
+import subprocess
+
+LICENCE_LINE = "SPDX-License-Identifier: Apache-2.0"
+CPP_SUFFIXES = (".h", ".cc", ".c")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Finding:
+    path: str
+    line: int
+    message: str
+    warning: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    name: str
+    rule: str
+    function: object  # takes a Repo, yields Findings
+
+
+CHECKS = []
+
+
+def check(name, rule):
+    """Registers a function as a check; the rule is one line for ./dev tidy --list."""
+    def register(function):
+        CHECKS.append(Check(name, rule, function))
+        return function
+    return register
+
+
+class Repo:
+    """Files below a root, by path with forward slashes. Tests pass a temporary directory."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.paths = sorted(self._list())
+
+    def _list(self):
+        """What git tracks or would add; in a tree without git everything outside build/."""
+        result = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=self.root, capture_output=True, text=True, check=False)
+        if result.returncode == 0 and result.stdout:
+            names = [n for n in result.stdout.split("\0") if n]
+            return {n for n in names if (self.root / n).is_file()}
+        found = set()
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [f for f in folders if f not in ("build", ".git", "__pycache__")]
+            for name in files:
+                found.add((pathlib.Path(folder) / name).relative_to(self.root).as_posix())
+        return found
+
+    @functools.cache
+    def text(self, path):
+        return (self.root / path).read_text(encoding="utf-8", errors="replace")
+
+    def lines(self, path):
+        """Numbered from 1."""
+        return enumerate(self.text(path).split("\n"), start=1)
+
+    @functools.cache
+    def code(self, path):
+        return blank_comments(self.text(path))
+
+    def code_lines(self, path):
+        return enumerate(self.code(path).split("\n"), start=1)
+
+    def cpp(self, *folders):
+        """C and C++ files, below the folders if any are named."""
+        for path in self.paths:
+            if path.endswith(CPP_SUFFIXES) and (not folders or path.startswith(folders)):
+                yield path
+
+    def exists(self, path):
+        return (self.root / path).exists()
+
+
+# Comments, raw strings, strings, characters. A digit separator (1'000) is no character.
+_TOKENS = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.DOTALL)
+
+
+def blank_comments(text):
+    """C++ with comments and the insides of literals made blank; line numbers stay."""
+    def blank(match):
+        token = match.group(0)
+        inner = re.sub(r"[^\n]", " ", token)
+        return inner if token.startswith("/") else '"' + inner[1:-1] + '"'
+    # An include names a file, not text, so it is kept whole.
+    parts = re.split(r"(^[ \t]*#[ \t]*include[^\n]*$)", text, flags=re.MULTILINE)
+    return "".join(p if i % 2 else _TOKENS.sub(blank, p) for i, p in enumerate(parts))
