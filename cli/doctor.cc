@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // infold doctor: says what this machine offers and, where it is less than infold can use, what to
-// do. It only reads; it never changes a setting.
+// do. Warnings are not failures, so it returns 0 with them too.
 
 #include <string>
-#include <sys/utsname.h>
 
-#include <hwy/targets.h>
-
-#include "cli/build_info.h"
 #include "cli/commands.h"
+#include "cli/machine.h"
 
 namespace infold::cli {
 namespace {
+
+std::vector<Finding> inspect_all() {
+  std::vector<Finding> findings = inspect_build();
+  findings.push_back(inspect_cpu());
+  findings.push_back(inspect_kernel());
+  for (auto& finding : inspect_interfaces()) findings.push_back(std::move(finding));
+  for (auto& finding : inspect_socket_buffers()) findings.push_back(std::move(finding));
+  findings.push_back(inspect_privileges());
+  return findings;
+}
 
 class Doctor final : public Command {
  public:
@@ -21,7 +28,14 @@ class Doctor final : public Command {
   void declare(Options&) override {}
 
   ExitCode run(Output& output) override {
-    output.text("OK    build: infold {}, {}, {}\n", kVersion, kCompiler, kBuildType);
+    for (const Finding& finding : inspect_all()) {
+      output.text("{:5} {}: {}{}{}\n", finding.ok ? "OK" : "WARN", finding.name, finding.found,
+                  finding.ok ? "" : "; ", finding.advice);
+      output.object({{"name", finding.name},
+                     {"ok", finding.ok},
+                     {"found", finding.found},
+                     {"advice", finding.advice}});
+    }
     return ExitCode::kDone;
   }
 };

@@ -33,12 +33,8 @@ typedef struct {
   uint32_t wire;
 } infold_be32;
 
-static inline uint16_t infold_from_be16(infold_be16 value) {
-  return __builtin_bswap16(value.wire);
-}
-static inline uint32_t infold_from_be32(infold_be32 value) {
-  return __builtin_bswap32(value.wire);
-}
+static inline uint16_t infold_from_be16(infold_be16 value) { return __builtin_bswap16(value.wire); }
+static inline uint32_t infold_from_be32(infold_be32 value) { return __builtin_bswap32(value.wire); }
 static inline infold_be16 infold_to_be16(uint16_t value) {
   infold_be16 result;
   result.wire = __builtin_bswap16(value);
@@ -156,7 +152,8 @@ struct infold_header {
   infold_be32 contributor_digest; /* sum mod 2^32 of a hash of each contributing rank */
 };
 
-/* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other. */
+/* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other.
+ */
 #define INFOLD_SHAPE_ROOT_FACTOR 0x9E3779B1u
 
 /* Payload of PENDING: the ranks still missing, as ranges, at most this many. */

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/machine.h"
+
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <optional>
+#include <set>
+#include <sys/utsname.h>
+
+#include <fmt/format.h>
+#include <hwy/targets.h>
+
+#include "cli/build_info.h"
+
+namespace infold::cli {
+namespace {
+
+// A pool of 512 slots of 1500-byte packets, which the kernel accounts at 2304 bytes each, from
+// four workers that send at once: 4.7 MB. Below that, a burst that the link could carry is dropped
+// by the receiving host.
+constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
+// Carries 352 elements of 32 bits, the chunk that speeds are quoted for.
+constexpr int kMtuWanted = 1500;
+// UDP generic receive offload came with 5.0; without it each packet costs a system call.
+constexpr int kKernelMajorWanted = 5;
+// Bits of /proc/self/status CapEff, from linux/capability.h.
+constexpr int kCapabilityNetAdmin = 12;
+constexpr int kCapabilityBpf = 39;
+
+std::optional<std::string> read_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line)) return std::nullopt;
+  return line;
+}
+
+std::optional<std::uint64_t> parse_number(const std::string& text, int base = 10) {
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || stop == text.data()) return std::nullopt;
+  return value;
+}
+
+Finding inspect_socket_buffer(const std::string& direction, const std::string& key) {
+  Finding finding{.name = "socket " + direction + " buffer"};
+  const auto line = read_line("/proc/sys/net/core/" + key);
+  const auto bytes = line ? parse_number(*line) : std::nullopt;
+  finding.found = bytes ? fmt::format("net.core.{} = {}", key, *bytes) : "unknown";
+  finding.ok = bytes && *bytes >= kSocketBufferBytesWanted;
+  if (!finding.ok) {
+    finding.advice =
+        fmt::format("sudo sysctl -w net.core.{}={}", key, 2 * kSocketBufferBytesWanted);
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> inspect_build() {
+  std::vector<Finding> findings;
+  findings.push_back({.name = "build",
+                      .found = fmt::format("infold {}, {}, {}", kVersion, kCompiler, kBuildType)});
+  for (const BuildPart& part : kBuildParts) {
+    Finding finding{.name = fmt::format("part {}", part.name)};
+    finding.ok = part.present;
+    finding.found = part.present ? "in" : "not in";
+    if (!part.present) finding.advice = fmt::format("install {}, build again", part.package);
+    findings.push_back(finding);
+  }
+  return findings;
+}
+
+Finding inspect_cpu() {
+  std::string names;
+  const std::int64_t supported = hwy::SupportedTargets();
+  // Lower bits are better targets; the lists keep that order.
+  for (int bit = 0; bit < 63; ++bit) {
+    const std::int64_t target = std::int64_t{1} << bit;
+    if ((supported & target) == 0) continue;
+    names += (names.empty() ? "" : " ") + std::string(hwy::TargetName(target));
+  }
+  Finding finding{.name = "cpu", .found = fmt::format("vector targets: {}", names)};
+  finding.ok = (supported & ~std::int64_t{HWY_SCALAR | HWY_EMU128}) != 0;
+  if (!finding.ok) finding.advice = "kernels run as scalar code; use a CPU with SSE4 or NEON";
+  return finding;
+}
+
+Finding inspect_kernel() {
+  Finding finding{.name = "kernel"};
+  utsname name{};
+  if (uname(&name) != 0) {
+    finding.ok = false;
+    finding.found = "unknown";
+    finding.advice = "infold runs on Linux";
+    return finding;
+  }
+  finding.found = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+  finding.ok = parse_number(name.release).value_or(0) >= kKernelMajorWanted;
+  if (!finding.ok) {
+    finding.advice = fmt::format("Linux {}.0 or newer batches UDP packets", kKernelMajorWanted);
+  }
+  return finding;
+}
+
+std::vector<Finding> inspect_interfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+
+  std::set<std::string> names;  // One entry per interface, though it has several addresses.
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const bool up = (entry->ifa_flags & IFF_UP) != 0;
+    if (up && (entry->ifa_flags & IFF_LOOPBACK) == 0) names.insert(entry->ifa_name);
+  }
+
+  std::vector<Finding> findings;
+  for (const auto& interface : names) {
+    const auto line = read_line("/sys/class/net/" + interface + "/mtu");
+    const auto mtu = line ? parse_number(*line) : std::nullopt;
+    Finding finding{.name = "interface " + interface};
+    finding.found = mtu ? fmt::format("MTU {}", *mtu) : "MTU unknown";
+    finding.ok = mtu && *mtu >= kMtuWanted;
+    if (!finding.ok) {
+      finding.advice = fmt::format(
+          "packets shrink to fit; if the network carries more: sudo ip link set {} mtu {}",
+          interface, kMtuWanted);
+    }
+    findings.push_back(finding);
+  }
+  return findings;
+}
+
+std::vector<Finding> inspect_socket_buffers() {
+  return {inspect_socket_buffer("receive", "rmem_max"), inspect_socket_buffer("send", "wmem_max")};
+}
+
+Finding inspect_privileges() {
+  std::uint64_t effective = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("CapEff:\t")) effective = parse_number(line.substr(8), 16).value_or(0);
+  }
+  const bool net_admin = (effective >> kCapabilityNetAdmin & 1) != 0;
+  const bool bpf = (effective >> kCapabilityBpf & 1) != 0;
+  // No warning without them: UDP needs neither, and running as root is nothing to advise.
+  return {.name = "privileges",
+          .found = fmt::format("network administration: {}, BPF: {}", net_admin ? "yes" : "no",
+                               bpf ? "yes" : "no")};
+}
+
+}  // namespace infold::cli
