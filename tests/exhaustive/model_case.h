@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One small job whose every interleaving is explored: who takes part, what they send, and what
+// the network may do to it. A case is data; cases.cc lists all of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/format.h"
+
+namespace infold::exhaustive {
+
+// What the network may do. Reordering is unlimited in both.
+enum class Model : std::uint8_t {
+  monotone,  // any packet ever sent arrives at any time, any number of times, or never
+  budgeted,  // each packet arrives once, but for as many losses and duplicates as budgeted
+};
+const char* model_name(Model model);
+
+// How often each may happen in one run of the budgeted model.
+struct Budget {
+  std::uint8_t losses = 0;
+  std::uint8_t duplicates = 0;
+  std::uint8_t timeouts = 0;  // a worker's timer fires, early or not
+};
+
+// The least that every element format can be cut into: two blocks of 32 floats, or one of f64.
+inline constexpr std::uint32_t kChunkElements = INFOLD_BLOCK_ELEMENTS_F64;
+
+// One tensor that all workers submit.
+struct Tensor {
+  core::Collective collective = core::Collective::all_reduce;
+  core::Reduction reduction = core::Reduction::sum;
+  core::WireFormat format = core::WireFormat::i32;
+  std::uint32_t chunks = 1;
+  std::uint16_t root = 0;
+  bool wide_spread = false;  // exponents so far apart that a second round is needed
+};
+
+struct Case {
+  std::string name;
+  Model model = Model::monotone;
+  std::uint16_t workers = 2;  // in all
+  std::uint16_t leaves = 0;   // aggregators below a root that share the workers; 0: no tree
+  std::uint8_t sites = 1;     // aggregators that stripe the chunks
+  std::uint16_t slots = 1;    // of the bulk stream, per site
+  std::uint16_t small_slots = 1;
+  std::vector<Tensor> tensors;
+  Budget budget = {};
+  std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
+  bool safety_only = false;                      // no check that everything completes
+  bool check_digests = false;                    // see local_steps.h; quadratic in small numbers
+  std::uint64_t states_max = 40'000'000;         // a bound on memory: 8 GiB hold more
+  bool full = false;                             // takes more than seconds
+};
+
+std::span<const Case> all_cases();
+// Null if there is none of this name.
+const Case* find_case(const std::string& name);
+
+}  // namespace infold::exhaustive

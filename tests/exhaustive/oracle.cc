@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inputs, and their sums by plain addition.
+#include "oracle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+
+#include "base/check.h"
+#include "numeric/codec.h"
+
+namespace infold::exhaustive {
+namespace {
+
+// No input and no sum looks like this, as integer or as float (it is a NaN).
+constexpr std::uint32_t kUntouched = 0xFFEEDDCC;
+
+bool is_float(const Tensor& tensor) { return tensor.format >= core::WireFormat::bfp8; }
+
+bool gives_input(const Tensor& plan, std::uint16_t rank) {
+  return plan.collective != core::Collective::broadcast || rank == plan.root;
+}
+
+bool takes_result(const Tensor& plan, std::uint16_t rank) {
+  if (plan.collective == core::Collective::broadcast) return rank != plan.root;
+  return plan.collective != core::Collective::reduce || rank == plan.root;
+}
+
+// Digits 1 to 3 name the chunk; the first element of a chunk always has digit 1 and so counts.
+std::uint32_t share(std::uint16_t rank, std::uint32_t chunk, std::uint32_t element) {
+  const std::uint32_t digit = element % 16 == 0 ? 1 : 1 + (chunk + element) % 3;
+  return digit << (4 * rank);
+}
+
+// In a tensor with a wide spread the second block of rank 0 is 2^40 times that of the others,
+// too far for one lane; sums of it round to rank 0's share alone.
+float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t chunk,
+                  std::uint32_t element) {
+  const bool second_block = element % (kChunkElements) >= INFOLD_BLOCK_ELEMENTS;
+  if (plan.wide_spread && second_block) {
+    return rank == 0 ? std::bit_cast<float>((127U + 40U) << 23) : 1.0F;
+  }
+  return static_cast<float>(share(rank, chunk, element));
+}
+
+}  // namespace
+
+Oracle::Oracle(const Case& model_case) {
+  for (const Tensor& plan : model_case.tensors) {
+    Numbers numbers;
+    numbers.plan = plan;
+    numbers.first_chunk = chunk_count_;
+    fill(numbers, model_case.workers);
+    chunk_count_ += plan.chunks;
+    tensors_.push_back(std::move(numbers));
+  }
+  CHECK_THAT(chunk_count_, <=, 64);
+}
+
+void Oracle::fill(Numbers& numbers, std::uint16_t workers) const {
+  const Tensor& plan = numbers.plan;
+  const std::uint32_t elements = kChunkElements * plan.chunks;
+  numbers.output.assign(elements, kUntouched);
+  numbers.inputs.assign(workers, std::vector<std::uint32_t>(elements));
+  for (std::uint32_t i = 0; i < elements; ++i) {
+    const std::uint32_t chunk = numbers.first_chunk + i / kChunkElements;
+    std::uint32_t integer_sum = 0;
+    float float_sum = 0;
+    for (std::uint16_t rank = 0; rank < workers; ++rank) {
+      const float as_float = float_share(plan, rank, chunk, i);
+      const std::uint32_t integer = share(rank, chunk, i);
+      numbers.inputs[rank][i] = is_float(plan) ? std::bit_cast<std::uint32_t>(as_float) : integer;
+      if (!gives_input(plan, rank)) continue;
+      integer_sum += integer;
+      float_sum += as_float;
+    }
+    numbers.sums.push_back(is_float(plan) ? std::bit_cast<std::uint32_t>(float_sum) : integer_sum);
+  }
+}
+
+std::uint64_t Oracle::chunks_due(std::uint16_t rank) const {
+  std::uint64_t due = 0;
+  for (const Numbers& numbers : tensors_) {
+    if (!takes_result(numbers.plan, rank)) continue;
+    due |= ((std::uint64_t{1} << numbers.plan.chunks) - 1) << numbers.first_chunk;
+  }
+  return due;
+}
+
+core::TransferRequest Oracle::request(std::uint32_t tensor, std::uint16_t rank) {
+  Numbers& numbers = tensors_[tensor];
+  core::TransferRequest request;
+  request.collective = numbers.plan.collective;
+  request.reduction = numbers.plan.reduction;
+  request.layout = {numbers.plan.format,
+                    is_float(numbers.plan) ? core::DataType::f32 : core::DataType::i32};
+  request.elements = numbers.sums.size();
+  request.root = numbers.plan.root;
+  request.codec = numeric::codec(request.layout.dtype, request.layout.format, request.reduction,
+                                 request.collective);
+  if (gives_input(numbers.plan, rank)) {
+    request.input = reinterpret_cast<const std::byte*>(numbers.inputs[rank].data());
+  }
+  if (takes_result(numbers.plan, rank)) {
+    request.output = reinterpret_cast<std::byte*>(numbers.output.data());
+  }
+  return request;
+}
+
+void Oracle::erase_outputs() {
+  for (Numbers& numbers : tensors_)
+    std::fill(numbers.output.begin(), numbers.output.end(), kUntouched);
+}
+
+std::uint64_t Oracle::written_chunks(std::uint16_t rank, std::string& complaint) const {
+  std::uint64_t written = 0;
+  for (const Numbers& numbers : tensors_) {
+    for (std::uint32_t chunk = 0; chunk < numbers.plan.chunks; ++chunk) {
+      const std::size_t first = std::size_t{chunk} * kChunkElements;
+      const auto begin = numbers.output.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = begin + kChunkElements;
+      if (std::all_of(begin, end, [](std::uint32_t value) { return value == kUntouched; }))
+        continue;
+      written |= std::uint64_t{1} << (numbers.first_chunk + chunk);
+      for (std::size_t i = first; i < first + kChunkElements && complaint.empty(); ++i) {
+        if (numbers.output[i] == numbers.sums[i]) continue;
+        char text[160];
+        std::snprintf(text, sizeof text,
+                      "WRONG SUM: worker %u takes chunk %u with element %zu = 0x%x, expected 0x%x",
+                      rank, numbers.first_chunk + chunk, i - first, numbers.output[i],
+                      numbers.sums[i]);
+        complaint = text;
+      }
+    }
+  }
+  return written;
+}
+
+}  // namespace infold::exhaustive

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machines of a case and who hears whom. Nodes are numbered workers first, then leaf
+// aggregators (or the striping sites), then a tree's root.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/aggregator.h"
+#include "core/worker.h"
+#include "model_case.h"
+
+namespace infold::exhaustive {
+
+using NodeIndex = std::uint8_t;
+
+// A receiver, and for a worker which of its sites the packet comes from.
+struct Endpoint {
+  NodeIndex node = 0;
+  std::uint8_t site = 0;
+};
+
+class Wiring {
+ public:
+  explicit Wiring(const Case& model_case);
+
+  std::uint32_t node_count() const {
+    return static_cast<std::uint32_t>(worker_count_ + aggregators_.size());
+  }
+  std::uint32_t worker_count() const { return worker_count_; }
+  bool is_worker(NodeIndex node) const { return node < worker_count_; }
+
+  core::Worker make_worker(NodeIndex node) const;
+  core::Aggregator make_aggregator(NodeIndex node) const;
+
+  // Where a worker's site is.
+  NodeIndex site_of(NodeIndex worker, std::uint8_t site) const;
+  // Everybody below an aggregator, by worker number.
+  const std::vector<Endpoint>& below(NodeIndex aggregator) const {
+    return aggregators_[aggregator - worker_count_].below;
+  }
+  std::optional<NodeIndex> parent_of(NodeIndex aggregator) const {
+    return aggregators_[aggregator - worker_count_].parent;
+  }
+  // For names in traces.
+  std::string name(NodeIndex node) const;
+
+ private:
+  struct Place {
+    core::AggregatorOptions options;
+    std::vector<Endpoint> below;
+    std::optional<NodeIndex> parent;
+  };
+
+  core::AggregatorOptions aggregator_options() const;
+  void add_sites();
+  void add_tree();
+
+  const Case& case_;
+  std::uint32_t worker_count_;
+  core::ChunkLimits limits_;
+  std::vector<core::WorkerOptions> workers_;
+  std::vector<Place> aggregators_;
+};
+
+// All cases are of this job.
+inline constexpr std::uint16_t kJob = 7;
+inline constexpr std::uint32_t kEpoch = 3;
+
+}  // namespace infold::exhaustive
