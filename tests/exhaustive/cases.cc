@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases, from the smallest up. Names say workers x slots x chunks, then what is special.
+#include "model_case.h"
+
+namespace infold::exhaustive {
+namespace {
+
+using core::Collective;
+using core::WireFormat;
+
+// Tensors of more chunks than small_slots travel in the bulk stream, which has `slots` slots.
+std::vector<Case> make_cases() {
+  std::vector<Case> cases;
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
+  const Model counted = Model::budgeted;
+
+  add({.name = "2x1x3", .model = free, .slots = 1, .tensors = {{.chunks = 3}}});
+  add({.name = "2x1x4", .model = free, .slots = 1, .tensors = {{.chunks = 4}}});
+  add({.name = "2x2x3", .model = free, .slots = 2, .tensors = {{.chunks = 3}}});
+  add({.name = "2x2x6", .model = free, .slots = 2, .tensors = {{.chunks = 6}}, .full = true});
+  add({.name = "3x1x3", .model = free, .workers = 3, .slots = 1, .tensors = {{.chunks = 3}}});
+  add({.name = "3x2x4",
+       .model = free,
+       .workers = 3,
+       .slots = 2,
+       .tensors = {{.chunks = 4}},
+       .full = true});
+
+  const Budget budget = {.losses = 1, .duplicates = 1, .timeouts = 2};
+  add({.name = "2x1x3-budget",
+       .model = counted,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .budget = budget});
+  add({.name = "2x2x3-budget",
+       .model = counted,
+       .slots = 2,
+       .tensors = {{.chunks = 3}},
+       .budget = budget});
+  add({.name = "3x1x3-budget",
+       .model = counted,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .budget = budget,
+       .full = true});
+
+  add({.name = "2x1x2-two-tensors",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 2}, {.chunks = 2}}});
+  add({.name = "2x1x2-small-beside-bulk",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 2}, {.chunks = 1}}});
+  add({.name = "3x1x2-broadcast",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}}});
+  add({.name = "3x1x2-reduce",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.collective = Collective::reduce, .chunks = 2, .root = 2}}});
+  add({.name = "2x1x2-realign",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}}});
+  add({.name = "2x1x3-block-float",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::bfp16, .chunks = 3}}});
+  add({.name = "2x1x2-striped", .model = free, .sites = 2, .slots = 1, .tensors = {{.chunks = 4}}});
+  add({.name = "2x1x2-cancel",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .may_cancel = 0});
+  add({.name = "tree-2x1x2",
+       .model = free,
+       .workers = 2,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 2}}});
+  add({.name = "tree-4x1x2",
+       .model = free,
+       .workers = 4,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .full = true});
+  add({.name = "tree-2x1x2-realign",
+       .model = free,
+       .workers = 2,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}},
+       .full = true});
+  // The aggregator's and the worker's digests are put to the test wherever that takes seconds.
+  for (Case& one : cases) one.check_digests = !one.full && one.workers * one.slots < 4;
+  return cases;
+}
+
+}  // namespace
+
+const char* model_name(Model model) { return model == Model::monotone ? "monotone" : "budgeted"; }
+
+std::span<const Case> all_cases() {
+  static const std::vector<Case> cases = make_cases();
+  return cases;
+}
+
+const Case* find_case(const std::string& name) {
+  for (const Case& one : all_cases()) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+}  // namespace infold::exhaustive

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases that take minutes. One that fails prints its trace in words and how to repeat it.
+#include <algorithm>
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "run_case.h"
+
+namespace infold::exhaustive {
+namespace {
+
+class Exhaustive : public testing::TestWithParam<Case> {};
+
+std::string test_name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+TEST_P(Exhaustive, EveryInterleavingIsSafeAndCompletes) {
+  const Report report = run_case(GetParam());
+  std::printf("%s\n", report.figures.c_str());
+  EXPECT_TRUE(report.good) << report.story;
+}
+
+INSTANTIATE_TEST_SUITE_P(LongCases, Exhaustive, testing::ValuesIn(cases_of(Length::full)),
+                         test_name);
+
+}  // namespace
+}  // namespace infold::exhaustive

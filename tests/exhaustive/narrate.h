@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trace in words, one numbered line a step, for whoever has to understand a violation.
+#pragma once
+
+#include <string>
+
+#include "search.h"
+
+namespace infold::exhaustive {
+
+// Replays the trace that this search found.
+std::string narrate(Search& search, const Outcome& outcome);
+
+// One line of figures: states visited, transitions, depth, time.
+std::string figures(const Case& model_case, const Outcome& outcome);
+
+}  // namespace infold::exhaustive

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether everything completes once the network behaves: all that is in flight is lost, and from
+// then on packets arrive once, in order, and timers fire when nothing else is left to happen.
+// States in which something of what was in flight still arrives are states of the search, and are
+// asked the same question. Runs copies of the real machines with their real clocks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "local_steps.h"
+
+namespace infold::exhaustive {
+
+class Progress {
+ public:
+  explicit Progress(LocalSteps& steps) : steps_(steps) {}
+
+  // Empty if everything completes, else what went wrong.
+  std::string check(const std::vector<StateId>& states);
+  // The longest run needed, in inputs to machines.
+  std::uint32_t inputs_max() const { return inputs_max_; }
+
+ private:
+  bool all_done() const;
+  bool fire_timers();
+  void deliver_first();
+  void take(const Effects& effects);
+
+  LocalSteps& steps_;
+  std::vector<WorkerState> workers_;
+  std::vector<core::Aggregator> aggregators_;
+  std::deque<PacketId> wires_;
+  std::string complaint_;
+  std::uint32_t inputs_ = 0;
+  std::uint32_t inputs_max_ = 0;
+};
+
+}  // namespace infold::exhaustive

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a search and puts its outcome into words.
+#include "run_case.h"
+
+#include "narrate.h"
+#include "search.h"
+
+namespace infold::exhaustive {
+
+std::vector<Case> cases_of(Length length) {
+  std::vector<Case> chosen;
+  for (const Case& one : all_cases()) {
+    if (one.full == (length == Length::full)) chosen.push_back(one);
+  }
+  return chosen;
+}
+
+Report run_case(const Case& model_case) {
+  Search search(model_case);
+  const Outcome outcome = search.run();
+  Report report;
+  report.good = outcome.exhausted;
+  report.figures = figures(model_case, outcome);
+  if (!outcome.violation.empty()) report.story = narrate(search, outcome);
+  if (!report.good) {
+    report.story += "repeat with: build/dev/tests/exhaustive/exhaustive " + model_case.name + "\n";
+  }
+  return report;
+}
+
+}  // namespace infold::exhaustive

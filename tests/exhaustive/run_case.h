@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A case from start to verdict, for the test programs and the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model_case.h"
+
+namespace infold::exhaustive {
+
+enum class Length : std::uint8_t { quick, full };
+std::vector<Case> cases_of(Length length);
+
+struct Report {
+  bool good = false;    // all states visited and nothing wrong
+  std::string figures;  // one line
+  std::string story;    // of a violation: the steps, and the command that repeats it
+};
+Report run_case(const Case& model_case);
+
+}  // namespace infold::exhaustive
