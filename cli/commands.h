@@ -11,7 +11,6 @@
 
 namespace infold::cli {
 
-std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_doctor_command();
 
 // All of the above, in the order in which --help lists them.

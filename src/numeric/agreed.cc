@@ -88,11 +88,11 @@ void decode_agreed_block(std::byte* tensor, std::uint32_t count, AgreedWorld wor
   }
 }
 
-#define INFOLD_INSTANTIATE(Format)                                                              \
-  template void encode_agreed_block<Format>(const std::byte*, std::uint32_t, AgreedWorld,       \
-                                            std::uint16_t, std::byte*);                         \
-  template void decode_agreed_block<Format>(std::byte*, std::uint32_t, AgreedWorld,             \
-                                            std::uint16_t, std::uint32_t, const std::byte*);
+#define INFOLD_INSTANTIATE(Format)                                                                 \
+  template void encode_agreed_block<Format>(const std::byte*, std::uint32_t, AgreedWorld,          \
+                                            std::uint16_t, std::byte*);                            \
+  template void decode_agreed_block<Format>(std::byte*, std::uint32_t, AgreedWorld, std::uint16_t, \
+                                            std::uint32_t, const std::byte*);
 INFOLD_INSTANTIATE(F32)
 INFOLD_INSTANTIATE(F16)
 INFOLD_INSTANTIATE(Bf16)

@@ -39,8 +39,7 @@ class AgreedTable {
   template <std::size_t kIndex>
   static void decode(std::byte* tensor, core::ChunkRange range,
                      const core::TensorCodec::Received& received) {
-    const std::uint32_t divisor =
-        kReduction == core::Reduction::average ? received.divisor : 1;
+    const std::uint32_t divisor = kReduction == core::Reduction::average ? received.divisor : 1;
     Loops::template decode_chunk<Format>(kWorld<kIndex>, tensor, range, divisor, received);
   }
 

@@ -9,9 +9,6 @@
 namespace infold::numeric {
 namespace {
 
-template <typename Format>
-constexpr core::ElementLayout kLayout32 = block_layout<Format, std::int32_t>();
-
 template <typename Mantissa>
 Mantissa special_code(bool is_nan, bool negative, core::ElementLayout layout) {
   if (is_nan) return static_cast<Mantissa>(layout.code_nan());
@@ -23,17 +20,6 @@ template <typename Format>
 std::uint64_t rounded_magnitude(typename Format::Bits bits, std::int32_t unit) {
   const ExactFloat value = unpack<Format>(bits);
   return round_shift(value.significand, unit - value.exponent);
-}
-
-template <typename Format, typename Mantissa>
-std::int32_t block_code(typename Format::Bits largest, std::uint16_t floor) {
-  constexpr core::ElementLayout kLayout = block_layout<Format, Mantissa>();
-  std::int32_t code = own_code<Format>(largest);
-  const auto limit = static_cast<std::uint64_t>(kLayout.mantissa_limit());
-  if (rounded_magnitude<Format>(largest, kLayout.unit_exponent(code)) > limit) ++code;
-  code = std::max(code, std::min<std::int32_t>(floor, kLayout.exponent_code_max()));
-  const bool all_zero = rounded_magnitude<Format>(largest, kLayout.unit_exponent(code)) == 0;
-  return all_zero ? 0 : code;
 }
 
 }  // namespace
@@ -52,9 +38,16 @@ BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count)
   return result;
 }
 
-template <typename Format>
-std::int32_t own_code(typename Format::Bits magnitude) {
-  return std::max(floor_log2(unpack<Format>(magnitude)) + kLayout32<Format>.exponent_bias(), 1);
+template <typename Format, typename Mantissa>
+std::int32_t block_code(typename Format::Bits largest, std::uint16_t floor) {
+  constexpr core::ElementLayout kLayout = block_layout<Format, Mantissa>();
+  const int log2 = floor_log2(unpack<Format>(largest));
+  std::int32_t code = std::max(log2 + kLayout.exponent_bias(), 1);
+  const auto limit = static_cast<std::uint64_t>(kLayout.mantissa_limit());
+  if (rounded_magnitude<Format>(largest, kLayout.unit_exponent(code)) > limit) ++code;
+  code = std::max(code, std::min<std::int32_t>(floor, kLayout.exponent_code_max()));
+  const bool all_zero = rounded_magnitude<Format>(largest, kLayout.unit_exponent(code)) == 0;
+  return all_zero ? 0 : code;
 }
 
 template <typename Format, typename Mantissa>
@@ -74,8 +67,8 @@ BlockCode encode_block(const std::byte* tensor, std::uint32_t count, std::uint16
       const bool is_nan = magnitude_bits<Format>(bits) != Format::kInfinity;
       mantissa = special_code<Mantissa>(is_nan, negative, kLayout);
     } else if (code != 0) {
-      const auto rounded = static_cast<std::int64_t>(
-          rounded_magnitude<Format>(bits, kLayout.unit_exponent(code)));
+      const auto rounded =
+          static_cast<std::int64_t>(rounded_magnitude<Format>(bits, kLayout.unit_exponent(code)));
       mantissa = static_cast<Mantissa>(negative ? -rounded : rounded);
     }
     store<Mantissa>(mantissas, i, mantissa);
@@ -96,8 +89,7 @@ typename Format::Bits scaled(std::int64_t mantissa, std::int32_t unit, std::uint
   if constexpr (Format::kWidth == 16) {
     const F32::Bits single = pack<F32>(value);
     if (is_special<F32>(single)) {
-      return static_cast<typename Format::Bits>((single >> 16 & Format::kSign) |
-                                                Format::kInfinity);
+      return static_cast<typename Format::Bits>((single >> 16 & Format::kSign) | Format::kInfinity);
     }
     return pack<Format>(unpack<F32>(single));
   } else {
@@ -127,17 +119,17 @@ void decode_block(std::byte* tensor, std::uint32_t count, BlockScale scale,
   }
 }
 
-#define INFOLD_INSTANTIATE_MANTISSA(Format, Mantissa)                                         \
-  template BlockCode encode_block<Format, Mantissa>(const std::byte*, std::uint32_t,          \
-                                                    std::uint16_t, std::byte*);               \
-  template void decode_block<Format, Mantissa>(std::byte*, std::uint32_t, BlockScale,         \
+#define INFOLD_INSTANTIATE_MANTISSA(Format, Mantissa)                                 \
+  template std::int32_t block_code<Format, Mantissa>(Format::Bits, std::uint16_t);    \
+  template BlockCode encode_block<Format, Mantissa>(const std::byte*, std::uint32_t,  \
+                                                    std::uint16_t, std::byte*);       \
+  template void decode_block<Format, Mantissa>(std::byte*, std::uint32_t, BlockScale, \
                                                const std::byte*);
-#define INFOLD_INSTANTIATE(Format)                                                            \
-  template BlockMaximum<Format> block_maximum<Format>(const std::byte*, std::uint32_t);       \
-  template std::int32_t own_code<Format>(Format::Bits);                                       \
-  template Format::Bits scaled<Format>(std::int64_t, std::int32_t, std::uint32_t);            \
-  INFOLD_INSTANTIATE_MANTISSA(Format, std::int8_t)                                            \
-  INFOLD_INSTANTIATE_MANTISSA(Format, std::int16_t)                                           \
+#define INFOLD_INSTANTIATE(Format)                                                      \
+  template BlockMaximum<Format> block_maximum<Format>(const std::byte*, std::uint32_t); \
+  template Format::Bits scaled<Format>(std::int64_t, std::int32_t, std::uint32_t);      \
+  INFOLD_INSTANTIATE_MANTISSA(Format, std::int8_t)                                      \
+  INFOLD_INSTANTIATE_MANTISSA(Format, std::int16_t)                                     \
   INFOLD_INSTANTIATE_MANTISSA(Format, std::int32_t)
 INFOLD_INSTANTIATE(F32)
 INFOLD_INSTANTIATE(F16)

@@ -22,7 +22,7 @@ constexpr core::ElementLayout block_layout() {
 }
 
 // Added to a magnitude's bits, this carries into the exponent field exactly if the significand
-// would round above the mantissa limit: the code is then one higher. A significand no
+// would round above the mantissa limit: the code is then one higher. A significand no
 // longer than the mantissa never does.
 template <typename Format, typename Mantissa>
 constexpr typename Format::Bits code_carry() {
@@ -70,8 +70,9 @@ struct BlockMaximum {
 template <typename Format>
 BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count);
 
-// floor(log2(magnitude)) + bias, at least 1. Requires: magnitude is finite and not zero.
-template <typename Format>
-std::int32_t own_code(typename Format::Bits magnitude);
+// The code of a block whose largest magnitude this is, not below `floor` unless 0.
+// Requires: finite and not zero.
+template <typename Format, typename Mantissa>
+std::int32_t block_code(typename Format::Bits largest, std::uint16_t floor);
 
 }  // namespace infold::numeric

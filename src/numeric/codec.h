@@ -20,25 +20,37 @@ inline constexpr std::uint16_t kAgreedSpecial = 0x8000;
 // Past this many ranks a block with specials has fewer than four bits for its finite elements.
 inline constexpr std::uint32_t kAgreedWorldMax = 511;
 
-// Writes each block's own code for agreement: 0 for a block of zeros, else
-// floor(log2(largest finite magnitude)) + bias, at least 1; kAgreedSpecial added if it holds a
-// NaN or infinity. `codes` has one entry per block of `range`. Requires: a float type.
-void block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
-                 std::uint16_t* codes);
+// Each lookup returns null for what does not exist.
+//
+// Block floats: sum and average of the float types.
+using BlockCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
+                                                      core::Reduction);
+// Elements that stay integers: sums and averages of integer types, least and greatest of all
+// types, and copies.
+using PlainCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
+                                                      core::Reduction, core::Collective);
+// Floats as 32-bit integers with agreed exponents, for planes that can only add: sum and average
+// of the float types, for a world of 1 to kAgreedWorldMax ranks.
+using AgreedCodecLookup = const core::TensorCodec* (*)(core::DataType, core::Reduction,
+                                                       std::uint32_t world);
+// Writes the code that each block of a float tensor would have in bfp32, for the ranks to agree on
+// the largest; kAgreedSpecial is added if the block holds a NaN or infinity. The two parts must be
+// agreed separately: the largest of the sums is not the sum of the largest. Nothing for integers.
+using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::ChunkRange,
+                            std::uint16_t* codes);
 
 // Everything one instruction set offers.
 struct KernelSet {
   std::string_view name;
   const core::Arithmetic* arithmetic = nullptr;
+  BlockCodecLookup block_codec = nullptr;
+  PlainCodecLookup plain_codec = nullptr;
+  AgreedCodecLookup agreed_codec = nullptr;
+  BlockCodes block_codes = nullptr;
 
   // Null if the combination does not exist. Floats with agreed exponents are not here.
-  const core::TensorCodec* (*codec)(core::DataType, core::WireFormat, core::Reduction,
-                                    core::Collective) = nullptr;
-
-  // Floats as 32-bit integers with agreed exponents, for planes that can only add. Null unless
-  // the type is a float, the reduction sum or average, and world within [1, kAgreedWorldMax].
-  const core::TensorCodec* (*agreed_codec)(core::DataType, core::Reduction,
-                                           std::uint32_t world) = nullptr;
+  const core::TensorCodec* codec(core::DataType dtype, core::WireFormat format,
+                                 core::Reduction reduction, core::Collective collective) const;
 };
 
 // The defining loops.
@@ -58,6 +70,10 @@ inline const core::TensorCodec* codec(core::DataType dtype, core::WireFormat for
 inline const core::TensorCodec* agreed_codec(core::DataType dtype, core::Reduction reduction,
                                              std::uint32_t world) {
   return kernels().agreed_codec(dtype, reduction, world);
+}
+inline void block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
+                        std::uint16_t* codes) {
+  kernels().block_codes(dtype, tensor, range, codes);
 }
 inline const core::TensorCodec* scalar_codec(core::DataType dtype, core::WireFormat format,
                                              core::Reduction reduction,

@@ -50,8 +50,7 @@ struct FloatFormat {
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kWidth - 1));
   static constexpr Bits kInfinity =
       static_cast<Bits>(((Bits{1} << kExponentBits) - 1) << kFractionBits);
-  static constexpr Bits kQuietNan =
-      static_cast<Bits>(kInfinity | (Bits{1} << (kFractionBits - 1)));
+  static constexpr Bits kQuietNan = static_cast<Bits>(kInfinity | (Bits{1} << (kFractionBits - 1)));
 };
 
 using F32 = FloatFormat<std::uint32_t, 23, core::DataType::f32>;

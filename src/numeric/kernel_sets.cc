@@ -1,33 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernel sets there are, and which this processor can run.
+// Which kernel sets there are, and which of them this processor can run.
+#include <array>
+#include <cstddef>
+
+#include <hwy/targets.h>
+
 #include "numeric/codec.h"
 #include "numeric/scalar_codecs.h"
+#include "numeric/vector_sets.h"
 
 namespace infold::numeric {
 namespace {
 
-const core::TensorCodec* scalar_lookup(core::DataType dtype, core::WireFormat format,
-                                       core::Reduction reduction, core::Collective collective) {
-  const core::TensorCodec* plain = scalar_plain_codec(dtype, format, reduction, collective);
-  if (plain != nullptr) return plain;
-  if (collective != core::Collective::all_reduce && collective != core::Collective::reduce) {
-    return nullptr;
+// More than Highway has targets on any one architecture.
+constexpr std::size_t kSetsMax = 16;
+
+class SupportedSets {
+ public:
+  SupportedSets() {
+    sets_[count_++] = scalar_kernels();
+    const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+    for (auto target = targets.rbegin(); target != targets.rend(); ++target) {  // best is first
+      if (*target == HWY_SCALAR || *target == HWY_EMU128 || count_ == kSetsMax) continue;
+      hwy::GetChosenTarget().Update(*target);
+      sets_[count_++] = {.name = hwy::TargetName(*target),
+                         .arithmetic = &chosen_arithmetic(),
+                         .block_codec = chosen_block_lookup(),
+                         .plain_codec = scalar_plain_codec,
+                         .agreed_codec = scalar_agreed_codec,
+                         .block_codes = scalar_block_codes};
+    }
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
-  return scalar_block_codec(dtype, format, reduction);
-}
+
+  std::span<const KernelSet> sets() const { return {sets_.data(), count_}; }
+
+ private:
+  std::array<KernelSet, kSetsMax> sets_;
+  std::size_t count_ = 0;
+};
 
 }  // namespace
+
+const core::TensorCodec* KernelSet::codec(core::DataType dtype, core::WireFormat format,
+                                          core::Reduction reduction,
+                                          core::Collective collective) const {
+  const core::TensorCodec* plain = plain_codec(dtype, format, reduction, collective);
+  if (plain != nullptr) return plain;
+  const bool reduces =
+      collective == core::Collective::all_reduce || collective == core::Collective::reduce;
+  return reduces ? block_codec(dtype, format, reduction) : nullptr;
+}
 
 const KernelSet& scalar_kernels() {
   static const KernelSet kSet = {.name = "scalar",
                                  .arithmetic = &core::scalar_arithmetic(),
-                                 .codec = scalar_lookup,
-                                 .agreed_codec = scalar_agreed_codec};
+                                 .block_codec = scalar_block_codec,
+                                 .plain_codec = scalar_plain_codec,
+                                 .agreed_codec = scalar_agreed_codec,
+                                 .block_codes = scalar_block_codes};
   return kSet;
 }
 
-std::span<const KernelSet> supported_kernels() { return {&scalar_kernels(), 1}; }
+std::span<const KernelSet> supported_kernels() {
+  static const SupportedSets kSets;
+  return kSets.sets();
+}
 
 const KernelSet* find_kernels(std::string_view name) {
   for (const KernelSet& set : supported_kernels()) {

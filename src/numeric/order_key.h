@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Floats as integers in the same order, so that an aggregator that compares integers finds the
-// least and greatest of floats: -0 below +0, and NaN beyond every number in the direction
+// least and greatest of floats: -0 below +0, and NaN beyond every number in the direction
 // sought, so that it always comes back.
 #pragma once
 

@@ -22,36 +22,37 @@ struct ScalarLoops {
   static void encode_chunk(AgreedWorld world, const std::byte* tensor, core::ChunkRange range,
                            const std::uint16_t* codes, std::byte* lanes) {
     const std::byte* source = tensor + range.first * sizeof(typename Format::Bits);
-    for_each_block<Format>(range.elements, [=](std::uint32_t block, std::uint32_t first,
-                                               std::uint32_t count) {
-      encode_agreed_block<Format>(source + first * sizeof(typename Format::Bits), count, world,
-                                  codes[block], lanes + first * sizeof(std::int32_t));
-    });
+    for_each_block<Format>(
+        range.elements, [=](std::uint32_t block, std::uint32_t first, std::uint32_t count) {
+          encode_agreed_block<Format>(source + first * sizeof(typename Format::Bits), count, world,
+                                      codes[block], lanes + first * sizeof(std::int32_t));
+        });
   }
 
   template <typename Format>
   static void decode_chunk(AgreedWorld world, std::byte* tensor, core::ChunkRange range,
                            std::uint32_t divisor, const core::TensorCodec::Received& received) {
     std::byte* target = tensor + range.first * sizeof(typename Format::Bits);
-    for_each_block<Format>(range.elements, [=](std::uint32_t block, std::uint32_t first,
-                                               std::uint32_t count) {
-      decode_agreed_block<Format>(target + first * sizeof(typename Format::Bits), count, world,
-                                  received.codes[block], divisor,
-                                  received.elements + first * sizeof(std::int32_t));
-    });
+    for_each_block<Format>(
+        range.elements, [=](std::uint32_t block, std::uint32_t first, std::uint32_t count) {
+          decode_agreed_block<Format>(target + first * sizeof(typename Format::Bits), count, world,
+                                      received.codes[block], divisor,
+                                      received.elements + first * sizeof(std::int32_t));
+        });
   }
 };
 
 template <typename Format>
 void write_own_codes(const std::byte* tensor, core::ChunkRange range, std::uint16_t* codes) {
   const std::byte* source = tensor + range.first * sizeof(typename Format::Bits);
-  for_each_block<Format>(range.elements, [=](std::uint32_t block, std::uint32_t first,
-                                             std::uint32_t count) {
-    const auto maximum =
-        block_maximum<Format>(source + first * sizeof(typename Format::Bits), count);
-    const std::int32_t code = maximum.finite == 0 ? 0 : own_code<Format>(maximum.finite);
-    codes[block] = static_cast<std::uint16_t>(code | (maximum.specials ? kAgreedSpecial : 0));
-  });
+  for_each_block<Format>(
+      range.elements, [=](std::uint32_t block, std::uint32_t first, std::uint32_t count) {
+        const BlockMaximum<Format> maximum =
+            block_maximum<Format>(source + first * sizeof(typename Format::Bits), count);
+        const std::int32_t code =
+            maximum.finite == 0 ? 0 : block_code<Format, std::int32_t>(maximum.finite, 0);
+        codes[block] = static_cast<std::uint16_t>(code | (maximum.specials ? kAgreedSpecial : 0));
+      });
 }
 
 }  // namespace
@@ -61,8 +62,8 @@ const core::TensorCodec* scalar_agreed_codec(core::DataType dtype, core::Reducti
   return find_agreed<ScalarLoops>(dtype, reduction, world);
 }
 
-void block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
-                 std::uint16_t* codes) {
+void scalar_block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
+                        std::uint16_t* codes) {
   switch (dtype) {
     case core::DataType::f32: return write_own_codes<F32>(tensor, range, codes);
     case core::DataType::f16: return write_own_codes<F16>(tensor, range, codes);

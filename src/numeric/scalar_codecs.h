@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar codecs by kind, one lookup each. Vector versions of the same lookups replace single
-// entries and take the rest from here. All return null for what does not exist.
+// The scalar codecs by kind, one lookup each (codec.h says what each kind is), and the facts about
+// types that every lookup needs.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,17 @@
 
 namespace infold::numeric {
 
-// Block floats: sum and average of the four float types.
 const core::TensorCodec* scalar_block_codec(core::DataType dtype, core::WireFormat format,
                                             core::Reduction reduction);
-
-// Elements that stay integers: sums and averages of integer types, least and greatest of all
-// types, and copies.
 const core::TensorCodec* scalar_plain_codec(core::DataType dtype, core::WireFormat format,
-                                            core::Reduction reduction,
-                                            core::Collective collective);
-
-// Floats with agreed exponents.
+                                            core::Reduction reduction, core::Collective collective);
 const core::TensorCodec* scalar_agreed_codec(core::DataType dtype, core::Reduction reduction,
                                              std::uint32_t world);
 
+void scalar_block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
+                        std::uint16_t* codes);
+
 constexpr bool is_float(core::DataType dtype) { return dtype <= core::DataType::f64; }
-constexpr bool is_additive(core::Reduction reduction) {
-  return reduction == core::Reduction::sum || reduction == core::Reduction::average;
-}
 
 // Bytes of one element in memory.
 constexpr std::uint32_t dtype_bytes(core::DataType dtype) {

@@ -117,8 +117,8 @@ const TensorCodec* ordered_codec(DataType dtype) {
 
 }  // namespace
 
-const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format,
-                                      Reduction reduction, core::Collective collective) {
+const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format, Reduction reduction,
+                                      core::Collective collective) {
   if (collective == core::Collective::barrier || format != integer_format(dtype)) return nullptr;
   if (collective == core::Collective::broadcast) return copy_codec(dtype);
   switch (reduction) {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one kernel of a set and the scalar kernel of the same place on the same made-up input, and
+// says whether all they wrote is equal. For the unit tests and the fuzzer. Which kernel, and on
+// what, is read from bytes; the list of kernels is made from the tables' own types, so that a
+// kernel cannot be left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "numeric/codec.h"
+#include "numeric/differential_input.h"
+#include "numeric/scalar_codecs.h"
+
+namespace infold::numeric {
+
+class Differential {
+ public:
+  static constexpr std::uint32_t kCombines = 12;
+  static constexpr std::uint32_t kAccumulates = 4;
+  static constexpr std::uint32_t kEncodes = 3;
+  static_assert(sizeof(core::Arithmetic) == (kCombines + kAccumulates + kEncodes) * sizeof(void*),
+                "a kernel was added to the arithmetic: compare it here");
+  static_assert(sizeof(core::TensorCodec) == 3 * sizeof(void*),
+                "a function was added to the codecs: compare it here");
+  static_assert(sizeof(KernelSet) == sizeof(std::string_view) + 5 * sizeof(void*),
+                "a table was added to the sets: compare it here");
+
+  static constexpr std::uint32_t kDtypes = INFOLD_DTYPE_COUNT;
+  static constexpr std::uint32_t kFormats = INFOLD_FORMAT_COUNT;
+  static constexpr std::uint32_t kReductions = INFOLD_REDUCTION_COUNT;
+  static constexpr std::uint32_t kCollectives = INFOLD_COLLECTIVE_COUNT;
+  static constexpr std::uint32_t kCodecs = kDtypes * kFormats * kReductions * kCollectives;
+  static constexpr std::uint32_t kAgreed = kDtypes * kReductions;
+  static constexpr std::uint32_t kCodeLists = kDtypes;
+  static constexpr std::uint32_t kKernels =
+      kCombines + kAccumulates + kEncodes + kCodecs + kAgreed + kCodeLists;
+
+  Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
+
+  // Empty if both agree, else what differed.
+  std::string compare(std::uint32_t kernel) {
+    if (kernel < kCombines) return compare_combine(kernel);
+    kernel -= kCombines;
+    if (kernel < kAccumulates) return compare_accumulate(kernel);
+    kernel -= kAccumulates;
+    if (kernel < kEncodes) return compare_encode(kernel);
+    kernel -= kEncodes;
+    if (kernel < kCodecs) return compare_any_codec(kernel);
+    kernel -= kCodecs;
+    if (kernel < kAgreed) return compare_agreed(kernel);
+    return compare_code_list(static_cast<core::DataType>(kernel - kAgreed));
+  }
+
+ private:
+  static constexpr std::uint32_t kElementsMax = 600;
+
+  void fill(std::byte* bytes, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = input_.take<std::byte>();
+  }
+
+  std::string verdict(bool equal, std::string what) const {
+    return equal ? "" : std::string(set_.name) + ": " + what;
+  }
+
+  std::string compare_combine(std::uint32_t kernel) {
+    const std::uint32_t width = kernel % 4;
+    const std::uint32_t count = input_.below(kElementsMax);
+    const std::size_t size = std::size_t{count} << width;
+    Buffer into(size, input_.below(8));
+    Buffer elements(size, input_.below(8));
+    fill(into.data(), size);
+    fill(elements.data(), size);
+    Buffer expected = into;
+    const auto pick = [&](const core::Arithmetic& table) {
+      return kernel < 4 ? table.sum[width] : kernel < 8 ? table.min[width] : table.max[width];
+    };
+    pick (*set_.arithmetic)(into.data(), elements.data(), count);
+    pick(core::scalar_arithmetic())(expected.data(), elements.data(), count);
+    return verdict(into.all() == expected.all(), "combine " + std::to_string(kernel));
+  }
+
+  std::string compare_accumulate(std::uint32_t width) {
+    const std::uint32_t count = input_.below(kElementsMax) + 1;
+    const std::uint32_t block = input_.below(4) == 0 ? input_.below(80) + 1 : 32;
+    std::vector<core::BlockStep> steps((count + block - 1) / block);
+    for (core::BlockStep& step : steps) {
+      step = {static_cast<core::BlockStep::Action>(input_.below(3)),
+              static_cast<std::uint8_t>(input_.below(2) * input_.below(64)),
+              static_cast<std::uint8_t>(input_.below(2) * input_.below(64))};
+    }
+    std::vector<std::int64_t> lanes(count + 1);
+    for (std::int64_t& lane : lanes) lane = input_.take<std::int64_t>();
+    std::vector<std::int64_t> expected = lanes;
+    Buffer mantissas(std::size_t{count} << width, input_.below(8));
+    fill(mantissas.data(), std::size_t{count} << width);
+    set_.arithmetic->accumulate[width](lanes.data(), mantissas.data(), count, block, steps.data());
+    core::scalar_arithmetic().accumulate[width](expected.data(), mantissas.data(), count, block,
+                                                steps.data());
+    return verdict(lanes == expected, "accumulate " + std::to_string(width));
+  }
+
+  // A lane code above the largest code cannot come from a decoder, and none is tried.
+  std::string compare_encode(std::uint32_t width) {
+    const core::ElementLayout layout = {
+        static_cast<core::WireFormat>(INFOLD_FORMAT_BFP8 + width),
+        input_.below(4) == 0 ? core::DataType::f64 : core::DataType::f32};
+    const std::uint32_t count = input_.below(kElementsMax) + 1;
+    const std::uint32_t block_count = layout.block_count(count);
+    const auto code_max = static_cast<std::uint32_t>(layout.exponent_code_max());
+    std::vector<std::uint16_t> lane_codes(block_count);
+    for (std::uint16_t& code : lane_codes) {
+      const std::uint32_t kind = input_.below(8);
+      code = static_cast<std::uint16_t>(kind == 0   ? 0
+                                        : kind == 1 ? 1 + input_.below(40)
+                                        : kind == 2 ? code_max - input_.below(40)
+                                                    : input_.below(code_max + 1));
+    }
+    std::vector<std::int64_t> lanes(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t block = i / layout.block_elements();
+      // Lanes of a block are of one size, and sizes of all kinds appear; some blocks are ties.
+      const auto shift = static_cast<int>(lane_codes[block] * 37U % 64U);
+      lanes[i] = input_.take<std::int64_t>() >> shift;
+      if (block % 3 == 1) lanes[i] &= ~std::int64_t{0} << (63 - shift) / 2;
+      if (lane_codes[block] % 16 == 3) lanes[i] = input_.below(2) == 0 ? 0 : INT64_MIN >> shift;
+      if (lane_codes[block] % 16 == 4) lanes[i] = 0;
+    }
+    std::vector<std::uint16_t> codes(block_count + 1, 7);
+    std::vector<std::uint16_t> expected_codes = codes;
+    const std::size_t size = count * layout.element_bytes();
+    Buffer mantissas(size, input_.below(8));
+    Buffer expected = mantissas;
+    const bool overflowed = set_.arithmetic->encode[width](
+        lanes.data(), count, layout, lane_codes.data(), codes.data(), mantissas.data());
+    const bool expected_overflowed = core::scalar_arithmetic().encode[width](
+        lanes.data(), count, layout, lane_codes.data(), expected_codes.data(), expected.data());
+    return verdict(overflowed == expected_overflowed && codes == expected_codes &&
+                       mantissas.all() == expected.all(),
+                   "encode " + std::to_string(width));
+  }
+
+  // Elements whose magnitudes resemble those of tensors, or any bits at all.
+  void fill_tensor(core::DataType dtype, std::byte* tensor, std::uint32_t elements) {
+    const std::uint32_t bytes = dtype_bytes(dtype);
+    fill(tensor, std::size_t{elements} * bytes);
+    if (!is_float(dtype) || input_.below(4) == 0) return;
+    const std::uint32_t exponent_bits = dtype == core::DataType::f64   ? 11
+                                        : dtype == core::DataType::f16 ? 5
+                                                                       : 8;
+    const std::uint32_t fraction_bits = 8 * bytes - 1 - exponent_bits;
+    std::uint64_t base = 0;
+    std::uint32_t kind = 0;
+    for (std::uint32_t i = 0; i < elements; ++i) {
+      if (i % 32 == 0) {
+        base = input_.take<std::uint64_t>();
+        kind = input_.below(8);
+      }
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, tensor + std::size_t{i} * bytes, bytes);
+      const std::uint64_t exponent_mask = (std::uint64_t{1} << exponent_bits) - 1;
+      std::uint64_t exponent = (base + input_.below(4)) & exponent_mask;
+      if (kind == 0) exponent = 0;
+      if (kind == 1 && input_.below(16) == 0) exponent = exponent_mask;
+      if (kind > 3 && exponent == exponent_mask) exponent -= 1;
+      bits &= ~(exponent_mask << fraction_bits);
+      bits |= exponent << fraction_bits;
+      if (kind == 2) bits |= (std::uint64_t{1} << fraction_bits) - 1;
+      if (kind == 3 && input_.below(4) != 0) bits = 0;
+      std::memcpy(tensor + std::size_t{i} * bytes, &bits, bytes);
+    }
+  }
+
+  std::string compare_any_codec(std::uint32_t kernel) {
+    const auto dtype = static_cast<core::DataType>(kernel % kDtypes);
+    kernel /= kDtypes;
+    const auto format = static_cast<core::WireFormat>(kernel % kFormats);
+    kernel /= kFormats;
+    const auto reduction = static_cast<core::Reduction>(kernel % kReductions);
+    const auto collective = static_cast<core::Collective>(kernel / kReductions);
+    return compare_codec({format, dtype}, set_.codec(dtype, format, reduction, collective),
+                         scalar_kernels().codec(dtype, format, reduction, collective), false);
+  }
+
+  std::string compare_agreed(std::uint32_t kernel) {
+    const auto dtype = static_cast<core::DataType>(kernel % kDtypes);
+    const auto reduction = static_cast<core::Reduction>(kernel / kDtypes);
+    const std::uint32_t world = input_.below(kAgreedWorldMax + 2);
+    return compare_codec({core::WireFormat::i32, dtype}, set_.agreed_codec(dtype, reduction, world),
+                         scalar_kernels().agreed_codec(dtype, reduction, world), true);
+  }
+
+  std::string compare_codec(core::ElementLayout layout, const core::TensorCodec* fast,
+                            const core::TensorCodec* scalar, bool agreed) {
+    if (fast == nullptr || scalar == nullptr) return verdict(fast == scalar, "codec exists");
+    if (fast->element_bytes != scalar->element_bytes) return verdict(false, "element bytes");
+    const core::ChunkRange range = {layout.block_elements() * input_.below(3),
+                                    input_.below(kElementsMax) + 1};
+    const auto tensor_elements = static_cast<std::uint32_t>(range.first) + range.elements;
+    Buffer tensor(std::size_t{tensor_elements} * fast->element_bytes, input_.below(8));
+    fill_tensor(layout.dtype, tensor.data(), tensor_elements);
+
+    std::vector<std::uint16_t> codes(layout.block_count(range.elements));
+    if (agreed) block_codes(layout.dtype, tensor.data(), range, codes.data());
+    const bool tampered = input_.below(4) == 0;
+    for (std::uint16_t& code : codes) {
+      if (tampered) code = input_.take<std::uint16_t>();
+      if (tampered && !agreed) code = static_cast<std::uint16_t>(code % 300 * (code & 1));
+    }
+    const bool with_codes = agreed || input_.below(2) == 0;
+    const std::uint16_t* given = with_codes ? codes.data() : nullptr;
+
+    Buffer exponents(layout.exponent_bytes(range.elements), 0);
+    Buffer elements(std::size_t{range.elements} * layout.element_bytes(), input_.below(8));
+    Buffer expected_exponents = exponents;
+    Buffer expected_elements = elements;
+    const bool specials =
+        fast->encode(tensor.data(), range, given, exponents.data(), elements.data());
+    const bool expected_specials = scalar->encode(
+        tensor.data(), range, given, expected_exponents.data(), expected_elements.data());
+    if (specials != expected_specials || exponents.all() != expected_exponents.all() ||
+        elements.all() != expected_elements.all()) {
+      return verdict(false, name(layout) + " encode");
+    }
+
+    if (input_.below(3) == 0) {  // what an aggregator might send instead
+      fill(exponents.data(), layout.exponent_bytes(range.elements));
+      fill(elements.data(), std::size_t{range.elements} * layout.element_bytes());
+    }
+    const core::TensorCodec::Received received = {.exponents = exponents.data(),
+                                                  .elements = elements.data(),
+                                                  .codes = codes.data(),
+                                                  .divisor = divisor(),
+                                                  .specials = specials || input_.below(4) == 0};
+    Buffer expected = tensor;
+    fast->decode(tensor.data(), range, received);
+    scalar->decode(expected.data(), range, received);
+    return verdict(tensor.all() == expected.all(), name(layout) + " decode");
+  }
+
+  std::uint32_t divisor() {
+    switch (input_.below(4)) {
+      case 0: return 1U << input_.below(17);
+      case 1: return input_.take<std::uint32_t>();
+      default: return input_.below(300);
+    }
+  }
+
+  std::string compare_code_list(core::DataType dtype) {
+    if (!is_float(dtype)) return "";
+    const core::ElementLayout layout = {core::WireFormat::bfp32, dtype};
+    const core::ChunkRange range = {layout.block_elements() * input_.below(3),
+                                    input_.below(kElementsMax) + 1};
+    const auto tensor_elements = static_cast<std::uint32_t>(range.first) + range.elements;
+    Buffer tensor(std::size_t{tensor_elements} * dtype_bytes(dtype), input_.below(8));
+    fill_tensor(dtype, tensor.data(), tensor_elements);
+    std::vector<std::uint16_t> codes(layout.block_count(range.elements) + 1, 7);
+    std::vector<std::uint16_t> expected = codes;
+    set_.block_codes(dtype, tensor.data(), range, codes.data());
+    scalar_kernels().block_codes(dtype, tensor.data(), range, expected.data());
+    return verdict(codes == expected, name(layout) + " block codes");
+  }
+
+  static std::string name(core::ElementLayout layout) {
+    return "dtype " + std::to_string(static_cast<int>(layout.dtype)) + " format " +
+           std::to_string(static_cast<int>(layout.format));
+  }
+
+  const KernelSet& set_;
+  InputBytes input_;
+};
+
+}  // namespace infold::numeric
