@@ -11,6 +11,7 @@
 
 namespace infold::cli {
 
+std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_doctor_command();
 
 // All of the above, in the order in which --help lists them.

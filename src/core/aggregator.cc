@@ -245,7 +245,7 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   if (copy.phase != Phase::forwarded) return Verdict::dropped_repeat;
   const std::size_t bytes = INFOLD_HEADER_BYTES + packet.body.size();
   const bool is_answer = header.kind != Kind::pending;
-  if (is_answer && header.words != copy.words) return Verdict::dropped_malformed;
+  if (header.words != copy.words) return Verdict::dropped_malformed;
 
   std::byte* const stored =
       is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();

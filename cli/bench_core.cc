@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold bench core: what one packet costs the state machines, everything but I/O. The packets
+// are full ones of an MTU of 1500, the working set stays in cache, and the machines are the real
+// ones; only their counterpart is replaced by packets made beforehand.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "base/check.h"
+#include "base/prng.h"
+#include "cli/allocation_count.h"
+#include "cli/commands.h"
+#include "core/aggregator.h"
+#include "core/worker.h"
+#include "numeric/codec.h"
+
+namespace infold::cli {
+namespace {
+
+using core::DataType;
+using core::ElementLayout;
+using core::WireFormat;
+
+constexpr std::uint32_t kDatagramBytes = 1472;
+constexpr std::uint16_t kSlots = 8;  // few enough that slots and packets stay in the second cache
+constexpr std::size_t kSamples = 21;
+constexpr std::uint32_t kEpoch = 1;
+
+struct Wire {
+  const char* name;
+  ElementLayout layout;
+};
+
+constexpr Wire kWires[] = {
+    {"i32", {WireFormat::i32, DataType::i32}},
+    {"bfp32", {WireFormat::bfp32, DataType::f32}},
+    {"bfp16", {WireFormat::bfp16, DataType::f32}},
+    {"bfp8", {WireFormat::bfp8, DataType::f32}},
+};
+
+const core::TensorCodec& codec_of(ElementLayout layout) {
+  const core::TensorCodec* codec = numeric::codec(layout.dtype, layout.format, core::Reduction::sum,
+                                                  core::Collective::all_reduce);
+  CHECK(codec != nullptr);
+  return *codec;
+}
+
+// Values over a few octaves, so that exponents differ between workers and lanes have to shift.
+std::vector<std::byte> make_tensor(ElementLayout layout, std::size_t elements, std::uint64_t seed) {
+  base::Prng prng(seed);
+  std::vector<std::byte> tensor(elements * 4);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
+    const auto real = static_cast<float>(value);
+    const auto whole = static_cast<std::int32_t>(prng.next());
+    std::memcpy(&tensor[i * 4], layout.is_block_float() ? static_cast<const void*>(&real) : &whole,
+                4);
+  }
+  return tensor;
+}
+
+core::Header header_of(ElementLayout layout, std::uint32_t elements, std::uint32_t shape) {
+  core::Header header;
+  header.epoch = kEpoch;
+  header.words.elements = static_cast<std::uint16_t>(elements);
+  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                                  static_cast<unsigned>(layout.format));
+  header.words.shape = shape;
+  return header;
+}
+
+struct Timing {
+  double median_ns = 0;
+  double mad_ns = 0;
+  std::uint64_t allocations = 0;
+};
+
+// Runs `batch`, which handles `packets` packets, in samples; each figure is per packet.
+Timing measure(std::size_t packets, const std::function<void()>& batch) {
+  batch();  // fills caches and windows
+  std::vector<double> samples;
+  const std::uint64_t allocations_before = allocation_count();
+  samples.reserve(kSamples);
+  const std::uint64_t own_allocations = allocation_count() - allocations_before;
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    batch();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    samples.push_back(took.count() / static_cast<double>(packets));
+  }
+  Timing timing;
+  timing.allocations = allocation_count() - allocations_before - own_allocations;
+  const auto middle = samples.begin() + kSamples / 2;
+  std::nth_element(samples.begin(), middle, samples.end());
+  timing.median_ns = *middle;
+  for (double& sample : samples) sample = std::fabs(sample - timing.median_ns);
+  std::nth_element(samples.begin(), middle, samples.end());
+  timing.mad_ns = *middle;
+  return timing;
+}
+
+// All workers' contributions to slot after slot: the aggregator adds, completes, answers.
+Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
+  core::AggregatorOptions options;
+  options.epoch = kEpoch;
+  options.slot_count = kSlots;
+  options.world = workers;
+  options.datagram_bytes_max = kDatagramBytes;
+  options.arithmetic = &numeric::arithmetic();
+  for (std::uint16_t rank = 0; rank < workers; ++rank) options.workers.push_back({rank, 1});
+  core::Aggregator aggregator(options);
+
+  const std::uint32_t elements =
+      core::chunk_elements(layout, {.datagram_bytes_max = kDatagramBytes});
+  std::vector<std::vector<std::byte>> contributions;
+  for (std::uint16_t rank = 0; rank < workers; ++rank) {
+    const std::vector<std::byte> tensor = make_tensor(layout, elements, rank);
+    std::vector<std::byte>& datagram =
+        contributions.emplace_back(core::datagram_bytes(core::Kind::add, layout, elements, false));
+    core::Header header = header_of(layout, elements, elements);
+    header.worker = static_cast<std::uint8_t>(rank);
+    header.contributors = {1, 1, core::rank_digest(rank)};
+    std::byte* const exponents = datagram.data() + INFOLD_HEADER_BYTES;
+    codec_of(layout).encode(tensor.data(), {0, elements}, nullptr, exponents,
+                            exponents + layout.exponent_bytes(elements));
+    core::write_header(header, datagram);
+  }
+
+  std::uint32_t round = 0;
+  const std::size_t rounds = std::max<std::size_t>(1, packets_wanted / (kSlots * workers));
+  const auto batch = [&] {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      ++round;
+      for (std::uint16_t slot = 0; slot < kSlots; ++slot) {
+        for (std::vector<std::byte>& datagram : contributions) {
+          const infold_be16 wire_slot = infold_to_be16(slot);
+          const infold_be32 wire_round = infold_to_be32(round);
+          std::memcpy(&datagram[offsetof(infold_header, slot)], &wire_slot, sizeof(wire_slot));
+          std::memcpy(&datagram[offsetof(infold_header, round)], &wire_round, sizeof(wire_round));
+          const core::Verdict verdict = aggregator.handle_datagram(datagram);
+          CHECK(verdict == core::Verdict::contributed || verdict == core::Verdict::completed);
+          while (aggregator.poll_transmit()) {
+          }
+        }
+      }
+    }
+  };
+  const Timing timing = measure(rounds * kSlots * workers, batch);
+  CHECK_THAT(aggregator.counters()[static_cast<std::size_t>(core::Verdict::completed)], ==,
+             std::uint64_t{round} * kSlots);
+  return timing;
+}
+
+// One worker streams a tensor; each contribution is answered with a result made beforehand.
+Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
+  core::WorkerOptions options;
+  options.epoch = kEpoch;
+  options.limits.datagram_bytes_max = kDatagramBytes;
+  options.sites = {{0, 1}};
+  options.small_slots = kSlots;
+  options.bulk_slots = kSlots;
+  core::Worker worker(options);
+
+  const std::uint32_t elements = core::chunk_elements(layout, options.limits);
+  constexpr std::size_t kChunks = 4 * kSlots;
+  const std::vector<std::byte> input = make_tensor(layout, kChunks * elements, 1);
+  std::vector<std::byte> output(input.size());
+  std::vector<std::byte> datagram(kDatagramBytes);
+  base::Instant now;
+
+  core::TransferRequest request;
+  request.layout = layout;
+  request.elements = kChunks * elements;
+  request.codec = &codec_of(layout);
+  request.input = input.data();
+  request.output = output.data();
+  const std::size_t transfers = std::max<std::size_t>(1, packets_wanted / (2 * kChunks));
+  const auto batch = [&] {
+    for (std::size_t i = 0; i < transfers; ++i) {
+      CHECK(worker.submit(now, request).has_value());
+      for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+        const auto transmit = worker.poll_transmit(now, datagram);
+        CHECK(transmit.has_value());
+        datagram[1] =
+            std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_RESULT};  // its own echo: a sum of one
+        now = now + base::microseconds(1);
+        worker.handle_datagram(now, 0, std::span(datagram).first(transmit->bytes));
+        CHECK(worker.poll_timeout().has_value() || worker.in_flight() == 0);
+      }
+      const auto event = worker.poll_event();
+      CHECK(event.has_value() && !event->failure);
+    }
+  };
+  const Timing timing = measure(transfers * kChunks * 2, batch);
+  CHECK_THAT(worker.counters().dropped_unexpected, ==, 0);
+  return timing;
+}
+
+class BenchCore final : public Command {
+ public:
+  std::string_view name() const override { return "bench core"; }
+  std::string_view summary() const override {
+    return "Measure what a full packet of MTU 1500 costs a worker and an aggregator";
+  }
+
+  void declare(Options& options) override {
+    options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
+                                 "Contributions per chunk at the aggregator");
+    options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},
+                                 "Packets in each of the 21 samples");
+  }
+
+  ExitCode run(Output& output) override {
+    output.text("{:<11} {:<6} {:>14} {:>8} {:>12}\n", "role", "wire", "ns per packet", "MAD",
+                "allocations");
+    std::uint64_t allocations = 0;
+    for (const Wire& wire : kWires) {
+      allocations +=
+          print(output, "aggregator", wire, bench_aggregator(wire.layout, workers_, packets_));
+    }
+    for (const Wire& wire : kWires) {
+      allocations += print(output, "worker", wire, bench_worker(wire.layout, packets_));
+    }
+    if (allocations == 0) return ExitCode::kDone;
+    output.log("infold bench core: a machine allocated after its setup; this is a bug\n");
+    return ExitCode::kFailed;
+  }
+
+ private:
+  std::uint64_t print(Output& output, const char* role, const Wire& wire,
+                      const Timing& timing) const {
+    output.text("{:<11} {:<6} {:>14.1f} {:>8.1f} {:>12}\n", role, wire.name, timing.median_ns,
+                timing.mad_ns, timing.allocations);
+    output.object({{"role", role},
+                   {"wire", wire.name},
+                   {"workers", workers_},
+                   {"kernels", numeric::kernels().name},
+                   {"ns_per_packet", timing.median_ns},
+                   {"mad_ns", timing.mad_ns},
+                   {"allocations", timing.allocations}});
+    return timing.allocations;
+  }
+
+  std::uint16_t workers_ = 8;
+  std::uint32_t packets_ = 20000;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_core_command() { return std::make_unique<BenchCore>(); }
+
+}  // namespace infold::cli
