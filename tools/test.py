@@ -26,6 +26,7 @@ STAGES = (
     Build("headers", "every header compiles alone", 300, "dev", "headers"),
     Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
     Cases("asan", "the same tests under asan and ubsan", 900, "asan"),
+    Cases("tsan", "tests of the layers with threads under tsan", 900, "tsan"),
     Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),
 )
 # At most 3 minutes. Only one preset is built, because compiling is most of the time.
