@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The window against a model path: a pipe of fixed rate and delay, where what does not fit the
+// pipe queues.
+#include "core/window.h"
+
+#include <gtest/gtest.h>
+
+namespace infold::core {
+namespace {
+
+using base::Duration;
+using base::microseconds;
+
+struct Pipe {
+  Duration empty;   // round trip without a queue
+  double capacity;  // chunks that fit it without a queue
+
+  Duration round_trip(std::uint32_t in_flight) const {
+    const double queued = std::max(0.0, in_flight - capacity);
+    return {empty.ns +
+            static_cast<std::int64_t>(queued / capacity * static_cast<double>(empty.ns))};
+  }
+};
+
+void run(Window& window, RoundTrip& path, const Pipe& pipe, int rounds, double loss = 0) {
+  double lost = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint32_t size = window.size();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const Duration sample = pipe.round_trip(window.size());
+      path.add(sample);
+      window.on_sample(sample);
+      for (lost += loss; lost >= 1; lost -= 1) window.on_loss();
+      window.on_result();
+      window.end_round_if_due(path);
+    }
+  }
+}
+
+TEST(Window, FillsThePathAndLittleMore) {
+  for (const double capacity : {8.0, 50.0, 200.0}) {
+    Window window(1024);
+    RoundTrip path;
+    path.add(microseconds(100));  // the first packet finds no queue
+    const Pipe pipe = {microseconds(100), capacity};
+    run(window, path, pipe, 100);
+    EXPECT_GE(window.size(), capacity) << "the path is not full";
+    EXPECT_LE(window.size(), 2.5 * capacity) << "more than a path's worth stands in its queue";
+  }
+}
+
+TEST(Window, RandomLossDoesNotShrinkIt) {
+  Window window(1024);
+  RoundTrip path;
+  path.add(microseconds(100));
+  const Pipe pipe = {microseconds(100), 100};
+  run(window, path, pipe, 200, 0.02);
+  EXPECT_GE(window.size(), 100U);
+}
+
+TEST(Window, HeavyLossDoes) {
+  Window window(1024);
+  RoundTrip path;
+  path.add(microseconds(100));
+  run(window, path, {microseconds(100), 100}, 200, 0.2);
+  EXPECT_EQ(window.size(), Window::kMin);
+}
+
+TEST(Window, FollowsAPathThatBecomesLonger) {
+  Window window(1024);
+  RoundTrip path;
+  path.add(microseconds(100));
+  run(window, path, {microseconds(100), 20}, 100);
+  run(window, path, {microseconds(1000), 200}, 300);
+  EXPECT_GE(window.size(), 200U) << "took the longer path for a queue";
+}
+
+TEST(Window, StaysWithinItsSlots) {
+  Window window(3);
+  RoundTrip path;
+  path.add(microseconds(100));
+  run(window, path, {microseconds(100), 100}, 50);
+  EXPECT_EQ(window.size(), 3U);
+}
+
+TEST(RoundTrip, TimeoutFollowsAndIsBounded) {
+  RoundTrip path;
+  EXPECT_EQ(path.timeout(), RoundTrip::kInitialTimeout);
+  for (int i = 0; i < 100; ++i) path.add(microseconds(1000));
+  EXPECT_GE(path.timeout(), microseconds(2000));
+  EXPECT_LE(path.timeout(), microseconds(2500));
+  for (int i = 0; i < 100; ++i) path.add(base::nanoseconds(500));
+  EXPECT_EQ(path.timeout(), RoundTrip::kTimeoutMin);
+  for (int i = 0; i < 100; ++i) path.add(base::seconds(5));
+  EXPECT_EQ(path.timeout(), RoundTrip::kTimeoutMax);
+  EXPECT_EQ(path.least(), base::nanoseconds(500));
+}
+
+}  // namespace
+}  // namespace infold::core
