@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cases, from the smallest up. Names say workers x slots x chunks, then what is special.
-#include "model_case.h"
+#include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
 namespace {
@@ -9,12 +9,12 @@ namespace {
 using core::Collective;
 using core::WireFormat;
 
+using Cases = std::vector<Case>;
+
 // Tensors of more chunks than small_slots travel in the bulk stream, which has `slots` slots.
-std::vector<Case> make_cases() {
-  std::vector<Case> cases;
+void add_plain(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
-  const Model counted = Model::budgeted;
 
   add({.name = "2x1x3", .model = free, .slots = 1, .tensors = {{.chunks = 3}}});
   add({.name = "2x1x4", .model = free, .slots = 1, .tensors = {{.chunks = 4}}});
@@ -27,7 +27,11 @@ std::vector<Case> make_cases() {
        .slots = 2,
        .tensors = {{.chunks = 4}},
        .full = true});
+}
 
+void add_budgeted(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model counted = Model::budgeted;
   const Budget budget = {.losses = 1, .duplicates = 1, .timeouts = 2};
   add({.name = "2x1x3-budget",
        .model = counted,
@@ -46,7 +50,11 @@ std::vector<Case> make_cases() {
        .tensors = {{.chunks = 3}},
        .budget = budget,
        .full = true});
+}
 
+void add_collectives(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
   add({.name = "2x1x2-two-tensors",
        .model = free,
        .slots = 1,
@@ -79,6 +87,11 @@ std::vector<Case> make_cases() {
        .slots = 1,
        .tensors = {{.chunks = 2}},
        .may_cancel = 0});
+}
+
+void add_trees(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
   add({.name = "tree-2x1x2",
        .model = free,
        .workers = 2,
@@ -99,6 +112,14 @@ std::vector<Case> make_cases() {
        .slots = 1,
        .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}},
        .full = true});
+}
+
+Cases make_cases() {
+  Cases cases;
+  add_plain(cases);
+  add_budgeted(cases);
+  add_collectives(cases);
+  add_trees(cases);
   // The aggregator's and the worker's digests are put to the test wherever that takes seconds.
   for (Case& one : cases) one.check_digests = !one.full && one.workers * one.slots < 4;
   return cases;

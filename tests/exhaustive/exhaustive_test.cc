@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "run_case.h"
+#include "tests/exhaustive/run_case.h"
 
 namespace infold::exhaustive {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names for states, and the table of steps.
-#include "local_steps.h"
+#include "tests/exhaustive/local_steps.h"
 
 #include "base/prng.h"
 

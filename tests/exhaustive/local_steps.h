@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "machines.h"
+#include "tests/exhaustive/machines.h"
 
 namespace infold::exhaustive {
 

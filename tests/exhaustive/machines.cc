@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs Workers and Aggregators, and compares what they do with the oracle.
-#include "machines.h"
+#include "tests/exhaustive/machines.h"
 
 #include <algorithm>
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "oracle.h"
-#include "wiring.h"
+#include "tests/exhaustive/oracle.h"
+#include "tests/exhaustive/wiring.h"
 
 namespace infold::exhaustive {
 

@@ -3,7 +3,7 @@
 // exhaustive [CASE...]: explores the named cases, or lists them all. Exit code 1 if one is bad.
 #include <cstdio>
 
-#include "run_case.h"
+#include "tests/exhaustive/run_case.h"
 
 int main(int argc, char** argv) {
   using namespace infold::exhaustive;

@@ -2,7 +2,7 @@
 //
 // Steps to sentences. In the monotone model a packet can be the outcome of steps that the search
 // took at once; those are told just before the first step that needs them.
-#include "narrate.h"
+#include "tests/exhaustive/narrate.h"
 
 #include <cstdio>
 #include <map>

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "search.h"
+#include "tests/exhaustive/search.h"
 
 namespace infold::exhaustive {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs, and their sums by plain addition.
-#include "oracle.h"
+#include "tests/exhaustive/oracle.h"
 
 #include <algorithm>
 #include <bit>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/worker.h"
-#include "model_case.h"
+#include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs of the well-behaved network.
-#include "progress.h"
+#include "tests/exhaustive/progress.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "local_steps.h"
+#include "tests/exhaustive/local_steps.h"
 
 namespace infold::exhaustive {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a search and puts its outcome into words.
-#include "run_case.h"
+#include "tests/exhaustive/run_case.h"
 
-#include "narrate.h"
-#include "search.h"
+#include "tests/exhaustive/narrate.h"
+#include "tests/exhaustive/search.h"
 
 namespace infold::exhaustive {
 

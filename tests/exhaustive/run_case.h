@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model_case.h"
+#include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
 

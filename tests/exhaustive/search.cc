@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The search proper.
-#include "search.h"
+#include "tests/exhaustive/search.h"
 
 #include <algorithm>
 #include <chrono>

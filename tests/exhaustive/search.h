@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "flat_set.h"
-#include "local_steps.h"
-#include "progress.h"
+#include "tests/exhaustive/flat_set.h"
+#include "tests/exhaustive/local_steps.h"
+#include "tests/exhaustive/progress.h"
 
 namespace infold::exhaustive {
 

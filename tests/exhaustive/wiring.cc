@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Options of every machine of a case.
-#include "wiring.h"
+#include "tests/exhaustive/wiring.h"
 
 #include "base/check.h"
 #include "numeric/codec.h"

@@ -10,7 +10,7 @@
 
 #include "core/aggregator.h"
 #include "core/worker.h"
-#include "model_case.h"
+#include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
 

@@ -5,8 +5,8 @@
 // it finds none, the search is broken, whatever it says about the real aggregator.
 #include <cstdio>
 
-#include "narrate.h"
-#include "search.h"
+#include "tests/exhaustive/narrate.h"
+#include "tests/exhaustive/search.h"
 
 int main() {
   using namespace infold::exhaustive;
