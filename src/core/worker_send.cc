@@ -105,7 +105,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
 
   header.contributors = {1, 1, rank_digest(options_.rank)};
   const std::uint16_t* codes = transfer.request.codes;
-  if (codes != nullptr) codes += chunk.range.first / layout.block_elements();
+  if (codes != nullptr) codes += chunk.range.first >> layout.block_shift();
   if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
   std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
