@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// std::chrono::steady_clock as an Instant; on Linux that is CLOCK_MONOTONIC.
+#include "io/clock.h"
+
+#include <chrono>
+
+namespace infold::io {
+
+base::Instant monotonic_now() {
+  const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(since_boot).count()};
+}
+
+}  // namespace infold::io

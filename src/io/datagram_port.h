@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a driver sends and receives datagrams. Like a network, a port may lose, repeat and reorder
+// them, and never reports that it did. Peers are small numbers, given out when the port is set up;
+// what lies behind them (a queue, an address) is the port's affair, and senders it does not know
+// are dropped there.
+//
+// One thread receives and waits. Senders take turns: send, flush and counters are never called at
+// the same time as each other. wake() may be called from anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/instant.h"
+
+namespace infold::io {
+
+enum class Peer : std::uint32_t {};
+
+struct Received {
+  Peer from{};
+  std::span<const std::byte> datagram;
+};
+
+struct PortCounters {
+  std::uint64_t sent = 0;        // handed to send()
+  std::uint64_t lost = 0;        // on purpose, by a lossy port
+  std::uint64_t duplicated = 0;  // likewise
+  std::uint64_t reordered = 0;   // likewise
+  std::uint64_t overflowed = 0;  // the queue towards a peer was full
+
+  PortCounters& operator+=(const PortCounters& other) {
+    sent += other.sent;
+    lost += other.lost;
+    duplicated += other.duplicated;
+    reordered += other.reordered;
+    overflowed += other.overflowed;
+    return *this;
+  }
+};
+
+class DatagramPort {
+ public:
+  virtual ~DatagramPort() = default;
+
+  // Takes a copy. May keep it back until flush().
+  virtual void send(Peer to, std::span<const std::byte> datagram) = 0;
+  virtual void flush() = 0;
+
+  // What has arrived, up to a batch; empty if nothing has. Valid until the next receive().
+  virtual std::span<const Received> receive() = 0;
+
+  // Returns when something has arrived, at the deadline, or when somebody called wake(), even
+  // before this call. May return early for no reason.
+  virtual void wait(base::Instant deadline) = 0;
+  virtual void wake() = 0;
+
+  virtual PortCounters counters() const = 0;
+};
+
+}  // namespace infold::io

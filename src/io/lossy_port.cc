@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each datagram is lost, held back or sent, then perhaps sent once more; then those held back long
+// enough go out.
+#include "io/lossy_port.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace infold::io {
+
+LossyPort::LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options)
+    : port_(std::move(port)), options_(options), prng_(options.seed) {}
+
+void LossyPort::send(Peer to, std::span<const std::byte> datagram) {
+  ++counters_.sent;
+  if (prng_.chance(options_.loss)) {
+    ++counters_.lost;
+  } else if (prng_.chance(options_.reordering) && hold(to, datagram)) {
+    ++counters_.reordered;
+  } else {
+    port_->send(to, datagram);
+    if (prng_.chance(options_.duplication)) {
+      ++counters_.duplicated;
+      port_->send(to, datagram);
+    }
+  }
+  release_due();
+}
+
+bool LossyPort::hold(Peer to, std::span<const std::byte> datagram) {
+  const auto place = std::find_if(held_.begin(), held_.end(),
+                                  [](const Held& held) { return held.sends_left == 0; });
+  if (place == held_.end()) return false;
+  // This very send counts too.
+  place->sends_left = 2 + static_cast<std::uint32_t>(prng_.below(held_.size()));
+  place->to = to;
+  place->datagram.assign(datagram.begin(), datagram.end());
+  return true;
+}
+
+void LossyPort::release_due() {
+  for (Held& held : held_) {
+    if (held.sends_left == 0) continue;
+    if (--held.sends_left == 0) port_->send(held.to, held.datagram);
+  }
+}
+
+PortCounters LossyPort::counters() const {
+  PortCounters counters = counters_;
+  counters.overflowed = port_->counters().overflowed;
+  return counters;
+}
+
+}  // namespace infold::io

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A port that mistreats what is sent through it: loses, duplicates and reorders datagrams with the
+// given probabilities, drawn from a seed, and counts what it did. Receiving is left alone, so that
+// a link with such a port at both ends suffers once in each direction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/prng.h"
+#include "io/datagram_port.h"
+
+namespace infold::io {
+
+struct LossyOptions {
+  double loss = 0;  // all three in [0, 1]
+  double duplication = 0;
+  double reordering = 0;  // of datagrams that 1 to 8 later ones overtake
+  std::uint64_t seed = 0;
+};
+
+class LossyPort final : public DatagramPort {
+ public:
+  LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options);
+
+  void send(Peer to, std::span<const std::byte> datagram) override;
+  void flush() override { port_->flush(); }
+  std::span<const Received> receive() override { return port_->receive(); }
+  void wait(base::Instant deadline) override { port_->wait(deadline); }
+  void wake() override { port_->wake(); }
+  PortCounters counters() const override;
+
+ private:
+  // A datagram kept back until so many others have gone. With none, it stays: that is a loss.
+  struct Held {
+    std::uint32_t sends_left = 0;  // 0: an empty place
+    Peer to{};
+    std::vector<std::byte> datagram;
+  };
+
+  bool hold(Peer to, std::span<const std::byte> datagram);
+  void release_due();
+
+  std::unique_ptr<DatagramPort> port_;
+  LossyOptions options_;
+  base::Prng prng_;
+  std::array<Held, 8> held_;
+  PortCounters counters_;
+};
+
+}  // namespace infold::io

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A queue is a ring of datagrams. Senders copy in under a mutex; the receiver takes a batch by
+// number and reads it where it lies, because its places are given back only by the next receive.
+#include "io/memory_port.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "base/check.h"
+
+namespace infold::io {
+namespace {
+
+// Enough to make the mutex cheap per datagram, little enough that a burst is answered before its
+// end has arrived.
+constexpr std::size_t kBatchMax = 32;
+
+}  // namespace
+
+class MemoryPort::Queue {
+ public:
+  explicit Queue(const MemoryPortOptions& options)
+      : stride_(options.datagram_bytes_max),
+        places_(options.queue_datagrams),
+        bytes_(std::make_unique_for_overwrite<std::byte[]>(stride_ * options.queue_datagrams)) {
+    CHECK_THAT(options.queue_datagrams, >=, 1);
+  }
+
+  // False: dropped.
+  bool push(Peer from, std::span<const std::byte> datagram) {
+    if (datagram.size() > stride_) return false;
+    bool receiver_sleeps = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (count_ == places_.size()) return false;
+      const std::size_t place = (first_ + count_) % places_.size();
+      std::copy(datagram.begin(), datagram.end(), bytes_at(place));
+      places_[place] = {from, datagram.size()};
+      ++count_;
+      receiver_sleeps = sleeps_;
+    }
+    if (receiver_sleeps) readiness_.notify_one();
+    return true;
+  }
+
+  std::span<const Received> take_batch() {
+    const std::lock_guard lock(mutex_);
+    first_ = (first_ + lent_) % places_.size();
+    count_ -= lent_;
+    lent_ = std::min(count_, kBatchMax);
+    for (std::size_t i = 0; i < lent_; ++i) {
+      const std::size_t place = (first_ + i) % places_.size();
+      batch_[i] = {places_[place].from, {bytes_at(place), places_[place].bytes}};
+    }
+    return {batch_.data(), lent_};
+  }
+
+  void wait(base::Instant deadline) {
+    std::unique_lock lock(mutex_);
+    sleeps_ = true;
+    const auto ready = [this] { return woken_ || count_ > lent_; };
+    if (deadline == base::Instant::never()) {
+      readiness_.wait(lock, ready);
+    } else {
+      const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.ns)};
+      readiness_.wait_until(lock, until, ready);
+    }
+    sleeps_ = false;
+    woken_ = false;
+  }
+
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    readiness_.notify_one();
+  }
+
+ private:
+  struct Place {
+    Peer from{};
+    std::size_t bytes = 0;
+  };
+
+  std::byte* bytes_at(std::size_t place) const { return bytes_.get() + place * stride_; }
+
+  const std::size_t stride_;
+  std::mutex mutex_;
+  std::condition_variable readiness_;
+  std::vector<Place> places_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t first_ = 0;  // the oldest
+  std::size_t count_ = 0;  // lent ones included
+  std::size_t lent_ = 0;   // the first ones, being read by the receiver
+  bool sleeps_ = false;
+  bool woken_ = false;
+  std::array<Received, kBatchMax> batch_;
+};
+
+MemoryPort::MemoryPort(const MemoryPortOptions& options)
+    : queue_(std::make_shared<Queue>(options)) {}
+
+MemoryPort::~MemoryPort() = default;
+
+std::pair<Peer, Peer> MemoryPort::connect(MemoryPort& first, MemoryPort& second) {
+  const auto number_of_second = static_cast<Peer>(first.links_.size());
+  first.links_.push_back({second.queue_, {}});
+  const auto number_of_first = static_cast<Peer>(second.links_.size());
+  second.links_.push_back({first.queue_, number_of_second});
+  first.links_[static_cast<std::size_t>(number_of_second)].own_number = number_of_first;
+  return {number_of_second, number_of_first};
+}
+
+void MemoryPort::send(Peer to, std::span<const std::byte> datagram) {
+  CHECK_THAT(static_cast<std::size_t>(to), <, links_.size());
+  const Link& link = links_[static_cast<std::size_t>(to)];
+  ++counters_.sent;
+  if (!link.queue->push(link.own_number, datagram)) ++counters_.overflowed;
+}
+
+std::span<const Received> MemoryPort::receive() { return queue_->take_batch(); }
+
+void MemoryPort::wait(base::Instant deadline) { queue_->wait(deadline); }
+
+void MemoryPort::wake() { queue_->wake(); }
+
+}  // namespace infold::io

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "io/clock.h"
+#include "io/lossy_port.h"
+#include "io/memory_port.h"
+
+namespace infold::io {
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string text_of(const Received& received) {
+  return {reinterpret_cast<const char*>(received.datagram.data()), received.datagram.size()};
+}
+
+std::vector<std::string> receive_all(DatagramPort& port) {
+  std::vector<std::string> texts;
+  for (auto batch = port.receive(); !batch.empty(); batch = port.receive()) {
+    for (const Received& received : batch) texts.push_back(text_of(received));
+  }
+  return texts;
+}
+
+TEST(MemoryPort, DeliversInOrderAndSaysFromWhom) {
+  MemoryPort a({});
+  MemoryPort b({});
+  MemoryPort c({});
+  const auto [b_at_a, a_at_b] = MemoryPort::connect(a, b);
+  const auto [c_at_a, a_at_c] = MemoryPort::connect(a, c);
+  b.send(a_at_b, bytes_of("one"));
+  c.send(a_at_c, bytes_of("two"));
+  const auto batch = a.receive();
+  ASSERT_EQ(batch.size(), 2U);
+  EXPECT_EQ(text_of(batch[0]), "one");
+  EXPECT_EQ(batch[0].from, b_at_a);
+  EXPECT_EQ(text_of(batch[1]), "two");
+  EXPECT_EQ(batch[1].from, c_at_a);
+  EXPECT_TRUE(a.receive().empty());
+}
+
+TEST(MemoryPort, MayBeConnectedToItself) {
+  MemoryPort port({});
+  const auto [first, second] = MemoryPort::connect(port, port);
+  EXPECT_NE(first, second);
+  port.send(first, bytes_of("x"));
+  auto batch = port.receive();
+  ASSERT_EQ(batch.size(), 1U);
+  EXPECT_EQ(batch[0].from, second);
+  port.send(second, bytes_of("y"));
+  batch = port.receive();
+  ASSERT_EQ(batch.size(), 1U);
+  EXPECT_EQ(batch[0].from, first);
+}
+
+TEST(MemoryPort, DropsWhenFullAndWhatIsTooLong) {
+  MemoryPort a({});
+  MemoryPort b({.datagram_bytes_max = 3, .queue_datagrams = 2});
+  const Peer to_b = MemoryPort::connect(a, b).first;
+  a.send(to_b, bytes_of("long"));
+  for (const char* text : {"1", "2", "3"}) a.send(to_b, bytes_of(text));
+  EXPECT_EQ(receive_all(b), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(a.counters().sent, 4U);
+  EXPECT_EQ(a.counters().overflowed, 2U);
+}
+
+TEST(MemoryPort, ABatchStaysValidUntilTheNextReceive) {
+  MemoryPort a({});
+  MemoryPort b({.queue_datagrams = 2});
+  const Peer to_b = MemoryPort::connect(a, b).first;
+  a.send(to_b, bytes_of("kept"));
+  const auto batch = b.receive();
+  a.send(to_b, bytes_of("next"));
+  a.send(to_b, bytes_of("full"));  // the kept one's place is still taken
+  EXPECT_EQ(text_of(batch[0]), "kept");
+  EXPECT_EQ(receive_all(b), std::vector<std::string>{"next"});
+}
+
+TEST(MemoryPort, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
+  MemoryPort a({});
+  MemoryPort b({});
+  const Peer to_b = MemoryPort::connect(a, b).first;
+  const base::Instant deadline = monotonic_now() + base::milliseconds(2);
+  b.wait(deadline);
+  EXPECT_GE(monotonic_now(), deadline);
+
+  b.wake();  // before the wait
+  b.wait(base::Instant::never());
+
+  std::thread sender([&] { a.send(to_b, bytes_of("x")); });
+  b.wait(base::Instant::never());
+  sender.join();
+  EXPECT_EQ(receive_all(b), std::vector<std::string>{"x"});
+}
+
+TEST(MemoryPort, SendingToAPortThatIsGoneIsAllowed) {
+  MemoryPort a({});
+  Peer to_b{};
+  {
+    MemoryPort b({});
+    to_b = MemoryPort::connect(a, b).first;
+  }
+  a.send(to_b, bytes_of("x"));
+  EXPECT_EQ(a.counters().sent, 1U);
+}
+
+struct LossyPair {
+  explicit LossyPair(const LossyOptions& options) {
+    auto port = std::make_unique<MemoryPort>(MemoryPortOptions{});
+    to_target = MemoryPort::connect(*port, target).first;
+    source = std::make_unique<LossyPort>(std::move(port), options);
+  }
+
+  std::vector<std::string> send_numbers(int count) {
+    for (int i = 0; i < count; ++i) source->send(to_target, bytes_of(std::to_string(i)));
+    return receive_all(target);
+  }
+
+  MemoryPort target{{.queue_datagrams = 10'000}};
+  std::unique_ptr<LossyPort> source;
+  Peer to_target{};
+};
+
+TEST(LossyPort, LosesAboutWhatItIsTold) {
+  LossyPair pair({.loss = 0.3, .seed = 1});
+  const auto arrived = pair.send_numbers(2000);
+  const PortCounters counters = pair.source->counters();
+  EXPECT_EQ(counters.sent, 2000U);
+  EXPECT_EQ(arrived.size(), 2000 - counters.lost);
+  EXPECT_NEAR(static_cast<double>(counters.lost), 600, 100);
+}
+
+TEST(LossyPort, DuplicatesAndReordersWithoutLosing) {
+  LossyPair pair({.duplication = 0.2, .reordering = 0.2, .seed = 2});
+  auto arrived = pair.send_numbers(2000);
+  const PortCounters counters = pair.source->counters();
+  EXPECT_GT(counters.duplicated, 200U);
+  EXPECT_GT(counters.reordered, 200U);
+  std::vector<int> numbers;
+  for (const std::string& text : arrived) numbers.push_back(std::stoi(text));
+  EXPECT_FALSE(std::is_sorted(numbers.begin(), numbers.end()));
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  EXPECT_GE(numbers.size(), 2000U - 8);  // the last few may still be held back
+}
+
+TEST(LossyPort, ASeedRepeatsItsChoices) {
+  const LossyOptions options = {.loss = 0.2, .duplication = 0.1, .reordering = 0.1, .seed = 3};
+  EXPECT_EQ(LossyPair(options).send_numbers(500), LossyPair(options).send_numbers(500));
+}
+
+}  // namespace
+}  // namespace infold::io
