@@ -88,7 +88,16 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
   return {};
 }
 
+// A mismatch that was heard of before the call that it is about: now its size and root are known.
+void Worker::State::explain_again(const TransferRequest& request) {
+  if (!failure_ || said_.reason != AbortReason::mismatch) return;
+  const std::uint32_t shape = shape_of(request);
+  const bool is_meant = shape == said_.rank_words.shape || shape == said_.other_words.shape;
+  if (is_meant) failure_ = failure_of(said_, &request, options_.world);
+}
+
 base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
+  explain_again(request);
   if (const base::Result<void> valid = check(request); !valid) {
     return tl::unexpected(valid.error());
   }
@@ -228,6 +237,7 @@ void Worker::State::fail_all(const Failure& failure) {
     flow.waiting.clear();
     flow.resending.clear();
     flow.in_flight = 0;
+    flow.next_sequence = ~std::uint64_t{0} / 2;  // nothing is sent any more
     flow.timeout_at = base::Instant::never();
   }
   earliest_deadline_ = base::Instant::never();
@@ -269,7 +279,7 @@ std::size_t Worker::State::memory_bytes() const {
 std::uint64_t Worker::State::digest() const {
   base::Digest digest;
   for (const Flow& flow : flows_) {
-    digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
+    digest.add(flow.next_sequence);
     for (const WorkerSlot& slot : flow.slots) {
       digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.confirmed} << 8 |
                  std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.round} << 32);
