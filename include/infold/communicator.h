@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of a job whose ranks add up tensors inside the network. Calls return at once with a
+// Handle; their tensors are borrowed until it is done (handle.h). The n-th call of a rank belongs
+// with the n-th call of every other rank, and all must agree on size, type, operation and root.
+//
+// A failed call leaves all tensors as they were. It also ends the job on every rank, since the
+// others' sums count on it: later calls fail with `aborted`, and the way on is to make new
+// communicators. A call refused for its arguments is a failed call too. Any thread may call any
+// method; threads that share a communicator must bring their calls into the same order on every
+// rank. Moving and destroying are for one thread alone.
+#pragma once
+
+#include <memory>
+
+#include <infold/handle.h>
+#include <infold/options.h>
+#include <infold/result.h>
+#include <infold/tensor.h>
+
+namespace infold {
+
+namespace runtime {
+class Member;
+}
+
+class Communicator {
+ public:
+  // Belongs to no job: every call fails with invalid_argument. So does a moved-from one.
+  Communicator() = default;
+  explicit Communicator(std::shared_ptr<runtime::Member> member);
+  Communicator(Communicator&& other) noexcept = default;
+  Communicator& operator=(Communicator&& other) noexcept;
+  // Leaves the job: calls in flight fail with `cancelled`, here at once, and at the other ranks
+  // with this rank's number. Takes a few milliseconds, at most 200.
+  ~Communicator();
+
+  // Every rank's output becomes the reduction of all inputs. The two may be the same or overlap.
+  Handle all_reduce(TensorView input, MutableTensorView output, const CallOptions& options = {});
+  Handle all_reduce(MutableTensorView in_place, const CallOptions& options = {});
+
+  // The same for the root's output alone; other ranks' outputs are not used and may be empty.
+  Handle reduce(TensorView input, MutableTensorView output, int root,
+                const CallOptions& options = {});
+
+  // Every rank's tensor becomes a copy of the root's, bit for bit.
+  Handle broadcast(MutableTensorView tensor, int root, const CallOptions& options = {});
+
+  // Done once every rank has called it.
+  Handle barrier(const CallOptions& options = {});
+
+  int rank() const;   // -1 without a job
+  int world() const;  // 0 without a job
+  Statistics statistics() const;
+
+ private:
+  std::shared_ptr<runtime::Member> member_;
+};
+
+}  // namespace infold

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller may choose about one call, and what a finished one reports. All structs are meant
+// for designated initialisers: comm.all_reduce(gradients, {.reduction = Reduction::average}).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace infold {
+
+enum class Reduction : std::uint8_t { sum, average, min, max };
+
+// How floats travel while they are summed. Integers, minima, maxima and broadcasts always travel
+// as they are, exactly, and take `automatic` only.
+enum class WireFormat : std::uint8_t {
+  automatic,  // the communicator's choice; where that is automatic too: bfp32 for f32 and f64,
+              // bfp16 for f16 and bf16
+  bfp32,      // blocks sharing an exponent, 32-bit mantissas: 4.04 bytes per element each way
+  bfp16,      // 16-bit mantissas: 2.04 bytes
+  bfp8,       // 8-bit mantissas: 1.04 bytes
+  fixed32,    // 32-bit integers under exponents agreed first: for aggregators that can only add;
+              // one more round trip
+};
+
+const char* reduction_name(Reduction reduction);
+const char* wire_format_name(WireFormat wire);
+
+struct CallOptions {
+  Reduction reduction = Reduction::sum;  // of all_reduce and reduce
+  WireFormat wire = WireFormat::automatic;
+  // From the call until it has failed for good; zero stands for the communicator's deadline.
+  std::chrono::nanoseconds deadline{0};
+};
+
+// A call that has ended well.
+struct Completion {
+  int ranks_summed = 0;  // whose data is in the result: all of them, in this version
+};
+
+// Counts since the communicator was made.
+struct Statistics {
+  std::uint64_t calls = 0;
+  std::uint64_t packets_sent = 0;      // all of them
+  std::uint64_t packets_resent = 0;    // those of packets_sent that repeat an earlier one
+  std::uint64_t packets_received = 0;  // answers that were used
+  std::uint64_t packets_ignored = 0;   // repeats, strays and damaged ones
+  std::uint32_t packets_in_flight = 0;
+  std::uint32_t window = 0;  // how many may be, at present
+};
+
+}  // namespace infold

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views of tensors: an address, a count and an element type. They own nothing and copy nothing; a
+// view made from a vector, array or span borrows it. Shapes and strides are the caller's affair:
+// a tensor here is its elements in order, contiguous in memory, at any address.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+
+namespace infold {
+
+enum class DataType : std::uint8_t { f32, f16, bf16, f64, i8, u8, i32, i64 };
+
+const char* data_type_name(DataType type);
+// Bytes of one element; 0 for a value that is no DataType.
+std::size_t element_bytes(DataType type);
+
+// 16-bit floats as their bits. infold does arithmetic on them, C++20 has no names for them.
+struct f16 {
+  std::uint16_t bits = 0;
+  friend bool operator==(f16, f16) = default;
+};
+struct bf16 {
+  std::uint16_t bits = 0;
+  friend bool operator==(bf16, bf16) = default;
+};
+
+template <typename T>
+concept Element =
+    std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, f16> ||
+    std::same_as<T, bf16> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint8_t> ||
+    std::same_as<T, std::int32_t> || (std::signed_integral<T> && sizeof(T) == 8);
+
+template <Element T>
+constexpr DataType data_type_of() {
+  if constexpr (std::same_as<T, float>)
+    return DataType::f32;
+  else if constexpr (std::same_as<T, double>)
+    return DataType::f64;
+  else if constexpr (std::same_as<T, f16>)
+    return DataType::f16;
+  else if constexpr (std::same_as<T, bf16>)
+    return DataType::bf16;
+  else if constexpr (std::same_as<T, std::int8_t>)
+    return DataType::i8;
+  else if constexpr (std::same_as<T, std::uint8_t>)
+    return DataType::u8;
+  else if constexpr (std::same_as<T, std::int32_t>)
+    return DataType::i32;
+  else
+    return DataType::i64;
+}
+
+// Anything contiguous whose elements infold can sum: vector, array, span, C array.
+template <typename R>
+concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                       Element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+
+// Elements to read.
+struct TensorView {
+  const void* data = nullptr;
+  std::size_t elements = 0;
+  DataType type = DataType::f32;
+
+  constexpr TensorView() = default;
+  constexpr TensorView(const void* at, std::size_t count, DataType of)
+      : data(at), elements(count), type(of) {}
+  template <ElementRange R>
+  constexpr TensorView(const R& range)
+      : data(std::ranges::data(range)),
+        elements(std::ranges::size(range)),
+        type(data_type_of<std::ranges::range_value_t<R>>()) {}
+};
+
+// Elements to write, or to read and write in place.
+struct MutableTensorView {
+  void* data = nullptr;
+  std::size_t elements = 0;
+  DataType type = DataType::f32;
+
+  constexpr MutableTensorView() = default;
+  constexpr MutableTensorView(void* at, std::size_t count, DataType of)
+      : data(at), elements(count), type(of) {}
+  // A temporary vector is refused: its memory would be gone before the call ends.
+  template <ElementRange R>
+    requires(std::is_lvalue_reference_v<R &&> || std::ranges::borrowed_range<R>) &&
+                (!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
+  constexpr MutableTensorView(R&& range)
+      : data(std::ranges::data(range)),
+        elements(std::ranges::size(range)),
+        type(data_type_of<std::ranges::range_value_t<R>>()) {}
+
+  constexpr operator TensorView() const { return {data, elements, type}; }
+};
+
+}  // namespace infold

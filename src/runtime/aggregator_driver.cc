@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A datagram's link says which aggregator it is for.
+#include "runtime/aggregator_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/driver_thread.h"
+
+namespace infold::runtime {
+
+AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port)
+    : nodes_(std::move(nodes)), port_(std::move(port)) {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    aggregators_.emplace_back(nodes_[index].options);
+    std::vector<io::Peer> links = nodes_[index].workers;
+    if (nodes_[index].parent) links.push_back(*nodes_[index].parent);
+    for (const io::Peer link : links) {
+      const auto place = static_cast<std::size_t>(link);
+      node_of_.resize(std::max(node_of_.size(), place + 1));
+      node_of_[place] = index;
+    }
+  }
+  thread_ = start_driver_thread("infold-switch", [this] { run(); });
+}
+
+AggregatorDriver::~AggregatorDriver() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  port_->wake();
+  thread_.join();
+}
+
+void AggregatorDriver::run() {
+  for (;;) {
+    const std::span<const io::Received> batch = port_->receive();
+    if (!step(batch)) return;
+    if (batch.empty()) port_->wait(base::Instant::never());
+  }
+}
+
+bool AggregatorDriver::step(std::span<const io::Received> batch) {
+  const std::lock_guard lock(mutex_);
+  for (const io::Received& received : batch) handle(received);
+  port_->flush();
+  return !stops_;
+}
+
+void AggregatorDriver::handle(const io::Received& received) {
+  const auto link = static_cast<std::size_t>(received.from);
+  CHECK_THAT(link, <, node_of_.size());
+  core::Aggregator& aggregator = aggregators_[node_of_[link]];
+  aggregator.handle_datagram(received.datagram);
+  while (const auto transmit = aggregator.poll_transmit()) send(nodes_[node_of_[link]], *transmit);
+}
+
+void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& transmit) {
+  switch (transmit.to) {
+    case core::Aggregator::To::worker:
+      if (transmit.worker < node.workers.size()) {
+        port_->send(node.workers[transmit.worker], transmit.datagram);
+      }
+      return;
+    case core::Aggregator::To::all_workers:
+      for (const io::Peer worker : node.workers) port_->send(worker, transmit.datagram);
+      return;
+    case core::Aggregator::To::parent: port_->send(*node.parent, transmit.datagram); return;
+  }
+}
+
+io::PortCounters AggregatorDriver::port_counters() {
+  const std::lock_guard lock(mutex_);
+  return port_->counters();
+}
+
+core::VerdictCounters AggregatorDriver::verdicts() {
+  const std::lock_guard lock(mutex_);
+  core::VerdictCounters sum{};
+  for (const core::Aggregator& aggregator : aggregators_) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += aggregator.counters()[i];
+  }
+  return sum;
+}
+
+}  // namespace infold::runtime

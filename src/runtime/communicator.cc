@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Communicator: each method is a request to the member behind it.
+#include <utility>
+
+#include <infold/communicator.h>
+
+#include "runtime/member.h"
+
+namespace infold {
+namespace {
+
+using core::Collective;
+
+// Without a member there is no job, and the handle says so.
+Handle start(const std::shared_ptr<runtime::Member>& member, const runtime::CallRequest& request) {
+  return member ? member->start(request) : Handle();
+}
+
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<runtime::Member> member) : member_(std::move(member)) {}
+
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  if (this != &other) {
+    if (member_) member_->leave();
+    member_ = std::move(other.member_);
+  }
+  return *this;
+}
+
+Communicator::~Communicator() {
+  if (member_) member_->leave();
+}
+
+Handle Communicator::all_reduce(TensorView input, MutableTensorView output,
+                                const CallOptions& options) {
+  return start(member_, {Collective::all_reduce, input, output, 0, options});
+}
+
+Handle Communicator::all_reduce(MutableTensorView in_place, const CallOptions& options) {
+  return start(member_, {Collective::all_reduce, in_place, in_place, 0, options});
+}
+
+Handle Communicator::reduce(TensorView input, MutableTensorView output, int root,
+                            const CallOptions& options) {
+  return start(member_, {Collective::reduce, input, output, root, options});
+}
+
+Handle Communicator::broadcast(MutableTensorView tensor, int root, const CallOptions& options) {
+  return start(member_, {Collective::broadcast, tensor, tensor, root, options});
+}
+
+Handle Communicator::barrier(const CallOptions& options) {
+  return start(member_, {Collective::barrier, {}, {}, 0, options});
+}
+
+int Communicator::rank() const { return member_ ? member_->rank() : -1; }
+int Communicator::world() const { return member_ ? member_->world() : 0; }
+Statistics Communicator::statistics() const {
+  return member_ ? member_->statistics() : Statistics{};
+}
+
+}  // namespace infold

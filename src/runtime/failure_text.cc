@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per kind of failure. All sentences begin with the call.
+#include "runtime/failure_text.h"
+
+#include <cstdio>
+#include <string_view>
+
+#include <infold/options.h>
+#include <infold/tensor.h>
+
+namespace infold::runtime {
+namespace {
+
+const char* collective_name(std::int64_t collective) {
+  switch (static_cast<core::Collective>(collective)) {
+    case core::Collective::all_reduce: return "all_reduce";
+    case core::Collective::reduce: return "reduce";
+    case core::Collective::broadcast: return "broadcast";
+    case core::Collective::barrier: return "barrier";
+  }
+  return "an unknown collective";
+}
+
+const char* wire_name(std::int64_t format) {
+  switch (static_cast<core::WireFormat>(format)) {
+    case core::WireFormat::i8: return "i8";
+    case core::WireFormat::i16: return "fixed32 (its exponents)";
+    case core::WireFormat::i32: return "fixed32";
+    case core::WireFormat::i64: return "i64";
+    case core::WireFormat::bfp8: return "bfp8";
+    case core::WireFormat::bfp16: return "bfp16";
+    case core::WireFormat::bfp32: return "bfp32";
+  }
+  return "an unknown format";
+}
+
+std::string rank_text(std::uint16_t rank) { return "rank " + std::to_string(rank); }
+
+std::string seconds_text(base::Duration duration) {
+  char text[32];
+  const double seconds = static_cast<double>(duration.ns) * 1e-9;
+  std::snprintf(text, sizeof(text), seconds < 1 ? "%.3f s" : "%.1f s", seconds);
+  return text;
+}
+
+struct Field {
+  const char* verb;
+  std::string at_rank;
+  std::string at_other;
+  const char* rule;
+};
+
+Field field_of(const core::Failure& failure) {
+  const std::string_view field = failure.field;
+  const std::int64_t a = failure.rank_value;
+  const std::int64_t b = failure.other_value;
+  if (field == "size") {
+    return {"passed", std::to_string(a) + " elements", std::to_string(b) + " elements",
+            "all ranks must pass the same size"};
+  }
+  if (field == "type") {
+    return {"passed", data_type_name(static_cast<DataType>(a)),
+            data_type_name(static_cast<DataType>(b)), "all ranks must pass the same type"};
+  }
+  if (field == "operation") {
+    return {"asked for", reduction_name(static_cast<Reduction>(a)),
+            reduction_name(static_cast<Reduction>(b)), "all ranks must ask for the same operation"};
+  }
+  if (field == "root") {
+    return {"named", "root " + std::to_string(a), "root " + std::to_string(b),
+            "all ranks must name the same root"};
+  }
+  if (field == "wire format") {
+    return {"chose", wire_name(a), wire_name(b), "all ranks must choose the same wire format"};
+  }
+  if (field == "collective") {
+    return {"called", collective_name(a), collective_name(b),
+            "all ranks must make the same calls in the same order"};
+  }
+  return {"had", std::string(field) + " " + std::to_string(a),
+          std::string(field) + " " + std::to_string(b), "all ranks must have the same limits"};
+}
+
+std::string mismatch_text(const core::Failure& failure, const FailedCall& call) {
+  const Field field = field_of(failure);
+  const bool is_size = std::string_view(failure.field) == "size";
+  const auto elements = static_cast<std::int64_t>(call.elements);
+  const bool is_own_size = failure.rank_value == elements || failure.other_value == elements;
+  if (is_size && call.agreed && !is_own_size) {
+    return ": " + rank_text(failure.rank) + " and " + rank_text(failure.other) +
+           " passed different sizes; " + field.rule;
+  }
+  const char* const introduction = is_size && !is_own_size ? " ended with another call: " : ": ";
+  return introduction + rank_text(failure.rank) + " " + field.verb + " " + field.at_rank + ", " +
+         rank_text(failure.other) + " " + field.verb + " " + field.at_other + "; " + field.rule;
+}
+
+std::string deadline_text(const core::Failure& failure, const FailedCall& call) {
+  const std::string missing = ranks_text(failure.missing);
+  if (failure.rank != call.rank) {
+    const std::string cause = missing.empty() ? std::string() : " waiting for " + missing;
+    return " ended because " + rank_text(failure.rank) + " gave up" + cause +
+           " when its deadline had passed";
+  }
+  const std::string start = " gave up after " + seconds_text(call.elapsed) + ": ";
+  if (missing.empty()) {
+    return start + failure.error.detail + " (aggregator " + std::to_string(failure.site) + ")";
+  }
+  const bool one = failure.missing.count == 1 && failure.missing.range[0].count == 1;
+  return start + "waiting for " + missing + ", which " + (one ? "has" : "have") +
+         " not contributed";
+}
+
+std::string rest_text(const core::Failure& failure, const FailedCall& call) {
+  const bool own = failure.rank == call.rank;
+  if (failure.error.code == base::Code::cancelled) {
+    return own ? " ended because this rank gave a call up"
+               : " ended because " + rank_text(failure.rank) +
+                     " gave a call up (its own error says why)";
+  }
+  if (failure.error.code == base::Code::aborted) {
+    return own ? " ended because this rank's communicator was destroyed"
+               : " ended because " + rank_text(failure.rank) + " left the job";
+  }
+  return std::string(" failed: ") + failure.error.detail;
+}
+
+int rank_to_look_at(const core::Failure& failure, const FailedCall& call) {
+  if (failure.missing.count > 0) return failure.missing.range[0].first;
+  const bool mismatch = failure.error.code == base::Code::mismatch;
+  if (mismatch && failure.rank == call.rank) return failure.other;
+  return failure.rank;
+}
+
+}  // namespace
+
+std::string call_text(CallName name) {
+  return std::string(collective_name(static_cast<std::int64_t>(name.collective))) + " #" +
+         std::to_string(name.number);
+}
+
+std::string ranks_text(const core::RankRanges& ranges) {
+  std::string text;
+  std::uint32_t ranks = 0;
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const core::RankRange range = ranges.range[i];
+    if (i > 0) text += i + 1 == ranges.count ? " and " : ", ";
+    text += std::to_string(range.first);
+    if (range.count > 1) {
+      text += (range.count == 2 ? " and " : " to ") + std::to_string(range.first + range.count - 1);
+    }
+    ranks += range.count;
+  }
+  if (ranks == 0) return {};
+  return (ranks == 1 ? "rank " : "ranks ") + text;
+}
+
+Error describe(const core::Failure& failure, const FailedCall& call) {
+  Error error{public_code(failure.error.code), call_text(call.name), rank_to_look_at(failure, call),
+              ""};
+  switch (failure.error.code) {
+    case base::Code::mismatch:
+      error.field = failure.field;
+      error.message += mismatch_text(failure, call);
+      break;
+    case base::Code::deadline_exceeded: error.message += deadline_text(failure, call); break;
+    case base::Code::aborted: error.code = Code::cancelled; [[fallthrough]];
+    default: error.message += rest_text(failure, call); break;
+  }
+  return error;
+}
+
+Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing) {
+  std::string message = call_text(name) + " is not done after " + seconds_text(waited);
+  message += missing.count == 0 ? ", and no rank is known to be late"
+                                : ": waiting for " + ranks_text(missing);
+  return {Code::pending, message + "; it goes on", missing.count == 0 ? -1 : missing.range[0].first,
+          ""};
+}
+
+Code public_code(base::Code code) {
+  switch (code) {
+    case base::Code::invalid_argument: return Code::invalid_argument;
+    case base::Code::out_of_range: return Code::out_of_range;
+    case base::Code::unsupported: return Code::unsupported;
+    case base::Code::resource_exhausted: return Code::resource_exhausted;
+    case base::Code::mismatch: return Code::mismatch;
+    case base::Code::deadline_exceeded: return Code::deadline_exceeded;
+    case base::Code::cancelled: return Code::cancelled;
+    case base::Code::aborted: return Code::aborted;
+    case base::Code::unavailable: return Code::unavailable;
+  }
+  return Code::aborted;
+}
+
+}  // namespace infold::runtime

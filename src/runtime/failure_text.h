@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a core::Failure to one sentence for the person who wrote the call: which call, what
+// happened, which rank to look at, and what to do. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <infold/result.h>
+
+#include "base/instant.h"
+#include "core/format.h"
+#include "core/worker.h"
+
+namespace infold::runtime {
+
+// A rank's calls are numbered from 1; the same number is the same call on every rank.
+struct CallName {
+  core::Collective collective = core::Collective::barrier;
+  std::uint64_t number = 0;
+};
+
+// "all_reduce #3"
+std::string call_text(CallName name);
+// "rank 5", "ranks 1 and 3 to 5"; empty for no ranks.
+std::string ranks_text(const core::RankRanges& ranges);
+
+struct FailedCall {
+  CallName name;
+  std::uint64_t elements = 0;
+  bool agreed = false;     // the first of its two transfers counts other elements than the tensor
+  std::uint16_t rank = 0;  // of the communicator
+  base::Duration elapsed;  // since the call
+};
+
+// The message says what happened; what to do about the job is for the caller to add.
+Error describe(const core::Failure& failure, const FailedCall& call);
+// Of a wait that has run out before its call.
+Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing);
+
+Code public_code(base::Code code);
+
+}  // namespace infold::runtime

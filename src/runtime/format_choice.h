@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what a caller asks for to how it travels: element layout and codec for each pairing of
+// collective, data type, reduction and wire format, or the reason why there is none. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include <infold/options.h>
+#include <infold/result.h>
+#include <infold/tensor.h>
+
+#include "core/format.h"
+#include "core/tensor_codec.h"
+
+namespace infold::runtime {
+
+struct FormatRequest {
+  core::Collective collective = core::Collective::all_reduce;
+  DataType type = DataType::f32;
+  Reduction reduction = Reduction::sum;
+  WireFormat wire = WireFormat::automatic;          // of the call
+  WireFormat wire_default = WireFormat::automatic;  // of the communicator
+  std::uint32_t world = 1;
+};
+
+struct FormatChoice {
+  core::ElementLayout layout;
+  core::Reduction reduction = core::Reduction::sum;
+  const core::TensorCodec* codec = nullptr;
+  bool agreed = false;  // exponents are agreed on first
+};
+
+// Errors have a message without the call's name.
+Result<FormatChoice> choose_format(const FormatRequest& request);
+
+}  // namespace infold::runtime

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handle: waiting for a call, and giving it back when nobody can ask for it any more.
+#include <algorithm>
+#include <utility>
+
+#include <infold/handle.h>
+
+#include "runtime/call.h"
+#include "runtime/member.h"
+
+namespace infold {
+namespace {
+
+// Longer than any deadline, and small enough to be added to a clock.
+constexpr std::chrono::nanoseconds kForever = std::chrono::hours(24 * 365 * 2);
+
+tl::unexpected<Error> no_call() {
+  return tl::unexpected(Error{Code::invalid_argument,
+                              "this handle stands for no call: it was moved from, or its "
+                              "communicator belongs to no job",
+                              -1, ""});
+}
+
+void let_go(std::shared_ptr<runtime::Call> call) {
+  if (!call) return;
+  static_cast<void>(call->wait());
+  call->member().recycle(*call);
+}
+
+}  // namespace
+
+Handle::Handle(std::shared_ptr<runtime::Call> call) : call_(std::move(call)) {}
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) let_go(std::exchange(call_, std::move(other.call_)));
+  return *this;
+}
+
+Handle::~Handle() { let_go(std::move(call_)); }
+
+Result<Completion> Handle::wait() const {
+  if (!call_) return no_call();
+  return call_->wait();
+}
+
+Result<Completion> Handle::wait_for(std::chrono::nanoseconds timeout) const {
+  if (!call_) return no_call();
+  const auto bounded = std::clamp(timeout, std::chrono::nanoseconds(0), kForever);
+  if (const auto result = call_->wait_until(std::chrono::steady_clock::now() + bounded)) {
+    return *result;
+  }
+  return tl::unexpected(call_->member().pending_error(*call_, bounded));
+}
+
+bool Handle::test() const { return !call_ || call_->done(); }
+
+void Handle::cancel() {
+  if (call_) call_->member().cancel(*call_);
+}
+
+}  // namespace infold

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands behind a Communicator: one rank's membership of a job. Checks arguments, chooses
+// formats, submits transfers to the worker, and turns its events into results. Results are staged
+// in scratch memory and copied on success, so that a failed call changes nothing.
+//
+// Three locks, taken in this order: calls_mutex_ gives calls their order, the driver's lock guards
+// the worker and the list of active calls, pool_mutex_ guards what is kept for reuse.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infold/handle.h>
+#include <infold/options.h>
+#include <infold/tensor.h>
+
+#include "core/worker.h"
+#include "io/datagram_port.h"
+#include "runtime/call.h"
+#include "runtime/format_choice.h"
+#include "runtime/request.h"
+#include "runtime/scratch_pool.h"
+#include "runtime/worker_driver.h"
+
+namespace infold::runtime {
+
+struct MemberOptions {
+  core::WorkerOptions worker;
+  WireFormat wire = WireFormat::automatic;
+  std::chrono::nanoseconds deadline{};
+  std::shared_ptr<void> network;  // kept until the member has left the job
+};
+
+class Member final : public EventSink, public std::enable_shared_from_this<Member> {
+ public:
+  // Throws std::system_error when no thread can be had.
+  Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port);
+  ~Member() override;
+
+  // A refused request gives a handle too, one that has failed.
+  Handle start(const CallRequest& request);
+  void leave();
+
+  int rank() const { return options_.worker.rank; }
+  int world() const { return options_.worker.world; }
+  Statistics statistics();
+  io::PortCounters port_counters() { return driver_->port_counters(); }
+
+  // For handles.
+  void cancel(const Call& call);
+  void recycle(Call& call);
+  Error pending_error(const Call& call, std::chrono::nanoseconds waited);
+
+ private:
+  struct Finished {
+    Call* call;
+    core::Event event;
+    base::Instant at;
+  };
+
+  void take(base::Instant now, const core::Event& event) override;
+  void settle() override;
+
+  Call& acquire_call();
+  std::optional<Error> launch(Call& call, const CallRequest& request);
+  core::TransferRequest transfer_of(Call& call, const CallRequest& request,
+                                    const FormatChoice& choice);
+  base::Result<core::TransferId> submit(core::TransferRequest& request, Call* call);
+  base::Result<core::TransferId> submit_agreement(Call& call, const core::TransferRequest& data);
+  void refuse(Call& call, Error error);
+  Error job_over_error(const Call& call);
+  FailedCall failed_call(const Call& call, base::Instant now) const;
+  void copy_result(const Call& call) const;
+
+  MemberOptions options_;
+  std::mutex calls_mutex_;
+  std::atomic<std::uint64_t> calls_{0};
+
+  std::vector<Call*> active_;       // by the driver's lock
+  std::vector<Finished> finished_;  // by the driver's thread
+
+  std::mutex pool_mutex_;
+  std::condition_variable transfer_ended_;
+  std::uint64_t transfers_ended_ = 0;
+  std::deque<Call> all_calls_;
+  std::vector<Call*> free_calls_;
+  ScratchPool scratch_;
+  std::string end_reason_;  // of the job; empty while it lives
+
+  std::optional<WorkerDriver> driver_;  // last, because its thread uses all of the above
+};
+
+}  // namespace infold::runtime

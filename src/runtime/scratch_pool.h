@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers for results until their call has succeeded, kept for the next call. Buffers are not
+// cleared. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace infold::runtime {
+
+struct Scratch {
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t capacity = 0;
+};
+
+class ScratchPool {
+ public:
+  // At least `bytes` long. Throws std::bad_alloc.
+  Scratch take(std::size_t bytes);
+  void give_back(Scratch scratch);
+
+  std::size_t memory_bytes() const;
+
+ private:
+  std::vector<Scratch> free_;
+};
+
+}  // namespace infold::runtime

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joins one core::Worker to a port: a thread that reads, calls, drains, writes and sleeps until
+// the worker's next deadline. Other threads reach the worker through with_worker(), which sends at
+// once what their command produced, so that a call does not wait for the thread to wake.
+//
+// Events go to the sink on the driver's thread only. Any thread may call any method, but stop()
+// and the destructor are for one.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/instant.h"
+#include "core/worker.h"
+#include "io/clock.h"
+#include "io/datagram_port.h"
+
+namespace infold::runtime {
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // Under the driver's lock: note it, and nothing that takes time.
+  virtual void take(base::Instant now, const core::Event& event) = 0;
+  // After some events, without the lock.
+  virtual void settle() = 0;
+};
+
+class WorkerDriver {
+ public:
+  // `port` has one peer per site, in the order of options.sites. `sink` outlives the driver.
+  // Throws std::system_error when no thread can be had.
+  WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::DatagramPort> port,
+               EventSink& sink);
+  ~WorkerDriver();
+
+  // Calls use(worker, now) with the lock held, then sends and wakes what that made necessary.
+  template <typename Use>
+  decltype(auto) with_worker(Use&& use) {
+    const std::lock_guard lock(mutex_);
+    const base::Instant now = io::monotonic_now();
+    const AfterCommand after(*this, now);
+    return std::forward<Use>(use)(worker_, now);
+  }
+
+  // What the port did, and how many datagrams went out.
+  io::PortCounters port_counters();
+
+  // Leaves the job and ends the thread: at once where the aggregators confirm, else after 200 ms.
+  // Calls in flight get their events before it returns.
+  void stop();
+
+ private:
+  // Does the second half of with_worker() whatever the first returned.
+  class AfterCommand {
+   public:
+    AfterCommand(WorkerDriver& driver, base::Instant now) : driver_(driver), now_(now) {}
+    ~AfterCommand() { driver_.after_command(now_); }
+    AfterCommand(const AfterCommand&) = delete;
+    AfterCommand& operator=(const AfterCommand&) = delete;
+
+   private:
+    WorkerDriver& driver_;
+    base::Instant now_;
+  };
+
+  void run();
+  std::optional<base::Instant> step(std::span<const io::Received> batch);
+  void transmit(base::Instant now);
+  void after_command(base::Instant now);
+
+  std::mutex mutex_;
+  core::Worker worker_;
+  std::unique_ptr<io::DatagramPort> port_;
+  EventSink& sink_;
+  std::vector<std::byte> out_;  // one datagram being written
+  // The instant that the thread sleeps until, or is about to; in the past while it is awake.
+  base::Instant sleeps_until_;
+  base::Instant ends_at_ = base::Instant::never();
+  std::thread thread_;
+};
+
+}  // namespace infold::runtime
