@@ -14,7 +14,7 @@ bool is_known_kind(std::uint8_t kind) {
          (kind >= INFOLD_KIND_RESULT && kind <= INFOLD_KIND_ABORTED);
 }
 
-// Whether elements of this format can be reduced in this way at all.
+// Whether elements of this format can be reduced in this way at all.
 bool is_known_format(const ChunkWords& words) {
   const bool codes_known = (words.format & 0xF) < INFOLD_FORMAT_COUNT &&
                            (words.format >> 4) < INFOLD_DTYPE_COUNT &&
