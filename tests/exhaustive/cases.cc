@@ -21,11 +21,11 @@ void add_plain(Cases& cases) {
   add({.name = "2x2x3", .model = free, .slots = 2, .tensors = {{.chunks = 3}}});
   add({.name = "2x2x6", .model = free, .slots = 2, .tensors = {{.chunks = 6}}, .full = true});
   add({.name = "3x1x3", .model = free, .workers = 3, .slots = 1, .tensors = {{.chunks = 3}}});
-  add({.name = "3x2x4",
+  add({.name = "3x2x3",
        .model = free,
        .workers = 3,
        .slots = 2,
-       .tensors = {{.chunks = 4}},
+       .tensors = {{.chunks = 3}},
        .full = true});
 }
 
