@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every case of spec/vectors/*.vec, one test each, on the software plane with scalar and with
+// vector arithmetic. Run in the repository's root.
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "numeric/codec.h"
+#include "tests/conformance/number_runner.h"
+#include "tests/conformance/plane_runner.h"
+#include "tests/conformance/software_plane.h"
+#include "tests/conformance/worker_runner.h"
+
+namespace infold::conformance {
+
+// What gtest prints beside a test's name.
+void PrintTo(const VectorCase& vector, std::ostream* out) { *out << vector.where; }
+
+namespace {
+
+std::vector<VectorCase> all_vectors() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
+    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<VectorCase> all;
+  for (const std::string& path : paths) {
+    for (VectorCase& vector : read_vectors(path)) all.push_back(std::move(vector));
+  }
+  return all;
+}
+
+void run_vector(const VectorCase& vector, Plane& plane) {
+  PlaneRunner packets(plane);
+  WorkerRunner workers;
+  packets.configure({vector.where, {"job"}});
+  for (const Step& step : vector.steps) {
+    if (step.tokens.at(0) == "job") {
+      const std::string refusal = packets.configure(step);
+      if (!refusal.empty()) GTEST_SKIP() << step.where << ": " << refusal;
+    } else if (is_number_step(step)) {
+      run_number_step(step);
+    } else if (is_worker_step(step)) {
+      workers.run(step);
+    } else {
+      packets.run(step);
+    }
+  }
+}
+
+class Conformance : public testing::TestWithParam<VectorCase> {};
+
+TEST_P(Conformance, SoftwarePlane) {
+  for (const core::Arithmetic* arithmetic : {&core::scalar_arithmetic(), &numeric::arithmetic()}) {
+    SoftwarePlane plane(arithmetic);
+    try {
+      run_vector(GetParam(), plane);
+    } catch (const VectorError& error) {
+      FAIL() << error.what() << "\n  of: " << GetParam().title
+             << "\n  repeat with: ctest --test-dir build/dev -L conformance";
+    }
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<VectorCase>& info) {
+  std::string name =
+      info.param.rules.front() + "_" + info.param.title + "_" + std::to_string(info.index);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Vectors, Conformance, testing::ValuesIn(all_vectors()), test_name);
+
+TEST(VectorFile, RefusesWhatItCannotRead) {
+  EXPECT_THROW(parse_vectors("x", "worker 0 skip expect none\n"), VectorError);
+  SoftwarePlane plane(nullptr);
+  for (const char* line : {"worker 0 sikp expect none", "worker 0 add [1 2", "worker 0 add [1]",
+                           "worker 0 add [1] expect nothing", "worker x add [1] expect none"}) {
+    const auto cases = parse_vectors("x", std::string("# R-001 bad\n") + line + "\n");
+    EXPECT_THROW(run_vector(cases.at(0), plane), VectorError) << line;
+  }
+}
+
+// A runner that cannot fail proves nothing.
+TEST(VectorFile, SeesAWrongSum) {
+  SoftwarePlane plane(nullptr);
+  const auto cases = parse_vectors("x",
+                                   "# R-030 wrong on purpose\n"
+                                   "worker 0 add [1] expect none\n"
+                                   "worker 1 add [1] expect all result [3]\n");
+  EXPECT_THROW(run_vector(cases.at(0), plane), VectorError);
+}
+
+}  // namespace
+}  // namespace infold::conformance

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whatever aggregates: the software switch, an XDP program, a P4 pipeline. Vectors see a plane only
+// through packets, so that the same text judges all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/packet_text.h"
+
+namespace infold::conformance {
+
+// The `job` line of a case.
+struct PlaneJob {
+  std::uint16_t job = 7;
+  std::uint32_t epoch = 3;
+  std::uint16_t slots = 8;
+  std::vector<Ranks> workers = {{0, 1}, {1, 1}};  // the ranks each direct worker speaks for
+  std::uint32_t world = 2;                        // ranks in the whole job
+  std::optional<std::uint8_t> parent_worker;      // our number at the parent, unless at the root
+  std::uint32_t datagram_bytes_max = 1472;
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
+};
+
+struct Outgoing {
+  enum class To : std::uint8_t { worker, all_workers, parent };
+  To to = To::worker;
+  std::uint8_t worker = 0;
+  std::vector<std::byte> datagram;
+};
+
+class Plane {
+ public:
+  virtual ~Plane() = default;
+
+  // Starts the job afresh. Returns why this plane cannot run such a job, empty if it can.
+  virtual std::string configure(const PlaneJob& job) = 0;
+  virtual void inject(std::span<const std::byte> datagram) = 0;
+  // What the last datagram made it send, in any order; one multicast may be one packet or many.
+  virtual std::vector<Outgoing> collect() = 0;
+  // Why the last datagram was dropped, in the words of the spec; "" if it was not, nothing if the
+  // plane does not say.
+  virtual std::optional<std::string> drop_reason() = 0;
+};
+
+}  // namespace infold::conformance

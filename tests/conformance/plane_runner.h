@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the packet steps of a vector against a plane: one packet in, the exact packets out.
+#pragma once
+
+#include "tests/conformance/plane.h"
+#include "tests/conformance/vector_file.h"
+
+namespace infold::conformance {
+
+class PlaneRunner {
+ public:
+  explicit PlaneRunner(Plane& plane) : plane_(plane) {}
+
+  // A `job` line. Returns why the plane cannot run such a job, empty if it can.
+  std::string configure(const Step& step);
+  // A packet line. Throws VectorError on the first difference.
+  void run(const Step& step);
+
+ private:
+  struct Expected {
+    Outgoing packet;
+    std::string words;
+  };
+
+  PacketText read_injected(Cursor& cursor);
+  Expected read_expected(Cursor& cursor, const PacketText& injected) const;
+  void set_defaults(PacketText& packet, Outgoing::To to) const;
+  void compare(const Step& step, std::vector<Expected> expected);
+  std::vector<Ranks> all_ranks() const;
+  // A packet to all workers becomes one to each, for planes that send it so.
+  std::vector<Outgoing> one_by_one(const std::vector<Outgoing>& packets) const;
+
+  Plane& plane_;
+  PlaneJob job_;
+  Words words_;  // of the packet before: what a line does not say is as there
+};
+
+}  // namespace infold::conformance

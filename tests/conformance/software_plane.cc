@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vectors' words to the aggregator's types.
+#include "tests/conformance/software_plane.h"
+
+namespace infold::conformance {
+
+std::string SoftwarePlane::configure(const PlaneJob& job) {
+  core::AggregatorOptions options;
+  options.job = job.job;
+  options.epoch = job.epoch;
+  options.slot_count = job.slots;
+  options.world = job.world;
+  for (const Ranks& ranks : job.workers) {
+    options.workers.push_back(
+        {static_cast<std::uint16_t>(ranks.first), static_cast<std::uint16_t>(ranks.count)});
+  }
+  options.parent_worker = job.parent_worker;
+  options.datagram_bytes_max = job.datagram_bytes_max;
+  options.elements_max = job.elements_max;
+  options.arithmetic = arithmetic_;
+  aggregator_.emplace(options);
+  return "";
+}
+
+void SoftwarePlane::inject(std::span<const std::byte> datagram) {
+  verdict_ = aggregator_->handle_datagram(datagram);
+}
+
+std::vector<Outgoing> SoftwarePlane::collect() {
+  std::vector<Outgoing> all;
+  while (const auto sent = aggregator_->poll_transmit()) {
+    Outgoing out;
+    out.to = static_cast<Outgoing::To>(sent->to);
+    out.worker = sent->worker;
+    out.datagram.assign(sent->datagram.begin(), sent->datagram.end());
+    all.push_back(out);
+  }
+  return all;
+}
+
+std::optional<std::string> SoftwarePlane::drop_reason() {
+  const std::string name = core::verdict_name(verdict_);
+  const std::string prefix = "dropped_";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : std::string();
+}
+
+}  // namespace infold::conformance

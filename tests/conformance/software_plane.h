@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ aggregator as a plane.
+#pragma once
+
+#include <optional>
+
+#include "core/aggregator.h"
+#include "tests/conformance/plane.h"
+
+namespace infold::conformance {
+
+class SoftwarePlane final : public Plane {
+ public:
+  // Null: the scalar loops.
+  explicit SoftwarePlane(const core::Arithmetic* arithmetic) : arithmetic_(arithmetic) {}
+
+  std::string configure(const PlaneJob& job) override;
+  void inject(std::span<const std::byte> datagram) override;
+  std::vector<Outgoing> collect() override;
+  std::optional<std::string> drop_reason() override;
+
+ private:
+  const core::Arithmetic* arithmetic_;
+  std::optional<core::Aggregator> aggregator_;
+  core::Verdict verdict_ = core::Verdict::contributed;
+};
+
+}  // namespace infold::conformance

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads spec/vectors/*.vec into cases and steps (grammar: spec/vectors/README.md). It knows lines
+// and tokens; what a step means is for the runners.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace infold::conformance {
+
+// Thrown by everything that reads vectors, with file and line; tests print it.
+struct VectorError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// One line of a vector, with its continuation lines joined. Brackets are tokens of their own.
+struct Step {
+  std::string where;  // file:line
+  std::vector<std::string> tokens;
+};
+
+struct VectorCase {
+  std::string where;
+  std::vector<std::string> rules;  // "R-014"
+  std::string title;
+  std::vector<Step> steps;
+};
+
+std::vector<VectorCase> read_vectors(const std::string& path);
+std::vector<VectorCase> parse_vectors(const std::string& name, const std::string& text);
+
+// Walks over a step's tokens. Every take_ throws when the token is not there or not so.
+class Cursor {
+ public:
+  explicit Cursor(const Step& step) : step_(step) {}
+  Cursor(const Step& step, std::size_t begin, std::size_t end)
+      : step_(step), at_(begin), end_(end) {}
+
+  bool done() const { return at_ >= (end_ == 0 ? step_.tokens.size() : end_); }
+  const std::string& peek() const;
+  bool accept(const std::string& token);
+  std::string take_word();
+  std::int64_t take_number();
+  // A bracketed list: numbers, `a*n` for n times a.
+  std::vector<std::string> take_list();
+  std::vector<std::int64_t> take_numbers();
+  // Hexadecimal bytes up to the first token that is none.
+  std::vector<std::byte> take_hex();
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  const Step& step_;
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
+};
+
+std::int64_t parse_number(const Step& step, const std::string& token);
+
+}  // namespace infold::conformance

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the steps of a vector that are about a worker: calls and packets in, packets and the ends of
+// calls out.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/worker.h"
+#include "tests/conformance/packet_text.h"
+
+namespace infold::conformance {
+
+bool is_worker_step(const Step& step);
+
+class WorkerRunner {
+ public:
+  // Throws VectorError on the first difference.
+  void run(const Step& step);
+
+ private:
+  // Memory of one call; the worker keeps pointers into it.
+  struct Call {
+    core::DataType dtype = core::DataType::i32;
+    std::vector<std::byte> input;
+    std::vector<std::byte> output;
+  };
+
+  void join(Cursor& cursor);
+  void submit(const Step& step, Cursor& cursor);
+  void receive(const Step& step, Cursor& cursor);
+  void expect(const Step& step, Cursor& cursor);
+  void expect_send(const Step& step, Cursor& cursor);
+  void expect_done(const Step& step, Cursor& cursor);
+  void expect_failed(const Step& step, Cursor& cursor);
+  void expect_quiet(const Step& step);
+  std::string drop_reason();
+
+  std::uint16_t rank_ = 0;
+  std::uint16_t world_ = 2;
+  std::optional<core::Worker> worker_;
+  base::Instant now_;
+  core::WorkerCounters before_;
+  std::vector<std::unique_ptr<Call>> calls_;
+  PacketText last_;  // what a line does not say is as here
+};
+
+}  // namespace infold::conformance
