@@ -12,8 +12,6 @@
 namespace infold::core {
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
-
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
@@ -63,14 +61,18 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
     expected_[worker / 64] |= std::uint64_t{1} << (worker % 64);
   }
+  for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {
+    spread_[mantissa_index(format)] = exponent_spread_max({format, DataType::f32}, options.world);
+  }
   // As if each slot's chunks 0 and -1 had been summed: chunk 1 is the next of the odd copy.
   for (std::size_t slot = 0; slot < options.slot_count; ++slot) copies_[slot * 2 + 1].round = ~0U;
 
   const std::uint32_t body = options.datagram_bytes_max - INFOLD_HEADER_BYTES;
   elements_max_ = std::min({options.elements_max, body, std::uint32_t{INFOLD_ELEMENTS_MAX}});
-  elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, kCacheLine));
+  elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, base::kCacheLineBytes));
   blocks_max_ = elements_max_ / INFOLD_BLOCK_ELEMENTS;
-  stored_bytes_max_ = static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, kCacheLine));
+  stored_bytes_max_ =
+      static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
   datagrams_.resize(copies_.size() * stored_bytes_max_);
   lanes_.resize(copies_.size() * elements_max_);
   codes_.resize(copies_.size() * blocks_max_ * 2);

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned.h"
 #include "core/arithmetic.h"
 #include "core/packet.h"
 
@@ -114,6 +115,12 @@ class Aggregator {
     std::uint64_t* minus_infinity;
   };
 
+  // A contribution's exponent codes: lowest and highest of each block, the same but for partials.
+  struct BlockCodes {
+    const std::uint16_t* low;
+    const std::uint16_t* high;
+  };
+
   // Where a chunk stands to the copy of the slot that it belongs to.
   enum class Turn : std::uint8_t { stale, current, next, early };
 
@@ -132,8 +139,8 @@ class Aggregator {
   void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
-  BlockStep plan_block(std::uint16_t low, std::uint16_t high, std::uint16_t& lane_low,
-                       std::uint16_t& lane_high, Copy& copy) const;
+  bool plan_blocks(const BlockCodes& codes, std::uint32_t blocks, std::int32_t spread,
+                   Arrays arrays);
   const std::byte* take_specials(const Packet& packet, Copy& copy, Arrays arrays);
 
   Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
@@ -155,14 +162,15 @@ class Aggregator {
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
   std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> expected_{};
+  std::array<std::int32_t, 3> spread_{};  // of bfp8, bfp16, bfp32
   std::vector<Copy> copies_;
 
   // One stretch of each per copy, in step with copies_.
   std::uint32_t elements_max_;
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
-  std::vector<std::byte> datagrams_;
-  std::vector<std::int64_t> lanes_;
+  base::CacheLineVector<std::byte> datagrams_;
+  base::CacheLineVector<std::int64_t> lanes_;
   std::vector<std::uint16_t> codes_;
   std::vector<std::uint64_t> specials_;
 

@@ -63,26 +63,28 @@ void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
   }
 }
 
-// Decides how one block joins the lanes. An empty block has code 0.
-BlockStep Aggregator::plan_block(std::uint16_t low, std::uint16_t high, std::uint16_t& lane_low,
-                                 std::uint16_t& lane_high, Copy& copy) const {
-  if (low == 0) return {};
-  if (lane_low == 0) {
-    lane_low = low;
-    lane_high = high;
-    return {BlockStep::Action::store, 0, 0};
+// Decides how each block joins the lanes; an empty block has code 0. Returns whether
+// all exponents lie within the spread. If not, the high codes are still those of all blocks.
+bool Aggregator::plan_blocks(const BlockCodes& codes, std::uint32_t blocks, std::int32_t spread,
+                             Arrays arrays) {
+  bool fits = true;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    const std::uint16_t low = codes.low[block];
+    const std::uint16_t lane_low = arrays.low_codes[block];
+    const std::uint16_t high = std::max({low, codes.high[block], arrays.high_codes[block]});
+    arrays.high_codes[block] = high;
+    BlockStep step;
+    if (low != 0) {
+      const std::uint16_t finest = lane_low == 0 ? low : std::min(low, lane_low);
+      fits = fits && high - finest <= spread;
+      step.action = lane_low == 0 ? BlockStep::Action::store : BlockStep::Action::add;
+      step.lane_shift = static_cast<std::uint8_t>(lane_low == 0 ? 0 : lane_low - finest);
+      step.mantissa_shift = static_cast<std::uint8_t>(low - finest);
+      arrays.low_codes[block] = finest;
+    }
+    steps_[block] = step;
   }
-  const std::uint16_t finest = std::min(low, lane_low);
-  lane_high = std::max(lane_high, high);
-  const ElementLayout layout = copy.words.layout();
-  if (lane_high - finest > exponent_spread_max(layout, options_.world)) {
-    copy.overrange = true;
-    return {};
-  }
-  const BlockStep step = {BlockStep::Action::add, static_cast<std::uint8_t>(lane_low - finest),
-                          static_cast<std::uint8_t>(low - finest)};
-  lane_low = finest;
-  return step;
+  return fits;
 }
 
 void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
@@ -90,23 +92,15 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::uint32_t elements = copy.words.elements;
   const std::uint32_t blocks = layout.block_count(elements);
   const bool is_partial = packet.header.kind == Kind::partial;
-  const bool codes_only = packet.header.kind == Kind::overrange;
   std::uint16_t* const lows = packet_codes_.data();
   std::uint16_t* const highs = is_partial ? lows + blocks_max_ : lows;
   read_codes(layout, packet.exponents, blocks, lows);
   if (is_partial) {
     read_codes(layout, packet.exponents + blocks * layout.exponent_code_bytes(), blocks, highs);
   }
-  copy.overrange = copy.overrange || codes_only;
-  for (std::uint32_t block = 0; block < blocks; ++block) {
-    const std::uint16_t high = std::max(lows[block], highs[block]);
-    if (copy.overrange) {
-      arrays.high_codes[block] = std::max(arrays.high_codes[block], high);
-    } else {
-      steps_[block] =
-          plan_block(lows[block], high, arrays.low_codes[block], arrays.high_codes[block], copy);
-    }
-  }
+  const bool fits =
+      plan_blocks({lows, highs}, blocks, spread_[mantissa_index(layout.format)], arrays);
+  copy.overrange = copy.overrange || !fits || packet.header.kind == Kind::overrange;
   copy.has_lanes = true;
   if (copy.overrange) return;
   const std::byte* const mantissas =

@@ -58,9 +58,9 @@ struct ElementLayout {
   }
 
   constexpr bool wide_exponents() const { return dtype == DataType::f64; }
-  constexpr std::uint32_t block_elements() const {
-    return wide_exponents() ? INFOLD_BLOCK_ELEMENTS_F64 : INFOLD_BLOCK_ELEMENTS;
-  }
+  // Blocks are counted with shifts: a division would cost as much as reading a header.
+  constexpr std::uint32_t block_shift() const { return wide_exponents() ? 6 : 5; }
+  constexpr std::uint32_t block_elements() const { return 1U << block_shift(); }
   constexpr std::uint32_t exponent_code_bytes() const { return wide_exponents() ? 2 : 1; }
   constexpr std::int32_t exponent_bias() const {
     return wide_exponents() ? INFOLD_EXPONENT_BIAS_F64 : INFOLD_EXPONENT_BIAS;
@@ -87,7 +87,7 @@ struct ElementLayout {
   }
 
   constexpr std::uint32_t block_count(std::uint32_t elements) const {
-    return (elements + block_elements() - 1) / block_elements();
+    return (elements + block_elements() - 1) >> block_shift();
   }
   // Exponent codes as they lie in a datagram, padded so that elements stay aligned.
   constexpr std::uint32_t exponent_bytes(std::uint32_t elements) const {
@@ -128,5 +128,10 @@ struct ChunkLimits {
 
 // The job's elements per chunk for one layout: as many whole blocks as fit.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits);
+
+static_assert(ElementLayout{WireFormat::bfp32, DataType::f32}.block_elements() ==
+              INFOLD_BLOCK_ELEMENTS);
+static_assert(ElementLayout{WireFormat::bfp32, DataType::f64}.block_elements() ==
+              INFOLD_BLOCK_ELEMENTS_F64);
 
 }  // namespace infold::core

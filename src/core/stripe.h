@@ -20,10 +20,19 @@ class Stripe {
   // Requires: 1 to 64 weights, each 1 to 64.
   explicit Stripe(std::span<const std::uint16_t> weights);
 
-  // The stream's chunk that is the site's chunk number `sequence`, both counted from 0.
-  std::uint64_t chunk_at(std::uint32_t site, std::uint64_t sequence) const {
-    const std::vector<std::uint16_t>& turns = turns_[site];
-    return sequence / turns.size() * period_ + turns[sequence % turns.size()];
+  // Walks the chunks of one site in order. Stepping takes no division, which would cost as much
+  // as a packet's header.
+  struct Cursor {
+    std::uint64_t period_start = 0;
+    std::uint32_t turn = 0;
+  };
+  std::uint64_t chunk_at(std::uint32_t site, const Cursor& cursor) const {
+    return cursor.period_start + turns_[site][cursor.turn];
+  }
+  void step(std::uint32_t site, Cursor& cursor) const {
+    if (++cursor.turn < turns_[site].size()) return;
+    cursor.turn = 0;
+    cursor.period_start += period_;
   }
 
  private:

@@ -237,7 +237,6 @@ void Worker::State::fail_all(const Failure& failure) {
     flow.waiting.clear();
     flow.resending.clear();
     flow.in_flight = 0;
-    flow.next_sequence = ~std::uint64_t{0} / 2;  // nothing is sent any more
     flow.timeout_at = base::Instant::never();
   }
   earliest_deadline_ = base::Instant::never();
@@ -279,7 +278,7 @@ std::size_t Worker::State::memory_bytes() const {
 std::uint64_t Worker::State::digest() const {
   base::Digest digest;
   for (const Flow& flow : flows_) {
-    digest.add(flow.next_sequence);
+    digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
     for (const WorkerSlot& slot : flow.slots) {
       digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.confirmed} << 8 |
                  std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.round} << 32);

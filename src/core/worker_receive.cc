@@ -68,7 +68,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   ++counters_.received_result;
   if (request.output != nullptr && packet.elements != nullptr) {
     const std::uint16_t* codes = request.codes;
-    if (codes != nullptr) codes += chunk.range.first / request.layout.block_elements();
+    if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
     const bool averages = request.reduction == Reduction::average;
     request.codec->decode(request.output, chunk.range,
                           {packet.exponents, packet.elements, codes,

@@ -57,7 +57,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
 
   const Stream& stream = streams_[flow.stream];
   flow.next_transfer = std::max(flow.next_transfer, stream.first);
-  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_sequence);
+  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_chunk);
   while (flow.next_transfer < stream.end) {
     const Transfer& transfer = stream.at(flow.next_transfer);
     if (chunk < transfer.first_chunk + transfer.chunk_count) break;
@@ -77,7 +77,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
   slot.confirmed = false;
   slot.realigned = false;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
-  ++flow.next_sequence;
+  stripe_.step(flow.site, flow.next_chunk);
   flow.next_slot = flow.next_slot + 1U == flow.slots.size()
                        ? std::uint16_t{0}
                        : static_cast<std::uint16_t>(flow.next_slot + 1);
@@ -105,7 +105,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
 
   header.contributors = {1, 1, rank_digest(options_.rank)};
   const std::uint16_t* codes = transfer.request.codes;
-  if (codes != nullptr) codes += chunk.range.first / layout.block_elements();
+  if (codes != nullptr) codes += chunk.range.first >> layout.block_shift();
   if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
   std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);

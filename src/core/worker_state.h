@@ -70,8 +70,8 @@ class Worker::State {
     std::uint16_t first_slot = 0;
     std::vector<WorkerSlot> slots;
     std::vector<std::uint16_t> floors;  // blocks_max for each slot
-    std::uint64_t next_sequence = 0;    // the site's next chunk of this stream
-    std::uint16_t next_slot = 0;        // next_sequence modulo the number of slots
+    Stripe::Cursor next_chunk;          // the site's next one of this stream
+    std::uint16_t next_slot = 0;        // where it goes
     std::uint64_t next_transfer = 0;    // where to look for it
     std::uint32_t in_flight = 0;
     bool burst_confirmed = false;  // something came back since the flow was idle
