@@ -84,20 +84,61 @@ HWY_INLINE hn::VFromD<D> load_lanes(D d, const Int* mantissas) {
   }
 }
 
-// The whole vectors of one block; returns how many elements that was.
+// Shifts by a count that is the same in all lanes. One instruction each where lanes have counts of
+// their own, and two where only the vector has.
+#if HWY_TARGET <= HWY_AVX2
+template <typename D>
+using Count = hn::VFromD<D>;
+template <typename D>
+HWY_INLINE Count<D> make_count(D d, int bits) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(bits));
+}
+template <typename V>
+HWY_INLINE V shift_left(V value, V count) {
+  return hn::Shl(value, count);
+}
+template <typename V>
+HWY_INLINE V shift_right(V value, V count) {
+  return hn::Shr(value, count);
+}
+#else
+template <typename D>
+using Count = int;
+template <typename D>
+HWY_INLINE int make_count(D, int bits) {
+  return bits;
+}
+template <typename V>
+HWY_INLINE V shift_left(V value, int count) {
+  return hn::ShiftLeftSame(value, count);
+}
+template <typename V>
+HWY_INLINE V shift_right(V value, int count) {
+  return hn::ShiftRightSame(value, count);
+}
+#endif
+
+// The whole vectors of one block, `count` elements of it; returns how many elements that was.
 template <typename Int>
 HWY_INLINE std::uint32_t accumulate_block(std::int64_t* HWY_RESTRICT lanes,
                                           const Int* HWY_RESTRICT mantissas, std::uint32_t count,
                                           core::BlockStep step) {
   const hn::ScalableTag<std::int64_t> d;
   const auto width = static_cast<std::uint32_t>(hn::Lanes(d));
+  const Count<decltype(d)> lane_shift = make_count(d, step.lane_shift);
+  const Count<decltype(d)> mantissa_shift = make_count(d, step.mantissa_shift);
   std::uint32_t i = 0;
   if (step.action == core::BlockStep::Action::store) {
     for (; i + width <= count; i += width) hn::StoreU(load_lanes(d, mantissas + i), d, lanes + i);
+  } else if (step.lane_shift == 0) {  // an aggregator moves either the lanes or the mantissas
+    for (; i + width <= count; i += width) {
+      const auto added = shift_left(load_lanes(d, mantissas + i), mantissa_shift);
+      hn::StoreU(hn::Add(hn::LoadU(d, lanes + i), added), d, lanes + i);
+    }
   } else {
     for (; i + width <= count; i += width) {
-      const auto lane = hn::ShiftLeftSame(hn::LoadU(d, lanes + i), step.lane_shift);
-      const auto added = hn::ShiftLeftSame(load_lanes(d, mantissas + i), step.mantissa_shift);
+      const auto lane = shift_left(hn::LoadU(d, lanes + i), lane_shift);
+      const auto added = shift_left(load_lanes(d, mantissas + i), mantissa_shift);
       hn::StoreU(hn::Add(lane, added), d, lanes + i);
     }
   }
@@ -110,6 +151,10 @@ void accumulate(std::int64_t* lanes, const std::byte* mantissas, std::uint32_t c
   const auto* source = reinterpret_cast<const Int*>(mantissas);
   for (std::uint32_t first = 0; first < count; first += block_elements, ++steps) {
     if (steps->action == core::BlockStep::Action::skip) continue;
+    if (block_elements == 32 && count - first >= 32) {  // so that the compiler knows the length
+      accumulate_block(lanes + first, source + first, 32, *steps);
+      continue;
+    }
     const std::uint32_t size = std::min(block_elements, count - first);
     const std::uint32_t done = accumulate_block(lanes + first, source + first, size, *steps);
     if (done == size) continue;
@@ -141,31 +186,53 @@ HWY_INLINE std::uint64_t largest_magnitude(const std::int64_t* lanes, std::uint3
   return hn::GetLane(hn::MaxOfLanes(Magnitudes(), largest));
 }
 
-// Divides by 2^shift, to nearest, ties to even; a negative shift multiplies.
+template <typename Int, typename V>
+HWY_INLINE void store_low(V value, Int* at) {
+  using Unsigned = std::make_unsigned_t<Int>;
+  const hn::Rebind<Unsigned, Magnitudes> narrow;
+  const auto low = hn::TruncateTo(narrow, hn::BitCast(Magnitudes(), value));
+  hn::StoreU(low, narrow, reinterpret_cast<Unsigned*>(at));
+}
+
+// Divides lanes below 2^51 by 2^shift in doubles: next to 1.5 * 2^52 the last place is one, so that
+// adding and subtracting it converts from and to integers, the latter to nearest, ties to even.
+template <typename Int>
+HWY_INLINE void scale_small_block(const std::int64_t* HWY_RESTRICT lanes, std::uint32_t count,
+                                  std::int32_t shift, Int* HWY_RESTRICT mantissas) {
+  const Lanes d;
+  const hn::ScalableTag<double> df;
+  const auto one = hn::Set(df, 0x1.8p52);
+  const auto scale =
+      hn::Set(df, std::bit_cast<double>(static_cast<std::uint64_t>(1023 - shift) << 52));
+  for (std::uint32_t i = 0; i < count; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
+    const auto lane = hn::LoadU(d, lanes + i);
+    const auto value = hn::Sub(hn::BitCast(df, hn::Add(lane, hn::BitCast(d, one))), one);
+    store_low(hn::MulAdd(value, scale, one), mantissas + i);  // the product is exact
+  }
+}
+
+// The same for lanes of any size, in integers; a negative shift multiplies.
 template <typename Int>
 HWY_INLINE void scale_block(const std::int64_t* HWY_RESTRICT lanes, std::uint32_t count,
                             std::int32_t shift, Int* HWY_RESTRICT mantissas) {
-  using Unsigned = std::make_unsigned_t<Int>;
   const Lanes d;
   const Magnitudes du;
-  const hn::Rebind<Unsigned, Magnitudes> narrow;
   const auto one = hn::Set(du, 1);
   const auto below_half =
       hn::Set(du, shift > 0 ? (std::uint64_t{1} << (shift - 1)) - 1 : std::uint64_t{0});
+  const Count<Magnitudes> down = make_count(du, std::max(shift, 0));
+  const Count<Magnitudes> up = make_count(du, std::max(-shift, 0));
   for (std::uint32_t i = 0; i < count; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
     const auto lane = hn::LoadU(d, lanes + i);
     auto value = magnitude(lane);
     if (shift > 0) {
-      const auto odd = hn::And(hn::ShiftRightSame(value, shift), one);
-      value = hn::ShiftRightSame(hn::Add(hn::Add(value, below_half), odd), shift);
+      const auto odd = hn::And(shift_right(value, down), one);
+      value = shift_right(hn::Add(hn::Add(value, below_half), odd), down);
     } else {
-      value = hn::ShiftLeftSame(value, -shift);
+      value = shift_left(value, up);
     }
     const auto rounded = hn::BitCast(d, value);
-    const auto negative = hn::Lt(lane, hn::Zero(d));
-    const auto mantissa = hn::IfThenElse(negative, hn::Neg(rounded), rounded);
-    const auto truncated = hn::TruncateTo(narrow, hn::BitCast(du, mantissa));
-    hn::StoreU(truncated, narrow, reinterpret_cast<Unsigned*>(mantissas + i));
+    store_low(hn::IfThenElse(hn::Lt(lane, hn::Zero(d)), hn::Neg(rounded), rounded), mantissas + i);
   }
 }
 
@@ -191,7 +258,11 @@ HWY_INLINE bool encode_block(const std::int64_t* lanes, std::uint32_t count,
   const std::int32_t result = lane_code + shift;
   if (result < 1 || result >= layout.exponent_code_max()) return false;
   *code = static_cast<std::uint16_t>(result);
-  scale_block(lanes, count, shift, mantissas);
+  if (largest < std::uint64_t{1} << 51) {
+    scale_small_block(lanes, count, shift, mantissas);
+  } else {
+    scale_block(lanes, count, shift, mantissas);
+  }
   return true;
 }
 

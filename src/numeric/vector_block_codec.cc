@@ -25,7 +25,7 @@ namespace infold::numeric {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_SCALAR
+#if !INFOLD_VECTOR_BLOCKS
 
 BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
@@ -46,6 +46,9 @@ struct Block {
   using W = WideFormat<Format>;
   using Bits = typename Format::Bits;
 
+  static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) == 2;
+  static constexpr typename W::Bits kCarry = code_carry<W, Mantissa>();
+
   // Plain codes when encoding: half a unit is at least the smallest normal number, and the
   // exponent field that the code is made of was neither all zeros nor, after a carry, all ones.
   static constexpr std::int32_t kCodeOfField = kLayout.exponent_bias() - W::kBias;
@@ -55,24 +58,35 @@ struct Block {
   static constexpr std::int32_t kEncodeLast = 2 * W::kBias + kCodeOfField;
 
   // And when decoding: the unit, and a unit over the largest divisor, are normal numbers.
-  static constexpr std::int32_t kDecodeFirst =
+  static constexpr std::uint32_t kDecodeFirst =
       33 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
-  static constexpr std::int32_t kDecodeLast = std::min(
-      kLayout.exponent_code_max(), W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit());
+  // Pairs of bf16 take another 33 bits above the unit.
+  static constexpr std::uint32_t kDecodeLast =
+      std::min(kLayout.exponent_code_max(),
+               W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kPairs ? 33 : 0));
 
-  static HWY_INLINE void encode_plain(const Bits* tensor, std::int32_t code, Mantissa* mantissas) {
-    const hn::CappedTag<Wide<Format>, kElements> d;
-    const auto scale = hn::Set(d, power_of_two<W>(-kLayout.unit_exponent(code)));
-    for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-      store_mantissas(d, hn::Mul(load_floats<Format>(d, tensor + i), scale), mantissas + i);
+  static HWY_INLINE void encode_plain(const Bits* tensor, Wide<Format> inverse_unit,
+                                      Mantissa* mantissas) {
+    if constexpr (kPairs) {
+      encode_bf16_pairs<kElements>(tensor, inverse_unit, mantissas);
+    } else {
+      const hn::CappedTag<Wide<Format>, kElements> d;
+      const auto scale = hn::Set(d, inverse_unit);
+      for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
+        store_mantissas(d, load_floats<Format>(d, tensor + i), scale, mantissas + i);
+      }
     }
   }
 
   static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit, Bits* tensor) {
-    const hn::CappedTag<Wide<Format>, kElements> d;
-    const auto scale = hn::Set(d, unit);
-    for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-      store_floats<Format>(d, hn::Mul(load_mantissas(d, mantissas + i), scale), tensor + i);
+    if constexpr (kPairs) {
+      decode_bf16_pairs<kElements>(mantissas, unit, tensor);
+    } else {
+      const hn::CappedTag<Wide<Format>, kElements> d;
+      const auto scale = hn::Set(d, unit);
+      for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
+        store_floats<Format>(d, hn::Mul(load_mantissas(d, mantissas + i), scale), tensor + i);
+      }
     }
   }
 
@@ -104,29 +118,55 @@ struct Block {
   }
 };
 
+// One whole block of any kind.
 template <typename Format, typename Mantissa>
-HWY_INLINE BlockCode encode_whole(const typename Format::Bits* tensor,
-                                  typename WideFormat<Format>::Bits largest, std::uint16_t floor,
-                                  Mantissa* mantissas) {
+HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, std::uint16_t floor,
+                                Mantissa* mantissas) {
   using B = Block<Format, Mantissa>;
-  constexpr auto kCarry = code_carry<WideFormat<Format>, Mantissa>();
-  const auto field =
-      static_cast<std::int32_t>((largest + kCarry) >> WideFormat<Format>::kFractionBits);
-  const std::int32_t code = field + B::kCodeOfField;
-  if (code >= B::kEncodeFirst && code <= B::kEncodeLast && floor <= code) {
-    B::encode_plain(tensor, code, mantissas);
-    return {static_cast<std::uint16_t>(code), false};
-  }
-  if (largest == 0) {
-    std::memset(mantissas, 0, B::kElements * sizeof(Mantissa));
-    return {};
+  if constexpr (std::is_same_v<typename B::W, Format>) {
+    const auto largest = largest_bits<B::kElements, Format>(tensor);
+    const auto field = static_cast<std::int32_t>((largest + B::kCarry) >> Format::kFractionBits);
+    const std::int32_t code = field + B::kCodeOfField;
+    if (code >= B::kEncodeFirst && code <= B::kEncodeLast && floor <= code) {
+      B::encode_plain(tensor, power_of_two<Format>(-B::kLayout.unit_exponent(code)), mantissas);
+      return {static_cast<std::uint16_t>(code), false};
+    }
+    if (largest == 0) {
+      std::memset(mantissas, 0, B::kElements * sizeof(Mantissa));
+      return {};
+    }
   }
   return encode_block<Format, Mantissa>(reinterpret_cast<const std::byte*>(tensor), B::kElements,
                                         floor, reinterpret_cast<std::byte*>(mantissas));
 }
 
-// Maxima of a few blocks are found before the first is converted, so that their latencies overlap.
-constexpr std::uint32_t kGroup = 8;
+// Four whole blocks, if all are plain; else false, and nothing is written.
+template <typename Format, typename Mantissa>
+HWY_INLINE bool encode_four(const typename Format::Bits* tensor, std::byte* exponents,
+                            Mantissa* mantissas) {
+  using B = Block<Format, Mantissa>;
+  const Four d;
+  const auto largest = wide_bits<Format>(d, largest_of_four<B::kElements, Format>(tensor));
+  const hn::RebindToSigned<Four> di;
+  const auto field = hn::ShiftRight<F32::kFractionBits>(hn::Add(largest, hn::Set(d, B::kCarry)));
+  const auto code = hn::Add(hn::BitCast(di, field), hn::Set(di, B::kCodeOfField));
+  const auto plain = hn::And(hn::Gt(code, hn::Set(di, B::kEncodeFirst - 1)),
+                             hn::Lt(code, hn::Set(di, B::kEncodeLast + 1)));
+  if (!hn::AllTrue(di, plain)) return false;
+
+  constexpr std::int32_t kFieldOfUnit = F32::kBias - B::kLayout.unit_exponent(0);
+  alignas(16) float inverse_units[4];
+  hn::Store(hn::ShiftLeft<F32::kFractionBits>(hn::Sub(hn::Set(di, kFieldOfUnit), code)), di,
+            reinterpret_cast<std::int32_t*>(inverse_units));
+  const hn::Rebind<std::uint8_t, Four> bytes;
+  hn::StoreU(hn::TruncateTo(bytes, hn::BitCast(d, code)), bytes,
+             reinterpret_cast<std::uint8_t*>(exponents));
+  for (std::uint32_t block = 0; block < 4; ++block) {
+    B::encode_plain(tensor + block * B::kElements, inverse_units[block],
+                    mantissas + block * B::kElements);
+  }
+  return true;
+}
 
 template <typename Format, typename Mantissa>
 bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
@@ -135,74 +175,93 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
   const auto* source = reinterpret_cast<const typename Format::Bits*>(tensor) + range.first;
   auto* target = reinterpret_cast<Mantissa*>(elements);
   bool specials = false;
+  const auto put = [&](std::uint32_t block, BlockCode result) {
+    write_code<B::kLayout.wide_exponents()>(exponents, block, result.code);
+    specials |= result.specials;
+  };
+
   const std::uint32_t whole = range.elements / B::kElements;
-  for (std::uint32_t first = 0; first < whole; first += kGroup) {
-    const std::uint32_t end = std::min(whole, first + kGroup);
-    typename WideFormat<Format>::Bits largest[kGroup];
-    for (std::uint32_t block = first; block < end; ++block) {
-      largest[block - first] =
-          wide_bits<Format>(largest_bits<Format, B::kElements>(source + block * B::kElements));
+  for (std::uint32_t block = 0; block < whole;) {
+    if constexpr (Format::kWidth < 64) {
+      // The last four overlap blocks that are done: writing those again changes nothing.
+      const std::uint32_t first = std::min(block, whole - std::min(whole, 4U));
+      if (codes == nullptr && whole >= 4 &&
+          encode_four<Format>(source + first * B::kElements, exponents + first,
+                              target + first * B::kElements)) {
+        block = first + 4;
+        continue;
+      }
     }
-    for (std::uint32_t block = first; block < end; ++block) {
-      const BlockCode result = encode_whole<Format, Mantissa>(
-          source + block * B::kElements, largest[block - first],
-          codes == nullptr ? std::uint16_t{0} : codes[block], target + block * B::kElements);
-      write_code<B::kLayout.wide_exponents()>(exponents, block, result.code);
-      specials |= result.specials;
-    }
+    put(block, encode_one<Format>(source + block * B::kElements,
+                                  codes == nullptr ? std::uint16_t{0} : codes[block],
+                                  target + block * B::kElements));
+    ++block;
   }
   if (const std::uint32_t done = whole * B::kElements; done < range.elements) {
-    const BlockCode result = encode_block<Format, Mantissa>(
-        reinterpret_cast<const std::byte*>(source + done), range.elements - done,
-        codes == nullptr ? std::uint16_t{0} : codes[whole],
-        reinterpret_cast<std::byte*>(target + done));
-    write_code<B::kLayout.wide_exponents()>(exponents, whole, result.code);
-    specials |= result.specials;
+    put(whole, encode_block<Format, Mantissa>(reinterpret_cast<const std::byte*>(source + done),
+                                              range.elements - done,
+                                              codes == nullptr ? std::uint16_t{0} : codes[whole],
+                                              reinterpret_cast<std::byte*>(target + done)));
   }
   write_padding(exponents, B::kLayout, range.elements);
   return specials;
 }
 
+// The blocks that are not plain.
 template <typename Format, typename Mantissa>
-HWY_INLINE void decode_whole(const Mantissa* mantissas, BlockScale scale,
-                             typename Format::Bits* tensor) {
-  using B = Block<Format, Mantissa>;
-  const auto code = static_cast<std::int32_t>(scale.code);
-  const bool special = scale.specials && B::has_special_codes(mantissas);
-  if (code >= B::kDecodeFirst && code <= B::kDecodeLast && !special) {
-    const std::int32_t unit = B::kLayout.unit_exponent(code);
-    if (std::has_single_bit(scale.divisor)) {
-      const std::int32_t divided = unit - std::countr_zero(scale.divisor);
-      B::decode_plain(mantissas, power_of_two<typename B::W>(divided), tensor);
-    } else {
-      B::decode_quotient(mantissas, 1.0 / scale.divisor * power_of_two<F64>(unit), tensor);
-    }
-  } else if (code == 0 && !special) {
-    std::memset(tensor, 0, B::kElements * sizeof(typename Format::Bits));
+HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, BlockScale scale,
+                              typename Format::Bits* tensor) {
+  if (scale.code == 0 && !scale.specials) {
+    std::memset(tensor, 0, count * sizeof(typename Format::Bits));
   } else {
-    decode_block<Format, Mantissa>(reinterpret_cast<std::byte*>(tensor), B::kElements, scale,
+    decode_block<Format, Mantissa>(reinterpret_cast<std::byte*>(tensor), count, scale,
                                    reinterpret_cast<const std::byte*>(mantissas));
+  }
+}
+
+template <typename Format, typename Mantissa, bool kPowerOfTwo>
+HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::uint32_t elements,
+                             std::uint32_t divisor, typename Format::Bits* tensor) {
+  using B = Block<Format, Mantissa>;
+  const auto* mantissas = reinterpret_cast<const Mantissa*>(received.elements);
+  const std::byte* exponents = received.exponents;
+  const bool specials = received.specials;
+  const std::int32_t halvings = std::countr_zero(divisor);
+  const double inverse = 1.0 / divisor;
+  const std::uint32_t whole = elements / B::kElements;
+  for (std::uint32_t block = 0; block < whole; ++block) {
+    const std::uint32_t code = read_code<B::kLayout.wide_exponents()>(exponents, block);
+    const std::uint32_t first = block * B::kElements;
+    const bool plain = code - B::kDecodeFirst <= B::kDecodeLast - B::kDecodeFirst &&
+                       !(specials && B::has_special_codes(mantissas + first));
+    const std::int32_t unit = B::kLayout.unit_exponent(static_cast<std::int32_t>(code));
+    if (!plain) {
+      decode_rest<Format>(mantissas + first, B::kElements, {code, divisor, specials},
+                          tensor + first);
+    } else if constexpr (kPowerOfTwo) {
+      B::decode_plain(mantissas + first, power_of_two<typename B::W>(unit - halvings),
+                      tensor + first);
+    } else {
+      B::decode_quotient(mantissas + first, inverse * power_of_two<F64>(unit), tensor + first);
+    }
+  }
+  if (const std::uint32_t done = whole * B::kElements; done < elements) {
+    const std::uint32_t code = read_code<B::kLayout.wide_exponents()>(exponents, whole);
+    decode_rest<Format>(mantissas + done, elements - done, {code, divisor, specials},
+                        tensor + done);
   }
 }
 
 template <typename Format, typename Mantissa, core::Reduction kReduction>
 void decode(std::byte* tensor, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
-  using B = Block<Format, Mantissa>;
-  const auto* source = reinterpret_cast<const Mantissa*>(received.elements);
   auto* target = reinterpret_cast<typename Format::Bits*>(tensor) + range.first;
-  BlockScale scale = {.code = 0, .divisor = 1, .specials = received.specials};
-  if (kReduction == core::Reduction::average) scale.divisor = std::max(received.divisor, 1U);
-  const std::uint32_t whole = range.elements / B::kElements;
-  for (std::uint32_t block = 0; block < whole; ++block) {
-    scale.code = read_code<B::kLayout.wide_exponents()>(received.exponents, block);
-    decode_whole<Format>(source + block * B::kElements, scale, target + block * B::kElements);
-  }
-  if (const std::uint32_t done = whole * B::kElements; done < range.elements) {
-    scale.code = read_code<B::kLayout.wide_exponents()>(received.exponents, whole);
-    decode_block<Format, Mantissa>(reinterpret_cast<std::byte*>(target + done),
-                                   range.elements - done, scale,
-                                   reinterpret_cast<const std::byte*>(source + done));
+  const std::uint32_t divisor =
+      kReduction == core::Reduction::average ? std::max(received.divisor, 1U) : 1;
+  if (kReduction == core::Reduction::sum || std::has_single_bit(divisor)) {
+    decode_chunk<Format, Mantissa, true>(received, range.elements, divisor, target);
+  } else {
+    decode_chunk<Format, Mantissa, false>(received, range.elements, divisor, target);
   }
 }
 
@@ -243,7 +302,7 @@ const core::TensorCodec* block_lookup(core::DataType dtype, core::WireFormat for
 
 BlockCodecLookup make_block_lookup() { return block_lookup; }
 
-#endif  // HWY_TARGET == HWY_SCALAR
+#endif  // INFOLD_VECTOR_BLOCKS
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -17,10 +17,16 @@
 
 #include "numeric/float_bits.h"
 
+// Blocks are cut into vectors at compile time, so the length of vectors must be known then.
+#undef INFOLD_VECTOR_BLOCKS
+#define INFOLD_VECTOR_BLOCKS (HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE)
+
 HWY_BEFORE_NAMESPACE();
 namespace infold::numeric {
 namespace HWY_NAMESPACE {
 namespace {
+
+#if INFOLD_VECTOR_BLOCKS
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -98,20 +104,45 @@ HWY_INLINE void store_floats(D d, hn::VFromD<D> value, typename Format::Bits* at
   }
 }
 
-// value * scale as integers. Requires: within the mantissa's range.
+// To the nearest integer, ties to even. Requires: within 32 bits; Highway's own NearestInt spends
+// three more instructions on values that are not.
+template <typename D>
+HWY_INLINE hn::VFromD<hn::RebindToSigned<D>> to_integers(D, hn::VFromD<D> value) {
+#if HWY_ARCH_X86
+  using Result = hn::VFromD<hn::RebindToSigned<D>>;
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(value.raw) == 64) return Result{_mm512_cvtps_epi32(value.raw)};
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(value.raw) == 32) return Result{_mm256_cvtps_epi32(value.raw)};
+#endif
+  if constexpr (sizeof(value.raw) == 16) return Result{_mm_cvtps_epi32(value.raw)};
+#else
+  return hn::NearestInt(value);
+#endif
+}
+
+// value * scale in the low bits of each lane, rounded to nearest, ties to even: added to a number
+// far smaller, 1.5 * 2^p leaves it as an integer there. The product is exact, so that it does not
+// matter whether the processor has a fused multiplication. Requires: below 2^22 for f32.
+template <typename D>
+HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> scaled_integers(D d, hn::VFromD<D> value,
+                                                               hn::VFromD<D> scale) {
+  using Float = hn::TFromD<D>;
+  const auto shifter = hn::Set(d, static_cast<Float>(sizeof(Float) == 4 ? 0x1.8p23 : 0x1.8p52));
+  return hn::BitCast(hn::RebindToUnsigned<D>(), hn::MulAdd(value, scale, shifter));
+}
+
+// Stores value * scale as integers. Requires: within the mantissa's range.
 template <typename Mantissa, typename D>
-HWY_INLINE void store_mantissas(D d, hn::VFromD<D> scaled, Mantissa* at) {
+HWY_INLINE void store_mantissas(D d, hn::VFromD<D> value, hn::VFromD<D> scale, Mantissa* at) {
   using Unsigned = std::make_unsigned_t<Mantissa>;
-  const hn::RebindToUnsigned<D> du;
   if constexpr (sizeof(hn::TFromD<D>) == 4 && sizeof(Mantissa) == 4) {
     const hn::RebindToSigned<D> di;
-    hn::StoreU(hn::NearestInt(scaled), di, at);
+    hn::StoreU(to_integers(d, hn::Mul(value, scale)), di, at);
   } else {
-    // Added to a value far smaller, 1.5 * 2^p leaves it as an integer in the low bits.
     const hn::Rebind<Unsigned, D> narrow;
-    using Float = hn::TFromD<D>;
-    const auto shifter = hn::Set(d, static_cast<Float>(sizeof(Float) == 4 ? 0x1.8p23 : 0x1.8p52));
-    const auto low = hn::TruncateTo(narrow, hn::BitCast(du, hn::Add(scaled, shifter)));
+    const auto low = hn::TruncateTo(narrow, scaled_integers(d, value, scale));
     hn::StoreU(low, narrow, reinterpret_cast<Unsigned*>(at));
   }
 }
@@ -132,9 +163,51 @@ HWY_INLINE hn::VFromD<D> load_mantissas(D d, const Mantissa* at) {
   }
 }
 
-// The bits of the largest magnitude among kCount elements; NaN is larger than anything.
-template <typename Format, std::uint32_t kCount>
-HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
+// bf16 to and from 16-bit mantissas, elements at even and odd places apart: they are the halves of
+// 32-bit lanes, so that no element has to cross lanes.
+template <std::uint32_t kCount>
+HWY_INLINE void encode_bf16_pairs(const std::uint16_t* from, float inverse_unit, std::int16_t* to) {
+  const hn::CappedTag<std::uint16_t, kCount> d16;
+  const hn::RepartitionToWide<decltype(d16)> du;
+  const hn::RebindToFloat<decltype(du)> d;
+  const auto scale = hn::Set(d, inverse_unit);
+  for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
+    const auto both = hn::BitCast(du, hn::LoadU(d16, from + i));
+    const auto even = hn::BitCast(d, hn::ShiftLeft<16>(both));
+    const auto odd = hn::BitCast(d, hn::And(both, hn::Set(du, 0xFFFF0000)));
+    const auto low = hn::BitCast(d16, scaled_integers(d, even, scale));
+    const auto high = hn::BitCast(d16, hn::ShiftLeft<16>(scaled_integers(d, odd, scale)));
+    hn::StoreU(hn::OddEven(high, low), d16, reinterpret_cast<std::uint16_t*>(to + i));
+  }
+}
+
+// Rounds to bf16 without integer steps. With x a mantissa of at most 16 bits times the unit,
+// x * 65537 rounded to the 24 bits of f32 is x * 65536, exactly, plus x rounded to 8 bits, ties
+// seeing the right last bit; what is subtracted again is exact. Requires: x * 65537 is finite.
+template <std::uint32_t kCount>
+HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, std::uint16_t* to) {
+  const hn::CappedTag<std::int16_t, kCount> d16;
+  const hn::RepartitionToWide<decltype(d16)> di;
+  const hn::RebindToUnsigned<decltype(di)> du;
+  const hn::RebindToFloat<decltype(di)> d;
+  const auto both_scales = hn::Set(d, unit * 65537.0f);
+  const auto upper_scale = hn::Set(d, unit * 65536.0f);
+  const auto rounded = [&](hn::VFromD<decltype(di)> mantissas) HWY_ATTR {
+    const auto value = hn::ConvertTo(d, mantissas);
+    return hn::BitCast(du, hn::NegMulAdd(value, upper_scale, hn::Mul(value, both_scales)));
+  };
+  for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
+    const auto both = hn::BitCast(di, hn::LoadU(d16, from + i));
+    const auto even = rounded(hn::ShiftRight<16>(hn::ShiftLeft<16>(both)));
+    const auto odd = rounded(hn::ShiftRight<16>(both));
+    const auto result = hn::Or(hn::ShiftRight<16>(even), odd);
+    hn::StoreU(hn::BitCast(d16, result), d16, reinterpret_cast<std::int16_t*>(to + i));
+  }
+}
+
+// The largest magnitudes of kCount elements, lane by lane; NaN is larger than any number.
+template <std::uint32_t kCount, typename Format>
+HWY_INLINE auto largest_lanes(const typename Format::Bits* at) {
   const hn::CappedTag<typename Format::Bits, kCount> d;
   const auto mask = hn::Set(d, static_cast<typename Format::Bits>(~Format::kSign));
   auto largest = hn::And(hn::LoadU(d, at), mask);
@@ -142,24 +215,76 @@ HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
        i += static_cast<std::uint32_t>(hn::Lanes(d))) {
     largest = hn::Max(largest, hn::And(hn::LoadU(d, at + i), mask));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, largest));
+  return largest;
 }
 
-// A finite magnitude's bits in the format it is computed in; a special stays a special.
-template <typename Format>
-HWY_INLINE typename WideFormat<Format>::Bits wide_bits(typename Format::Bits magnitude) {
+template <std::uint32_t kCount, typename Format>
+HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
+  const auto lanes = largest_lanes<kCount, Format>(at);
+  return hn::GetLane(hn::MaxOfLanes(hn::DFromV<decltype(lanes)>(), lanes));
+}
+
+using Four = hn::Full128<std::uint32_t>;
+
+// The larger of the lanes of each pair, of `a` in even lanes and of `b` in odd ones.
+template <typename D>
+HWY_INLINE hn::VFromD<D> larger_of_pairs(D d, hn::VFromD<D> a, hn::VFromD<D> b) {
+  return hn::Max(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+}
+
+// In each 16 bytes the lanes of the largest; all equal in the end.
+template <typename V>
+HWY_INLINE hn::VFromD<Four> fold_to_four(V value) {
+  const hn::DFromV<V> d;
+  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromV<V>) > 16) {
+    const hn::Half<decltype(d)> half;
+    return fold_to_four(hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
+  } else if constexpr (sizeof(hn::TFromV<V>) == 2) {
+    const hn::Half<decltype(d)> half;
+    return hn::PromoteTo(Four(), hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
+  } else {
+    return value;
+  }
+}
+
+// The largest magnitude of each of four blocks that follow each other. Reducing the four together
+// takes a third of the shuffles of one after the other.
+template <std::uint32_t kCount, typename Format>
+HWY_INLINE hn::VFromD<Four> largest_of_four(const typename Format::Bits* at) {
+  const auto a = largest_lanes<kCount, Format>(at);
+  const auto b = largest_lanes<kCount, Format>(at + kCount);
+  const auto c = largest_lanes<kCount, Format>(at + 2 * kCount);
+  const auto e = largest_lanes<kCount, Format>(at + 3 * kCount);
+  const hn::DFromV<decltype(a)> d;
+  const hn::RepartitionToWide<decltype(d)> pairs;
+  const auto ab = hn::BitCast(pairs, larger_of_pairs(d, a, b));
+  const auto ce = hn::BitCast(pairs, larger_of_pairs(d, c, e));
+  const auto lower = hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce));
+  const auto upper = hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce));
+  return fold_to_four(hn::Max(lower, upper));
+}
+
+// A magnitude's bits in the format it is computed in; a special stays a special.
+template <typename Format, typename D>
+HWY_INLINE hn::VFromD<D> wide_bits(D d, hn::VFromD<D> magnitude) {
   if constexpr (std::is_same_v<Format, F16>) {
-    if (magnitude >= F16::kInfinity) return F32::kInfinity;
-    if (magnitude < 0x400) {
-      return std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);
-    }
-    return (static_cast<std::uint32_t>(magnitude) << 13) + (112U << 23);
+    const hn::RebindToFloat<D> df;
+    const hn::RebindToSigned<D> di;
+    const auto converted = hn::ConvertTo(df, hn::BitCast(di, magnitude));
+    const auto subnormal = hn::BitCast(d, hn::Mul(converted, hn::Set(df, 0x1p-24f)));
+    const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(d, 112U << 23));
+    const auto infinity = hn::Set(d, std::uint32_t{F32::kInfinity});
+    const auto finite = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x400)), subnormal, normal);
+    return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, std::uint32_t{F16::kInfinity})), finite,
+                          infinity);
   } else if constexpr (std::is_same_v<Format, Bf16>) {
-    return static_cast<std::uint32_t>(magnitude) << 16;
+    return hn::ShiftLeft<16>(magnitude);
   } else {
     return magnitude;
   }
 }
+
+#endif  // INFOLD_VECTOR_BLOCKS
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
