@@ -20,7 +20,7 @@ namespace infold::numeric {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 const core::Arithmetic* make_arithmetic() { return &core::scalar_arithmetic(); }
 
@@ -301,7 +301,7 @@ constexpr core::Arithmetic kArithmetic = {
 
 const core::Arithmetic* make_arithmetic() { return &kArithmetic; }
 
-#endif  // HWY_TARGET == HWY_SCALAR
+#endif  // HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

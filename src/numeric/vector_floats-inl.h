@@ -17,9 +17,14 @@
 
 #include "numeric/float_bits.h"
 
-// Blocks are cut into vectors at compile time, so the length of vectors must be known then.
+// Blocks are cut into vectors at compile time, so the length of vectors must be known then; and
+// vectors that Highway emulates are no faster than the scalar loops.
 #undef INFOLD_VECTOR_BLOCKS
-#define INFOLD_VECTOR_BLOCKS (HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE)
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_HAVE_SCALABLE
+#define INFOLD_VECTOR_BLOCKS 0
+#else
+#define INFOLD_VECTOR_BLOCKS 1
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace infold::numeric {
@@ -86,7 +91,7 @@ HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> round_to_f16(D d, hn::VFromD<D> v
 
 // Stores finite and infinite values, none of them a subnormal f32.
 template <typename Format, typename D>
-HWY_INLINE void store_floats(D d, hn::VFromD<D> value, typename Format::Bits* at) {
+HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename Format::Bits* at) {
   const hn::RebindToUnsigned<D> du;
   if constexpr (std::is_same_v<Format, F16>) {
     const hn::Rebind<std::uint16_t, D> du16;
