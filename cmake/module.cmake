@@ -14,6 +14,7 @@
 # Highway's "foreach target" bodies are called x-inl.h and are exempt from the header check.
 
 # Building one of these builds that kind of program and nothing that it does not need.
+add_custom_target(infold_tests)
 add_custom_target(infold_full_tests)
 add_custom_target(infold_fuzzers)
 add_custom_target(infold_headers)
@@ -40,6 +41,9 @@ function(infold_module name)
   endif()
 
   infold_header_check(${name})
+  if(INFOLD_TEST_MODULES AND NOT name IN_LIST INFOLD_TEST_MODULES)
+    return()
+  endif()
   infold_module_tests(${name} "${all}" "${test_depends}")
   infold_module_fuzzers(${name} "${all}" "${test_depends}")
   infold_module_benchmarks(${name} "${all}" "${test_depends}")
@@ -73,11 +77,9 @@ function(infold_module_tests name all test_depends)
   set(full_tests ${tests})
   list(FILTER full_tests INCLUDE REGEX "_full_test\\.cc$")
   list(FILTER tests EXCLUDE REGEX "_full_test\\.cc$")
-  if(INFOLD_TEST_MODULES AND NOT name IN_LIST INFOLD_TEST_MODULES)
-    set(tests "")
-  endif()
   if(INFOLD_TESTS AND tests)
     infold_test_program(infold_${name}_test ${name} 120 "${tests}" "${name};${test_depends}")
+    add_dependencies(infold_tests infold_${name}_test)
   endif()
   if(INFOLD_FULL_TESTS AND full_tests)
     infold_test_program(infold_${name}_full_test full 1500 "${full_tests}"
@@ -94,6 +96,7 @@ function(infold_test_program target label timeout_s sources depends)
     infold_${module} ${depends} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${target}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    NO_PRETTY_VALUES  # They may hold addresses, and a case needs a name that can be typed.
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT ${timeout_s})
@@ -117,6 +120,7 @@ function(infold_module_fuzzers name all test_depends)
       add_dependencies(infold_fuzzers ${target})
     else()
       target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc")
+      add_dependencies(infold_tests ${target})
       add_test(NAME fuzz_replay.${name}_${stem}
         COMMAND ${target} "${PROJECT_SOURCE_DIR}/fuzz/corpus/${name}_${stem}")
       set_tests_properties(fuzz_replay.${name}_${stem} PROPERTIES LABELS ${name} TIMEOUT 120

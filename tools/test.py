@@ -27,6 +27,9 @@ STAGES = (
     Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
     Cases("asan", "the same tests under asan and ubsan", 900, "asan"),
     Cases("tsan", "tests of the layers with threads under tsan", 900, "tsan"),
+    Cases("full", "every interleaving of the larger cases", 1500, "release", "full"),
+    Command("fuzz", "every fuzz target for a moment", 900,
+            ("tools/fuzz.py", "--total-seconds", "30")),
     Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),
 )
 # At most 3 minutes. Only one preset is built, because compiling is most of the time.
