@@ -118,6 +118,7 @@ function(infold_module_fuzzers name all test_depends)
       set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name}_${stem} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
       add_dependencies(infold_fuzzers ${target})
+      set_property(GLOBAL APPEND_STRING PROPERTY INFOLD_FUZZERS "${name}_${stem}\n")
     else()
       target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc")
       add_dependencies(infold_tests ${target})
