@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of the packet pool that are not on the path of every hop.
+#include "sim/packet_pool.h"
+
+#include <algorithm>
+
+namespace infold::sim {
+namespace {
+
+// Neighbouring packets share no cache line.
+constexpr std::size_t kLineBytes = 64;
+
+}  // namespace
+
+PacketPool::PacketPool(std::uint32_t packet_count_max, std::uint32_t packet_bytes_max)
+    : packet_bytes_max_(packet_bytes_max),
+      stride_((packet_bytes_max + kLineBytes - 1) / kLineBytes * kLineBytes),
+      buffers_(std::make_unique_for_overwrite<std::byte[]>(packet_count_max * stride_)),
+      packets_(packet_count_max) {
+  free_.resize(packet_count_max);
+  for (std::uint32_t i = 0; i < packet_count_max; ++i) free_[i] = packet_count_max - 1 - i;
+}
+
+PacketIndex PacketPool::take() {
+  CHECK(!free_.empty());
+  const PacketIndex packet = free_.back();
+  free_.pop_back();
+  packets_[packet] = {.bytes = 0, .references = 1, .checksum = 0, .damaged = false};
+  high_water_ = std::max(high_water_, in_use());
+  return packet;
+}
+
+void PacketPool::set_bytes(PacketIndex packet, std::size_t bytes) {
+  CHECK_THAT(bytes, <=, packet_bytes_max_);
+  packets_[packet].bytes = static_cast<std::uint32_t>(bytes);
+}
+
+void PacketPool::mark_damaged(PacketIndex packet, std::uint16_t checksum_sent) {
+  CHECK_THAT(packets_[packet].references, ==, 1U);  // others must not see the damage
+  packets_[packet].damaged = true;
+  packets_[packet].checksum = checksum_sent;
+}
+
+}  // namespace infold::sim

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers for the datagrams that are under way, taken once. A multicast is one buffer with many
+// references, so that a result for 64 workers is written once. Never grows: a scenario whose
+// packets outnumber the named maximum is broken and stops the run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+
+namespace infold::sim {
+
+using PacketIndex = std::uint32_t;
+
+class PacketPool {
+ public:
+  PacketPool(std::uint32_t packet_count_max, std::uint32_t packet_bytes_max);
+
+  // An empty packet with one reference.
+  PacketIndex take();
+  void retain(PacketIndex packet, std::uint32_t references) {
+    packets_[packet].references += references;
+  }
+  void release(PacketIndex packet) {
+    CHECK_THAT(packets_[packet].references, >, 0U);
+    if (--packets_[packet].references == 0) free_.push_back(packet);
+  }
+
+  // The whole buffer, to write a datagram to; set_bytes() says how much of it was used.
+  std::span<std::byte> room(PacketIndex packet) { return {at(packet), packet_bytes_max_}; }
+  void set_bytes(PacketIndex packet, std::size_t bytes);
+  std::span<const std::byte> bytes(PacketIndex packet) const {
+    return {at(packet), packets_[packet].bytes};
+  }
+
+  // A damaged packet carries the checksum of what was sent; the receiver compares. An undamaged
+  // one needs none: computing it at both ends would cost time and find nothing.
+  void mark_damaged(PacketIndex packet, std::uint16_t checksum_sent);
+  bool damaged(PacketIndex packet) const { return packets_[packet].damaged; }
+  std::uint16_t checksum_sent(PacketIndex packet) const { return packets_[packet].checksum; }
+
+  std::uint32_t in_use() const {
+    return static_cast<std::uint32_t>(packets_.size() - free_.size());
+  }
+  std::uint32_t high_water() const { return high_water_; }
+  std::uint32_t packet_count_max() const { return static_cast<std::uint32_t>(packets_.size()); }
+
+ private:
+  struct Packet {
+    std::uint32_t bytes = 0;
+    std::uint32_t references = 0;
+    std::uint16_t checksum = 0;
+    bool damaged = false;
+  };
+
+  std::byte* at(PacketIndex packet) const {
+    return buffers_.get() + static_cast<std::size_t>(packet) * stride_;
+  }
+
+  std::uint32_t packet_bytes_max_;
+  std::size_t stride_;
+  std::unique_ptr<std::byte[]> buffers_;  // never touched beyond the high water
+  std::vector<Packet> packets_;
+  std::vector<PacketIndex> free_;  // last in, first out, so that few buffers stay in cache
+  std::uint32_t high_water_ = 0;
+};
+
+}  // namespace infold::sim
