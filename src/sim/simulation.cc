@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a scenario to its end and judges it.
+#include "sim/simulation.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/checksum.h"
+
+namespace infold::sim {
+namespace {
+
+// How often a packet may be sent for each one that was needed, over a whole run. Loss of 30 % on
+// both ways of each of three hops alone asks for about 4; questions about late ranks add to it.
+constexpr std::uint64_t kSendsPerUsefulPacketMax = 12;
+// Beside that: each rank's timers while a peer is paused or late, and the end of the job.
+constexpr std::uint64_t kSendsPerRankMax = 400;
+// In a tree, what one rank asks about a late one is answered to all.
+constexpr std::uint64_t kSendsPerPairMax = 40;
+// Steps without any time passing: every packet under way might arrive at once, but not again.
+constexpr std::uint64_t kStepsPerInstantMax = 1U << 20;
+// After the last call: what is still under way arrives, and ends of jobs are told.
+constexpr base::Duration kSettle = base::seconds(60);
+
+const char* field_of(Incident::Kind kind) {
+  switch (kind) {
+    case Incident::Kind::wrong_size: return "size";
+    case Incident::Kind::wrong_type: return "type";
+    case Incident::Kind::wrong_operation: return "operation";
+    case Incident::Kind::wrong_root: return "root";
+    default: return "";
+  }
+}
+
+// Whether naming `named` is naming the culprit. An aggregator knows its children, not their ranks:
+// above a tree's leaves it can only say from which branch something is missing or wrong.
+bool names_culprit(const Scenario& scenario, std::uint16_t named) {
+  const std::uint16_t culprit = scenario.incident.rank;
+  if (named == culprit) return true;
+  const auto holds = [](core::RankRange range, std::uint16_t rank) {
+    return range.first <= rank && rank < range.first + range.count;
+  };
+  for (const SitePlan& site : scenario.sites) {
+    for (const AggregatorPlan& aggregator : site.aggregators) {
+      for (const AggregatorPlan::Child& child : aggregator.children) {
+        if (holds(child.ranks, named) && holds(child.ranks, culprit)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::size_t memory_of(const Wiring& wiring) {
+  std::size_t bytes = 0;
+  for (const WorkerNode* node : wiring.workers) bytes += node->worker().memory_bytes();
+  for (const auto& site : wiring.aggregators) {
+    for (const AggregatorNode* node : site) bytes += node->aggregator().memory_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Simulation::Simulation(Scenario scenario)
+    : scenario_(std::move(scenario)),
+      job_(scenario_),
+      wiring_(wire(scenario_, job_)),
+      slot_watch_(scenario_, wiring_) {
+  wiring_.network->add_observer(&slot_watch_);
+  memory_bytes_before_ = memory_of(wiring_);
+}
+
+Simulation::~Simulation() = default;
+
+Outcome Simulation::run() {
+  run_network();
+  settle();
+  count();
+  check_network();
+  check_calls();
+  return outcome_;
+}
+
+bool Simulation::finished() const {
+  return std::all_of(wiring_.workers.begin(), wiring_.workers.end(),
+                     [](const WorkerNode* worker) { return worker->finished(); });
+}
+
+void Simulation::run_network() {
+  Network& network = *wiring_.network;
+  const base::Instant limit = quiet_from(scenario_) + scenario_.liveness;
+  // Asking every worker after every event would cost more than the events.
+  constexpr std::uint32_t kStepsBetweenLooks = 64;
+  bool more = true;
+  std::uint64_t steps = 0;
+  while (more && !finished()) {
+    const base::Instant before = network.now();
+    for (std::uint32_t i = 0; i < kStepsBetweenLooks && more; ++i) more = network.step(limit);
+    steps = network.now() == before ? steps + 1 : 0;
+    if (steps * kStepsBetweenLooks > kStepsPerInstantMax) {
+      complain(fmt::format("time stands still at {} ns", before.ns));
+      return;
+    }
+  }
+  if (finished()) return;
+  complain(fmt::format("not finished by {} ns, {} ns after the last trouble", network.now().ns,
+                       scenario_.liveness.ns));
+}
+
+void Simulation::settle() {
+  Network& network = *wiring_.network;
+  const base::Instant limit = network.now() + kSettle;
+  while (network.step(limit)) {
+  }
+}
+
+void Simulation::count() {
+  for (const WorkerNode* node : wiring_.workers) {
+    const core::WorkerCounters& counters = node->worker().counters();
+    core::WorkerCounters& sum = outcome_.workers;
+    sum.sent_data += counters.sent_data;
+    sum.sent_skip += counters.sent_skip;
+    sum.resent_timeout += counters.resent_timeout;
+    sum.resent_overtaken += counters.resent_overtaken;
+    sum.resent_asked += counters.resent_asked;
+    sum.sent_query += counters.sent_query;
+    sum.received_result += counters.received_result;
+    sum.received_realign += counters.received_realign;
+    sum.received_pending += counters.received_pending;
+    sum.dropped_malformed += counters.dropped_malformed;
+    sum.dropped_foreign += counters.dropped_foreign;
+    sum.dropped_repeat += counters.dropped_repeat;
+    sum.dropped_unexpected += counters.dropped_unexpected;
+    for (const CallRecord& record : node->records()) {
+      if (record.finished_at == base::Instant::never()) continue;
+      outcome_.finished_at = std::max(outcome_.finished_at, record.finished_at);
+    }
+  }
+  for (const auto& site : wiring_.aggregators) {
+    for (const AggregatorNode* node : site) {
+      const core::VerdictCounters& counters = node->aggregator().counters();
+      for (std::size_t i = 0; i < counters.size(); ++i) outcome_.verdicts[i] += counters[i];
+    }
+  }
+  for (const Link* link : wiring_.links) {
+    outcome_.queue_bytes_high_water =
+        std::max(outcome_.queue_bytes_high_water, link->queued_bytes_high_water());
+  }
+  const Network& network = *wiring_.network;
+  outcome_.network = network.counters();
+  outcome_.packets_high_water = wiring_.network->packets().high_water();
+  outcome_.chunks_answered = slot_watch_.answered();
+  outcome_.useful_packets = slot_watch_.useful_packets();
+  outcome_.memory_bytes = memory_of(wiring_);
+  outcome_.hash = base::mix64(network.hash() ^ base::mix64(job_.hash()));
+  for (const WorkerNode* node : wiring_.workers) {
+    for (const CallRecord& record : node->records()) {
+      outcome_.hash = base::mix64(
+          outcome_.hash + static_cast<std::uint64_t>(record.finished_at.ns) + record.event_count);
+    }
+  }
+}
+
+void Simulation::check_network() {
+  if (!slot_watch_.violation().empty()) complain(slot_watch_.violation());
+  PacketPool& packets = wiring_.network->packets();
+  if (packets.in_use() != 0) {
+    complain(fmt::format("{} packets still under way {} ns after the end", packets.in_use(),
+                         kSettle.ns));
+  }
+  if (outcome_.memory_bytes != memory_bytes_before_) {
+    complain(fmt::format("the machines' memory went from {} to {} bytes", memory_bytes_before_,
+                         outcome_.memory_bytes));
+  }
+  const std::uint64_t allowed =
+      kSendsPerUsefulPacketMax * outcome_.useful_packets + kSendsPerRankMax * scenario_.world +
+      kSendsPerPairMax * scenario_.world * scenario_.world + scenario_.stale_packets;
+  if (outcome_.network.sent > allowed) {
+    complain(fmt::format("{} packets were sent where {} were useful", outcome_.network.sent,
+                         outcome_.useful_packets));
+  }
+}
+
+void Simulation::check_calls() {
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    const auto& records = wiring_.workers[rank]->records();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const std::uint32_t events = records[i].event_count + (records[i].refused ? 1U : 0U);
+      if (events > 1) complain(fmt::format("rank {} call {} ended {} times", rank, i, events));
+    }
+  }
+  if (scenario_.incident.kind != Incident::Kind::none) check_failures();
+  check_successes();
+}
+
+// Every call that a rank was told is complete is complete, and right.
+void Simulation::check_successes() {
+  const bool all_must_succeed = scenario_.incident.kind == Incident::Kind::none;
+  for (std::size_t entry = 0; entry < job_.steps().size(); ++entry) {
+    const Job::Step step = job_.steps()[entry];
+    std::uint16_t succeeded = 0;
+    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+      const auto& records = wiring_.workers[rank]->records();
+      if (entry >= records.size()) continue;
+      const CallRecord& record = records[entry];
+      const bool done = record.event && !record.event->failure;
+      succeeded = static_cast<std::uint16_t>(succeeded + (done ? 1 : 0));
+      if (done && record.event->ranks_summed != job_.ranks_summed(step)) {
+        complain(fmt::format("rank {} call {} says that {} ranks were summed, not {}", rank, entry,
+                             record.event->ranks_summed, job_.ranks_summed(step)));
+      }
+      if (!done && all_must_succeed) {
+        const char* why = record.event     ? record.event->failure->error.detail
+                          : record.refused ? record.refused->detail
+                                           : "not finished";
+        complain(fmt::format("rank {} call {}: {}", rank, entry, why));
+      }
+    }
+    std::string wrong;
+    if (succeeded == scenario_.world) wrong = job_.compare(step);
+    if (succeeded == 0) wrong = job_.compare_inputs(step);
+    if (!wrong.empty()) complain(wrong);
+  }
+}
+
+// One failure for each call that could not succeed, and it names who did what.
+void Simulation::check_failures() {
+  const Incident& incident = scenario_.incident;
+  const bool is_mismatch = *field_of(incident.kind) != '\0';
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    const auto& records = wiring_.workers[rank]->records();
+    for (std::size_t entry = 0; entry < records.size(); ++entry) {
+      const CallRecord& record = records[entry];
+      if (record.refused) continue;
+      const Job::Step step = job_.steps()[entry];
+      const bool is_the_call = step.call == incident.call && !step.agrees;
+      if (!record.event) {
+        complain(fmt::format("rank {} call {} never ended", rank, entry));
+      } else if (record.event->failure) {
+        const std::string wrong = check_failure(rank, *record.event->failure);
+        if (!wrong.empty()) complain(wrong);
+      } else if (is_the_call && (is_mismatch || incident.kind == Incident::Kind::never_calls)) {
+        complain(
+            fmt::format("rank {} call {} succeeded without rank {}", rank, entry, incident.rank));
+      }
+    }
+  }
+}
+
+std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& failure) const {
+  const Incident& incident = scenario_.incident;
+  base::Code expected = base::Code::mismatch;
+  bool named = names_culprit(scenario_, failure.rank) || names_culprit(scenario_, failure.other);
+  switch (incident.kind) {
+    case Incident::Kind::never_calls:
+      expected = base::Code::deadline_exceeded;
+      named = names_culprit(scenario_, failure.other);
+      break;
+    case Incident::Kind::cancels:
+      expected = base::Code::cancelled;
+      named = failure.rank == incident.rank;
+      break;
+    case Incident::Kind::leaves:
+      expected = base::Code::aborted;
+      named = failure.rank == incident.rank;
+      break;
+    default: break;
+  }
+  const std::string_view field = field_of(incident.kind);
+  if (failure.error.code == expected && named && failure.field == field) return "";
+  return fmt::format(
+      "rank {} was told \"{}\" ({}) naming ranks {} and {} and field \"{}\", where rank {} {}",
+      rank, failure.error.detail, base::code_name(failure.error.code), failure.rank, failure.other,
+      failure.field, incident.rank, incident_name(incident.kind));
+}
+
+}  // namespace infold::sim

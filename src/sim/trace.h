@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packet events in words, one line each, for a person who wants to see what happened; or as JSON
+// for a program. Only reads; where the lines go is the caller's.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sim/wiring.h"
+
+namespace infold::sim {
+
+class Trace final : public Observer {
+ public:
+  enum class Style : std::uint8_t { text, json };
+  using Sink = std::function<void(const std::string& line)>;
+
+  Trace(const Wiring& wiring, Style style, Sink sink);
+
+  void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
+  void on_arrival(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
+  void on_drop(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+               DropCause cause) override;
+
+ private:
+  void write(base::Instant now, const char* what, const Path& path,
+             std::span<const std::byte> bytes);
+
+  std::vector<std::string> names_;  // of nodes
+  Style style_;
+  Sink sink_;
+};
+
+}  // namespace infold::sim
