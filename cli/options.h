@@ -45,6 +45,9 @@ class Options {
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
 
+  // Whole lines at the end of the help: commands to copy, and what they do.
+  void examples(std::string_view lines);
+
   // An option declared before that must be given.
   void require(std::string_view name);
   // Two options declared before that cannot be given together.

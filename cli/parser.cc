@@ -183,6 +183,10 @@ void Options::exclude(std::string_view first, std::string_view second) {
   app_.get_option(std::string(first))->excludes(app_.get_option(std::string(second)));
 }
 
+void Options::examples(std::string_view lines) {
+  app_.footer("\nExamples:\n" + std::string(lines));
+}
+
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
                           const char* const* argv) {
   return Parser(commands).run(argc, argv);

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold sim: runs the real state machines on a virtual network in virtual time. One scenario by
+// seed or by name, or a swarm of seeds, or a benchmark of the simulator itself.
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/swarm.h"
+#include "sim/draw.h"
+#include "sim/named.h"
+#include "sim/simulation.h"
+#include "sim/trace.h"
+
+namespace infold::cli {
+namespace {
+
+// A failed CHECK ends the process where it stands; which seed it was must not be lost with it.
+extern "C" void tell_seed_and_die(int) {
+  char text[96] = "repeat with: infold sim --seed ";
+  std::size_t length = 31;
+  char digits[20];
+  std::size_t count = 0;
+  std::uint64_t seed = seed_of_this_thread();
+  for (; seed > 0; seed /= 10) digits[count++] = static_cast<char>('0' + seed % 10);
+  if (count == 0) _exit(1);
+  while (count > 0) text[length++] = digits[--count];
+  text[length++] = '\n';
+  const auto written = write(STDERR_FILENO, text, length);
+  _exit(written < 0 ? 2 : 1);
+}
+
+nlohmann::ordered_json to_json(const sim::Scenario& scenario, const sim::Outcome& outcome) {
+  nlohmann::ordered_json json;
+  json["scenario"] = scenario.name;
+  json["seed"] = scenario.seed;
+  json["passed"] = outcome.passed();
+  json["wrong"] = outcome.wrong;
+  json["virtual_ns"] = outcome.finished_at.ns;
+  json["packets_sent"] = outcome.network.sent;
+  json["packets_useful"] = outcome.useful_packets;
+  json["packets_arrived"] = outcome.network.arrived;
+  nlohmann::ordered_json dropped;
+  for (std::size_t i = 0; i < outcome.network.dropped.size(); ++i) {
+    dropped[sim::drop_cause_name(static_cast<sim::DropCause>(i))] = outcome.network.dropped[i];
+  }
+  json["packets_dropped"] = dropped;
+  json["resent_timeout"] = outcome.workers.resent_timeout;
+  json["resent_overtaken"] = outcome.workers.resent_overtaken;
+  json["resent_asked"] = outcome.workers.resent_asked;
+  json["realigned"] = outcome.workers.received_realign;
+  json["packets_high_water"] = outcome.packets_high_water;
+  json["queue_bytes_high_water"] = outcome.queue_bytes_high_water;
+  json["memory_bytes"] = outcome.memory_bytes;
+  json["hash"] = fmt::format("{:016x}", outcome.hash);
+  return json;
+}
+
+void print_outcome(Output& output, const sim::Outcome& outcome) {
+  std::uint64_t dropped = 0;
+  for (const std::uint64_t each : outcome.network.dropped) dropped += each;
+  output.text("  finished after {} ns of virtual time\n", outcome.finished_at.ns);
+  output.text("  packets: {} sent ({} needed), {} dropped, {} under way at most\n",
+              outcome.network.sent, outcome.useful_packets, dropped, outcome.packets_high_water);
+  output.text("  resends: {} timed out, {} overtaken, {} asked for; {} realigned\n",
+              outcome.workers.resent_timeout, outcome.workers.resent_overtaken,
+              outcome.workers.resent_asked, outcome.workers.received_realign);
+  output.text("  hash {:016x}\n", outcome.hash);
+}
+
+class Sim final : public Command {
+ public:
+  std::string_view name() const override { return "sim"; }
+  std::string_view summary() const override {
+    return "Run the protocol on a virtual network with every fault, in virtual time";
+  }
+
+  void declare(Options& options) override {
+    std::vector<std::string> names;
+    for (const auto& named : sim::scenario_names()) names.emplace_back(named.name);
+    options.whole<std::uint64_t>("--seed", seed_, {1, kSeedMax},
+                                 "The run to repeat; decides everything that is random");
+    options.whole<std::uint64_t>(
+        "--swarm", swarm_, {0, 1'000'000'000},
+        "Run this many seeds and stop at the end; exit code 1 if one fails");
+    options.whole<std::uint64_t>("--first-seed", first_seed_, {1, kSeedMax},
+                                 "First seed of the swarm");
+    options.whole<std::uint32_t>("--jobs", jobs_, {0, 256},
+                                 "Threads of the swarm; 0 takes one per core");
+    options.choice("--scenario", scenario_, names,
+                   "A named scenario in place of one drawn from the seed");
+    declare_overrides(options);
+    options.flag("--trace", trace_, "Print every packet event of the run");
+    options.examples(
+        "  infold sim --seed 7                         repeat one run, as a failure told you to\n"
+        "  infold sim --swarm 10000                    run seeds 1 to 10000 on all cores\n"
+        "  infold sim --scenario tree --workers 16 --loss 0.05\n"
+        "  infold sim --scenario loss --elements 704 --trace\n");
+    options.flag("--bench", bench_, "Measure the simulator: packet events per second and core");
+  }
+
+  ExitCode run(Output& output) override {
+    std::signal(SIGABRT, tell_seed_and_die);
+    if (bench_) return run_bench(output);
+    if (swarm_ > 0) return run_swarm(output);
+    return run_one(output);
+  }
+
+ private:
+  static constexpr std::uint64_t kSeedMax = ~std::uint64_t{0} >> 1;
+
+  void declare_overrides(Options& options) {
+    options.whole<std::uint16_t>("--workers", named_.workers, {0, 256},
+                                 "Ranks of a named scenario; 0 keeps its own");
+    options.whole<std::uint64_t>("--elements", named_.elements, {0, 100'000'000},
+                                 "Elements of its large tensor; 0 keeps its own");
+    options.whole<std::uint32_t>("--sites", named_.sites, {0, 4},
+                                 "Aggregators it stripes over; 0 keeps its own");
+    options.whole<std::uint32_t>("--depth", named_.depth, {0, 3},
+                                 "Levels of each aggregator's tree; 0 keeps its own");
+    options.choice("--format", named_.format, {"i32", "bfp8", "bfp16", "bfp32", "agreed"},
+                   "Wire format of its large tensor");
+    options.real("--loss", loss_, {-1, 0.3}, "Loss each way, 0 to 0.3; -1 keeps its own");
+    options.real("--duplicate", duplicate_, {-1, 0.5}, "Duplicates, 0 to 0.5; -1 keeps its own");
+    options.real("--reorder", reorder_, {-1, 1}, "Packets held back, 0 to 1; -1 keeps its own");
+    options.real("--corrupt", corrupt_, {-1, 0.3}, "Damaged packets, 0 to 0.3; -1 keeps its own");
+    options.whole<std::uint64_t>("--mbps", mbps_, {0, 400'000},
+                                 "Rate of its links in Mbit/s; 0 keeps its own");
+    options.whole<std::uint64_t>("--rtt-us", rtt_us_, {0, 1'000'000},
+                                 "Its round trip in microseconds; 0 keeps its own");
+  }
+
+  sim::Scenario chosen() {
+    if (scenario_.empty()) return sim::draw_scenario(seed_);
+    named_.loss = loss_;
+    named_.duplicate = duplicate_;
+    named_.reorder = reorder_;
+    named_.corrupt = corrupt_;
+    named_.bits_per_second = static_cast<std::int64_t>(mbps_) * 1'000'000;
+    named_.round_trip = base::microseconds(static_cast<std::int64_t>(rtt_us_));
+    return sim::named_scenario(scenario_, seed_, named_).value();
+  }
+
+  ExitCode run_one(Output& output) {
+    const sim::Scenario scenario = chosen();
+    output.text("{}", sim::describe(scenario));
+    sim::Simulation simulation(scenario);
+    sim::Trace trace(simulation.wiring(),
+                     output.json() ? sim::Trace::Style::json : sim::Trace::Style::text,
+                     [&output](const std::string& line) {
+                       if (output.json()) {
+                         output.object(nlohmann::ordered_json::parse(line));
+                       } else {
+                         output.text("{}\n", line);
+                       }
+                     });
+    if (trace_) simulation.observe(&trace);
+    const sim::Outcome outcome = simulation.run();
+    output.object(to_json(scenario, outcome));
+    print_outcome(output, outcome);
+    for (const std::string& wrong : outcome.wrong) output.log("WRONG: {}\n", wrong);
+    output.text("{}\n", outcome.passed() ? "passed" : "FAILED");
+    return outcome.passed() ? ExitCode::kDone : ExitCode::kFailed;
+  }
+
+  ExitCode run_swarm(Output& output) {
+    const std::uint32_t jobs =
+        jobs_ > 0 ? jobs_ : std::max(1U, std::thread::hardware_concurrency());
+    const auto start = std::chrono::steady_clock::now();
+    const SwarmResult result =
+        cli::run_swarm({.first_seed = first_seed_, .seed_count = swarm_, .job_count = jobs},
+                       [&](std::uint64_t runs, std::uint64_t failures) {
+                         output.log("\r{} of {} runs, {} failed", runs, swarm_, failures);
+                         return true;
+                       });
+    output.log("\n");
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    for (const auto& failure : result.failures) {
+      nlohmann::ordered_json json;
+      json["seed"] = failure.seed;
+      json["wrong"] = failure.wrong;
+      json["repeat"] = fmt::format("infold sim --seed {}", failure.seed);
+      output.object(json);
+      output.text("seed {} failed: {}\n  repeat with: infold sim --seed {}\n", failure.seed,
+                  failure.wrong.front(), failure.seed);
+    }
+    nlohmann::ordered_json json;
+    json["runs"] = result.runs;
+    json["failed"] = result.failures.size();
+    json["packets_sent"] = result.packets_sent;
+    json["seconds"] = took.count();
+    json["hash"] = fmt::format("{:016x}", result.hash);
+    output.object(json);
+    output.text("{} runs, {} failed, {} packets sent, {:.1f} s, hash {:016x}\n", result.runs,
+                result.failures.size(), result.packets_sent, took.count(), result.hash);
+    return result.failures.empty() ? ExitCode::kDone : ExitCode::kFailed;
+  }
+
+  ExitCode run_bench(Output& output);
+
+  std::uint64_t seed_ = 1;
+  std::uint64_t swarm_ = 0;
+  std::uint64_t first_seed_ = 1;
+  std::uint32_t jobs_ = 0;
+  std::string scenario_;
+  sim::NamedOptions named_;
+  double loss_ = -1;
+  double duplicate_ = -1;
+  double reorder_ = -1;
+  double corrupt_ = -1;
+  std::uint64_t mbps_ = 0;
+  std::uint64_t rtt_us_ = 0;
+  bool trace_ = false;
+  bool bench_ = false;
+};
+
+// A packet event is one packet that a worker or an aggregator takes and answers; links, faults
+// and timers are not counted. Everything is included: the machines, the checkers, the hash.
+ExitCode Sim::run_bench(Output& output) {
+  sim::NamedOptions options;
+  options.workers = 8;
+  options.elements = 2'000'000;
+  options.format = "i32";
+  const std::uint64_t events_wanted = 2'000'000;
+  for (const char* name : {"clean", "loss", "tree"}) {
+    std::uint64_t events = 0;
+    std::uint64_t hops = 0;
+    std::chrono::duration<double> took{};
+    while (events < events_wanted) {
+      sim::Simulation simulation(sim::named_scenario(name, seed_, options).value());
+      const auto start = std::chrono::steady_clock::now();
+      simulation.run_network();
+      took += std::chrono::steady_clock::now() - start;
+      const sim::NetworkCounters& counters = simulation.wiring().network->counters();
+      events += counters.arrived;
+      hops += counters.hops;
+    }
+    const double per_second = static_cast<double>(events) / took.count();
+    nlohmann::ordered_json json;
+    json["benchmark"] = "sim";
+    json["scenario"] = name;
+    json["packet_events"] = events;
+    json["packet_events_per_second"] = per_second;
+    json["hops_per_second"] = static_cast<double>(hops) / took.count();
+    output.object(json);
+    output.text("{:<8} {:.2f} million packet events per second and core ({:.2f} million hops)\n",
+                name, per_second / 1e6, static_cast<double>(hops) / took.count() / 1e6);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_sim_command() { return std::make_unique<Sim>(); }
+
+}  // namespace infold::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the ranks of a drawn scenario call.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/draw.h"
+
+namespace infold::sim {
+namespace {
+
+using core::Collective;
+using core::DataType;
+using core::Reduction;
+using core::WireFormat;
+
+constexpr std::uint64_t kCallsMax = 24;
+
+std::uint64_t draw_elements(std::uint64_t most, base::Prng& prng) {
+  if (prng.chance(0.05)) return 0;
+  // Uniform in the logarithm: as many tensors of a few elements as of many chunks.
+  const double log = prng.uniform() * std::log2(static_cast<double>(most) + 1);
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::exp2(log)), 1, most);
+}
+
+WireFormat draw_block_format(base::Prng& prng) {
+  constexpr WireFormat kFormats[] = {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32};
+  return kFormats[prng.below(3)];
+}
+
+void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
+  if (prng.chance(0.08)) {
+    call.collective = Collective::barrier;
+    call.elements = 0;
+    call.layout = {WireFormat::i32, DataType::i32};
+    return;
+  }
+  if (prng.chance(0.3)) {
+    call.collective = prng.chance(0.5) ? Collective::reduce : Collective::broadcast;
+    call.root = static_cast<std::uint16_t>(prng.below(world));
+  }
+  call.layout.dtype = static_cast<DataType>(prng.below(INFOLD_DTYPE_COUNT));
+  if (call.collective != Collective::broadcast) {
+    call.reduction = static_cast<Reduction>(prng.below(INFOLD_REDUCTION_COUNT));
+  }
+  const bool sums = call.reduction == Reduction::sum || call.reduction == Reduction::average;
+  const bool as_blocks =
+      is_float(call.layout.dtype) && sums && call.collective != Collective::broadcast;
+  if (!as_blocks) {
+    call.layout.format = integer_format(call.layout.dtype, call.reduction, call.collective);
+    return;
+  }
+  call.agreed = call.elements > 0 && prng.chance(0.15);
+  call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
+}
+
+}  // namespace
+
+bool is_float(DataType dtype) { return dtype <= DataType::f64; }
+
+WireFormat integer_format(DataType dtype, Reduction, Collective) {
+  switch (dtype_bytes(dtype)) {
+    case 1: return WireFormat::i8;
+    case 2: return WireFormat::i16;
+    case 4: return WireFormat::i32;
+    default: return WireFormat::i64;
+  }
+}
+
+std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budget,
+                                 base::Prng& prng) {
+  std::vector<CallPlan> calls;
+  const std::uint64_t count = 1 + prng.below(kCallsMax);
+  std::uint64_t left = std::max<std::uint64_t>(element_budget / world, 64);
+  const bool in_place = prng.chance(0.2);
+  const bool spread_out = prng.chance(0.3);
+  while (calls.size() < count && left > 0) {
+    CallPlan call;
+    call.elements = draw_elements(left, prng);
+    draw_kind(call, world, prng);
+    call.in_place = in_place && call.elements > 0;
+    call.after_previous = !calls.empty() && prng.chance(0.1);
+    call.offset_bytes = prng.chance(0.3) ? static_cast<std::uint32_t>(prng.below(64)) : 0;
+    if (spread_out) call.gap = base::microseconds(prng.between(0, 300));
+    call.values = {
+        .dtype = call.layout.dtype,
+        .kind = static_cast<ValueKind>(prng.below(static_cast<std::uint64_t>(ValueKind::count_))),
+        .seed = prng.next()};
+    left -= std::min(left, call.elements);
+    calls.push_back(call);
+  }
+  return calls;
+}
+
+}  // namespace infold::sim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs: the same seed gives the same run, all named scenarios pass with every format, and
+// the checkers see what they are there to see.
+#include "sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/draw.h"
+#include "sim/named.h"
+
+namespace infold::sim {
+namespace {
+
+// Prints what a failed run says, and how to repeat it.
+void expect_passed(const Outcome& outcome, const Scenario& scenario) {
+  for (const std::string& wrong : outcome.wrong) {
+    ADD_FAILURE() << wrong << "\n  repeat with: infold sim --seed " << scenario.seed << "\n"
+                  << describe(scenario);
+  }
+}
+
+TEST(Simulation, TheSameSeedIsTheSameRun) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Outcome first = run(draw_scenario(seed));
+    const Outcome second = run(draw_scenario(seed));
+    EXPECT_EQ(first.hash, second.hash) << "seed " << seed;
+    EXPECT_EQ(first.finished_at, second.finished_at) << "seed " << seed;
+    EXPECT_NE(first.hash, run(draw_scenario(seed + 1000)).hash) << "seed " << seed;
+  }
+}
+
+TEST(Simulation, DrawnScenariosPass) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    expect_passed(run(scenario), scenario);
+  }
+}
+
+class Named : public testing::TestWithParam<NamedScenario> {};
+
+TEST_P(Named, PassesTwiceAlikeInEveryFormat) {
+  for (const char* format : {"i32", "bfp8", "bfp16", "bfp32", "agreed"}) {
+    NamedOptions options;
+    options.format = format;
+    options.elements = 20'000;
+    const Scenario scenario = *named_scenario(GetParam().name, 3, options);
+    const Outcome outcome = run(scenario);
+    expect_passed(outcome, scenario);
+    EXPECT_EQ(outcome.hash, run(scenario).hash) << format;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Named, testing::ValuesIn(scenario_names()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// A few jobs at the limit of direct workers, which a swarm would take too long for.
+TEST(Simulation, TwoHundredAndFiftySixDirectWorkers) {
+  NamedOptions options;
+  options.workers = 256;
+  options.elements = 2'000;
+  for (const char* format : {"i32", "bfp32"}) {
+    options.format = format;
+    const Scenario scenario = *named_scenario("loss", 5, options);
+    expect_passed(run(scenario), scenario);
+  }
+}
+
+// A checker that never complains is broken: results are compared with another seed's oracle.
+TEST(Simulation, AWrongResultIsSeen) {
+  Scenario scenario =
+      *named_scenario("clean", 1, {.elements = 1'000, .round_trip = {}, .format = {}});
+  Simulation simulation(scenario);
+  ASSERT_TRUE(simulation.run().passed());
+  auto result = simulation.job().result(1, 2);
+  const_cast<std::byte&>(result[17]) ^= std::byte{1};
+  EXPECT_NE(simulation.job().compare({.call = 1, .agrees = false}), "");
+  EXPECT_EQ(simulation.job().compare({.call = 0, .agrees = false}), "");
+}
+
+}  // namespace
+}  // namespace infold::sim
