@@ -123,7 +123,9 @@ class TidyTest(unittest.TestCase):
                                                        "\n    build/release/infold demo --json\n"})
         self.finds("commands", {**tree, "README.md": "`./dev dmeo`"}, "no command dmeo")
         self.finds("commands", {**tree, "README.md": "`infold sim`"}, "no subcommand sim")
-        self.finds("commands", {**tree, "docs/a.md": "./dev demo --sede 1\n"}, "option --sede")
+        self.finds("commands", {**tree, "docs/a.md": "```\n./dev demo --sede 1\n```\n"},
+                   "docs/a.md:2 no command here has the option --sede")
+        self.accepts("commands", {**tree, "README.md": "infold lets switches add.\n"})
 
     def test_dependencies(self):
         table = "| Package | Why |\n|---|---|\n| `g++` | compiles |\n"

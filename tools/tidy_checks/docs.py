@@ -74,12 +74,23 @@ def commands(repo):
     for path in repo.paths:
         if path != "README.md" and not (path.startswith("docs/") and path.endswith(".md")):
             continue
-        for number, line in repo.lines(path):
-            # Between backticks, or a whole line of a code block.
-            for shown in re.findall(r"`((?:\./dev|infold) [^`]+)`|^\s*((?:\./dev|(?:build/release/)"
-                                    r"?infold) .*)$", line):
-                command = (shown[0] or shown[1]).split("#")[0]
-                yield from check_command(path, number, command, ours, binary, options)
+        for number, command in shown_commands(repo, path):
+            yield from check_command(path, number, command, ours, binary, options)
+
+
+def shown_commands(repo, path):
+    """Yields (line number, command): between backticks, or a whole line of a code block."""
+    fenced = False
+    for number, line in repo.lines(path):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            found = re.match(r"\s*(?:\$ )?((?:\./dev|(?:build/release/)?infold) .*)$", line)
+            if found:
+                yield number, found.group(1).split("#")[0]
+        else:
+            for command in re.findall(r"`((?:\./dev|infold) [^`]+)`", line):
+                yield number, command
 
 
 def check_command(path, number, command, ours, binary, options):
