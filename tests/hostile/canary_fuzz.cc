@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The canary among the fuzzers: with INFOLD_FUZZ_CANARY set it fails for every input that begins
+// with "sing", as a real finding would. A test sets it and expects the failure, so that a harness
+// which swallows failures is noticed.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const bool armed = std::getenv("INFOLD_FUZZ_CANARY") != nullptr;
+  if (!armed || size < 4 || std::memcmp(data, "sing", 4) != 0) return 0;
+  std::fprintf(stderr, "the canary sings\n");
+  std::exit(1);
+}

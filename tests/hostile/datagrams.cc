@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Headers with plausible fields, bodies of the right length.
+#include "tests/hostile/datagrams.h"
+
+#include <cstring>
+
+namespace infold::hostile {
+namespace {
+
+using core::Kind;
+
+Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool specials) {
+  core::Header header = contribution(1, 0, 1);
+  header.kind = kind;
+  header.words.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
+  if (specials) header.flags = INFOLD_FLAG_SPECIALS;
+  if (kind == Kind::skip || kind == Kind::query) header.contributors = {};
+  std::size_t bytes =
+      core::datagram_bytes(kind, header.words.layout(), header.words.elements, specials);
+  if (kind == Kind::pending) bytes += 2 * sizeof(infold_rank_range);
+  Datagram datagram(bytes);
+  core::write_header(header, datagram);
+  for (std::size_t i = INFOLD_HEADER_BYTES; i < bytes; ++i) datagram[i] = std::byte{1};
+  if (kind == Kind::abort || kind == Kind::aborted) {
+    core::write_abort({}, datagram.data() + INFOLD_HEADER_BYTES);
+  }
+  return datagram;
+}
+
+std::vector<Datagram> samples(std::span<const Kind> kinds) {
+  std::vector<Datagram> all;
+  for (const Kind kind : kinds) {
+    const bool needs_blocks =
+        kind == Kind::partial || kind == Kind::overrange || kind == Kind::realign;
+    if (!needs_blocks) {
+      all.push_back(sample(kind, core::WireFormat::i32, core::DataType::i32, false));
+      all.push_back(sample(kind, core::WireFormat::i64, core::DataType::i64, false));
+    }
+    all.push_back(sample(kind, core::WireFormat::bfp8, core::DataType::f32, true));
+    all.push_back(sample(kind, core::WireFormat::bfp32, core::DataType::f64, false));
+  }
+  return all;
+}
+
+}  // namespace
+
+core::AggregatorOptions aggregator_options(bool parent) {
+  core::AggregatorOptions options;
+  options.job = kJob;
+  options.epoch = kEpoch;
+  options.slot_count = kSlots;
+  options.world = parent ? 2 * kWorkers : kWorkers;
+  for (std::uint16_t rank = 0; rank < kWorkers; ++rank) options.workers.push_back({rank, 1});
+  if (parent) options.parent_worker = std::uint8_t{1};
+  return options;
+}
+
+core::Header contribution(std::uint8_t worker, std::uint16_t slot, std::uint32_t round) {
+  core::Header header;
+  header.kind = Kind::add;
+  header.worker = worker;
+  header.job = kJob;
+  header.slot = slot;
+  header.epoch = kEpoch;
+  header.round = round;
+  header.words.elements = kElements;
+  header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+  header.words.shape = kElements;
+  header.contributors = {1, 1, core::rank_digest(worker)};
+  return header;
+}
+
+Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
+                      std::span<const std::int32_t> elements) {
+  Datagram datagram(INFOLD_HEADER_BYTES + elements.size_bytes());
+  core::write_header(contribution(worker, slot, round), datagram);
+  std::memcpy(datagram.data() + INFOLD_HEADER_BYTES, elements.data(), elements.size_bytes());
+  return datagram;
+}
+
+Datagram bare_datagram(Kind kind, std::uint8_t worker, std::uint16_t slot, std::uint32_t round) {
+  core::Header header = contribution(worker, slot, round);
+  header.kind = kind;
+  header.contributors = {};
+  Datagram datagram(INFOLD_HEADER_BYTES);
+  core::write_header(header, datagram);
+  return datagram;
+}
+
+std::vector<Datagram> samples_to_aggregator() {
+  static constexpr Kind kinds[] = {Kind::add,       Kind::skip,  Kind::partial,
+                                   Kind::overrange, Kind::query, Kind::abort};
+  return samples(kinds);
+}
+
+std::vector<Datagram> samples_from_aggregator() {
+  static constexpr Kind kinds[] = {Kind::result, Kind::realign, Kind::pending, Kind::aborted};
+  return samples(kinds);
+}
+
+}  // namespace infold::hostile

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// parse() on any bytes: no part of what it accepts reaches outside the datagram, and writing the
+// parts again gives the same bytes.
+#include <array>
+#include <cstring>
+
+#include "base/check.h"
+#include "core/packet.h"
+
+namespace {
+
+using namespace infold;
+
+void check_inside(std::span<const std::byte> datagram, const std::byte* part) {
+  if (part == nullptr) return;
+  CHECK(part >= datagram.data() + INFOLD_HEADER_BYTES);
+  CHECK(part <= datagram.data() + datagram.size());
+}
+
+void check_codes(const core::Packet& packet) {
+  const core::ElementLayout layout = packet.header.words.layout();
+  const std::uint32_t blocks = layout.block_count(packet.header.words.elements);
+  if (packet.exponents == nullptr || !layout.is_block_float() || blocks == 0) return;
+  std::array<std::uint16_t, INFOLD_BLOCKS_MAX> codes;
+  std::array<std::uint16_t, INFOLD_BLOCKS_MAX> again;
+  std::array<std::byte, 2 * INFOLD_BLOCKS_MAX> wire;
+  CHECK_THAT(blocks, <=, codes.size());
+  core::read_codes(layout, packet.exponents, blocks, codes.data());
+  core::write_codes(layout, codes.data(), blocks, wire.data());
+  core::read_codes(layout, wire.data(), blocks, again.data());
+  for (std::uint32_t i = 0; i < blocks; ++i) {
+    CHECK_THAT(codes[i], ==, again[i]);
+    CHECK_THAT(codes[i], <=, layout.exponent_code_max());
+  }
+}
+
+void check_bodies(const core::Packet& packet) {
+  std::array<std::byte, 64> again;
+  if (packet.header.kind == core::Kind::pending) {
+    const core::RankRanges ranges = core::read_ranges(packet);
+    CHECK_THAT(ranges.count, <=, INFOLD_PENDING_RANGES_MAX);
+    const std::size_t bytes = core::write_ranges(ranges, again.data());
+    CHECK(bytes == packet.body.size() && std::memcmp(again.data(), packet.body.data(), bytes) == 0);
+    static_cast<void>(ranges.contains(1));
+  }
+  if (packet.header.kind != core::Kind::abort && packet.header.kind != core::Kind::aborted) return;
+  const auto abort = core::read_abort(packet);
+  if (!abort) return;
+  core::write_abort(*abort, again.data());
+  CHECK(std::memcmp(again.data(), packet.body.data(), 6) == 0);
+  CHECK(std::memcmp(again.data() + 8, packet.body.data() + 8, 16) == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto datagram = std::as_bytes(std::span(data, size));
+  core::Packet packet;
+  if (core::parse(datagram, packet) != core::Malformed::none) return 0;
+  std::array<std::byte, INFOLD_HEADER_BYTES> header;
+  core::write_header(packet.header, header);
+  CHECK(std::memcmp(header.data(), data, header.size()) == 0);
+  check_inside(datagram, packet.exponents);
+  check_inside(datagram, packet.elements);
+  check_inside(datagram, packet.specials);
+  check_codes(packet);
+  check_bodies(packet);
+  return 0;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Section 5 of the spec once more, for 32-bit integers at a root, as plainly as it can be said:
+// maps and 64-bit sums, no arrays, no reuse of memory. The aggregator must agree with it on every
+// packet. Written from spec/protocol.md, not from the aggregator.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace infold::hostile {
+
+struct ModelPacket {
+  enum class Kind : std::uint8_t { add, skip, query };
+  Kind kind = Kind::add;
+  std::uint8_t worker = 0;
+  std::uint16_t slot = 0;
+  std::uint32_t round = 1;
+  std::vector<std::int32_t> elements;  // of an add
+};
+
+struct ModelAnswer {
+  enum class What : std::uint8_t { nothing, stale, early, result_to_all, result_to_one, pending };
+  What what = What::nothing;
+  std::vector<std::int32_t> sum;  // of a result
+  std::uint32_t contributors = 0;
+  std::set<std::uint8_t> missing;  // of a pending
+};
+
+class SlotModel {
+ public:
+  SlotModel(std::uint8_t workers, std::uint32_t elements)
+      : workers_(workers), elements_(elements) {}
+
+  ModelAnswer take(const ModelPacket& packet);
+  // The round that a slot's next contribution would belong to, for making packets worth sending.
+  std::uint32_t newest_round(std::uint16_t slot);
+
+ private:
+  struct Chunk {
+    std::map<std::uint8_t, ModelPacket> contributions;  // by worker
+    bool complete = false;
+  };
+  struct Slot {
+    std::map<std::uint32_t, Chunk> chunks;  // by round; only the two newest matter
+    std::uint32_t newest = 0;               // the newest round begun
+  };
+
+  ModelAnswer result(const Chunk& chunk, ModelAnswer::What what) const;
+  ModelAnswer pending(const Chunk& chunk) const;
+
+  std::uint8_t workers_;
+  std::uint32_t elements_;
+  std::map<std::uint16_t, Slot> slots_;
+};
+
+}  // namespace infold::hostile
