@@ -3,12 +3,17 @@
 // The cases that take seconds. One that fails prints its trace in words and how to repeat it.
 #include <algorithm>
 #include <cstdio>
+#include <ostream>
 
 #include <gtest/gtest.h>
 
 #include "tests/exhaustive/run_case.h"
 
 namespace infold::exhaustive {
+
+// What gtest prints beside a test's name.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
 namespace {
 
 class Exhaustive : public testing::TestWithParam<Case> {};
