@@ -101,6 +101,7 @@ std::uint16_t Job::value_rank(const CallPlan& call, std::uint16_t rank) const {
 
 void Job::fill(std::uint32_t index, std::uint16_t rank) {
   const CallPlan& call = scenario_.calls[index];
+  if (call.bulk && rank > 0) return;
   Tensors& own = tensors(index, rank);
   const std::size_t bytes = tensor_bytes(call);
   if (contributes(call, rank) || call.in_place) own.input.resize(call.offset_bytes + bytes);
@@ -120,7 +121,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
 core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) const {
   const CallPlan& call = scenario_.calls[index];
   // The worker writes results through this pointer; the job gives it away for that.
-  auto& own = const_cast<Tensors&>(tensors(index, rank));
+  auto& own = const_cast<Tensors&>(tensors(index, call.bulk ? std::uint16_t{0} : rank));
   core::TransferRequest request;
   request.collective = call.collective;
   request.reduction = call.reduction;
@@ -196,7 +197,7 @@ std::uint16_t Job::ranks_summed(const Step& step) const {
 
 std::string Job::compare(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
-  if (call.elements == 0) return "";
+  if (call.elements == 0 || call.bulk) return "";
   if (step.agrees) return compare_codes(step.call);
   // The inputs as they were, because in-place results have replaced them.
   std::vector<std::vector<std::byte>> inputs;
@@ -248,7 +249,7 @@ std::string Job::compare_codes(std::uint32_t index) const {
 
 std::string Job::compare_inputs(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
-  if (step.agrees || call.in_place) return "";
+  if (step.agrees || call.in_place || call.bulk) return "";
   std::vector<std::byte> before(tensor_bytes(call));
   for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
     if (!contributes(call, rank)) continue;

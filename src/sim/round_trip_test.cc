@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the protocol costs in round trips. Links here carry any rate and take a fixed time, so
+// virtual time counts round trips exactly.
+#include <gtest/gtest.h>
+
+#include "sim/named.h"
+#include "sim/simulation.h"
+
+namespace infold::sim {
+namespace {
+
+using core::WireFormat;
+
+constexpr base::Duration kOneWay = base::microseconds(10);
+constexpr base::Duration kRoundTrip = kOneWay * 2;
+constexpr std::uint64_t kChunk = 352;
+
+Scenario on_ideal_links(std::uint16_t world, std::uint32_t depth, CallPlan call) {
+  Scenario scenario;
+  scenario.name = "round trips";
+  scenario.world = world;
+  scenario.sites = {make_site(world, depth, 4)};
+  scenario.link = {.bits_per_second = 0, .delay = kOneWay, .queue_bytes_max = 0};
+  scenario.small_slots = 64;
+  scenario.calls = {call};
+  return scenario;
+}
+
+std::int64_t round_trips(const Scenario& scenario) {
+  const Outcome outcome = run(scenario);
+  EXPECT_TRUE(outcome.passed()) << outcome.wrong.front();
+  EXPECT_EQ(outcome.finished_at.ns % kRoundTrip.ns, 0) << "no timer may take part";
+  return outcome.finished_at.ns / kRoundTrip.ns;
+}
+
+constexpr WireFormat kBlockFormats[] = {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32};
+
+TEST(RoundTrips, OneForATensorThatFitsAWindow) {
+  for (const std::uint64_t elements : {std::uint64_t{1}, kChunk, 32 * kChunk}) {
+    EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_of_integers(elements))), 1);
+    for (const WireFormat format : kBlockFormats) {
+      EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_of_floats(format, elements))), 1);
+    }
+  }
+}
+
+TEST(RoundTrips, OneForABarrierAndABroadcast) {
+  CallPlan barrier;
+  barrier.collective = core::Collective::barrier;
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, barrier)), 1);
+  CallPlan broadcast = sum_of_integers(1'000);
+  broadcast.collective = core::Collective::broadcast;
+  broadcast.root = 3;
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, broadcast)), 1);
+}
+
+TEST(RoundTrips, OneMoreForEachLevelOfATree) {
+  for (const std::uint32_t depth : {1U, 2U, 3U}) {
+    const CallPlan call = sum_of_floats(WireFormat::bfp32, 4 * kChunk);
+    EXPECT_EQ(round_trips(on_ideal_links(16, depth, call)), depth);
+  }
+}
+
+TEST(RoundTrips, TwoWhereExponentsAreTooFarApart) {
+  for (const WireFormat format : kBlockFormats) {
+    CallPlan call = sum_of_floats(format, 4 * kChunk);
+    call.values.kind = ValueKind::apart;
+    EXPECT_EQ(round_trips(on_ideal_links(8, 1, call)), 2);
+  }
+}
+
+TEST(RoundTrips, TwoWhereExponentsAreAgreedFirst) {
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_with_agreed_exponents(4 * kChunk))), 2);
+}
+
+TEST(RoundTrips, ManyTensorsShareOne) {
+  Scenario scenario = on_ideal_links(8, 1, sum_of_integers(64));
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    scenario.calls.push_back(sum_of_floats(WireFormat::bfp16, 40, i));
+  }
+  EXPECT_EQ(round_trips(scenario), 1);
+}
+
+}  // namespace
+}  // namespace infold::sim
