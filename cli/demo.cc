@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold demo: shows in a minute that a lossy network and a sum inside it change nothing about
+// training. Trains one model alone, trains it on several workers, compares, draws.
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/demo_plot.h"
+#include "cli/demo_training.h"
+
+namespace infold::cli {
+namespace {
+
+// Set by Ctrl-C; training stops after the step it is in.
+volatile std::sig_atomic_t interrupted = 0;
+
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    interrupted = 0;
+    before_int_ = std::signal(SIGINT, [](int) { interrupted = 1; });
+    before_term_ = std::signal(SIGTERM, [](int) { interrupted = 1; });
+  }
+  ~InterruptGuard() {
+    std::signal(SIGINT, before_int_);
+    std::signal(SIGTERM, before_term_);
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  void (*before_int_)(int);
+  void (*before_term_)(int);
+};
+
+// One line that changes in place on a terminal, ten lines elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine(Output& output, std::string title, std::size_t steps)
+      : output_(output),
+        title_(std::move(title)),
+        steps_(steps),
+        live_(isatty(STDERR_FILENO) != 0) {}
+
+  bool update(const StepReport& report) {
+    const bool last = report.step == steps_;
+    const std::size_t every = live_ ? 1 : std::max<std::size_t>(1, steps_ / 5);
+    if (last || report.step % every == 0) print(report, last);
+    return interrupted == 0;
+  }
+  // Leaves the cursor on a line of its own.
+  void end() {
+    if (open_) output_.log("\n");
+    open_ = false;
+  }
+
+ private:
+  void print(const StepReport& report, bool last) {
+    std::string packets;
+    if (report.packets_lost + report.packets_resent > 0) {
+      packets = fmt::format("   packets lost {}, sent again {}", report.packets_lost,
+                            report.packets_resent);
+    }
+    output_.log("{}{:<22} step {:>4}/{}   loss {:.4f}{}{}", live_ ? "\r\x1b[K" : "", title_,
+                report.step, steps_, report.loss, packets, live_ && !last ? "" : "\n");
+    open_ = live_ && !last;
+    output_.object({{"event", "progress"},
+                    {"training", title_},
+                    {"step", report.step},
+                    {"loss", report.loss},
+                    {"packets_lost", report.packets_lost},
+                    {"packets_resent", report.packets_resent}});
+  }
+
+  Output& output_;
+  std::string title_;
+  std::size_t steps_;
+  bool live_;
+  bool open_ = false;
+};
+
+struct Check {
+  std::string name;
+  bool passed = false;
+  std::string finding;
+};
+
+WireFormat wire_of(const std::string& name) {
+  for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
+    if (name == wire_format_name(wire)) return wire;
+  }
+  return WireFormat::fixed32;
+}
+
+// Both trainings add the same numbers in different orders and roundings. Within this many steps
+// the loss then differs by no more than this; a single wrong sum shows as far more.
+double loss_tolerance(const std::string& wire) {
+  if (wire == "bfp8") return 0.1;
+  return wire == "bfp16" ? 0.01 : 0.001;
+}
+
+class Demo final : public Command {
+ public:
+  std::string_view name() const override { return "demo"; }
+  std::string_view summary() const override {
+    return "Train a small model on several workers over a lossy network";
+  }
+
+  void declare(Options& options) override {
+    options.whole<unsigned>("--workers", workers_, {1, 64}, "Workers that train together");
+    options.real("--loss", loss_percent_, {0, 30}, "Percent of packets lost on each link");
+    options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Training steps");
+    options.choice("--wire", wire_, {"bfp32", "bfp16", "bfp8", "fixed32"}, "How gradients travel");
+    options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
+                                 "Decides data, batches, weights and losses");
+    options.text("--out", out_, "Where the picture goes");
+  }
+
+  ExitCode run(Output& output) override {
+    const InterruptGuard guard;
+    TrainingOptions options;
+    options.seed = seed_;
+    options.steps = steps_;
+    options.group = group_options(loss_percent_, seed_ + 1);
+    options.hash_step = std::min<std::size_t>(steps_, 30);
+    output.text(
+        "{} workers and one embedded aggregator train a model of {} parameters;\n"
+        "every link loses {:g} % of its packets; gradients travel as {}.\n\n",
+        workers_, DigitModel::parameter_count(), loss_percent_, wire_);
+
+    const TrainingResult alone = train(output, "one worker", options, false);
+    if (alone.stopped) return stop(output);
+    const TrainingResult together =
+        train(output, fmt::format("{} workers, infold", workers_), options, true);
+    if (together.stopped) return stop(output);
+    if (!together.error.empty()) return fail(output, together.error);
+
+    TrainingOptions again = options;
+    again.steps = options.hash_step;
+    again.group = group_options(loss_percent_ == 0 ? 3 : loss_percent_ * 3, seed_ + 77);
+    again.group.site_weights = {2, 1};
+    const TrainingResult repeat = train(output, "again, more loss", again, true);
+    if (repeat.stopped) return stop(output);
+    if (!repeat.error.empty()) return fail(output, repeat.error);
+    return conclude(output, alone, together, repeat);
+  }
+
+ private:
+  LocalGroupOptions group_options(double loss_percent, std::uint64_t seed) const {
+    LocalGroupOptions group;
+    group.world = static_cast<int>(workers_);
+    group.wire = wire_of(wire_);
+    group.faults.loss = loss_percent / 100;
+    group.faults.seed = seed;
+    group.deadline = std::chrono::seconds(30);
+    return group;
+  }
+
+  static TrainingResult train(Output& output, const std::string& title,
+                              const TrainingOptions& options, bool together) {
+    ProgressLine line(output, title, options.steps);
+    const Progress progress = [&line](const StepReport& report) { return line.update(report); };
+    const TrainingResult result =
+        together ? train_together(options, progress) : train_alone(options, progress);
+    line.end();
+    return result;
+  }
+
+  std::vector<Check> check(const TrainingResult& alone, const TrainingResult& together,
+                           const TrainingResult& repeat) const {
+    double difference = 0;
+    for (std::size_t i = 0; i < alone.steps.size(); ++i) {
+      difference = std::max(difference, std::abs(alone.steps[i].loss - together.steps[i].loss));
+    }
+    const std::string sums =
+        check_integer_sum(group_options(loss_percent_, seed_ + 5), DigitModel::parameter_count());
+    const auto& hashes = together.parameter_hashes;
+    const bool same = std::all_of(hashes.begin(), hashes.end(),
+                                  [&](std::uint64_t hash) { return hash == hashes[0]; });
+    return {
+        {"integer sum", sums.empty(),
+         sums.empty() ? fmt::format("{} sums equal to plain addition, on every worker",
+                                    DigitModel::parameter_count())
+                      : sums},
+        {"same model everywhere", same,
+         same ? "parameters are equal on all workers, bit for bit" : "parameters differ"},
+        {"same bits again", repeat.parameter_hashes[0] == together.hash_at_step,
+         fmt::format("{} steps over two aggregators, {} packets lost: {}", repeat.steps.size(),
+                     repeat.network.lost,
+                     repeat.parameter_hashes[0] == together.hash_at_step ? "equal, bit for bit"
+                                                                         : "different bits")},
+        {"same training as alone", difference <= loss_tolerance(wire_),
+         fmt::format("loss differs by at most {:.2g}, allowed {:g}", difference,
+                     loss_tolerance(wire_))},
+    };
+  }
+
+  ExitCode conclude(Output& output, const TrainingResult& alone, const TrainingResult& together,
+                    const TrainingResult& repeat) {
+    const std::vector<Check> checks = check(alone, together, repeat);
+    const bool passed =
+        std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.passed; });
+    print_table(output, alone, together);
+    for (const Check& each : checks) {
+      output.text("  {}  {:<23} {}\n", each.passed ? "ok  " : "FAIL", each.name, each.finding);
+    }
+    const std::string path = out_.empty() ? "infold-demo.svg" : out_;
+    std::ofstream file(path);
+    file << draw_demo_plot(
+        {static_cast<int>(workers_), loss_percent_, wire_, alone.steps, together.steps});
+    file.close();
+    if (!file) return fail(output, "cannot write " + path + "; choose another place with --out");
+    output.text("\npicture: {}\n", path);
+    print_object(output, alone, together, checks, path);
+    return passed ? ExitCode::kDone : ExitCode::kFailed;
+  }
+
+  void print_table(Output& output, const TrainingResult& alone,
+                   const TrainingResult& together) const {
+    const NetworkStatistics& network = together.network;
+    const double sent = static_cast<double>(std::max<std::uint64_t>(network.sent, 1));
+    output.text("\n{:24}{:>16}{:>16}\n", "", "one worker", fmt::format("{} workers", workers_));
+    output.text("{:24}{:>16.4f}{:>16.4f}\n", "loss, first step", alone.steps.front().loss,
+                together.steps.front().loss);
+    output.text("{:24}{:>16.4f}{:>16.4f}\n", "loss, last step", alone.steps.back().loss,
+                together.steps.back().loss);
+    output.text("{:24}{:>14.1f} %{:>14.1f} %\n", "accuracy, new images", alone.accuracy * 100,
+                together.accuracy * 100);
+    output.text("{:24}{:>14.1f} s{:>14.1f} s\n", "time", alone.seconds, together.seconds);
+    output.text("{:24}{:>16}{:>16}\n", "packets sent", "", network.sent);
+    output.text(
+        "{:24}{:>16}{:>16}\n", "packets lost", "",
+        fmt::format("{} ({:.2f} %)", network.lost, 100 * static_cast<double>(network.lost) / sent));
+    output.text("{:24}{:>16}{:>16}\n", "packets recovered", "", "all");
+    output.text("{:24}{:>16}{:>16}\n\n", "sent or asked again", "", together.packets_resent);
+  }
+
+  void print_object(Output& output, const TrainingResult& alone, const TrainingResult& together,
+                    const std::vector<Check>& checks, const std::string& path) const {
+    nlohmann::ordered_json object = {{"event", "result"},
+                                     {"workers", workers_},
+                                     {"wire", wire_},
+                                     {"steps", steps_},
+                                     {"parameters", DigitModel::parameter_count()},
+                                     {"loss_alone", alone.steps.back().loss},
+                                     {"loss_together", together.steps.back().loss},
+                                     {"accuracy_alone", alone.accuracy},
+                                     {"accuracy_together", together.accuracy},
+                                     {"seconds_alone", alone.seconds},
+                                     {"seconds_together", together.seconds},
+                                     {"packets_sent", together.network.sent},
+                                     {"packets_lost", together.network.lost},
+                                     {"packets_resent", together.packets_resent},
+                                     {"picture", path}};
+    for (const Check& each : checks) {
+      object["checks"].push_back(
+          {{"name", each.name}, {"passed", each.passed}, {"finding", each.finding}});
+    }
+    output.object(object);
+  }
+
+  static ExitCode stop(Output& output) {
+    output.log("stopped on request; nothing was written\n");
+    return ExitCode::kFailed;
+  }
+  static ExitCode fail(Output& output, const std::string& reason) {
+    output.log("infold: {}\n", reason);
+    return ExitCode::kFailed;
+  }
+
+  unsigned workers_ = 4;
+  double loss_percent_ = 1;
+  std::size_t steps_ = 400;
+  std::string wire_ = "bfp32";
+  std::uint64_t seed_ = 1;
+  std::string out_ = "infold-demo.svg";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_demo_command() { return std::make_unique<Demo>(); }
+
+}  // namespace infold::cli
