@@ -17,7 +17,7 @@
 namespace infold::cli {
 namespace {
 
-constexpr std::size_t kTrainingImages = 4096;
+constexpr std::size_t kTrainingImages = 16384;
 constexpr std::size_t kTestImages = 1000;
 // Losses are summed as integers of this fraction, so that their sum is exact.
 constexpr double kLossScale = 4294967296.0;
