@@ -19,6 +19,7 @@ const Progress kGoOn = [](const StepReport&) { return true; };
 TrainingOptions small_training() {
   TrainingOptions options;
   options.steps = 8;
+  options.training_images = 500;
   options.hash_step = 5;
   options.group.world = 3;
   options.group.faults.loss = 0.02;

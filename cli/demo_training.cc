@@ -17,15 +17,14 @@
 namespace infold::cli {
 namespace {
 
-constexpr std::size_t kTrainingImages = 16384;
 constexpr std::size_t kTestImages = 1000;
 // Losses are summed as integers of this fraction, so that their sum is exact.
 constexpr double kLossScale = 4294967296.0;
 
 struct Data {
-  explicit Data(std::uint64_t seed)
-      : training(draw_digits(base::mix64(seed + 1), kTrainingImages)),
-        test(draw_digits(base::mix64(seed + 2), kTestImages)) {}
+  explicit Data(const TrainingOptions& options)
+      : training(draw_digits(base::mix64(options.seed + 1), options.training_images)),
+        test(draw_digits(base::mix64(options.seed + 2), kTestImages)) {}
   DigitSet training;
   DigitSet test;
 };
@@ -33,7 +32,7 @@ struct Data {
 std::vector<std::size_t> batch_of(const TrainingOptions& options, std::size_t step) {
   base::Prng prng(base::mix64(options.seed + 3) + step);
   std::vector<std::size_t> batch(options.batch_size);
-  for (std::size_t& index : batch) index = prng.below(kTrainingImages);
+  for (std::size_t& index : batch) index = prng.below(options.training_images);
   return batch;
 }
 
@@ -138,7 +137,7 @@ class TrainingWorker {
 }  // namespace
 
 TrainingResult train_alone(const TrainingOptions& options, const Progress& progress) {
-  const Data data(options.seed);
+  const Data data(options);
   const Stopwatch stopwatch;
   TrainingResult result;
   DigitModel model(options.seed);
@@ -155,7 +154,7 @@ TrainingResult train_alone(const TrainingOptions& options, const Progress& progr
 }
 
 TrainingResult train_together(const TrainingOptions& options, const Progress& progress) {
-  const Data data(options.seed);
+  const Data data(options);
   TrainingResult result;
   Result<LocalGroup> group = LocalGroup::create(options.group);
   if (!group) {

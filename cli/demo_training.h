@@ -18,6 +18,7 @@ namespace infold::cli {
 struct TrainingOptions {
   std::uint64_t seed = 1;
   std::size_t steps = 300;
+  std::size_t training_images = 16384;
   std::size_t batch_size = 64;  // of all workers together
   float learning_rate = 0.04F;
   LocalGroupOptions group;    // of distributed training
