@@ -119,7 +119,7 @@ class Worker {
 
   // Numbers the transfer's chunks. Fails when the request is not valid, the table is full
   // (resource_exhausted) or the job is over (aborted).
-  base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);
+  [[nodiscard]] base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);
   // Ends the job for all ranks, because the others count on this rank's contribution.
   void cancel(base::Instant now);
   // The same, said in good order by a rank that will not call again.

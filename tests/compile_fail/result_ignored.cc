@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a call was taken must be looked at: a refused one never ends.
+// expect: (nodiscard|unused-result)
+
+#include "core/worker.h"
+
+void submit_twice(infold::core::Worker& worker, const infold::core::TransferRequest& request) {
+#ifdef INFOLD_EXPECT_FAIL
+  worker.submit({}, request);
+#else
+  if (!worker.submit({}, request)) return;
+#endif
+}

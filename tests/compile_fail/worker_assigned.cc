@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker is copied only on purpose, by construction: assignment from another would cut the calls
+// that it has in flight.
+// expect: use of deleted function
+
+#include "core/worker.h"
+
+void replace(infold::core::Worker& worker, const infold::core::Worker& other) {
+#ifdef INFOLD_EXPECT_FAIL
+  worker = other;
+#else
+  worker = infold::core::Worker(other);
+#endif
+}
