@@ -32,11 +32,11 @@ class [[nodiscard]] Handle {
 
   // Blocks until the call has ended, which its deadline bounds. May be called again; the answer
   // stays the same.
-  Result<Completion> wait() const;
+  [[nodiscard]] Result<Completion> wait() const;
 
   // Blocks no longer than `timeout`. A call that is not done by then goes on, and the error has
   // the code `pending` and names the ranks that it waits for.
-  Result<Completion> wait_for(std::chrono::nanoseconds timeout) const;
+  [[nodiscard]] Result<Completion> wait_for(std::chrono::nanoseconds timeout) const;
 
   // True once the call has ended, well or not.
   bool test() const;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The same for C, and for every language that can call C: communicator.h without templates. All
+ * rules of the C++ headers hold: who owns tensors until when, which threads may call, what a
+ * failure means for the job. No exception crosses this header, and no call stops the process.
+ *
+ * Functions return an infold_code; of anything but INFOLD_OK, infold_error_message() says in one
+ * sentence what happened, on the calling thread until its next call. Structs begin with their own
+ * size, so that later versions can add fields: fill them with their _default function first.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rises when a function or struct changes in a way that older programs would notice. */
+#define INFOLD_ABI_VERSION 1
+uint32_t infold_abi_version(void); /* of the library that is linked */
+
+typedef int32_t infold_code;
+enum {
+  INFOLD_OK = 0,
+  INFOLD_ERROR_INVALID_ARGUMENT = 1,
+  INFOLD_ERROR_OUT_OF_RANGE = 2,
+  INFOLD_ERROR_UNSUPPORTED = 3,
+  INFOLD_ERROR_RESOURCE_EXHAUSTED = 4,
+  INFOLD_ERROR_MISMATCH = 5,
+  INFOLD_ERROR_DEADLINE_EXCEEDED = 6,
+  INFOLD_ERROR_CANCELLED = 7,
+  INFOLD_ERROR_ABORTED = 8,
+  INFOLD_ERROR_UNAVAILABLE = 9,
+  INFOLD_ERROR_PENDING = 10 /* only from infold_wait_for */
+};
+const char* infold_code_name(infold_code code);
+const char* infold_error_message(void);
+int32_t infold_error_rank(void); /* the rank to look at, or -1 */
+
+typedef int32_t infold_type;
+enum {
+  INFOLD_TYPE_F32 = 0,
+  INFOLD_TYPE_F16 = 1,
+  INFOLD_TYPE_BF16 = 2,
+  INFOLD_TYPE_F64 = 3,
+  INFOLD_TYPE_I8 = 4,
+  INFOLD_TYPE_U8 = 5,
+  INFOLD_TYPE_I32 = 6,
+  INFOLD_TYPE_I64 = 7
+};
+
+typedef int32_t infold_op;
+enum { INFOLD_OP_SUM = 0, INFOLD_OP_AVERAGE = 1, INFOLD_OP_MIN = 2, INFOLD_OP_MAX = 3 };
+
+typedef int32_t infold_wire;
+enum {
+  INFOLD_WIRE_AUTOMATIC = 0,
+  INFOLD_WIRE_BFP32 = 1,
+  INFOLD_WIRE_BFP16 = 2,
+  INFOLD_WIRE_BFP8 = 3,
+  INFOLD_WIRE_FIXED32 = 4
+};
+
+typedef struct infold_communicator infold_communicator;
+typedef struct infold_handle infold_handle;
+
+/* All ranks in this process; see local_group.h. */
+typedef struct infold_local_group_options {
+  size_t struct_bytes;
+  int32_t world;
+  int32_t rack_size;
+  int32_t mtu_bytes;
+  infold_wire wire;
+  int64_t deadline_ns;
+  double loss;
+  double duplication;
+  double reordering;
+  uint64_t seed;
+} infold_local_group_options;
+infold_local_group_options infold_local_group_options_default(void);
+
+/* Writes `world` communicators, rank by rank; destroy each of them. */
+infold_code infold_local_group_create(const infold_local_group_options* options,
+                                      infold_communicator** communicators);
+void infold_communicator_destroy(infold_communicator* communicator); /* null is allowed */
+int32_t infold_rank(const infold_communicator* communicator);
+int32_t infold_world(const infold_communicator* communicator);
+
+typedef struct infold_call_options {
+  size_t struct_bytes;
+  infold_op op;
+  infold_wire wire;
+  int64_t deadline_ns; /* 0: the communicator's */
+} infold_call_options;
+infold_call_options infold_call_options_default(void);
+
+/* Each starts a call and writes its handle, which must be destroyed. The call's own errors come
+ * from waiting; these functions fail only for a null communicator, handle or wrong struct size.
+ * `options` may be null; input and output may be the same memory. */
+infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
+                              size_t elements, infold_type type, const infold_call_options* options,
+                              infold_handle** handle);
+infold_code infold_reduce(infold_communicator* communicator, const void* input, void* output,
+                          size_t elements, infold_type type, int32_t root,
+                          const infold_call_options* options, infold_handle** handle);
+infold_code infold_broadcast(infold_communicator* communicator, void* tensor, size_t elements,
+                             infold_type type, int32_t root, const infold_call_options* options,
+                             infold_handle** handle);
+infold_code infold_barrier(infold_communicator* communicator, const infold_call_options* options,
+                           infold_handle** handle);
+
+/* `ranks_summed` may be null. */
+infold_code infold_wait(const infold_handle* handle, int32_t* ranks_summed);
+infold_code infold_wait_for(const infold_handle* handle, int64_t timeout_ns, int32_t* ranks_summed);
+int32_t infold_test(const infold_handle* handle); /* 1 once the call has ended, else 0 */
+void infold_cancel(infold_handle* handle);
+void infold_handle_destroy(infold_handle* handle); /* waits for the end of its call */
+
+#ifdef __cplusplus
+}
+#endif

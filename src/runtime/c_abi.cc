@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C functions: each one checks its pointers, calls the C++ method, and keeps what went wrong
+// for the calling thread.
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infold/infold.h>
+#include <infold/local_group.h>
+
+struct infold_communicator {
+  infold::Communicator value;
+};
+struct infold_handle {
+  infold::Handle value;
+};
+
+namespace {
+
+static_assert(static_cast<int>(infold::Code::pending) == INFOLD_ERROR_PENDING);
+static_assert(static_cast<int>(infold::DataType::i64) == INFOLD_TYPE_I64);
+static_assert(static_cast<int>(infold::Reduction::max) == INFOLD_OP_MAX);
+static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
+
+thread_local infold::Error last_error;
+
+infold_code fail(infold::Error error) {
+  last_error = std::move(error);
+  return static_cast<infold_code>(last_error.code);
+}
+
+infold_code refuse(const char* message) {
+  return fail({infold::Code::invalid_argument, message, -1, ""});
+}
+
+// Runs a body that returns an infold_code; nothing it throws leaves.
+template <typename Body>
+infold_code guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    // Short enough to need no memory, which is what has run out.
+    last_error.code = infold::Code::resource_exhausted;
+    last_error.message.assign("out of memory");
+    return INFOLD_ERROR_RESOURCE_EXHAUSTED;
+  }
+}
+
+// A number from outside, which may be no value of the enum; the checks behind refuse those.
+template <typename Enum>
+Enum enum_of(std::int32_t number) {
+  return static_cast<Enum>(number < 0 || number > 255 ? 255 : number);
+}
+
+infold::TensorView view(const void* data, std::size_t elements, infold_type type) {
+  return {data, elements, enum_of<infold::DataType>(type)};
+}
+infold::MutableTensorView view(void* data, std::size_t elements, infold_type type) {
+  return {data, elements, enum_of<infold::DataType>(type)};
+}
+
+template <typename Start>
+infold_code start(infold_communicator* communicator, const infold_call_options* options,
+                  infold_handle** handle, Start&& start_call) {
+  if (communicator == nullptr || handle == nullptr) {
+    return refuse("the communicator or the place for the handle is a null pointer");
+  }
+  if (options != nullptr && options->struct_bytes != sizeof(*options)) {
+    return refuse("infold_call_options has another size here; fill it with its _default function");
+  }
+  return guarded([&] {
+    infold::CallOptions call;
+    if (options != nullptr) {
+      call.reduction = enum_of<infold::Reduction>(options->op);
+      call.wire = enum_of<infold::WireFormat>(options->wire);
+      call.deadline = std::chrono::nanoseconds(options->deadline_ns);
+    }
+    *handle = new infold_handle{start_call(communicator->value, call)};
+    return INFOLD_OK;
+  });
+}
+
+infold_code finish(const infold::Result<infold::Completion>& result, std::int32_t* ranks_summed) {
+  if (!result) return fail(result.error());
+  if (ranks_summed != nullptr) *ranks_summed = result->ranks_summed;
+  return INFOLD_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t infold_abi_version(void) { return INFOLD_ABI_VERSION; }
+
+const char* infold_code_name(infold_code code) {
+  return code == INFOLD_OK ? "ok" : infold::code_name(enum_of<infold::Code>(code));
+}
+const char* infold_error_message(void) { return last_error.message.c_str(); }
+int32_t infold_error_rank(void) { return last_error.rank; }
+
+infold_local_group_options infold_local_group_options_default(void) {
+  const infold::LocalGroupOptions defaults;
+  infold_local_group_options options{};
+  options.struct_bytes = sizeof(options);
+  options.world = defaults.world;
+  options.rack_size = defaults.rack_size;
+  options.mtu_bytes = defaults.mtu_bytes;
+  options.wire = static_cast<infold_wire>(defaults.wire);
+  options.deadline_ns = defaults.deadline.count();
+  options.seed = defaults.faults.seed;
+  return options;
+}
+
+infold_code infold_local_group_create(const infold_local_group_options* options,
+                                      infold_communicator** communicators) {
+  if (options == nullptr || communicators == nullptr) {
+    return refuse("the options or the place for the communicators is a null pointer");
+  }
+  if (options->struct_bytes != sizeof(*options)) {
+    return refuse(
+        "infold_local_group_options has another size here; fill it with its _default "
+        "function");
+  }
+  return guarded([&]() -> infold_code {
+    infold::LocalGroupOptions group_options;
+    group_options.world = options->world;
+    group_options.rack_size = options->rack_size;
+    group_options.mtu_bytes = options->mtu_bytes;
+    group_options.wire = enum_of<infold::WireFormat>(options->wire);
+    group_options.deadline = std::chrono::nanoseconds(options->deadline_ns);
+    group_options.faults = {options->loss, options->duplication, options->reordering,
+                            options->seed};
+    infold::Result<infold::LocalGroup> group = infold::LocalGroup::create(group_options);
+    if (!group) return fail(group.error());
+    std::vector<std::unique_ptr<infold_communicator>> made;
+    for (int rank = 0; rank < group->world(); ++rank) {
+      made.push_back(
+          std::make_unique<infold_communicator>(infold_communicator{std::move((*group)[rank])}));
+    }
+    for (auto& communicator : made) *communicators++ = communicator.release();
+    return INFOLD_OK;
+  });
+}
+
+void infold_communicator_destroy(infold_communicator* communicator) { delete communicator; }
+
+int32_t infold_rank(const infold_communicator* communicator) {
+  return communicator == nullptr ? -1 : communicator->value.rank();
+}
+int32_t infold_world(const infold_communicator* communicator) {
+  return communicator == nullptr ? 0 : communicator->value.world();
+}
+
+infold_call_options infold_call_options_default(void) {
+  infold_call_options options{};
+  options.struct_bytes = sizeof(options);
+  return options;
+}
+
+infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
+                              size_t elements, infold_type type, const infold_call_options* options,
+                              infold_handle** handle) {
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    return comm.all_reduce(view(input, elements, type), view(output, elements, type), call);
+  });
+}
+
+infold_code infold_reduce(infold_communicator* communicator, const void* input, void* output,
+                          size_t elements, infold_type type, int32_t root,
+                          const infold_call_options* options, infold_handle** handle) {
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    return comm.reduce(view(input, elements, type), view(output, elements, type), root, call);
+  });
+}
+
+infold_code infold_broadcast(infold_communicator* communicator, void* tensor, size_t elements,
+                             infold_type type, int32_t root, const infold_call_options* options,
+                             infold_handle** handle) {
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    return comm.broadcast(view(tensor, elements, type), root, call);
+  });
+}
+
+infold_code infold_barrier(infold_communicator* communicator, const infold_call_options* options,
+                           infold_handle** handle) {
+  return start(communicator, options, handle,
+               [](auto& comm, const auto& call) { return comm.barrier(call); });
+}
+
+infold_code infold_wait(const infold_handle* handle, int32_t* ranks_summed) {
+  if (handle == nullptr) return refuse("the handle is a null pointer");
+  return guarded([&] { return finish(handle->value.wait(), ranks_summed); });
+}
+
+infold_code infold_wait_for(const infold_handle* handle, int64_t timeout_ns,
+                            int32_t* ranks_summed) {
+  if (handle == nullptr) return refuse("the handle is a null pointer");
+  return guarded([&] {
+    return finish(handle->value.wait_for(std::chrono::nanoseconds(timeout_ns)), ranks_summed);
+  });
+}
+
+int32_t infold_test(const infold_handle* handle) {
+  return handle == nullptr || handle->value.test() ? 1 : 0;
+}
+void infold_cancel(infold_handle* handle) {
+  if (handle != nullptr) handle->value.cancel();
+}
+void infold_handle_destroy(infold_handle* handle) { delete handle; }
+
+}  // extern "C"

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code blocks of docs/api.md, compiled and run. Each stands here between two marks, and the
+// last test compares the page with this file, so that neither changes alone.
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+// snippet
+#include <infold/local_group.h>
+// end
+
+namespace {
+
+TEST(ApiPage, SumsGradients) {
+  // snippet
+  auto group = infold::LocalGroup::create({.world = 4});
+  if (!group) throw std::runtime_error(group.error().message);
+
+  std::vector<std::thread> workers;
+  for (int rank = 0; rank < 4; ++rank) {
+    workers.emplace_back([&comm = (*group)[rank]] {
+      std::vector<float> gradients(100'000, 1.0F);
+      infold::Handle sum = comm.all_reduce(gradients, {.reduction = infold::Reduction::average});
+      // ... compute something else meanwhile ...
+      const auto done = sum.wait();
+      if (!done) throw std::runtime_error(done.error().message);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  // end
+}
+
+TEST(ApiPage, ManyCallsAtOnce) {
+  auto group = infold::LocalGroup::create({.world = 1});
+  infold::Communicator& comm = (*group)[0];
+  std::vector<std::vector<float>> layers(3, std::vector<float>(1000, 1.0F));
+  // snippet
+  std::vector<infold::Handle> sums;
+  for (std::vector<float>& layer : layers) sums.push_back(comm.all_reduce(layer));
+  for (infold::Handle& sum : sums) {
+    if (const auto done = sum.wait(); !done) throw std::runtime_error(done.error().message);
+  }
+  // end
+}
+
+TEST(ApiPage, OtherCollectives) {
+  auto group = infold::LocalGroup::create({.world = 1});
+  infold::Communicator& comm = (*group)[0];
+  std::vector<double> local(10, 2.0);
+  std::vector<double> total(10);
+  std::vector<float> weights(10);
+  std::vector<std::uint16_t> memory(64);
+  // snippet
+  const auto finish = [](const infold::Handle& call) {
+    if (const auto done = call.wait(); !done) throw std::runtime_error(done.error().message);
+  };
+  finish(comm.reduce(local, total, /*root=*/0));
+  finish(comm.broadcast(weights, /*root=*/0));
+  finish(comm.barrier({.deadline = std::chrono::seconds(60)}));
+  // 16-bit floats, or memory whose type is known at run time only:
+  finish(comm.all_reduce({memory.data(), memory.size(), infold::DataType::bf16},
+                         {.wire = infold::WireFormat::bfp8}));
+  // end
+}
+
+TEST(ApiPage, Errors) {
+  auto group = infold::LocalGroup::create({.world = 2, .deadline = std::chrono::milliseconds(100)});
+  infold::Communicator& comm = (*group)[0];
+  std::vector<float> gradients(10);
+  std::string log;
+  // snippet
+  const auto done = comm.all_reduce(gradients).wait();
+  if (!done && done.error().code == infold::Code::deadline_exceeded) {
+    // all_reduce #1 gave up after 0.100 s: waiting for rank 1, which has not contributed; ...
+    log = done.error().message + " (rank " + std::to_string(done.error().rank) + ")";
+  }
+  // end
+  EXPECT_NE(log.find("waiting for rank 1, which has not contributed"), std::string::npos) << log;
+}
+
+std::string read(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// All lines without their indentation.
+std::string flat(const std::string& text) {
+  return std::regex_replace(text, std::regex("\n +"), "\n");
+}
+
+TEST(ApiPage, ShowsWhatThisFileRuns) {
+  const std::string page = read("docs/api.md");
+  ASSERT_FALSE(page.empty()) << "run from the repository's root";
+  const std::string source = flat(read("tests/integration/api_snippets_test.cc"));
+  const std::string fence = "```cpp\n";
+  int blocks = 0;
+  for (std::size_t at = page.find(fence); at != std::string::npos; at = page.find(fence, at)) {
+    at += fence.size();
+    const std::string block = flat(page.substr(at, page.find("```", at) - at));
+    EXPECT_NE(source.find("// snippet\n" + block + "// end\n"), std::string::npos)
+        << "not in this file:\n"
+        << block;
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 5);
+}
+
+}  // namespace
