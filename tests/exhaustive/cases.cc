@@ -50,6 +50,19 @@ void add_budgeted(Cases& cases) {
        .tensors = {{.chunks = 3}},
        .budget = budget,
        .full = true});
+  add({.name = "2x1x3-budget-2",
+       .model = counted,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .budget = {.losses = 2, .duplicates = 2, .timeouts = 2},
+       .full = true});
+  add({.name = "tree-2x1x2-budget",
+       .model = counted,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .budget = budget,
+       .full = true});
 }
 
 void add_collectives(Cases& cases) {
@@ -77,6 +90,19 @@ void add_collectives(Cases& cases) {
        .model = free,
        .slots = 1,
        .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}}});
+  add({.name = "3x1x2-realign",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}},
+       .full = true});
+  add({.name = "3x1x2-cancel",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .may_cancel = 0,
+       .full = true});
   add({.name = "2x1x3-block-float",
        .model = free,
        .slots = 1,
