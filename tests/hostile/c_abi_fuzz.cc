@@ -8,8 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include <infold/infold.h>
+
 #include "base/check.h"
-#include "infold/infold.h"
 #include "tests/hostile/operations.h"
 
 namespace {
