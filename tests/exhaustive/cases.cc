@@ -42,7 +42,13 @@ void add_budgeted(Cases& cases) {
        .model = counted,
        .slots = 2,
        .tensors = {{.chunks = 3}},
-       .budget = budget});
+       .budget = {.losses = 1, .duplicates = 1, .timeouts = 1}});
+  add({.name = "2x2x3-budget-2",
+       .model = counted,
+       .slots = 2,
+       .tensors = {{.chunks = 3}},
+       .budget = budget,
+       .full = true});
   add({.name = "3x1x3-budget",
        .model = counted,
        .workers = 3,
