@@ -16,6 +16,14 @@ std::uint64_t load64(const std::byte* at, std::size_t bytes = 8) {
   return word;
 }
 
+constexpr std::uint64_t kOdd = 0x9FB21C651E98DF25ULL;
+
+std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = Wide{a} * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
 }  // namespace
 
 std::uint16_t udp_checksum(std::span<const std::byte> bytes) {
@@ -33,23 +41,24 @@ std::uint16_t udp_checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint16_t>(~sum & 0xFFFF);
 }
 
-// Four independent chains: one would wait for its own multiplication at every word.
+// Four independent chains of 64 x 64 -> 128-bit products, folded: one chain would wait for its own
+// multiplication at every step.
 std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
-  constexpr std::uint64_t kOdd = 0x9FB21C651E98DF25ULL;
   std::uint64_t chain[4] = {seed, ~seed, seed ^ kOdd, seed + bytes.size()};
   std::size_t at = 0;
-  for (; at + 32 <= bytes.size(); at += 32) {
+  for (; at + 64 <= bytes.size(); at += 64) {
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::uint64_t mixed = (chain[i] ^ load64(bytes.data() + at + 8 * i)) * kOdd;
-      chain[i] = mixed ^ (mixed >> 29);
+      const std::byte* const pair = bytes.data() + at + 16 * i;
+      chain[i] = folded_product(load64(pair) ^ kOdd, load64(pair + 8) ^ chain[i]);
     }
   }
   for (std::size_t i = 0; at < bytes.size(); at += 8, ++i) {
     const std::size_t rest = bytes.size() - at < 8 ? bytes.size() - at : 8;
-    chain[i] = (chain[i] ^ load64(bytes.data() + at, rest)) * kOdd;
+    chain[i % 4] = folded_product(load64(bytes.data() + at, rest) ^ kOdd, chain[i % 4] ^ ~kOdd);
   }
-  return base::mix64(chain[0] ^
-                     base::mix64(chain[1] ^ base::mix64(chain[2] ^ base::mix64(chain[3]))));
+  std::uint64_t hash = 0;
+  for (const std::uint64_t each : chain) hash = base::mix64(hash ^ each);
+  return hash;
 }
 
 }  // namespace infold::sim

@@ -13,17 +13,18 @@ constexpr std::int64_t kBitPsPerByte = 8 * 1'000'000'000'000;
 
 }  // namespace
 
+Link::Link(const LinkOptions& options, NodeId self)
+    : options_(options),
+      self_(self),
+      ps_per_byte_(options.bits_per_second == 0 ? 0 : kBitPsPerByte / options.bits_per_second) {}
+
 std::int64_t Link::queued_bytes(base::Instant now) const {
   const std::int64_t busy_ps = busy_until_ps_ - now.ns * kPsPerNs;
-  if (busy_ps <= 0) return 0;
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{busy_ps} * options_.bits_per_second / kBitPsPerByte);
+  return busy_ps <= 0 ? 0 : busy_ps / ps_per_byte_;
 }
 
 base::Instant Link::drained_to(std::int64_t bytes) const {
-  if (options_.bits_per_second == 0) return {};
-  const std::int64_t ps = bytes * (kBitPsPerByte / options_.bits_per_second);
-  return {(busy_until_ps_ - ps) / kPsPerNs + 1};
+  return {(busy_until_ps_ - bytes * ps_per_byte_) / kPsPerNs + 1};
 }
 
 void Link::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
@@ -40,7 +41,7 @@ void Link::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
   }
   queued_bytes_high_water_ = std::max(queued_bytes_high_water_, queued);
   const std::int64_t start_ps = std::max(busy_until_ps_, now.ns * kPsPerNs);
-  busy_until_ps_ = start_ps + frame_bytes * (kBitPsPerByte / options_.bits_per_second);
+  busy_until_ps_ = start_ps + frame_bytes * ps_per_byte_;
   const base::Instant sent{(busy_until_ps_ + kPsPerNs - 1) / kPsPerNs};
   outlet.forward(sent + options_.delay, self_, parcel);
 }

@@ -23,7 +23,7 @@ struct LinkOptions {
 
 class Link final : public Node {
  public:
-  Link(const LinkOptions& options, NodeId self) : options_(options), self_(self) {}
+  Link(const LinkOptions& options, NodeId self);
 
   void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
   void handle_timeout(base::Instant, Outlet&) override {}
@@ -37,6 +37,7 @@ class Link final : public Node {
  private:
   LinkOptions options_;
   NodeId self_;
+  std::int64_t ps_per_byte_;
   std::int64_t busy_until_ps_ = 0;  // picoseconds: at 100 Gbit/s a byte takes 80
   std::int64_t queued_bytes_high_water_ = 0;
 };

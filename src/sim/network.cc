@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "base/prng.h"
 #include "sim/checksum.h"
 
 namespace infold::sim {
@@ -106,9 +107,10 @@ void Network::send(PathId path, PacketIndex packet) {
   const auto bytes = packets_.bytes(packet);
   ++counters_.sent;
   counters_.bytes_sent += bytes.size();
+  const std::uint64_t hash = packets_.hash(packet);
   hash_ =
-      hash_bytes(bytes, hash_ ^ static_cast<std::uint64_t>(now_.ns) ^ (std::uint64_t{path} << 48));
-  for (Observer* observer : observers_) observer->on_send(now_, paths_[path], bytes);
+      base::mix64(hash_ ^ hash ^ static_cast<std::uint64_t>(now_.ns) ^ (std::uint64_t{path} << 48));
+  for (Observer* observer : observers_) observer->on_send(now_, paths_[path], bytes, hash);
   const std::uint32_t mask = static_cast<std::uint32_t>(ready_.size()) - 1;
   CHECK_THAT(ready_count_, <=, mask);
   ready_[(ready_first_ + ready_count_++) & mask] = {.packet = packet, .path = path, .hop = 0};

@@ -31,11 +31,12 @@ struct Path {
   }
 };
 
-// Sees every packet; changes none. Bytes are valid during the call.
+// Sees every packet; changes none. Bytes are valid during the call; `hash` is theirs.
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) = 0;
+  virtual void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+                       std::uint64_t hash) = 0;
   virtual void on_arrival(base::Instant now, const Path& path,
                           std::span<const std::byte> bytes) = 0;
   virtual void on_drop(base::Instant now, const Path& path, std::span<const std::byte> bytes,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sim/checksum.h"
+
 namespace infold::sim {
 namespace {
 
@@ -26,7 +28,8 @@ PacketIndex PacketPool::take() {
   CHECK(!free_.empty());
   const PacketIndex packet = free_.back();
   free_.pop_back();
-  packets_[packet] = {.bytes = 0, .references = 1, .checksum = 0, .damaged = false};
+  packets_[packet] = {};
+  packets_[packet].references = 1;
   high_water_ = std::max(high_water_, in_use());
   return packet;
 }
@@ -34,6 +37,12 @@ PacketIndex PacketPool::take() {
 void PacketPool::set_bytes(PacketIndex packet, std::size_t bytes) {
   CHECK_THAT(bytes, <=, packet_bytes_max_);
   packets_[packet].bytes = static_cast<std::uint32_t>(bytes);
+}
+
+std::uint64_t PacketPool::hash(PacketIndex packet) {
+  std::uint64_t& hash = packets_[packet].hash;
+  if (hash == 0) hash = hash_bytes(bytes(packet), 1) | 1;
+  return hash;
 }
 
 void PacketPool::mark_damaged(PacketIndex packet, std::uint16_t checksum_sent) {

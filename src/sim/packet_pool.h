@@ -38,6 +38,9 @@ class PacketPool {
     return {at(packet), packets_[packet].bytes};
   }
 
+  // A fingerprint of the bytes, computed once however many receivers a multicast has.
+  std::uint64_t hash(PacketIndex packet);
+
   // A damaged packet carries the checksum of what was sent; the receiver compares. An undamaged
   // one needs none: computing it at both ends would cost time and find nothing.
   void mark_damaged(PacketIndex packet, std::uint16_t checksum_sent);
@@ -54,6 +57,7 @@ class PacketPool {
   struct Packet {
     std::uint32_t bytes = 0;
     std::uint32_t references = 0;
+    std::uint64_t hash = 0;  // 0: not yet computed
     std::uint16_t checksum = 0;
     bool damaged = false;
   };

@@ -168,6 +168,7 @@ std::string describe(const Scenario& scenario) {
                         scenario.stale_packets,
                         scenario.starts.empty() ? "all start at once" : "ranks start apart");
   }
+  if (scenario.leave_when_done) text += "  each rank leaves when its calls are done\n";
   if (scenario.incident.kind != Incident::Kind::none) {
     text += fmt::format("  incident: rank {} {}, call {}\n", scenario.incident.rank,
                         incident_name(scenario.incident.kind), scenario.incident.call);

@@ -108,6 +108,8 @@ struct Scenario {
   std::vector<base::Duration> starts;  // of each rank; empty: all at once
   std::uint32_t stale_packets = 0;     // of an earlier epoch and of other jobs, sent by nobody
   Incident incident;
+  // Each rank leaves in good order when its own calls are done, whatever the others still fetch.
+  bool leave_when_done = false;
 
   // After faults, pauses and late starts are over, all must be done within this.
   base::Duration liveness = base::seconds(30);

@@ -4,27 +4,22 @@
 #include "sim/slot_watch.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
-#include "sim/checksum.h"
 #include "sim/stale.h"
+#include "wire/infold_wire.h"
 
 namespace infold::sim {
 namespace {
 
-using core::Kind;
-
-bool is_contribution(Kind kind) {
-  return kind == Kind::add || kind == Kind::skip || kind == Kind::partial ||
-         kind == Kind::overrange;
+bool is_contribution(std::uint8_t kind) {
+  return kind >= INFOLD_KIND_ADD && kind <= INFOLD_KIND_OVERRANGE;
 }
 
-bool is_answer(Kind kind) { return kind == Kind::result || kind == Kind::realign; }
-
-bool parse_ours(std::span<const std::byte> bytes, std::uint16_t slot_count, core::Packet& packet) {
-  return core::parse(bytes, packet) == core::Malformed::none && packet.header.job == kJob &&
-         packet.header.epoch == kEpoch && packet.header.slot < slot_count;
+bool is_answer(std::uint8_t kind) {
+  return kind == INFOLD_KIND_RESULT || kind == INFOLD_KIND_REALIGN;
 }
 
 }  // namespace
@@ -53,66 +48,75 @@ std::uint32_t& SlotWatch::round_known(NodeId node, const Path& path, std::uint16
   return stations_[node].round_known[path.site * slot_count_ + slot];
 }
 
-void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) {
-  core::Packet packet;
-  if (!parse_ours(bytes, slot_count_, packet)) return;
-  const core::Header& header = packet.header;
-  if (is_contribution(header.kind) && !stations_[path.source].round_known.empty()) {
-    if (round_known(path.source, path, header.slot) + 1 < header.round) {
-      break_promise(now, header, "was taken before the chunk before it came back");
+bool SlotWatch::sight(std::span<const std::byte> bytes, Sighting& seen) const {
+  infold_header header;
+  if (bytes.size() < sizeof(header)) return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  seen = {.kind = static_cast<std::uint8_t>(header.version_kind & 0xF),
+          .worker = header.worker,
+          .slot = infold_from_be16(header.slot),
+          .contributors = infold_from_be16(header.contributors),
+          .round = infold_from_be32(header.round)};
+  return infold_from_be16(header.job) == kJob && infold_from_be32(header.epoch) == kEpoch &&
+         seen.slot < slot_count_;
+}
+
+void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+                        std::uint64_t hash) {
+  Sighting seen;
+  if (!sight(bytes, seen)) return;
+  if (is_contribution(seen.kind) && !stations_[path.source].round_known.empty()) {
+    if (round_known(path.source, path, seen.slot) + 1 < seen.round) {
+      break_promise(now, seen, "was taken before the chunk before it came back");
     }
   }
-  if (is_answer(header.kind) && stations_[path.source].is_aggregator) {
-    answer_leaves(now, stations_[path.source], packet, bytes);
+  if (is_answer(seen.kind) && stations_[path.source].is_aggregator) {
+    answer_leaves(now, stations_[path.source], seen, hash);
   }
 }
 
 void SlotWatch::on_arrival(base::Instant now, const Path& path, std::span<const std::byte> bytes) {
-  core::Packet packet;
-  if (!parse_ours(bytes, slot_count_, packet)) return;
-  const core::Header& header = packet.header;
+  Sighting seen;
+  if (!sight(bytes, seen)) return;
   const NodeId here = path.destination();
-  if (is_answer(header.kind)) {
-    std::uint32_t& known = round_known(here, path, header.slot);
-    known = std::max(known, header.round);
+  if (is_answer(seen.kind)) {
+    std::uint32_t& known = round_known(here, path, seen.slot);
+    known = std::max(known, seen.round);
   }
-  if (is_contribution(header.kind) && stations_[here].is_aggregator) {
-    contribution_arrives(now, stations_[here], header);
+  if (is_contribution(seen.kind) && stations_[here].is_aggregator) {
+    contribution_arrives(now, stations_[here], seen);
   }
 }
 
-void SlotWatch::contribution_arrives(base::Instant now, Station& station,
-                                     const core::Header& header) {
-  Copy& copy = station.copies[header.slot * 2U + (header.round & 1)];
-  if (header.round < copy.round) return;  // late; the aggregator must not count it
-  if (header.round > copy.round) {
-    const Copy& other = station.copies[header.slot * 2U + (~header.round & 1)];
-    const bool first = header.round == 1;
-    if (!first && (other.round + 1 != header.round || other.answer_hash == 0)) {
-      break_promise(now, header, "arrived before the chunk before it was answered");
+void SlotWatch::contribution_arrives(base::Instant now, Station& station, const Sighting& seen) {
+  Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
+  if (seen.round < copy.round) return;  // late; the aggregator must not count it
+  if (seen.round > copy.round) {
+    const Copy& other = station.copies[seen.slot * 2U + (~seen.round & 1)];
+    const bool first = seen.round == 1;
+    if (!first && (other.round + 1 != seen.round || other.answer_hash == 0)) {
+      break_promise(now, seen, "arrived before the chunk before it was answered");
     }
     copy = Copy{};
-    copy.round = header.round;
+    copy.round = seen.round;
   }
-  if (copy.came_in[header.worker]) return;
-  copy.came_in[header.worker] = true;
-  copy.contributors += header.contributors.count;
+  if (copy.came_in[seen.worker]) return;
+  copy.came_in[seen.worker] = true;
+  copy.contributors += seen.contributors;
 }
 
-void SlotWatch::answer_leaves(base::Instant now, Station& station, const core::Packet& packet,
-                              std::span<const std::byte> bytes) {
-  const core::Header& header = packet.header;
-  Copy& copy = station.copies[header.slot * 2U + (header.round & 1)];
-  const std::uint64_t hash = hash_bytes(bytes, 1) | 1;
-  if (copy.round != header.round) {
-    break_promise(now, header, "was answered though nothing of it came in");
+void SlotWatch::answer_leaves(base::Instant now, Station& station, const Sighting& seen,
+                              std::uint64_t hash) {
+  Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
+  if (copy.round != seen.round) {
+    break_promise(now, seen, "was answered though nothing of it came in");
   } else if (copy.came_in.count() != station.workers) {
-    break_promise(now, header, "was answered before all contributions came in");
+    break_promise(now, seen, "was answered before all contributions came in");
   } else if (copy.answer_hash != 0 && copy.answer_hash != hash) {
-    break_promise(now, header, "was answered twice, not in the same words");
-  } else if (station.is_root && header.kind == Kind::result &&
-             header.contributors.count != copy.contributors) {
-    break_promise(now, header, "counts ranks that did not contribute, or too few");
+    break_promise(now, seen, "was answered twice, not in the same words");
+  } else if (station.is_root && seen.kind == INFOLD_KIND_RESULT &&
+             seen.contributors != copy.contributors) {
+    break_promise(now, seen, "counts ranks that did not contribute, or too few");
   }
   if (copy.answer_hash == 0) {
     useful_packets_ += 2 * station.workers;
@@ -121,10 +125,10 @@ void SlotWatch::answer_leaves(base::Instant now, Station& station, const core::P
   copy.answer_hash = hash;
 }
 
-void SlotWatch::break_promise(base::Instant now, const core::Header& header, const char* what) {
+void SlotWatch::break_promise(base::Instant now, const Sighting& seen, const char* what) {
   if (!violation_.empty()) return;
-  violation_ = fmt::format("at {} ns: slot {} chunk {} of worker {} {}", now.ns, header.slot,
-                           header.round, header.worker, what);
+  violation_ = fmt::format("at {} ns: slot {} chunk {} of worker {} {}", now.ns, seen.slot,
+                           seen.round, seen.worker, what);
 }
 
 }  // namespace infold::sim

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "core/packet.h"
 #include "sim/wiring.h"
 
 namespace infold::sim {
@@ -19,7 +18,8 @@ class SlotWatch final : public Observer {
  public:
   SlotWatch(const Scenario& scenario, const Wiring& wiring);
 
-  void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
+  void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+               std::uint64_t hash) override;
   void on_arrival(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
   void on_drop(base::Instant, const Path&, std::span<const std::byte>, DropCause) override {}
 
@@ -31,6 +31,17 @@ class SlotWatch final : public Observer {
   std::uint64_t useful_packets() const { return useful_packets_; }
 
  private:
+  // What the watch reads of a packet: a few words of the header, by the wire's layout and not by
+  // the product's parser.
+  struct Sighting {
+    std::uint8_t kind = 0;
+    std::uint8_t worker = 0;
+    std::uint16_t slot = 0;
+    std::uint16_t contributors = 0;
+    std::uint32_t round = 0;
+  };
+  bool sight(std::span<const std::byte> bytes, Sighting& seen) const;
+
   struct Copy {
     std::uint32_t round = 0;
     std::uint32_t contributors = 0;  // as the first contribution of each worker says
@@ -46,10 +57,9 @@ class SlotWatch final : public Observer {
   };
 
   std::uint32_t& round_known(NodeId node, const Path& path, std::uint16_t slot);
-  void contribution_arrives(base::Instant now, Station& station, const core::Header& header);
-  void answer_leaves(base::Instant now, Station& station, const core::Packet& packet,
-                     std::span<const std::byte> bytes);
-  void break_promise(base::Instant now, const core::Header& header, const char* what);
+  void contribution_arrives(base::Instant now, Station& station, const Sighting& seen);
+  void answer_leaves(base::Instant now, Station& station, const Sighting& seen, std::uint64_t hash);
+  void break_promise(base::Instant now, const Sighting& seen, const char* what);
 
   std::vector<Station> stations_;  // by node
   std::uint16_t slot_count_;

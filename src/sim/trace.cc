@@ -63,7 +63,8 @@ Trace::Trace(const Wiring& wiring, Style style, Sink sink)
   }
 }
 
-void Trace::on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) {
+void Trace::on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+                    std::uint64_t) {
   write(now, "sent", path, bytes);
 }
 

@@ -18,7 +18,8 @@ class Trace final : public Observer {
 
   Trace(const Wiring& wiring, Style style, Sink sink);
 
-  void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
+  void on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
+               std::uint64_t hash) override;
   void on_arrival(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
   void on_drop(base::Instant now, const Path& path, std::span<const std::byte> bytes,
                DropCause cause) override;

@@ -129,6 +129,7 @@ class Builder {
     WorkerNodeOptions node_options;
     node_options.worker = options;
     node_options.calls = job_.calls_of(rank);
+    node_options.leave_when_done = scenario_.leave_when_done;
     node_options.host_queue_bytes = scenario_.host_queue_bytes;
     node_options.receive_queue_packets = scenario_.receive_queue_packets;
     for (const PausePlan& pause : scenario_.pauses) {

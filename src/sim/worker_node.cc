@@ -171,6 +171,11 @@ void WorkerNode::drain(base::Instant now, Outlet& outlet) {
     transmit(now, outlet);
     collect_events(now);
   }
+  if (options_.leave_when_done && !left_ && finished()) {
+    left_ = true;
+    worker_.leave(now);
+    transmit(now, outlet);
+  }
   in_flight_high_water_ = std::max(in_flight_high_water_, worker_.in_flight());
 }
 

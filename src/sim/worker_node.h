@@ -47,6 +47,7 @@ struct WorkerNodeOptions {
   std::vector<Call> calls;
   std::vector<Pause> pauses;  // in order of time
   Ending ending;
+  bool leave_when_done = false;
   std::int64_t host_queue_bytes = 0;
   std::uint32_t receive_queue_packets = 0;
 };
@@ -87,6 +88,7 @@ class WorkerNode final : public Node {
   std::size_t finished_calls_ = 0;
   bool call_waits_for_room_ = false;
   bool ending_done_ = true;
+  bool left_ = false;
   base::Instant send_again_at_ = base::Instant::never();
   base::Instant drained_at_;
   std::uint32_t in_flight_high_water_ = 0;
