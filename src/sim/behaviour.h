@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the behaviour tests share: jobs of large tensors on plain links, and how fast they went.
+// Virtual time is exact, so these are no timing tests: a run gives the same figures everywhere.
+#pragma once
+
+#include <algorithm>
+
+#include "sim/named.h"
+#include "sim/simulation.h"
+
+namespace infold::sim {
+
+// 25 MB of f32, the size of a bucket of gradients.
+inline constexpr std::uint64_t kBucketElements = 6'250'000;
+inline constexpr std::int64_t kPayloadBytes = 1'408;
+// Payload, 11 exponents and their padding, header, frame.
+inline constexpr std::int64_t kFrameBytes = kPayloadBytes + 12 + 32 + kFrameOverheadBytes;
+
+struct LinkPath {
+  std::int64_t bits_per_second;
+  base::Duration round_trip;
+
+  // Frames that fill the path.
+  double frames() const {
+    return static_cast<double>(bits_per_second) * static_cast<double>(round_trip.ns) / 1e9 / 8 /
+           static_cast<double>(kFrameBytes);
+  }
+};
+
+// `count` tensors of `elements` one after another from each rank, all in flight at once. Slots are
+// three times what fills the path, as a controller that knows it would give.
+inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t elements, int count) {
+  Scenario scenario;
+  scenario.name = "behaviour";
+  scenario.world = world;
+  scenario.sites = {make_site(world, 1, 1)};
+  CallPlan call = sum_of_floats(core::WireFormat::bfp32, elements);
+  call.bulk = true;
+  scenario.calls.assign(static_cast<std::size_t>(count), call);
+  scenario.limits.elements_max = 352;
+  scenario.small_slots = 64;
+  scenario.bulk_slots = static_cast<std::uint16_t>(std::clamp(3 * path.frames(), 448.0, 3e4));
+  scenario.link = {.bits_per_second = path.bits_per_second,
+                   .delay = path.round_trip / 2,
+                   .queue_bytes_max = 1 << 20};
+  scenario.host_queue_bytes = 0;
+  scenario.liveness = base::seconds(1'000);
+  return scenario;
+}
+
+// When the last rank had the result of this call.
+inline base::Instant finished_at(const Simulation& simulation, std::size_t call) {
+  base::Instant last;
+  for (const WorkerNode* worker : simulation.wiring().workers) {
+    last = std::max(last, worker->records()[call].finished_at);
+  }
+  return last;
+}
+
+// Of what the links could carry: payload against time.
+inline double share_of_link(LinkPath path, std::uint64_t elements, base::Duration took) {
+  const double payload_bits = static_cast<double>(elements) * 32;
+  const double most = static_cast<double>(path.bits_per_second) *
+                      static_cast<double>(kPayloadBytes) / static_cast<double>(kFrameBytes);
+  return payload_bits / (most * static_cast<double>(took.ns) / 1e9);
+}
+
+}  // namespace infold::sim

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much of a link large tensors use, from 100 Mbit/s to 100 Gbit/s and 10 us to 1 ms.
+#include <gtest/gtest.h>
+
+#include "sim/behaviour.h"
+
+namespace infold::sim {
+namespace {
+
+// Four buckets in a row; the later two show what the window settles at.
+double settled_share(LinkPath path, std::uint16_t world) {
+  Simulation simulation(tensors_on(path, world, kBucketElements, 4));
+  simulation.run_network();
+  const base::Duration took = finished_at(simulation, 3) - finished_at(simulation, 1);
+  return share_of_link(path, 2 * kBucketElements, took);
+}
+
+class Goodput : public testing::TestWithParam<std::tuple<std::int64_t, std::int64_t>> {};
+
+TEST_P(Goodput, FillsTheLink) {
+  const auto [mbps, round_trip_us] = GetParam();
+  const LinkPath path = {mbps * 1'000'000, base::microseconds(round_trip_us)};
+  const double share = settled_share(path, 4);
+  RecordProperty("share_of_link", std::to_string(share));
+  // At 100 Gbit/s and 1 ms two buckets are four round trips: the window is still growing.
+  EXPECT_GE(share, path.frames() > 5'000 ? 0.6 : 0.95);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, Goodput,
+                         testing::Combine(testing::Values(100, 1'000, 10'000, 100'000),
+                                          testing::Values(10, 100, 1'000)),
+                         [](const auto& each) {
+                           return std::to_string(std::get<0>(each.param)) + "Mbps" +
+                                  std::to_string(std::get<1>(each.param)) + "us";
+                         });
+
+TEST(GoodputTrend, IsFlatInTheNumberOfWorkers) {
+  const LinkPath path = {10'000'000'000, base::microseconds(100)};
+  for (const unsigned world : {2U, 4U, 8U, 16U}) {
+    EXPECT_GE(settled_share(path, static_cast<std::uint16_t>(world)), 0.95) << world << " workers";
+  }
+}
+
+// From a cold start, which is what a single call sees.
+TEST(GoodputTrend, OneBucketFillsTheLinkWhereItTakesManyRoundTrips) {
+  for (const std::int64_t mbps : {100, 1'000, 10'000, 100'000}) {
+    const LinkPath path = {mbps * 1'000'000, base::microseconds(10)};
+    Simulation simulation(tensors_on(path, 4, kBucketElements, 1));
+    simulation.run_network();
+    const base::Duration took = finished_at(simulation, 0) - base::Instant{};
+    EXPECT_GE(share_of_link(path, kBucketElements, took), 0.95) << mbps << " Mbit/s";
+  }
+}
+
+}  // namespace
+}  // namespace infold::sim
