@@ -52,6 +52,15 @@ bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   return false;
 }
 
+// A rank whose deadline passes names whom it was last told of. Where packets are lost that may be
+// somebody whose contribution was, and in a tree somebody of another branch.
+bool knows_whom_it_waits_for(const Scenario& scenario) {
+  const bool loses = scenario.up.any() || scenario.down.any() || !scenario.pauses.empty();
+  return !loses && scenario.starts.empty() &&
+         std::all_of(scenario.sites.begin(), scenario.sites.end(),
+                     [](const SitePlan& site) { return site.aggregators.size() == 1; });
+}
+
 std::size_t memory_of(const Wiring& wiring) {
   std::size_t bytes = 0;
   for (const WorkerNode* node : wiring.workers) bytes += node->worker().memory_bytes();
@@ -249,6 +258,17 @@ void Simulation::check_failures() {
   }
 }
 
+// Whether the incident's call was in flight at this rank when it heard of the end.
+bool Simulation::fails_the_call(std::uint16_t rank) const {
+  const auto& records = wiring_.workers[rank]->records();
+  for (std::size_t entry = 0; entry < records.size(); ++entry) {
+    const Job::Step step = job_.steps()[entry];
+    if (step.call != scenario_.incident.call || step.agrees) continue;
+    return records[entry].event && records[entry].event->failure.has_value();
+  }
+  return false;
+}
+
 std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& failure) const {
   const Incident& incident = scenario_.incident;
   base::Code expected = base::Code::mismatch;
@@ -256,7 +276,7 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
   switch (incident.kind) {
     case Incident::Kind::never_calls:
       expected = base::Code::deadline_exceeded;
-      named = names_culprit(scenario_, failure.other);
+      named = names_culprit(scenario_, failure.other) || !knows_whom_it_waits_for(scenario_);
       break;
     case Incident::Kind::cancels:
       expected = base::Code::cancelled;
@@ -268,7 +288,9 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
       break;
     default: break;
   }
-  const std::string_view field = field_of(incident.kind);
+  std::string_view field = field_of(incident.kind);
+  // Roots and sizes are one word on the wire, told apart by a rank's own call.
+  if (incident.kind == Incident::Kind::wrong_root && !fails_the_call(rank)) field = failure.field;
   if (failure.error.code == expected && named && failure.field == field) return "";
   return fmt::format(
       "rank {} was told \"{}\" ({}) naming ranks {} and {} and field \"{}\", where rank {} {}",
