@@ -51,7 +51,7 @@ nlohmann::ordered_json to_json(const sim::Scenario& scenario, const sim::Outcome
   }
   json["packets_dropped"] = dropped;
   json["resent_timeout"] = outcome.workers.resent_timeout;
-  json["resent_overtaken"] = outcome.workers.resent_overtaken;
+  json["asked_overtaken"] = outcome.workers.asked_overtaken;
   json["resent_asked"] = outcome.workers.resent_asked;
   json["realigned"] = outcome.workers.received_realign;
   json["packets_high_water"] = outcome.packets_high_water;
@@ -68,7 +68,7 @@ void print_outcome(Output& output, const sim::Outcome& outcome) {
   output.text("  packets: {} sent ({} needed), {} dropped, {} under way at most\n",
               outcome.network.sent, outcome.useful_packets, dropped, outcome.packets_high_water);
   output.text("  resends: {} timed out, {} overtaken, {} asked for; {} realigned\n",
-              outcome.workers.resent_timeout, outcome.workers.resent_overtaken,
+              outcome.workers.resent_timeout, outcome.workers.asked_overtaken,
               outcome.workers.resent_asked, outcome.workers.received_realign);
   output.text("  hash {:016x}\n", outcome.hash);
 }

@@ -260,21 +260,26 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   return Verdict::delivered;
 }
 
+// Each level passes the end on and tells its workers whether the root knows; until it does, the
+// ones below repeat themselves, since an aggregator has no timer to do so.
 Verdict Aggregator::handle_abort(const Packet& packet) {
   const bool down = packet.header.kind == Kind::aborted;
-  if (abort_) {
-    send_abort(down ? To::all_workers : To::worker, packet.header.worker, Kind::aborted);
-    return Verdict::answered_aborted;
+  const bool news_from_root = down && (packet.header.flags & INFOLD_FLAG_PARTIAL) == 0;
+  root_knows_ = root_knows_ || news_from_root || !has_parent();
+  if (!abort_) {
+    const std::optional<Abort> abort = read_abort(packet);
+    if (!abort) return Verdict::dropped_malformed;
+    const bool is_needed =
+        down || abort->reason != AbortReason::left || some_chunk_waits_for(packet.header.worker);
+    if (is_needed) return end_job(*abort);
+    abort_ = *abort;
+    send_abort(To::worker, packet.header.worker, Kind::aborted);
+    if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
+    return Verdict::job_aborted;
   }
-  const std::optional<Abort> abort = read_abort(packet);
-  if (!abort) return Verdict::dropped_malformed;
-  if (abort->reason != AbortReason::left || down || some_chunk_waits_for(packet.header.worker)) {
-    return end_job(*abort);
-  }
-  abort_ = *abort;
-  send_abort(To::worker, packet.header.worker, Kind::aborted);
-  if (has_parent()) send_abort(To::parent, 0, Kind::abort);
-  return Verdict::job_aborted;
+  send_abort(down ? To::all_workers : To::worker, packet.header.worker, Kind::aborted);
+  if (!down && !root_knows_) send_abort(To::parent, 0, Kind::abort);
+  return Verdict::answered_aborted;
 }
 
 // A rank may leave while others still fetch the last results. They are told only when they need
@@ -285,12 +290,12 @@ bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
   });
 }
 
-// Tells all workers and the parent, which tells its other workers. When the parent said
-// so, telling it again does no harm: it answers with what it said.
+// Tells all workers, and the parent, which tells its other workers.
 Verdict Aggregator::end_job(const Abort& abort) {
   abort_ = abort;
+  root_knows_ = root_knows_ || !has_parent();
   send_abort(To::all_workers, 0, Kind::aborted);
-  if (has_parent()) send_abort(To::parent, 0, Kind::abort);
+  if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
   return Verdict::job_aborted;
 }
 
@@ -327,6 +332,7 @@ void Aggregator::send_abort(To to, std::uint8_t worker, Kind kind) {
   std::span<std::byte> out = to == To::parent ? std::span(notice_) : std::span(answer_);
   Header header = job_header(kind);
   header.worker = to == To::parent ? *options_.parent_worker : worker;
+  if (kind == Kind::aborted && !root_knows_) header.flags |= INFOLD_FLAG_PARTIAL;
   write_header(header, out);
   write_abort(*abort_, out.data() + INFOLD_HEADER_BYTES);
   send(to, worker, out.first(INFOLD_HEADER_BYTES + sizeof(infold_abort)));
@@ -381,7 +387,7 @@ std::uint64_t Aggregator::digest() const {
       digest.add(std::as_bytes(std::span(codes_).subspan(i * blocks_max_ * 2, blocks_max_ * 2)));
     }
   }
-  digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) : 0);
+  digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);
   return digest.value();
 }
 

@@ -185,6 +185,7 @@ class Aggregator {
   std::uint32_t outbox_count_ = 0;
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;
+  bool root_knows_ = false;  // of the job's end
   VerdictCounters counters_{};
 };
 

@@ -39,10 +39,10 @@ class RoundTrip {
   base::Duration deviation() const { return deviation_; }
   base::Duration least() const { return least_; }
 
-  // Twice the mean, because a result also waits for the slowest of the other workers.
+  // After this a worker asks, which is cheap; sending again comes at twice this.
   base::Duration timeout() const {
     if (!known_) return kInitialTimeout;
-    return std::clamp(mean_ * 2 + deviation_ * 4, kTimeoutMin, kTimeoutMax);
+    return std::clamp(mean_ + std::max(mean_ / 2, deviation_ * 4), kTimeoutMin, kTimeoutMax);
   }
 
  private:

@@ -17,8 +17,10 @@ constexpr std::uint16_t kNoSlot = 0xFFFF;
 struct WorkerSlot {
   enum class State : std::uint8_t { idle, waiting, resending };
   State state = State::idle;
-  // An aggregator said that it has our contribution: ask, instead of sending it again.
+  // An aggregator said that it has our contribution.
   bool confirmed = false;
+  // The next repeat asks how things stand, instead of sending the elements again.
+  bool asks = false;
   // This chunk is sent a second time, no finer than the floors that were asked for.
   bool realigned = false;
   // Sent before anything came back since the flow was idle: the wait includes late peers.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then
-// keeps the round trip between 1.25 and 2 times the path's own: enough to fill the path, too
-// little to stand in its queues. Judged once per round trip by the round's shortest sample, which
-// a late peer or a busy host inflates least. Random loss alone does not shrink it; loss of more
-// than a twentieth does.
+// keeps the round trip between 1.5 and 2 times the path's own: enough to fill the path also while
+// some chunks wait for a repeat, too little to stand in its queues. Judged once per round trip by
+// the round's shortest sample, which a late peer or a busy host inflates least. Random loss alone
+// does not shrink it; loss of more than a tenth, on our own path, does.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,11 @@ class Window {
   // Call after each result: ends the round when a window's worth has come back.
   void end_round_if_due(RoundTrip& path) {
     if (results_ < goal_) return;
-    if (losses_ * 20 > results_) {
+    note_loss_share();
+    if (loss_share_ > kLossShareMax) {
       starting_ = false;
       resize(size_ * 7 / 10);
+      loss_share_ = 0;
     } else if (sampled_) {
       judge(path);
     }
@@ -51,11 +53,21 @@ class Window {
   }
 
  private:
+  static constexpr std::uint32_t kShareOne = 65536;
+  static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
+  // One loss among the few chunks of a small window says nothing; shares are over this many.
+  static constexpr std::uint32_t kShareResults = 128;
+
+  void note_loss_share() {
+    const std::uint32_t weight = std::min(results_, kShareResults);
+    const std::uint32_t share = std::min(losses_, results_) * kShareOne / results_;
+    loss_share_ = (loss_share_ * (kShareResults - weight) + share * weight) / kShareResults;
+  }
+
   void judge(RoundTrip& path) {
     const base::Duration path_least = path.least();
-    const base::Duration noise = path.deviation();
-    const bool queue_is_short = shortest_ < path_least + std::max(path_least / 4, noise);
-    const bool queue_is_long = shortest_ > path_least * 2 + noise;
+    const bool queue_is_short = shortest_ < path_least + path_least / 2;
+    const bool queue_is_long = shortest_ > path_least * 2;
     if (queue_is_short) {
       if (!starting_) resize(size_ + std::max(size_ / 8, 1U));
       return;
@@ -75,6 +87,7 @@ class Window {
   bool starting_ = true;
   std::uint32_t results_ = 0;
   std::uint32_t losses_ = 0;
+  std::uint32_t loss_share_ = 0;
   bool sampled_ = false;
   base::Duration shortest_;
 };

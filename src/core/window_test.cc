@@ -64,7 +64,7 @@ TEST(Window, HeavyLossDoes) {
   RoundTrip path;
   path.add(microseconds(100));
   run(window, path, {microseconds(100), 100}, 200, 0.2);
-  EXPECT_EQ(window.size(), Window::kMin);
+  EXPECT_LE(window.size(), 50U);
 }
 
 TEST(Window, FollowsAPathThatBecomesLonger) {
@@ -88,8 +88,8 @@ TEST(RoundTrip, TimeoutFollowsAndIsBounded) {
   RoundTrip path;
   EXPECT_EQ(path.timeout(), RoundTrip::kInitialTimeout);
   for (int i = 0; i < 100; ++i) path.add(microseconds(1000));
-  EXPECT_GE(path.timeout(), microseconds(2000));
-  EXPECT_LE(path.timeout(), microseconds(2500));
+  EXPECT_GE(path.timeout(), microseconds(1500));
+  EXPECT_LE(path.timeout(), microseconds(1600));
   for (int i = 0; i < 100; ++i) path.add(base::nanoseconds(500));
   EXPECT_EQ(path.timeout(), RoundTrip::kTimeoutMin);
   for (int i = 0; i < 100; ++i) path.add(base::seconds(5));

@@ -233,7 +233,7 @@ void Worker::State::fail_all(const Failure& failure) {
   }
   for (Stream& stream : streams_) stream.first = stream.end;
   for (Flow& flow : flows_) {
-    for (WorkerSlot& slot : flow.slots) slot.state = WorkerSlot::State::idle;
+    for (WorkerSlot& slot : flow.slots) slot = {.round = slot.round};
     flow.waiting.clear();
     flow.resending.clear();
     flow.in_flight = 0;
@@ -281,7 +281,8 @@ std::uint64_t Worker::State::digest() const {
     digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
     for (const WorkerSlot& slot : flow.slots) {
       digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.confirmed} << 8 |
-                 std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.round} << 32);
+                 std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.asks} << 10 |
+                 std::uint64_t{slot.round} << 32);
       digest.add(slot.transfer * 0x10001 + slot.chunk);
     }
     if (!flow.floors.empty()) digest.add(std::as_bytes(std::span(flow.floors)));

@@ -87,12 +87,12 @@ struct Event {
 };
 
 struct WorkerCounters {
-  std::uint64_t sent_data = 0;         // first sends with elements
-  std::uint64_t sent_skip = 0;         // first sends without
-  std::uint64_t resent_timeout = 0;    // nothing came back in time
-  std::uint64_t resent_overtaken = 0;  // later chunks came back first
-  std::uint64_t resent_asked = 0;      // an aggregator lacks it, or asked for coarser units
-  std::uint64_t sent_query = 0;
+  std::uint64_t sent_data = 0;        // first sends with elements
+  std::uint64_t sent_skip = 0;        // first sends without
+  std::uint64_t resent_timeout = 0;   // nothing came back in time, not even to a query
+  std::uint64_t resent_asked = 0;     // an aggregator lacks it, or asked for coarser units
+  std::uint64_t asked_overtaken = 0;  // queries because later chunks came back first
+  std::uint64_t sent_query = 0;       // all queries
   std::uint64_t received_result = 0;
   std::uint64_t received_realign = 0;
   std::uint64_t received_pending = 0;

@@ -83,19 +83,15 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   finish_chunk(chunk, contributors);
   flow.burst_confirmed = true;
   flow.backoff = 0;
+  // A repeat was answered with the result itself: the first answer was lost on its way to us.
+  if (slot.sends > 1 && !slot.confirmed) flow.window.on_loss();
   waiting_for_ = {};
   RoundTrip& path = sites_[flow.site].path;
   flow.window.on_result();
   flow.window.end_round_if_due(path);
 
-  const base::Duration since_sent = now - slot.sent_at;
-  const bool answers_last_send = slot.sends == 1 || since_sent >= path.least();
-  if (answers_last_send) {
-    resend_overtaken(flow, slot.sent_at);
-  } else {
-    // The first send was only late: allow this much lateness from now on.
-    flow.reordering = std::min(path.mean(), std::max(flow.reordering * 2, path.least() / 4));
-  }
+  const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
+  if (answers_last_send) ask_for_overtaken(flow, slot.sent_at);
   arm(flow, now);
 }
 
@@ -116,12 +112,13 @@ void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet&
   for (std::uint32_t block = 0; block < blocks; ++block) {
     floors[block] = static_cast<std::uint16_t>(std::max(floors[block] - spread, 0));
   }
-  if (chunk.slot.state == WorkerSlot::State::waiting) queue_resend(chunk.flow, chunk.index);
+  if (chunk.slot.state == WorkerSlot::State::waiting) queue_resend(chunk.flow, chunk.index, false);
   ++counters_.resent_asked;
   ++chunk.slot.round;
   chunk.slot.sends = 0;
   chunk.slot.realigned = true;
   chunk.slot.confirmed = false;
+  chunk.slot.asks = false;
   chunk.flow.backoff = 0;
   arm(chunk.flow, now);
 }
@@ -131,9 +128,11 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   const RankRanges missing = read_ranges(packet);
   if (missing.contains(options_.rank)) {
     chunk.slot.confirmed = false;
+    chunk.slot.asks = false;
     if (chunk.slot.state != WorkerSlot::State::waiting) return;
     ++counters_.resent_asked;
-    queue_resend(chunk.flow, chunk.index);
+    chunk.flow.window.on_loss();
+    queue_resend(chunk.flow, chunk.index, false);
     return;
   }
   // A first send is answered with a result only, so this answers the second one.
@@ -158,15 +157,16 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
   chunk.flow.window.on_sample(sample);
 }
 
-// Chunks that were sent well before one that has come back are taken for lost.
-void Worker::State::resend_overtaken(Flow& flow, base::Instant newer_sent_at) {
-  const base::Duration allowance = std::max(sites_[flow.site].path.least() / 4, flow.reordering);
+// Chunks that were sent well before one that has come back are missing something, most often the
+// contribution of one other worker: asking costs a header, where all workers sending again would
+// multiply that worker's loss by the size of the job.
+void Worker::State::ask_for_overtaken(Flow& flow, base::Instant newer_sent_at) {
+  const base::Duration allowance = sites_[flow.site].path.least() / 4;
   while (!flow.waiting.empty()) {
     const std::uint16_t oldest = flow.waiting.front();
     if (flow.slots[oldest].sent_at + allowance >= newer_sent_at) return;
-    ++counters_.resent_overtaken;
-    flow.window.on_loss();
-    queue_resend(flow, oldest);
+    ++counters_.asked_overtaken;
+    queue_resend(flow, oldest, true);
   }
 }
 
@@ -188,7 +188,9 @@ void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const P
     }
     end_job(now, failure_of(*abort, own, options_.world), *abort);
   }
-  sites_[site].abort_due = false;
+  // Until the root knows, other workers may not: keep telling.
+  sites_[site].abort_due =
+      sites_[site].abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
 }
 
 }  // namespace infold::core

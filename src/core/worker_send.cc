@@ -75,6 +75,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
   ++slot.round;
   slot.sends = 0;
   slot.confirmed = false;
+  slot.asks = false;
   slot.realigned = false;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
   stripe_.step(flow.site, flow.next_chunk);
@@ -89,7 +90,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
   const ElementLayout layout = transfer.request.layout;
   Header header;
   header.kind = transfer.contributes ? Kind::add : Kind::skip;
-  if (chunk.slot.confirmed) header.kind = Kind::query;
+  if (chunk.slot.asks) header.kind = Kind::query;
   header.worker = sites_[chunk.flow.site].worker;
   header.job = options_.job;
   header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
@@ -153,23 +154,23 @@ void Worker::State::handle_timeout(base::Instant now) {
   }
 }
 
-// Sends the oldest chunk again, and only that: what comes back shows which others are lost.
+// Asks for the oldest chunk, and if nothing comes of that sends it again. Only that one: what comes
+// back shows which others are lost.
 void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   if (!flow.waiting.empty()) {
     const std::uint16_t oldest = flow.waiting.front();
-    if (!flow.slots[oldest].confirmed) {
-      ++counters_.resent_timeout;
-      flow.window.on_loss();
-    }
-    queue_resend(flow, oldest);
+    const bool asks = flow.backoff == 0 || flow.slots[oldest].confirmed;
+    if (!asks) ++counters_.resent_timeout;
+    queue_resend(flow, oldest, asks);
     flow.backoff = std::min<std::uint8_t>(static_cast<std::uint8_t>(flow.backoff + 1), kBackoffMax);
   }
   arm(flow, now);
 }
 
-void Worker::State::queue_resend(Flow& flow, std::uint16_t index) {
+void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
   flow.waiting.remove(flow.slots, index);
   flow.slots[index].state = WorkerSlot::State::resending;
+  flow.slots[index].asks = asks;
   flow.resending.push_back(flow.slots, index);
 }
 

@@ -81,7 +81,6 @@ class Worker::State {
     base::Instant timeout_at = base::Instant::never();
     std::uint8_t backoff = 0;
     base::Instant skewed_until;  // chunks sent before this waited for a late peer
-    base::Duration reordering;   // how much later than a younger chunk one may come back
   };
 
   struct Site {
@@ -133,8 +132,8 @@ class Worker::State {
   void handle_realign(base::Instant now, Chunk chunk, const Packet& packet);
   void handle_pending(base::Instant now, Chunk chunk, const Packet& packet);
   void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);
-  void resend_overtaken(Flow& flow, base::Instant newer_sent_at);
-  void queue_resend(Flow& flow, std::uint16_t index);
+  void ask_for_overtaken(Flow& flow, base::Instant newer_sent_at);
+  void queue_resend(Flow& flow, std::uint16_t index, bool asks);
 
   WorkerOptions options_;
   Stripe stripe_;

@@ -132,7 +132,7 @@ void Simulation::count() {
     sum.sent_data += counters.sent_data;
     sum.sent_skip += counters.sent_skip;
     sum.resent_timeout += counters.resent_timeout;
-    sum.resent_overtaken += counters.resent_overtaken;
+    sum.asked_overtaken += counters.asked_overtaken;
     sum.resent_asked += counters.resent_asked;
     sum.sent_query += counters.sent_query;
     sum.received_result += counters.received_result;
