@@ -277,8 +277,12 @@ Verdict Aggregator::handle_abort(const Packet& packet) {
     if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
     return Verdict::job_aborted;
   }
-  send_abort(down ? To::all_workers : To::worker, packet.header.worker, Kind::aborted);
-  if (!down && !root_knows_) send_abort(To::parent, 0, Kind::abort);
+  if (down) {
+    send_abort(To::all_workers, 0, Kind::aborted);
+    return Verdict::answered_aborted;
+  }
+  send_abort(To::worker, packet.header.worker, Kind::aborted);
+  if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
   return Verdict::answered_aborted;
 }
 
