@@ -183,7 +183,7 @@ TEST(Collectives, NanAndInfinityComeBackAndLeaveTheirNeighboursAlone) {
       expect_done(comm.all_reduce(tensor, {.wire = wire}).wait(), 3);
       EXPECT_TRUE(std::isnan(tensor[3]) && std::isnan(tensor[7])) << wire_format_name(wire);
       EXPECT_EQ(tensor[9], -kInfinity);
-      for (const std::size_t neighbour : {0, 2, 4, 8, 10, 63}) {
+      for (const std::size_t neighbour : {0U, 2U, 4U, 8U, 10U, 63U}) {
         EXPECT_EQ(tensor[neighbour], 3.0F) << wire_format_name(wire) << " " << neighbour;
       }
     }
