@@ -84,4 +84,12 @@ Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t
   return failure;
 }
 
+// A mismatch that was heard of before the call that it is about: now its size and root are known.
+void Worker::State::explain_again(const TransferRequest& request) {
+  if (!failure_ || said_.reason != AbortReason::mismatch) return;
+  const std::uint32_t shape = shape_of(request);
+  const bool is_meant = shape == said_.rank_words.shape || shape == said_.other_words.shape;
+  if (is_meant) failure_ = failure_of(said_, &request, options_.world);
+}
+
 }  // namespace infold::core

@@ -88,14 +88,6 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
   return {};
 }
 
-// A mismatch that was heard of before the call that it is about: now its size and root are known.
-void Worker::State::explain_again(const TransferRequest& request) {
-  if (!failure_ || said_.reason != AbortReason::mismatch) return;
-  const std::uint32_t shape = shape_of(request);
-  const bool is_meant = shape == said_.rank_words.shape || shape == said_.other_words.shape;
-  if (is_meant) failure_ = failure_of(said_, &request, options_.world);
-}
-
 base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   explain_again(request);
   if (const base::Result<void> valid = check(request); !valid) {
@@ -107,22 +99,39 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   const bool is_small =
       options_.bulk_slots == 0 || chunks <= std::uint64_t{options_.small_slots} * sites_.size();
   const StreamName name = is_small && options_.small_slots > 0 ? small_stream : bulk_stream;
-  if (streams_[name].end - streams_[name].first >= streams_[name].ring.size()) {
+  const bool announced = name == bulk_stream && options_.small_slots > 0;
+  if (!has_room(name) || (announced && !has_room(small_stream))) {
     return base::fail(Code::resource_exhausted, "submit",
                       "the oldest call in flight is too far behind; wait for it");
   }
-  enqueue(request, name, per_chunk, chunks);
+  if (announced) announce(request);
+  Transfer& transfer = enqueue(request, name, per_chunk, chunks);
+  transfer.id = TransferId{++last_id_};
+  transfer.announced = announced;
+  find_predecessor(transfer);
+  ++live_transfers_;
   earliest_deadline_ = std::min(earliest_deadline_, request.deadline);
   return TransferId{last_id_};
 }
 
-void Worker::State::enqueue(const TransferRequest& request, StreamName name,
-                            std::uint32_t per_chunk, std::uint64_t chunks) {
+bool Worker::State::has_room(StreamName name) const {
+  return streams_[name].end - streams_[name].first < streams_[name].ring.size();
+}
+
+// A bulk tensor takes a place in the small stream too, for a chunk without elements:
+// ranks that disagree about which stream a call belongs to could not notice otherwise.
+void Worker::State::announce(const TransferRequest& request) {
+  Transfer& announcement = enqueue(request, small_stream, 0, 1);
+  announcement.contributes = false;
+  announcement.announces = streams_[bulk_stream].end + 1;
+}
+
+Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, StreamName name,
+                                                std::uint32_t per_chunk, std::uint64_t chunks) {
   Stream& stream = streams_[name];
   Transfer& transfer = stream.at(stream.end);
   transfer = Transfer{};
   transfer.request = request;
-  transfer.id = TransferId{++last_id_};
   transfer.first_chunk = stream.next_chunk;
   transfer.chunk_count = chunks;
   transfer.chunk_elements = per_chunk;
@@ -135,10 +144,9 @@ void Worker::State::enqueue(const TransferRequest& request, StreamName name,
   transfer.words.operation = static_cast<std::uint8_t>(
       static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
   transfer.words.shape = shape_of(request);
-  find_predecessor(transfer);
   stream.next_chunk += chunks;
   ++stream.end;
-  ++live_transfers_;
+  return transfer;
 }
 
 // One that is no longer in a ring is done, which after_transfer = 0 also says.
@@ -171,7 +179,8 @@ ChunkWords Worker::State::words_of(const Chunk& chunk) const {
 
 Contributors Worker::State::expected_contributors(const Transfer& transfer) const {
   const TransferRequest& request = transfer.request;
-  if (request.elements == 0 || request.collective == Collective::barrier) return {};
+  const bool only_skips = request.elements == 0 || transfer.announces != 0;
+  if (only_skips || request.collective == Collective::barrier) return {};
   if (request.collective == Collective::broadcast) return {1, 1, rank_digest(request.root)};
   return {options_.world, options_.world, world_digest_};
 }
@@ -181,16 +190,32 @@ void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) 
   chunk.slot.state = WorkerSlot::State::idle;
   --chunk.flow.in_flight;
   Transfer& transfer = chunk.transfer;
-  transfer.ranks_summed = contributors.count;
-  if (++transfer.done_chunks < transfer.chunk_count) return;
+  ++transfer.done_chunks;
+  if (transfer.announces == 0) {
+    transfer.ranks_summed = contributors.count;
+    end_if_done(transfer, chunk.flow.stream);
+    return;
+  }
+  transfer.done = true;
+  pop_done(small_stream);
+  Transfer& announced = streams_[bulk_stream].at(transfer.announces - 1);
+  ++announced.done_chunks;
+  end_if_done(announced, bulk_stream);
+}
 
+void Worker::State::pop_done(StreamName name) {
+  Stream& stream = streams_[name];
+  while (stream.first < stream.end && stream.at(stream.first).done) ++stream.first;
+}
+
+void Worker::State::end_if_done(Transfer& transfer, StreamName name) {
+  if (transfer.done_chunks < transfer.chunk_count + (transfer.announced ? 1 : 0)) return;
   transfer.done = true;
   --live_transfers_;
   CHECK_THAT(event_count_, <, events_.size());
   events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, std::nullopt,
                                                                transfer.ranks_summed};
-  Stream& stream = streams_[chunk.flow.stream];
-  while (stream.first < stream.end && stream.at(stream.first).done) ++stream.first;
+  pop_done(name);
 
   if (transfer.request.deadline != earliest_deadline_) return;
   earliest_deadline_ = base::Instant::never();
@@ -228,6 +253,7 @@ void Worker::State::fail_all(const Failure& failure) {
     CHECK_THAT(oldest, !=, stream_count);
     Transfer& transfer = streams_[oldest].at(place[oldest]++);
     transfer.done = true;
+    if (transfer.announces != 0) continue;
     --live_transfers_;
     events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, failure, 0};
   }

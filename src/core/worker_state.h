@@ -45,6 +45,8 @@ class Worker::State {
     std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
     bool contributes = false;
     bool done = false;
+    bool announced = false;       // not done before its announcement is
+    std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
     std::uint16_t ranks_summed = 0;
     ChunkWords words;  // elements differ in the last chunk
   };
@@ -106,11 +108,17 @@ class Worker::State {
   ChunkWords words_of(const Chunk& chunk) const;
   Contributors expected_contributors(const Transfer& transfer) const;
 
+  // failure.cc
+  void explain_again(const TransferRequest& request);
+
   // worker.cc
   base::Result<void> check(const TransferRequest& request) const;
-  void explain_again(const TransferRequest& request);
-  void enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
-               std::uint64_t chunk_count);
+  bool has_room(StreamName name) const;
+  Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
+                    std::uint64_t chunk_count);
+  void announce(const TransferRequest& request);
+  void end_if_done(Transfer& transfer, StreamName name);
+  void pop_done(StreamName name);
   void find_predecessor(Transfer& transfer);
   void finish_chunk(Chunk chunk, const Contributors& contributors);
   void fail_all(const Failure& failure);

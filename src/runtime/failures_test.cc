@@ -112,6 +112,34 @@ INSTANTIATE_TEST_SUITE_P(
                      "size", "different sizes"}),
     [](const auto& instance) { return instance.param.name; });
 
+TEST(Failures, ALargeAgainstASmallTensorIsAMismatchToo) {
+  LocalGroup group = make_group({.world = 2});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    std::vector<float> tensor(rank == 0 ? 1'000'000 : 10);
+    const MaybeError error = error_of(comm.all_reduce(tensor, {.deadline = seconds(2)}).wait());
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code, Code::mismatch) << error->message;
+    EXPECT_THAT(error->message, HasSubstr("1000000"));
+  });
+}
+
+TEST(Failures, SwappedCallsOfDifferentSizesAreNeverSummed) {
+  LocalGroup group = make_group({.world = 2});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    std::vector<float> large(1'000'000, 1.0F);
+    std::vector<float> small(10, 1.0F);
+    Handle first = rank == 0 ? comm.all_reduce(large) : comm.all_reduce(small);
+    Handle second = rank == 0 ? comm.all_reduce(small) : comm.all_reduce(large);
+    const MaybeError error = error_of(first.wait());
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code, Code::mismatch) << error->message;
+    EXPECT_STREQ(error->field, "size");
+    // This one may have been made when the first had ended the job.
+    EXPECT_TRUE(error_of(second.wait()).has_value());
+    EXPECT_EQ(small, std::vector<float>(10, 1.0F));
+  });
+}
+
 TEST(Failures, AMissingRankIsNamedAtTheDeadline) {
   LocalGroup group = make_group({.world = 3, .deadline = milliseconds(300)});
   on_every_rank(group, [&](Communicator& comm, int rank) {

@@ -11,7 +11,8 @@ using core::WireFormat;
 
 using Cases = std::vector<Case>;
 
-// Tensors of more chunks than small_slots travel in the bulk stream, which has `slots` slots.
+// Tensors of more chunks than small_slots travel in the bulk stream, which has `slots` slots, and
+// are announced in the small one.
 void add_plain(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -81,6 +82,7 @@ void add_collectives(Cases& cases) {
   add({.name = "2x1x2-small-beside-bulk",
        .model = free,
        .slots = 1,
+       .small_slots = 1,
        .tensors = {{.chunks = 2}, {.chunks = 1}}});
   add({.name = "3x1x2-broadcast",
        .model = free,

@@ -44,11 +44,11 @@ struct Tensor {
 struct Case {
   std::string name;
   Model model = Model::monotone;
-  std::uint16_t workers = 2;  // in all
-  std::uint16_t leaves = 0;   // aggregators below a root that share the workers; 0: no tree
-  std::uint8_t sites = 1;     // aggregators that stripe the chunks
-  std::uint16_t slots = 1;    // of the bulk stream, per site
-  std::uint16_t small_slots = 1;
+  std::uint16_t workers = 2;      // in all
+  std::uint16_t leaves = 0;       // aggregators below a root that share the workers; 0: no tree
+  std::uint8_t sites = 1;         // aggregators that stripe the chunks
+  std::uint16_t slots = 1;        // of the bulk stream, per site
+  std::uint16_t small_slots = 0;  // 0: all tensors are bulk, and none is announced
   std::vector<Tensor> tensors;
   Budget budget = {};
   std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
