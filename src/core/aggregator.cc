@@ -270,15 +270,17 @@ Verdict Aggregator::handle_abort(const Packet& packet) {
     const std::optional<Abort> abort = read_abort(packet);
     if (!abort) return Verdict::dropped_malformed;
     const bool is_needed =
-        down || abort->reason != AbortReason::left || some_chunk_waits_for(packet.header.worker);
+        abort->reason != AbortReason::left ||
+        (down ? some_chunk_is_open() : some_chunk_waits_for(packet.header.worker));
     if (is_needed) return end_job(*abort);
     abort_ = *abort;
-    send_abort(To::worker, packet.header.worker, Kind::aborted);
+    if (!down) send_abort(To::worker, packet.header.worker, Kind::aborted);
     if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
     return Verdict::job_aborted;
   }
   if (down) {
-    send_abort(To::all_workers, 0, Kind::aborted);
+    const bool is_needed = abort_->reason != AbortReason::left || some_chunk_is_open();
+    if (is_needed) send_abort(To::all_workers, 0, Kind::aborted);
     return Verdict::answered_aborted;
   }
   send_abort(To::worker, packet.header.worker, Kind::aborted);
@@ -292,6 +294,13 @@ bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
   return std::any_of(copies_.begin(), copies_.end(), [worker](const Copy& copy) {
     return copy.phase == Phase::collecting && !is_seen(copy.seen, worker);
   });
+}
+
+// The parent's word that a rank has left may only confirm what that rank said itself. Then no chunk
+// is open here: whoever leaves in good order has had all answers, through us.
+bool Aggregator::some_chunk_is_open() const {
+  return std::any_of(copies_.begin(), copies_.end(),
+                     [](const Copy& copy) { return copy.phase != Phase::done; });
 }
 
 // Tells all workers, and the parent, which tells its other workers.

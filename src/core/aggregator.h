@@ -132,6 +132,7 @@ class Aggregator {
   Verdict handle_abort(const Packet& packet);
   Verdict end_job(const Abort& abort);
   bool some_chunk_waits_for(std::uint8_t worker) const;
+  bool some_chunk_is_open() const;
   Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
   bool fits_limits(const Packet& packet) const;
 

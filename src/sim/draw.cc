@@ -152,10 +152,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (prng.chance(0.15)) {
     draw_incident(scenario, prng);
   } else {
-    const bool has_tree =
-        std::any_of(scenario.sites.begin(), scenario.sites.end(),
-                    [](const SitePlan& site) { return site.aggregators.size() > 1; });
-    scenario.leave_when_done = prng.chance(0.3) && !has_tree;
+    scenario.leave_when_done = prng.chance(0.3);
   }
   return scenario;
 }
