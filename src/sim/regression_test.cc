@@ -30,8 +30,7 @@ TEST(Regression, TheEndOfAJobReachesAllBranchesOfALossyTree) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scenario scenario = lossy_tree(seed);
     const auto kind = seed % 2 == 0 ? Incident::Kind::cancels : Incident::Kind::leaves;
-    scenario.incident = {
-        .kind = kind, .rank = 0, .call = 0, .after = base::microseconds(5)};
+    scenario.incident = {.kind = kind, .rank = 0, .call = 0, .after = base::microseconds(5)};
     expect_passed(scenario);
   }
 }
