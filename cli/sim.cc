@@ -53,6 +53,7 @@ nlohmann::ordered_json to_json(const sim::Scenario& scenario, const sim::Outcome
   json["resent_timeout"] = outcome.workers.resent_timeout;
   json["asked_overtaken"] = outcome.workers.asked_overtaken;
   json["resent_asked"] = outcome.workers.resent_asked;
+  json["sent_query"] = outcome.workers.sent_query;
   json["realigned"] = outcome.workers.received_realign;
   json["packets_high_water"] = outcome.packets_high_water;
   json["queue_bytes_high_water"] = outcome.queue_bytes_high_water;
@@ -67,9 +68,9 @@ void print_outcome(Output& output, const sim::Outcome& outcome) {
   output.text("  finished after {} ns of virtual time\n", outcome.finished_at.ns);
   output.text("  packets: {} sent ({} needed), {} dropped, {} under way at most\n",
               outcome.network.sent, outcome.useful_packets, dropped, outcome.packets_high_water);
-  output.text("  resends: {} timed out, {} overtaken, {} asked for; {} realigned\n",
-              outcome.workers.resent_timeout, outcome.workers.asked_overtaken,
-              outcome.workers.resent_asked, outcome.workers.received_realign);
+  output.text("  repeats: {} timed out, {} asked for; {} questions; {} realigned\n",
+              outcome.workers.resent_timeout, outcome.workers.resent_asked,
+              outcome.workers.sent_query, outcome.workers.received_realign);
   output.text("  hash {:016x}\n", outcome.hash);
 }
 

@@ -271,8 +271,8 @@ Statistics Member::statistics() {
   Statistics statistics;
   driver_->with_worker([&](core::Worker& worker, base::Instant) {
     const core::WorkerCounters& counters = worker.counters();
-    statistics.packets_resent = counters.resent_timeout + counters.asked_overtaken +
-                                counters.resent_asked + counters.sent_query;
+    statistics.packets_resent =
+        counters.resent_timeout + counters.resent_asked + counters.sent_query;
     statistics.packets_received =
         counters.received_result + counters.received_realign + counters.received_pending;
     statistics.packets_ignored = counters.dropped_malformed + counters.dropped_foreign +
