@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block floats in vectors. A block is plain if its unit and its values are normal numbers and no
-// floor is above its own code; every other block, and a partial one at the tensor's end, goes to
-// the scalar loops. In a plain block a multiplication by a power of two is exact, so that one
-// conversion is the only rounding, and a subnormal element rounds to zero whether or not the
-// processor flushes it. Assumes the default rounding mode, as all compiled code does.
+// Chunks of block floats in vectors, four blocks at a time where all are plain (see
+// vector_block-inl.h). Every other block, one with a floor above its own code, and a partial one at
+// the tensor's end go to the scalar loops. Assumes the default rounding mode, as all compiled code
+// does.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector_block_codec.cc"
 #include <algorithm>
@@ -17,7 +16,7 @@
 #include "numeric/block_float.h"
 #include "numeric/exponents.h"
 #include "numeric/scalar_codecs.h"
-#include "numeric/vector_floats-inl.h"
+#include "numeric/vector_block-inl.h"
 #include "numeric/vector_sets.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,141 +30,143 @@ BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
 #else
 
-// 2^exponent. Requires: a normal number.
-template <typename Format>
-HWY_INLINE auto power_of_two(std::int32_t exponent) {
-  using Bits = typename Format::Bits;
-  return std::bit_cast<Wide<Format>>(
-      static_cast<Bits>(static_cast<Bits>(exponent + Format::kBias) << Format::kFractionBits));
-}
+using Four = hn::Full128<std::uint32_t>;
 
-template <typename Format, typename Mantissa>
-struct Block {
-  static constexpr core::ElementLayout kLayout = block_layout<Format, Mantissa>();
-  static constexpr std::uint32_t kElements = kLayout.block_elements();
-  using W = WideFormat<Format>;
-  using Bits = typename Format::Bits;
-
-  static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) == 2;
-  static constexpr typename W::Bits kCarry = code_carry<W, Mantissa>();
-
-  // Plain codes when encoding: half a unit is at least the smallest normal number, and the
-  // exponent field that the code is made of was neither all zeros nor, after a carry, all ones.
-  static constexpr std::int32_t kCodeOfField = kLayout.exponent_bias() - W::kBias;
-  static constexpr std::int32_t kEncodeFirst =
-      std::max(1 + std::max(0, kCodeOfField),
-               2 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit());
-  static constexpr std::int32_t kEncodeLast = 2 * W::kBias + kCodeOfField;
-
-  // And when decoding: the unit, and a unit over the largest divisor, are normal numbers.
-  static constexpr std::uint32_t kDecodeFirst =
-      33 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
-  // Pairs of bf16 take another 33 bits above the unit.
-  static constexpr std::uint32_t kDecodeLast =
-      std::min(kLayout.exponent_code_max(),
-               W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kPairs ? 33 : 0));
-
-  static HWY_INLINE void encode_plain(const Bits* tensor, Wide<Format> inverse_unit,
-                                      Mantissa* mantissas) {
-    if constexpr (kPairs) {
-      encode_bf16_pairs<kElements>(tensor, inverse_unit, mantissas);
-    } else {
-      const hn::CappedTag<Wide<Format>, kElements> d;
-      const auto scale = hn::Set(d, inverse_unit);
-      for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-        store_mantissas(d, load_floats<Format>(d, tensor + i), scale, mantissas + i);
-      }
-    }
+// Scales given as exponent fields, each read back from memory into all lanes: a shuffle and a
+// broadcast in registers would keep the one port busy that the shuffles before need.
+template <std::uint32_t kCount>
+class Scales {
+ public:
+  HWY_INLINE void put(std::uint32_t first, hn::VFromD<Four> fields) {
+    hn::Store(hn::ShiftLeft<F32::kFractionBits>(fields), Four(),
+              reinterpret_cast<std::uint32_t*>(values_ + first));
   }
+  // To be called between the last put and the first read, or the compiler sees what they find.
+  HWY_INLINE void settle() { asm volatile("" : "+m"(values_)); }
+  HWY_INLINE float operator[](std::uint32_t block) const { return values_[block]; }
 
-  static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit, Bits* tensor) {
-    if constexpr (kPairs) {
-      decode_bf16_pairs<kElements>(mantissas, unit, tensor);
-    } else {
-      const hn::CappedTag<Wide<Format>, kElements> d;
-      const auto scale = hn::Set(d, unit);
-      for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-        store_floats<Format>(d, hn::Mul(load_mantissas(d, mantissas + i), scale), tensor + i);
-      }
-    }
-  }
-
-  // Divisors other than powers of two: the quotient is rounded to double, then once to f32.
-  static HWY_INLINE void decode_quotient(const Mantissa* mantissas, double unit, Bits* tensor) {
-    const hn::CappedTag<double, kElements> dd;
-    const hn::Rebind<Wide<Format>, decltype(dd)> d;
-    const auto scale = hn::Set(dd, unit);
-    for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(dd))) {
-      const auto quotient = hn::Mul(load_mantissas(dd, mantissas + i), scale);
-      if constexpr (Format::kWidth == 64) {
-        store_floats<Format>(d, quotient, tensor + i);
-      } else {
-        store_floats<Format>(d, hn::DemoteTo(d, quotient), tensor + i);
-      }
-    }
-  }
-
-  static HWY_INLINE bool has_special_codes(const Mantissa* mantissas) {
-    const hn::CappedTag<Mantissa, kElements> d;
-    const auto limit = hn::Set(d, static_cast<Mantissa>(kLayout.mantissa_limit()));
-    auto beyond = hn::Zero(d);
-    for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-      const auto value = hn::LoadU(d, mantissas + i);
-      const auto outside = hn::Or(hn::Gt(value, limit), hn::Lt(value, hn::Neg(limit)));
-      beyond = hn::Or(beyond, hn::VecFromMask(d, outside));
-    }
-    return !hn::AllTrue(d, hn::Eq(beyond, hn::Zero(d)));
-  }
+ private:
+  alignas(16) float values_[kCount];
 };
 
-// One whole block of any kind.
+// One whole block of any kind, given its largest magnitude.
 template <typename Format, typename Mantissa>
-HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, std::uint16_t floor,
-                                Mantissa* mantissas) {
+HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, typename Format::Bits largest,
+                                std::uint16_t floor, Mantissa* mantissas) {
   using B = Block<Format, Mantissa>;
-  if constexpr (std::is_same_v<typename B::W, Format>) {
-    const auto largest = largest_bits<B::kElements, Format>(tensor);
-    const auto field = static_cast<std::int32_t>((largest + B::kCarry) >> Format::kFractionBits);
-    const std::int32_t code = field + B::kCodeOfField;
-    if (code >= B::kEncodeFirst && code <= B::kEncodeLast && floor <= code) {
-      B::encode_plain(tensor, power_of_two<Format>(-B::kLayout.unit_exponent(code)), mantissas);
-      return {static_cast<std::uint16_t>(code), false};
-    }
-    if (largest == 0) {
-      std::memset(mantissas, 0, B::kElements * sizeof(Mantissa));
-      return {};
-    }
+  const std::int32_t code = B::plain_code(largest);
+  if (code != 0 && floor <= code) {
+    B::encode_plain(tensor, power_of_two<typename B::W>(-B::kLayout.unit_exponent(code)),
+                    mantissas);
+    return {static_cast<std::uint16_t>(code), false};
+  }
+  if (largest == 0) {
+    std::memset(mantissas, 0, B::kElements * sizeof(Mantissa));
+    return {};
   }
   return encode_block<Format, Mantissa>(reinterpret_cast<const std::byte*>(tensor), B::kElements,
                                         floor, reinterpret_cast<std::byte*>(mantissas));
 }
 
-// Four whole blocks, if all are plain; else false, and nothing is written.
+// A group of whole blocks of any kind; returns whether there are specials.
 template <typename Format, typename Mantissa>
-HWY_INLINE bool encode_four(const typename Format::Bits* tensor, std::byte* exponents,
-                            Mantissa* mantissas) {
+HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const std::uint16_t* floors,
+                                   std::byte* exponents, Mantissa* mantissas) {
   using B = Block<Format, Mantissa>;
-  const Four d;
-  const auto largest = wide_bits<Format>(d, largest_of_four<B::kElements, Format>(tensor));
-  const hn::RebindToSigned<Four> di;
-  const auto field = hn::ShiftRight<F32::kFractionBits>(hn::Add(largest, hn::Set(d, B::kCarry)));
-  const auto code = hn::Add(hn::BitCast(di, field), hn::Set(di, B::kCodeOfField));
-  const auto plain = hn::And(hn::Gt(code, hn::Set(di, B::kEncodeFirst - 1)),
-                             hn::Lt(code, hn::Set(di, B::kEncodeLast + 1)));
-  if (!hn::AllTrue(di, plain)) return false;
-
-  constexpr std::int32_t kFieldOfUnit = F32::kBias - B::kLayout.unit_exponent(0);
-  alignas(16) float inverse_units[4];
-  hn::Store(hn::ShiftLeft<F32::kFractionBits>(hn::Sub(hn::Set(di, kFieldOfUnit), code)), di,
-            reinterpret_cast<std::int32_t*>(inverse_units));
-  const hn::Rebind<std::uint8_t, Four> bytes;
-  hn::StoreU(hn::TruncateTo(bytes, hn::BitCast(d, code)), bytes,
-             reinterpret_cast<std::uint8_t*>(exponents));
-  for (std::uint32_t block = 0; block < 4; ++block) {
-    B::encode_plain(tensor + block * B::kElements, inverse_units[block],
-                    mantissas + block * B::kElements);
+  alignas(16) typename Format::Bits largest[kGroup<Format>];
+  hn::Store(largest_of_group<B::kElements, Format>(tensor), Group<Format>(), largest);
+  bool specials = false;
+  for (std::uint32_t block = 0; block < kGroup<Format>; ++block) {
+    const BlockCode result = encode_one<Format>(
+        tensor + block * B::kElements, largest[block],
+        floors == nullptr ? std::uint16_t{0} : floors[block], mantissas + block * B::kElements);
+    write_code<false>(exponents, block, result.code);
+    specials |= result.specials;
   }
-  return true;
+  return specials;
+}
+
+// A group of whole blocks at a time, if all are plain.
+template <typename Format, typename Mantissa>
+class PlainEncoder {
+ public:
+  // All in terms of the exponent field of the largest magnitude, after the carry. The field of
+  // 2^-unit is the bias less the unit, and that is the block's field plus a constant.
+  HWY_INLINE PlainEncoder()
+      : carry_(constant(B::kCarry)),
+        first_field_(constant(B::kEncodeFirst - B::kCodeOfField)),
+        range_(constant(B::kEncodeLast - B::kEncodeFirst)),
+        code_of_field_(constant(B::kCodeOfField)),
+        unit_field_(constant(F32::kBias - B::kLayout.unit_exponent(B::kCodeOfField))) {}
+
+  // False if some block is not plain; nothing is written then.
+  HWY_INLINE bool encode(const typename Format::Bits* tensor, std::byte* exponents,
+                         Mantissa* mantissas) const {
+    const D d;
+    const auto largest = largest_of_group<B::kElements, Format>(tensor);
+    const auto field = hn::ShiftRight<Format::kFractionBits>(hn::Add(largest, carry_));
+    const auto above_first = hn::Sub(field, first_field_);
+    if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
+
+    Scales<kGroup<Format>> inverse_units;
+    const auto unit_field = hn::Sub(unit_field_, field);
+    if constexpr (kGroup<Format> == 4) {
+      inverse_units.put(0, unit_field);
+    } else {
+      const hn::Half<D> half;
+      inverse_units.put(0, hn::PromoteTo(Four(), hn::LowerHalf(half, unit_field)));
+      inverse_units.put(4, hn::PromoteTo(Four(), hn::UpperHalf(half, unit_field)));
+    }
+    inverse_units.settle();
+    const hn::Rebind<std::uint8_t, D> bytes;
+    hn::StoreU(hn::TruncateTo(bytes, hn::Add(field, code_of_field_)), bytes,
+               reinterpret_cast<std::uint8_t*>(exponents));
+    for (std::uint32_t block = 0; block < kGroup<Format>; ++block) {
+      B::encode_plain(tensor + block * B::kElements, inverse_units[block],
+                      mantissas + block * B::kElements);
+    }
+    return true;
+  }
+
+ private:
+  using B = Block<Format, Mantissa>;
+  using D = Group<Format>;
+  using V = hn::VFromD<D>;
+  static HWY_INLINE V constant(std::int64_t value) {
+    return kept_constant(D(), static_cast<typename Format::Bits>(value));
+  }
+
+  V carry_;
+  V first_field_;
+  V range_;
+  V code_of_field_;
+  V unit_field_;
+};
+
+// Whole blocks in groups, at least one, of which the last overlaps blocks that are done: writing
+// those again changes nothing. Returns whether there are specials.
+template <typename Format, typename Mantissa>
+HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t whole,
+                              const std::uint16_t* floors, std::byte* exponents,
+                              Mantissa* mantissas) {
+  constexpr std::uint32_t kElements = Block<Format, Mantissa>::kElements;
+  constexpr std::uint32_t kStep = kGroup<Format>;
+  const PlainEncoder<Format, Mantissa> plain;
+  bool specials = false;
+  for (std::uint32_t block = 0; block < whole; block += kStep) {
+    block = std::min(block, whole - kStep);
+    // The inner loop calls nothing, so that constants can stay in registers.
+    while (floors == nullptr && plain.encode(tensor + block * kElements, exponents + block,
+                                             mantissas + block * kElements)) {
+      block += kStep;
+      if (block >= whole) return specials;
+      block = std::min(block, whole - kStep);
+    }
+    specials |= encode_any_group<Format>(tensor + block * kElements,
+                                         floors == nullptr ? nullptr : floors + block,
+                                         exponents + block, mantissas + block * kElements);
+  }
+  return specials;
 }
 
 template <typename Format, typename Mantissa>
@@ -174,6 +175,9 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
   using B = Block<Format, Mantissa>;
   const auto* source = reinterpret_cast<const typename Format::Bits*>(tensor) + range.first;
   auto* target = reinterpret_cast<Mantissa*>(elements);
+  const auto floor_of = [codes](std::uint32_t block) {
+    return codes == nullptr ? std::uint16_t{0} : codes[block];
+  };
   bool specials = false;
   const auto put = [&](std::uint32_t block, BlockCode result) {
     write_code<B::kLayout.wide_exponents()>(exponents, block, result.code);
@@ -181,26 +185,21 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
   };
 
   const std::uint32_t whole = range.elements / B::kElements;
-  for (std::uint32_t block = 0; block < whole;) {
-    if constexpr (Format::kWidth < 64) {
-      // The last four overlap blocks that are done: writing those again changes nothing.
-      const std::uint32_t first = std::min(block, whole - std::min(whole, 4U));
-      if (codes == nullptr && whole >= 4 &&
-          encode_four<Format>(source + first * B::kElements, exponents + first,
-                              target + first * B::kElements)) {
-        block = first + 4;
-        continue;
-      }
+  std::uint32_t block = 0;
+  if constexpr (Format::kWidth < 64) {
+    if (whole >= kGroup<Format>) {
+      specials = encode_groups<Format>(source, whole, codes, exponents, target);
+      block = whole;
     }
-    put(block, encode_one<Format>(source + block * B::kElements,
-                                  codes == nullptr ? std::uint16_t{0} : codes[block],
+  }
+  for (; block < whole; ++block) {
+    const auto* first = source + block * B::kElements;
+    put(block, encode_one<Format>(first, largest_bits<B::kElements, Format>(first), floor_of(block),
                                   target + block * B::kElements));
-    ++block;
   }
   if (const std::uint32_t done = whole * B::kElements; done < range.elements) {
     put(whole, encode_block<Format, Mantissa>(reinterpret_cast<const std::byte*>(source + done),
-                                              range.elements - done,
-                                              codes == nullptr ? std::uint16_t{0} : codes[whole],
+                                              range.elements - done, floor_of(whole),
                                               reinterpret_cast<std::byte*>(target + done)));
   }
   write_padding(exponents, B::kLayout, range.elements);
@@ -219,36 +218,99 @@ HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, Bl
   }
 }
 
+// Four whole blocks without specials at a time, if all are plain.
+template <typename Format, typename Mantissa>
+class PlainDecoder {
+ public:
+  // Units are divided by 2^halvings.
+  explicit HWY_INLINE PlainDecoder(std::int32_t halvings)
+      : first_(constant(B::kDecodeFirst)),
+        range_(constant(B::kDecodeLast - B::kDecodeFirst)),
+        unit_field_(constant(F32::kBias + B::kLayout.unit_exponent(0) - halvings)) {}
+
+  // False if some block is not plain; nothing is written then.
+  HWY_INLINE bool decode(const std::byte* exponents, const Mantissa* mantissas,
+                         typename Format::Bits* tensor) const {
+    const Four d;
+    const hn::Rebind<std::uint8_t, Four> bytes;
+    const auto code =
+        hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(exponents)));
+    const auto above_first = hn::Sub(code, first_);
+    if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
+    Scales<4> units;
+    units.put(0, hn::Add(code, unit_field_));
+    units.settle();
+    for (std::uint32_t block = 0; block < 4; ++block) {
+      const std::uint32_t first = block * B::kElements;
+      B::decode_plain(mantissas + first, units[block], tensor + first);
+    }
+    return true;
+  }
+
+ private:
+  using B = Block<Format, Mantissa>;
+  using V = hn::VFromD<Four>;
+  static HWY_INLINE V constant(std::int32_t value) {
+    return kept_constant(Four(), static_cast<std::uint32_t>(value));
+  }
+
+  V first_;
+  V range_;
+  V unit_field_;  // added to a code gives the exponent field of its unit
+};
+
+template <typename Format, typename Mantissa, bool kPowerOfTwo>
+HWY_INLINE void decode_one(const Mantissa* mantissas, BlockScale scale,
+                           typename Format::Bits* tensor) {
+  using B = Block<Format, Mantissa>;
+  const auto code = static_cast<std::int32_t>(scale.code);
+  const std::int32_t unit = B::kLayout.unit_exponent(code);
+  if (code < B::kDecodeFirst || code > B::kDecodeLast ||
+      (scale.specials && B::has_special_codes(mantissas))) {
+    decode_rest<Format>(mantissas, B::kElements, scale, tensor);
+  } else if constexpr (kPowerOfTwo) {
+    const std::int32_t halvings = std::countr_zero(scale.divisor);
+    B::decode_plain(mantissas, power_of_two<typename B::W>(unit - halvings), tensor);
+  } else {
+    B::decode_quotient(mantissas, 1.0 / scale.divisor * power_of_two<F64>(unit), tensor);
+  }
+}
+
 template <typename Format, typename Mantissa, bool kPowerOfTwo>
 HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::uint32_t elements,
                              std::uint32_t divisor, typename Format::Bits* tensor) {
   using B = Block<Format, Mantissa>;
   const auto* mantissas = reinterpret_cast<const Mantissa*>(received.elements);
   const std::byte* exponents = received.exponents;
-  const bool specials = received.specials;
-  const std::int32_t halvings = std::countr_zero(divisor);
-  const double inverse = 1.0 / divisor;
+  const auto scale_of = [&](std::uint32_t block) {
+    return BlockScale{read_code<B::kLayout.wide_exponents()>(exponents, block), divisor,
+                      received.specials};
+  };
+  const auto decode_some = [&](std::uint32_t first, std::uint32_t end) HWY_ATTR {
+    for (std::uint32_t block = first; block < end; ++block) {
+      decode_one<Format, Mantissa, kPowerOfTwo>(mantissas + block * B::kElements, scale_of(block),
+                                                tensor + block * B::kElements);
+    }
+  };
+
   const std::uint32_t whole = elements / B::kElements;
-  for (std::uint32_t block = 0; block < whole; ++block) {
-    const std::uint32_t code = read_code<B::kLayout.wide_exponents()>(exponents, block);
-    const std::uint32_t first = block * B::kElements;
-    const bool plain = code - B::kDecodeFirst <= B::kDecodeLast - B::kDecodeFirst &&
-                       !(specials && B::has_special_codes(mantissas + first));
-    const std::int32_t unit = B::kLayout.unit_exponent(static_cast<std::int32_t>(code));
-    if (!plain) {
-      decode_rest<Format>(mantissas + first, B::kElements, {code, divisor, specials},
-                          tensor + first);
-    } else if constexpr (kPowerOfTwo) {
-      B::decode_plain(mantissas + first, power_of_two<typename B::W>(unit - halvings),
-                      tensor + first);
-    } else {
-      B::decode_quotient(mantissas + first, inverse * power_of_two<F64>(unit), tensor + first);
+  if (Format::kWidth == 64 || !kPowerOfTwo || whole < 4 || received.specials) {
+    decode_some(0, whole);
+  } else if constexpr (Format::kWidth < 64) {  // in fours, as in encode_groups
+    const PlainDecoder<Format, Mantissa> plain(std::countr_zero(divisor));
+    for (std::uint32_t block = 0; block < whole; block += 4) {
+      block = std::min(block, whole - 4);
+      while (plain.decode(exponents + block, mantissas + block * B::kElements,
+                          tensor + block * B::kElements)) {
+        block += 4;
+        if (block >= whole) break;
+        block = std::min(block, whole - 4);
+      }
+      if (block < whole) decode_some(block, block + 4);
     }
   }
   if (const std::uint32_t done = whole * B::kElements; done < elements) {
-    const std::uint32_t code = read_code<B::kLayout.wide_exponents()>(exponents, whole);
-    decode_rest<Format>(mantissas + done, elements - done, {code, divisor, specials},
-                        tensor + done);
+    decode_rest<Format>(mantissas + done, elements - done, scale_of(whole), tensor + done);
   }
 }
 

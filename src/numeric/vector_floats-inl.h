@@ -35,6 +35,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// g++ makes integer constants anew wherever they are used, on the one port that shuffles need. Of
+// a value that it does not know it keeps the vector: make it outside the loop.
+template <typename D>
+HWY_INLINE hn::VFromD<D> kept_constant(D d, hn::TFromD<D> value) {
+  asm("" : "+r"(value));
+  return hn::Set(d, value);
+}
+
 // The type a format is computed in.
 template <typename Format>
 using Wide = std::conditional_t<Format::kWidth == 64, double, float>;
@@ -89,8 +97,9 @@ HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> round_to_f16(D d, hn::VFromD<D> v
 }
 #endif
 
-// Stores finite and infinite values, none of them a subnormal f32.
-template <typename Format, typename D>
+// Stores finite and infinite values, none of them a subnormal f32. With kExact, values that the
+// format holds.
+template <typename Format, bool kExact = false, typename D>
 HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename Format::Bits* at) {
   const hn::RebindToUnsigned<D> du;
   if constexpr (std::is_same_v<Format, F16>) {
@@ -103,7 +112,9 @@ HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename
 #endif
   } else if constexpr (std::is_same_v<Format, Bf16>) {
     const hn::Rebind<std::uint16_t, D> du16;
-    hn::StoreU(hn::TruncateTo(du16, round_to_bf16(hn::BitCast(du, value))), du16, at);
+    const auto bits = hn::BitCast(du, value);
+    const auto upper = kExact ? hn::ShiftRight<16>(bits) : round_to_bf16(bits);
+    hn::StoreU(hn::TruncateTo(du16, upper), du16, at);
   } else {
     hn::StoreU(hn::BitCast(du, value), du, at);
   }
@@ -168,6 +179,25 @@ HWY_INLINE hn::VFromD<D> load_mantissas(D d, const Mantissa* at) {
   }
 }
 
+// Stores two vectors' worth of `from` * scale as 16-bit integers, where one instruction picks the
+// lower halves of the lanes of both; false, and nothing is stored, where none does.
+template <typename Format, typename D>
+HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> scale,
+                          std::int16_t* to) {
+#if HWY_TARGET <= HWY_AVX3
+  const std::size_t lanes = hn::Lanes(d);
+  const hn::Repartition<std::uint16_t, D> d16;
+  const auto lower = scaled_integers(d, load_floats<Format>(d, from), scale);
+  const auto upper = scaled_integers(d, load_floats<Format>(d, from + lanes), scale);
+  const auto both = hn::ConcatEven(d16, hn::BitCast(d16, upper), hn::BitCast(d16, lower));
+  hn::StoreU(both, d16, reinterpret_cast<std::uint16_t*>(to));
+  return true;
+#else
+  static_cast<void>(d), static_cast<void>(from), static_cast<void>(scale), static_cast<void>(to);
+  return false;
+#endif
+}
+
 // bf16 to and from 16-bit mantissas, elements at even and odd places apart: they are the halves of
 // 32-bit lanes, so that no element has to cross lanes.
 template <std::uint32_t kCount>
@@ -187,24 +217,25 @@ HWY_INLINE void encode_bf16_pairs(const std::uint16_t* from, float inverse_unit,
 }
 
 // Rounds to bf16 without integer steps. With x a mantissa of at most 16 bits times the unit,
-// x * 65537 rounded to the 24 bits of f32 is x * 65536, exactly, plus x rounded to 8 bits, ties
-// seeing the right last bit; what is subtracted again is exact. Requires: x * 65537 is finite.
+// x * 65536 + x rounded to the 24 bits of f32 is x * 65536, exactly, plus x rounded to 8 bits, ties
+// seeing the right last bit; the difference is exact again. A mantissa in the upper half of its
+// lane is that many times too large already. Requires: x * 65537 is finite.
 template <std::uint32_t kCount>
 HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, std::uint16_t* to) {
   const hn::CappedTag<std::int16_t, kCount> d16;
   const hn::RepartitionToWide<decltype(d16)> di;
   const hn::RebindToUnsigned<decltype(di)> du;
   const hn::RebindToFloat<decltype(di)> d;
-  const auto both_scales = hn::Set(d, unit * 65537.0f);
-  const auto upper_scale = hn::Set(d, unit * 65536.0f);
-  const auto rounded = [&](hn::VFromD<decltype(di)> mantissas) HWY_ATTR {
-    const auto value = hn::ConvertTo(d, mantissas);
-    return hn::BitCast(du, hn::NegMulAdd(value, upper_scale, hn::Mul(value, both_scales)));
+  const auto scale = hn::Set(d, unit);
+  const auto down = hn::Set(d, 0x1p-16f);
+  const auto rounded = [&](hn::VFromD<decltype(di)> upper_halves) HWY_ATTR {
+    const auto large = hn::Mul(hn::ConvertTo(d, upper_halves), scale);
+    return hn::BitCast(du, hn::Sub(hn::MulAdd(large, down, large), large));
   };
   for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
     const auto both = hn::BitCast(di, hn::LoadU(d16, from + i));
-    const auto even = rounded(hn::ShiftRight<16>(hn::ShiftLeft<16>(both)));
-    const auto odd = rounded(hn::ShiftRight<16>(both));
+    const auto even = rounded(hn::ShiftLeft<16>(both));
+    const auto odd = rounded(hn::And(both, hn::Set(di, INT32_C(-0x10000))));
     const auto result = hn::Or(hn::ShiftRight<16>(even), odd);
     hn::StoreU(hn::BitCast(d16, result), d16, reinterpret_cast<std::int16_t*>(to + i));
   }
@@ -229,63 +260,52 @@ HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
   return hn::GetLane(hn::MaxOfLanes(hn::DFromV<decltype(lanes)>(), lanes));
 }
 
-using Four = hn::Full128<std::uint32_t>;
+// One lane for each of a group of blocks: four of f32, eight of 16-bit types.
+template <typename Format>
+using Group = hn::Full128<typename Format::Bits>;
+template <typename Format>
+constexpr std::uint32_t kGroup = 16 / sizeof(typename Format::Bits);
 
-// The larger of the lanes of each pair, of `a` in even lanes and of `b` in odd ones.
-template <typename D>
-HWY_INLINE hn::VFromD<D> larger_of_pairs(D d, hn::VFromD<D> a, hn::VFromD<D> b) {
-  return hn::Max(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+// Takes lanes (or pairs, or fours of lanes) from a and b in turn, the larger of two each.
+template <typename Lane, typename V>
+HWY_INLINE V merge(V a, V b) {
+  const hn::DFromV<V> d;
+  const hn::Repartition<Lane, decltype(d)> lanes;
+  const auto lower = hn::InterleaveLower(lanes, hn::BitCast(lanes, a), hn::BitCast(lanes, b));
+  const auto upper = hn::InterleaveUpper(lanes, hn::BitCast(lanes, a), hn::BitCast(lanes, b));
+  return hn::Max(hn::BitCast(d, lower), hn::BitCast(d, upper));
 }
 
-// In each 16 bytes the lanes of the largest; all equal in the end.
+// The largest of all 16-byte parts, lane by lane.
 template <typename V>
-HWY_INLINE hn::VFromD<Four> fold_to_four(V value) {
+HWY_INLINE auto fold(V value) {
   const hn::DFromV<V> d;
-  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromV<V>) > 16) {
-    const hn::Half<decltype(d)> half;
-    return fold_to_four(hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
-  } else if constexpr (sizeof(hn::TFromV<V>) == 2) {
-    const hn::Half<decltype(d)> half;
-    return hn::PromoteTo(Four(), hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
-  } else {
+  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromV<V>) == 16) {
     return value;
+  } else {
+    const hn::Half<decltype(d)> half;
+    return fold(hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
   }
 }
 
-// The largest magnitude of each of four blocks that follow each other. Reducing the four together
-// takes a third of the shuffles of one after the other.
+// The largest magnitude of each of a group of blocks of kCount elements that follow each other.
+// Reducing them together takes a third of the shuffles of one after the other.
 template <std::uint32_t kCount, typename Format>
-HWY_INLINE hn::VFromD<Four> largest_of_four(const typename Format::Bits* at) {
-  const auto a = largest_lanes<kCount, Format>(at);
-  const auto b = largest_lanes<kCount, Format>(at + kCount);
-  const auto c = largest_lanes<kCount, Format>(at + 2 * kCount);
-  const auto e = largest_lanes<kCount, Format>(at + 3 * kCount);
-  const hn::DFromV<decltype(a)> d;
-  const hn::RepartitionToWide<decltype(d)> pairs;
-  const auto ab = hn::BitCast(pairs, larger_of_pairs(d, a, b));
-  const auto ce = hn::BitCast(pairs, larger_of_pairs(d, c, e));
-  const auto lower = hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce));
-  const auto upper = hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce));
-  return fold_to_four(hn::Max(lower, upper));
-}
-
-// A magnitude's bits in the format it is computed in; a special stays a special.
-template <typename Format, typename D>
-HWY_INLINE hn::VFromD<D> wide_bits(D d, hn::VFromD<D> magnitude) {
-  if constexpr (std::is_same_v<Format, F16>) {
-    const hn::RebindToFloat<D> df;
-    const hn::RebindToSigned<D> di;
-    const auto converted = hn::ConvertTo(df, hn::BitCast(di, magnitude));
-    const auto subnormal = hn::BitCast(d, hn::Mul(converted, hn::Set(df, 0x1p-24f)));
-    const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(d, 112U << 23));
-    const auto infinity = hn::Set(d, std::uint32_t{F32::kInfinity});
-    const auto finite = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x400)), subnormal, normal);
-    return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, std::uint32_t{F16::kInfinity})), finite,
-                          infinity);
-  } else if constexpr (std::is_same_v<Format, Bf16>) {
-    return hn::ShiftLeft<16>(magnitude);
+HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bits* at) {
+  const auto lanes = [at](std::uint32_t block)
+                         HWY_ATTR { return largest_lanes<kCount, Format>(at + block * kCount); };
+  if constexpr (kGroup<Format> == 4) {
+    const auto ab = merge<std::uint32_t>(lanes(0), lanes(1));
+    const auto cd = merge<std::uint32_t>(lanes(2), lanes(3));
+    return fold(merge<std::uint64_t>(ab, cd));
   } else {
-    return magnitude;
+    const auto ab = merge<std::uint16_t>(lanes(0), lanes(1));
+    const auto cd = merge<std::uint16_t>(lanes(2), lanes(3));
+    const auto ef = merge<std::uint16_t>(lanes(4), lanes(5));
+    const auto gh = merge<std::uint16_t>(lanes(6), lanes(7));
+    const auto abcd = merge<std::uint32_t>(ab, cd);
+    const auto efgh = merge<std::uint32_t>(ef, gh);
+    return fold(merge<std::uint64_t>(abcd, efgh));
   }
 }
 
