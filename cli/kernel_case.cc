@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the cases: buffers, contents, and a pass over them.
+#include "cli/kernel_case.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/aligned.h"
+#include "base/check.h"
+#include "base/prng.h"
+#include "numeric/float_bits.h"
+
+namespace infold::cli {
+namespace {
+
+using core::Collective;
+using core::DataType;
+using core::ElementLayout;
+using core::Reduction;
+using core::TensorCodec;
+using core::WireFormat;
+using Bytes = base::CacheLineVector<std::byte>;
+
+constexpr std::uint32_t kDatagramBytes = 1472;
+
+const char* dtype_name(DataType dtype) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
+  return kNames[static_cast<std::size_t>(dtype)];
+}
+
+const char* format_name(WireFormat format) {
+  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+// Numbers over a few octaves, of both signs.
+template <typename Format>
+void fill_floats(Bytes& tensor) {
+  base::Prng prng(1);
+  for (std::size_t i = 0; i < tensor.size() / sizeof(typename Format::Bits); ++i) {
+    const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
+    const auto bits = numeric::unpack<numeric::F64>(std::bit_cast<std::uint64_t>(value));
+    numeric::store(tensor.data(), i, numeric::pack<Format>(bits));
+  }
+}
+
+void fill(Bytes& tensor, DataType dtype) {
+  switch (dtype) {
+    case DataType::f32: return fill_floats<numeric::F32>(tensor);
+    case DataType::f16: return fill_floats<numeric::F16>(tensor);
+    case DataType::bf16: return fill_floats<numeric::Bf16>(tensor);
+    case DataType::f64: return fill_floats<numeric::F64>(tensor);
+    default: {
+      base::Prng prng(2);
+      for (std::byte& byte : tensor) byte = static_cast<std::byte>(prng.next());
+    }
+  }
+}
+
+// A tensor and the datagrams that carry it.
+class Streams {
+ public:
+  Streams(ElementLayout layout, std::uint32_t element_bytes, std::size_t bytes)
+      : layout_(layout),
+        elements_(core::chunk_elements(layout, {.datagram_bytes_max = kDatagramBytes})),
+        datagram_bytes_((INFOLD_HEADER_BYTES + layout.payload_bytes(elements_) + 63) & ~63U),
+        chunks_(std::max<std::size_t>(1, bytes / (elements_ * element_bytes + datagram_bytes_))),
+        tensor_(chunks_ * elements_ * element_bytes),
+        datagrams_(chunks_ * datagram_bytes_) {
+    fill(tensor_, layout.dtype);
+  }
+
+  std::size_t chunks() const { return chunks_; }
+  std::uint32_t elements() const { return elements_; }
+  std::size_t tensor_bytes() const { return tensor_.size(); }
+  std::byte* tensor() { return tensor_.data(); }
+  core::ChunkRange range(std::size_t chunk) const { return {chunk * elements_, elements_}; }
+  std::byte* exponents(std::size_t chunk) {
+    return datagrams_.data() + chunk * datagram_bytes_ + INFOLD_HEADER_BYTES;
+  }
+  std::byte* wire_elements(std::size_t chunk) {
+    return exponents(chunk) + layout_.exponent_bytes(elements_);
+  }
+
+ private:
+  ElementLayout layout_;
+  std::uint32_t elements_;
+  std::uint32_t datagram_bytes_;
+  std::size_t chunks_;
+  Bytes tensor_;
+  Bytes datagrams_;
+};
+
+void encode_all(const TensorCodec& codec, Streams& streams) {
+  for (std::size_t chunk = 0; chunk < streams.chunks(); ++chunk) {
+    codec.encode(streams.tensor(), streams.range(chunk), nullptr, streams.exponents(chunk),
+                 streams.wire_elements(chunk));
+  }
+}
+
+void decode_all(const TensorCodec& codec, std::uint32_t divisor, Streams& streams) {
+  for (std::size_t chunk = 0; chunk < streams.chunks(); ++chunk) {
+    codec.decode(streams.tensor(), streams.range(chunk),
+                 {.exponents = streams.exponents(chunk),
+                  .elements = streams.wire_elements(chunk),
+                  .divisor = divisor});
+  }
+}
+
+KernelBench codec_bench(std::string name, ElementLayout layout, Reduction reduction, bool encodes,
+                        std::uint32_t divisor) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    const TensorCodec* codec =
+        set.codec(layout.dtype, layout.format, reduction, Collective::all_reduce);
+    CHECK(codec != nullptr);
+    auto streams = std::make_shared<Streams>(layout, codec->element_bytes, bytes);
+    encode_all(*codec, *streams);
+    if (encodes) {
+      return {streams->tensor_bytes(), [codec, streams] { encode_all(*codec, *streams); }};
+    }
+    return {streams->tensor_bytes(),
+            [codec, streams, divisor] { decode_all(*codec, divisor, *streams); }};
+  };
+  return {std::move(name), make};
+}
+
+// Contributions from datagrams, added to elements of one's own as a slot holds them.
+KernelBench add_bench(DataType dtype, WireFormat format) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    const ElementLayout layout = {format, dtype};
+    auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
+    const auto add = set.arithmetic->sum[core::integer_index(format)];
+    return {streams->tensor_bytes(), [=] {
+              const std::size_t chunk_bytes = streams->tensor_bytes() / streams->chunks();
+              for (std::size_t chunk = 0; chunk < streams->chunks(); ++chunk) {
+                add(streams->tensor() + chunk * chunk_bytes, streams->wire_elements(chunk),
+                    streams->elements());
+              }
+            }};
+  };
+  return {std::string("add ") + format_name(format), make};
+}
+
+// An aggregator's work on block floats: its lanes are one chunk's, the datagrams are many.
+KernelBench accumulate_bench(WireFormat format) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    const ElementLayout layout = {format, DataType::f32};
+    auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
+    auto lanes = std::make_shared<base::CacheLineVector<std::int64_t>>(streams->elements());
+    // Every second block comes with a coarser exponent than the lanes'.
+    std::vector<core::BlockStep> steps(layout.block_count(streams->elements()));
+    for (std::size_t block = 0; block < steps.size(); ++block) {
+      steps[block] = {core::BlockStep::Action::add, 0, static_cast<std::uint8_t>(block % 2)};
+    }
+    const auto accumulate = set.arithmetic->accumulate[core::mantissa_index(format)];
+    return {streams->tensor_bytes(), [=] {
+              for (std::size_t chunk = 0; chunk < streams->chunks(); ++chunk) {
+                accumulate(lanes->data(), streams->wire_elements(chunk), streams->elements(),
+                           INFOLD_BLOCK_ELEMENTS, steps.data());
+              }
+            }};
+  };
+  return {std::string("accumulate ") + format_name(format), make};
+}
+
+KernelBench reencode_bench(WireFormat format) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    const ElementLayout layout = {format, DataType::f32};
+    auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
+    base::CacheLineVector<std::int64_t> lanes(streams->elements());
+    base::Prng prng(3);
+    for (std::int64_t& lane : lanes) {  // as of eight ranks whose exponents differ a little
+      lane = static_cast<std::int64_t>(prng.next()) >> (57 - layout.mantissa_top_bit());
+    }
+    const std::vector<std::uint16_t> lane_codes(layout.block_count(streams->elements()), 100);
+    auto codes = std::make_shared<std::vector<std::uint16_t>>(lane_codes.size());
+    const auto encode = set.arithmetic->encode[core::mantissa_index(format)];
+    return {streams->tensor_bytes(), [=] {
+              for (std::size_t chunk = 0; chunk < streams->chunks(); ++chunk) {
+                encode(lanes.data(), streams->elements(), layout, lane_codes.data(), codes->data(),
+                       streams->wire_elements(chunk));
+              }
+            }};
+  };
+  return {std::string("re-encode ") + format_name(format), make};
+}
+
+}  // namespace
+
+std::vector<KernelBench> kernel_benches() {
+  std::vector<KernelBench> benches;
+  benches.push_back(add_bench(DataType::i8, WireFormat::i8));
+  benches.push_back(add_bench(DataType::i32, WireFormat::i32));
+  benches.push_back(add_bench(DataType::i64, WireFormat::i64));
+  for (const WireFormat format : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
+    benches.push_back(accumulate_bench(format));
+    benches.push_back(reencode_bench(format));
+  }
+  constexpr ElementLayout kLayouts[] = {
+      {WireFormat::bfp32, DataType::f32}, {WireFormat::bfp16, DataType::f32},
+      {WireFormat::bfp8, DataType::f32},  {WireFormat::bfp16, DataType::f16},
+      {WireFormat::bfp8, DataType::f16},  {WireFormat::bfp16, DataType::bf16},
+      {WireFormat::bfp8, DataType::bf16}, {WireFormat::bfp32, DataType::f64},
+  };
+  for (const ElementLayout layout : kLayouts) {
+    const std::string dtype = dtype_name(layout.dtype);
+    const std::string format = format_name(layout.format);
+    benches.push_back(
+        codec_bench("encode " + dtype + " to " + format, layout, Reduction::sum, true, 1));
+    benches.push_back(
+        codec_bench("decode " + format + " to " + dtype, layout, Reduction::sum, false, 1));
+  }
+  constexpr ElementLayout kF32 = {WireFormat::bfp32, DataType::f32};
+  benches.push_back(codec_bench("decode bfp32 to f32 over 3", kF32, Reduction::average, false, 3));
+  constexpr ElementLayout kKeys = {WireFormat::i32, DataType::f32};
+  benches.push_back(codec_bench("encode f32 for max", kKeys, Reduction::max, true, 1));
+  benches.push_back(codec_bench("decode f32 from max", kKeys, Reduction::max, false, 1));
+  return benches;
+}
+
+}  // namespace infold::cli
