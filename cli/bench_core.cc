@@ -170,12 +170,12 @@ Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   options.epoch = kEpoch;
   options.limits.datagram_bytes_max = kDatagramBytes;
   options.sites = {{0, 1}};
-  options.small_slots = kSlots;
-  options.bulk_slots = kSlots;
+  constexpr std::size_t kChunks = 4 * kSlots;
+  options.small_slots = kChunks;  // the tensor is small: full packets only, no announcement
+  options.bulk_slots = 0;
   core::Worker worker(options);
 
   const std::uint32_t elements = core::chunk_elements(layout, options.limits);
-  constexpr std::size_t kChunks = 4 * kSlots;
   const std::vector<std::byte> input = make_tensor(layout, kChunks * elements, 1);
   std::vector<std::byte> output(input.size());
   std::vector<std::byte> datagram(kDatagramBytes);
