@@ -88,8 +88,12 @@ function(infold_module_tests name all test_depends)
   endif()
 endfunction()
 
-# A case that has not ended after timeout_s seconds is a hang; sanitizers fit in with a wide margin.
+# A case that has not ended after timeout_s seconds is a hang. Sanitizers make the searches up to
+# twenty times slower, and a busy machine does the rest.
 function(infold_test_program target label timeout_s sources depends)
+  if(INFOLD_SANITIZERS)
+    math(EXPR timeout_s "${timeout_s} * 6")
+  endif()
   list(POP_FRONT depends module)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE

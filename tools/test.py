@@ -22,11 +22,11 @@ LOG_LINES_SHOWN = 25
 # In the order of what people want to know first. The limit is where a stage counts as hung, far
 # above what it takes. A new stage is one line.
 STAGES = (
-    Cases("dev", "unit, property and integration tests", 900),
+    Cases("dev", "unit, property and integration tests", 1500),
     Build("headers", "every header compiles alone", 300, "dev", "headers"),
     Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
-    Cases("asan", "the same tests under asan and ubsan", 900, "asan"),
-    Cases("tsan", "tests of the layers with threads under tsan", 900, "tsan"),
+    Cases("asan", "the same tests under asan and ubsan", 2400, "asan"),
+    Cases("tsan", "tests of the layers with threads under tsan", 1500, "tsan"),
     Command("swarm", "10,000 simulated runs", 900,
             ("build/release/infold", "sim", "--swarm", "10000"), "release"),
     Cases("full", "every interleaving of the larger cases", 1500, "release", "full"),
@@ -36,7 +36,7 @@ STAGES = (
 )
 # At most 3 minutes. Only one preset is built, because compiling is most of the time.
 QUICK_STAGES = (
-    Cases("dev", "unit, property and integration tests", 900),
+    Cases("dev", "unit, property and integration tests", 1500),
     Command("swarm", "300 simulated runs", 300,
             ("build/dev/infold", "sim", "--swarm", "300"), "dev"),
     Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),
