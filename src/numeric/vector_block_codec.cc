@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of block floats in vectors, four blocks at a time where all are plain (see
+// Chunks of block floats in vectors, a group of blocks at a time where all are plain (see
 // vector_block-inl.h). Every other block, one with a floor above its own code, and a partial one at
 // the tensor's end go to the scalar loops. Assumes the default rounding mode, as all compiled code
 // does.
@@ -30,23 +30,32 @@ BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
 #else
 
-using Four = hn::Full128<std::uint32_t>;
-
 // Scales given as exponent fields, each read back from memory into all lanes: a shuffle and a
 // broadcast in registers would keep the one port busy that the shuffles before need.
-template <std::uint32_t kCount>
+template <typename Format>
 class Scales {
  public:
+  explicit HWY_INLINE Scales(hn::VFromD<Group<Format>> fields) {
+    if constexpr (kGroup<Format> == 4) {
+      put(0, fields);
+    } else {
+      const hn::Half<Group<Format>> half;
+      put(0, hn::PromoteTo(Four(), hn::LowerHalf(half, fields)));
+      put(4, hn::PromoteTo(Four(), hn::UpperHalf(half, fields)));
+    }
+    asm volatile("" : "+m"(values_));  // or the compiler sees what the loads will find
+  }
+  HWY_INLINE float operator[](std::uint32_t block) const { return values_[block]; }
+
+ private:
+  using Four = hn::Full128<std::uint32_t>;
+
   HWY_INLINE void put(std::uint32_t first, hn::VFromD<Four> fields) {
     hn::Store(hn::ShiftLeft<F32::kFractionBits>(fields), Four(),
               reinterpret_cast<std::uint32_t*>(values_ + first));
   }
-  // To be called between the last put and the first read, or the compiler sees what they find.
-  HWY_INLINE void settle() { asm volatile("" : "+m"(values_)); }
-  HWY_INLINE float operator[](std::uint32_t block) const { return values_[block]; }
 
- private:
-  alignas(16) float values_[kCount];
+  alignas(16) float values_[kGroup<Format>];
 };
 
 // One whole block of any kind, given its largest magnitude.
@@ -108,16 +117,7 @@ class PlainEncoder {
     const auto above_first = hn::Sub(field, first_field_);
     if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
 
-    Scales<kGroup<Format>> inverse_units;
-    const auto unit_field = hn::Sub(unit_field_, field);
-    if constexpr (kGroup<Format> == 4) {
-      inverse_units.put(0, unit_field);
-    } else {
-      const hn::Half<D> half;
-      inverse_units.put(0, hn::PromoteTo(Four(), hn::LowerHalf(half, unit_field)));
-      inverse_units.put(4, hn::PromoteTo(Four(), hn::UpperHalf(half, unit_field)));
-    }
-    inverse_units.settle();
+    const Scales<Format> inverse_units(hn::Sub(unit_field_, field));
     const hn::Rebind<std::uint8_t, D> bytes;
     hn::StoreU(hn::TruncateTo(bytes, hn::Add(field, code_of_field_)), bytes,
                reinterpret_cast<std::uint8_t*>(exponents));
@@ -218,11 +218,11 @@ HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, Bl
   }
 }
 
-// Four whole blocks without specials at a time, if all are plain.
+// A group of whole blocks without specials at a time, if all are plain.
 template <typename Format, typename Mantissa>
 class PlainDecoder {
  public:
-  // Units are divided by 2^halvings.
+  // Units are divided by 2^halvings. A unit's exponent field is its code plus a constant.
   explicit HWY_INLINE PlainDecoder(std::int32_t halvings)
       : first_(constant(B::kDecodeFirst)),
         range_(constant(B::kDecodeLast - B::kDecodeFirst)),
@@ -231,16 +231,14 @@ class PlainDecoder {
   // False if some block is not plain; nothing is written then.
   HWY_INLINE bool decode(const std::byte* exponents, const Mantissa* mantissas,
                          typename Format::Bits* tensor) const {
-    const Four d;
-    const hn::Rebind<std::uint8_t, Four> bytes;
+    const D d;
+    const hn::Rebind<std::uint8_t, D> bytes;
     const auto code =
         hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(exponents)));
     const auto above_first = hn::Sub(code, first_);
     if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
-    Scales<4> units;
-    units.put(0, hn::Add(code, unit_field_));
-    units.settle();
-    for (std::uint32_t block = 0; block < 4; ++block) {
+    const Scales<Format> units(hn::Add(code, unit_field_));
+    for (std::uint32_t block = 0; block < kGroup<Format>; ++block) {
       const std::uint32_t first = block * B::kElements;
       B::decode_plain(mantissas + first, units[block], tensor + first);
     }
@@ -249,14 +247,15 @@ class PlainDecoder {
 
  private:
   using B = Block<Format, Mantissa>;
-  using V = hn::VFromD<Four>;
+  using D = Group<Format>;
+  using V = hn::VFromD<D>;
   static HWY_INLINE V constant(std::int32_t value) {
-    return kept_constant(Four(), static_cast<std::uint32_t>(value));
+    return kept_constant(D(), static_cast<typename Format::Bits>(value));
   }
 
   V first_;
   V range_;
-  V unit_field_;  // added to a code gives the exponent field of its unit
+  V unit_field_;
 };
 
 template <typename Format, typename Mantissa, bool kPowerOfTwo>
@@ -294,19 +293,20 @@ HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::u
   };
 
   const std::uint32_t whole = elements / B::kElements;
-  if (Format::kWidth == 64 || !kPowerOfTwo || whole < 4 || received.specials) {
+  constexpr std::uint32_t kStep = kGroup<Format>;
+  if (Format::kWidth == 64 || !kPowerOfTwo || whole < kStep || received.specials) {
     decode_some(0, whole);
-  } else if constexpr (Format::kWidth < 64) {  // in fours, as in encode_groups
+  } else if constexpr (Format::kWidth < 64) {  // in groups, as in encode_groups
     const PlainDecoder<Format, Mantissa> plain(std::countr_zero(divisor));
-    for (std::uint32_t block = 0; block < whole; block += 4) {
-      block = std::min(block, whole - 4);
+    for (std::uint32_t block = 0; block < whole; block += kStep) {
+      block = std::min(block, whole - kStep);
       while (plain.decode(exponents + block, mantissas + block * B::kElements,
                           tensor + block * B::kElements)) {
-        block += 4;
+        block += kStep;
         if (block >= whole) break;
-        block = std::min(block, whole - 4);
+        block = std::min(block, whole - kStep);
       }
-      if (block < whole) decode_some(block, block + 4);
+      if (block < whole) decode_some(block, block + kStep);
     }
   }
   if (const std::uint32_t done = whole * B::kElements; done < elements) {
