@@ -238,7 +238,8 @@ class Demo final : public Command {
         "{:24}{:>16}{:>16}\n", "packets lost", "",
         fmt::format("{} ({:.2f} %)", network.lost, 100 * static_cast<double>(network.lost) / sent));
     output.text("{:24}{:>16}{:>16}\n", "packets recovered", "", "all");
-    output.text("{:24}{:>16}{:>16}\n\n", "sent or asked again", "", together.packets_resent);
+    output.text("{:24}{:>16}{:>16}\n", "packets sent again", "", together.packets_resent);
+    output.text("{:24}{:>16}{:>16}\n\n", "questions, 32 bytes", "", together.packets_asked);
   }
 
   void print_object(Output& output, const TrainingResult& alone, const TrainingResult& together,
@@ -257,6 +258,7 @@ class Demo final : public Command {
                                      {"packets_sent", together.network.sent},
                                      {"packets_lost", together.network.lost},
                                      {"packets_resent", together.packets_resent},
+                                     {"packets_asked", together.packets_asked},
                                      {"picture", path}};
     for (const Check& each : checks) {
       object["checks"].push_back(

@@ -175,7 +175,7 @@ std::string draw_demo_plot(const DemoPlot& plot) {
                     [](const StepReport& s) { return s.packets_resent; });
   svg += draw_legend(kLeft + 280, packets.top + 20,
                      {{"lost", fmt::format("lost so far ({:.0f} in all)", lost)},
-                      {"resent", fmt::format("sent or asked again ({:.0f})", resent)}});
+                      {"resent", fmt::format("sent again so far ({:.0f})", resent)}});
   return svg + "</svg>\n";
 }
 

@@ -173,7 +173,9 @@ TrainingResult train_together(const TrainingOptions& options, const Progress& pr
   result.seconds = stopwatch.seconds();
   result.network = group->network();
   for (int rank = 0; rank < group->world(); ++rank) {
-    result.packets_resent += (*group)[rank].statistics().packets_resent;
+    const Statistics statistics = (*group)[rank].statistics();
+    result.packets_resent += statistics.packets_resent;
+    result.packets_asked += statistics.packets_asked;
   }
   return result;
 }

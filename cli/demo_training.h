@@ -44,6 +44,7 @@ struct TrainingResult {
   // Of distributed training only.
   NetworkStatistics network;
   std::uint64_t packets_resent = 0;
+  std::uint64_t packets_asked = 0;              // short questions after late answers
   std::vector<std::uint64_t> parameter_hashes;  // of each worker, at the end
   std::uint64_t hash_at_step = 0;               // of rank 0
 };

@@ -43,6 +43,7 @@ struct Statistics {
   std::uint64_t calls = 0;
   std::uint64_t packets_sent = 0;      // all of them
   std::uint64_t packets_resent = 0;    // those of packets_sent that repeat an earlier one
+  std::uint64_t packets_asked = 0;     // those of packets_sent that only ask for a late answer
   std::uint64_t packets_received = 0;  // answers that were used
   std::uint64_t packets_ignored = 0;   // repeats, strays and damaged ones
   std::uint32_t packets_in_flight = 0;

@@ -269,10 +269,11 @@ Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
 
 Statistics Member::statistics() {
   Statistics statistics;
+  std::uint64_t first_sends = 0;
   driver_->with_worker([&](core::Worker& worker, base::Instant) {
     const core::WorkerCounters& counters = worker.counters();
-    statistics.packets_resent =
-        counters.resent_timeout + counters.resent_asked + counters.sent_query;
+    first_sends = counters.sent_data + counters.sent_skip;
+    statistics.packets_asked = counters.sent_query;
     statistics.packets_received =
         counters.received_result + counters.received_realign + counters.received_pending;
     statistics.packets_ignored = counters.dropped_malformed + counters.dropped_foreign +
@@ -281,6 +282,7 @@ Statistics Member::statistics() {
     statistics.window = worker.window();
   });
   statistics.packets_sent = driver_->port_counters().sent;
+  statistics.packets_resent = statistics.packets_sent - first_sends - statistics.packets_asked;
   statistics.calls = calls_;
   return statistics;
 }
