@@ -18,17 +18,6 @@ using testing::expect_done;
 using testing::make_group;
 using testing::on_every_rank;
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define INFOLD_SANITIZED
-#endif
-#endif
-#if defined(INFOLD_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 std::size_t thread_count() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry :
@@ -165,20 +154,12 @@ TEST(Lifetime, CreatingAndDestroyingLeaksNeitherThreadsNorMemory) {
   const std::size_t pages = resident_pages();
   for (int round = 0; round < 50; ++round) once();
   EXPECT_EQ(thread_count(), threads);
-<<<<<<< HEAD
 #if !defined(INFOLD_SANITIZED)  // Sanitizers keep freed memory for a while.
   // 50 groups hold some 250 MB one after the other; a leak of one would show.
   EXPECT_LT(resident_pages(), pages + 1000);
 #else
   static_cast<void>(pages);
 #endif
-=======
-  // 50 groups hold some 250 MB one after the other; a leak of one would show. Sanitizers keep freed
-  // memory on purpose, and look for leaks themselves.
-  if (!kSanitized) {
-    EXPECT_LT(resident_pages(), pages + 1000);
-  }
->>>>>>> eae142c (Count packets sent again exactly)
 }
 
 TEST(Lifetime, IdleCommunicatorsSendNothing) {
