@@ -17,7 +17,7 @@ constexpr std::uint16_t kNoSlot = 0xFFFF;
 struct WorkerSlot {
   enum class State : std::uint8_t { idle, waiting, resending };
   State state = State::idle;
-  // An aggregator said that it has our contribution.
+  // An aggregator said that it has our contribution, so whatever is missing was not lost by us.
   bool confirmed = false;
   // The next repeat asks how things stand, instead of sending the elements again.
   bool asks = false;

@@ -306,9 +306,8 @@ std::uint64_t Worker::State::digest() const {
   for (const Flow& flow : flows_) {
     digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
     for (const WorkerSlot& slot : flow.slots) {
-      digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.confirmed} << 8 |
-                 std::uint64_t{slot.realigned} << 9 | std::uint64_t{slot.asks} << 10 |
-                 std::uint64_t{slot.round} << 32);
+      digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.realigned} << 9 |
+                 std::uint64_t{slot.asks} << 10 | std::uint64_t{slot.round} << 32);
       digest.add(slot.transfer * 0x10001 + slot.chunk);
     }
     if (!flow.floors.empty()) digest.add(std::as_bytes(std::span(flow.floors)));

@@ -120,6 +120,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
 void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now) {
   WorkerSlot& slot = flow.slots[index];
   slot.state = WorkerSlot::State::waiting;
+  slot.asks = false;
   slot.opened_burst = !flow.burst_confirmed;
   slot.sent_at = now;
   if (slot.sends < 0xFFFF) ++slot.sends;
@@ -154,12 +155,12 @@ void Worker::State::handle_timeout(base::Instant now) {
   }
 }
 
-// Asks for the oldest chunk, and if nothing comes of that sends it again. Only that one: what comes
-// back shows which others are lost.
+// Asks for the oldest chunk, and if nothing comes of that sends it again, by turns. Only that one:
+// what comes back shows which others are lost.
 void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   if (!flow.waiting.empty()) {
     const std::uint16_t oldest = flow.waiting.front();
-    const bool asks = flow.backoff == 0 || flow.slots[oldest].confirmed;
+    const bool asks = flow.backoff % 2 == 0;
     if (!asks) ++counters_.resent_timeout;
     queue_resend(flow, oldest, asks);
     flow.backoff = std::min<std::uint8_t>(static_cast<std::uint8_t>(flow.backoff + 1), kBackoffMax);

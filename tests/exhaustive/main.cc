@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     std::printf("usage: exhaustive CASE...\ncases:\n");
     for (const Case& one : all_cases()) {
       std::printf("  %-28s %s%s\n", one.name.c_str(), model_name(one.model),
-                  one.full ? ", takes minutes" : "");
+                  one.full || one.by_hand ? ", takes minutes" : "");
     }
     return 2;
   }

@@ -56,6 +56,7 @@ struct Case {
   bool check_digests = false;                    // see local_steps.h; quadratic in small numbers
   std::uint64_t states_max = 40'000'000;         // a bound on memory: 8 GiB hold more
   bool full = false;                             // takes more than seconds
+  bool by_hand = false;  // takes so long that it runs only when asked for by name
 };
 
 std::span<const Case> all_cases();

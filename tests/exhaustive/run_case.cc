@@ -11,7 +11,7 @@ namespace infold::exhaustive {
 std::vector<Case> cases_of(Length length) {
   std::vector<Case> chosen;
   for (const Case& one : all_cases()) {
-    if (one.full == (length == Length::full)) chosen.push_back(one);
+    if (!one.by_hand && one.full == (length == Length::full)) chosen.push_back(one);
   }
   return chosen;
 }
