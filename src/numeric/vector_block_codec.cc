@@ -30,16 +30,18 @@ BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
 #else
 
+using Four = hn::Full128<std::uint32_t>;
+
 // Scales given as exponent fields, each read back from memory into all lanes: a shuffle and a
 // broadcast in registers would keep the one port busy that the shuffles before need.
-template <typename Format>
+template <typename D>
 class Scales {
  public:
-  explicit HWY_INLINE Scales(hn::VFromD<Group<Format>> fields) {
-    if constexpr (kGroup<Format> == 4) {
+  explicit HWY_INLINE Scales(hn::VFromD<D> fields) {
+    if constexpr (hn::MaxLanes(D()) == 4) {
       put(0, fields);
     } else {
-      const hn::Half<Group<Format>> half;
+      const hn::Half<D> half;
       put(0, hn::PromoteTo(Four(), hn::LowerHalf(half, fields)));
       put(4, hn::PromoteTo(Four(), hn::UpperHalf(half, fields)));
     }
@@ -48,14 +50,12 @@ class Scales {
   HWY_INLINE float operator[](std::uint32_t block) const { return values_[block]; }
 
  private:
-  using Four = hn::Full128<std::uint32_t>;
-
   HWY_INLINE void put(std::uint32_t first, hn::VFromD<Four> fields) {
     hn::Store(hn::ShiftLeft<F32::kFractionBits>(fields), Four(),
               reinterpret_cast<std::uint32_t*>(values_ + first));
   }
 
-  alignas(16) float values_[kGroup<Format>];
+  alignas(16) float values_[hn::MaxLanes(D())];
 };
 
 // One whole block of any kind, given its largest magnitude.
@@ -117,7 +117,7 @@ class PlainEncoder {
     const auto above_first = hn::Sub(field, first_field_);
     if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
 
-    const Scales<Format> inverse_units(hn::Sub(unit_field_, field));
+    const Scales<D> inverse_units(hn::Sub(unit_field_, field));
     const hn::Rebind<std::uint8_t, D> bytes;
     hn::StoreU(hn::TruncateTo(bytes, hn::Add(field, code_of_field_)), bytes,
                reinterpret_cast<std::uint8_t*>(exponents));
@@ -218,7 +218,8 @@ HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, Bl
   }
 }
 
-// A group of whole blocks without specials at a time, if all are plain.
+// Four whole blocks without specials at a time, if all are plain. (Eight, for which encoding has
+// maxima to share, are slower here.)
 template <typename Format, typename Mantissa>
 class PlainDecoder {
  public:
@@ -237,8 +238,8 @@ class PlainDecoder {
         hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(exponents)));
     const auto above_first = hn::Sub(code, first_);
     if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
-    const Scales<Format> units(hn::Add(code, unit_field_));
-    for (std::uint32_t block = 0; block < kGroup<Format>; ++block) {
+    const Scales<D> units(hn::Add(code, unit_field_));
+    for (std::uint32_t block = 0; block < 4; ++block) {
       const std::uint32_t first = block * B::kElements;
       B::decode_plain(mantissas + first, units[block], tensor + first);
     }
@@ -247,10 +248,10 @@ class PlainDecoder {
 
  private:
   using B = Block<Format, Mantissa>;
-  using D = Group<Format>;
+  using D = Four;
   using V = hn::VFromD<D>;
   static HWY_INLINE V constant(std::int32_t value) {
-    return kept_constant(D(), static_cast<typename Format::Bits>(value));
+    return kept_constant(D(), static_cast<std::uint32_t>(value));
   }
 
   V first_;
@@ -293,20 +294,19 @@ HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::u
   };
 
   const std::uint32_t whole = elements / B::kElements;
-  constexpr std::uint32_t kStep = kGroup<Format>;
-  if (Format::kWidth == 64 || !kPowerOfTwo || whole < kStep || received.specials) {
+  if (Format::kWidth == 64 || !kPowerOfTwo || whole < 4 || received.specials) {
     decode_some(0, whole);
-  } else if constexpr (Format::kWidth < 64) {  // in groups, as in encode_groups
+  } else if constexpr (Format::kWidth < 64) {  // as in encode_groups
     const PlainDecoder<Format, Mantissa> plain(std::countr_zero(divisor));
-    for (std::uint32_t block = 0; block < whole; block += kStep) {
-      block = std::min(block, whole - kStep);
+    for (std::uint32_t block = 0; block < whole; block += 4) {
+      block = std::min(block, whole - 4);
       while (plain.decode(exponents + block, mantissas + block * B::kElements,
                           tensor + block * B::kElements)) {
-        block += kStep;
+        block += 4;
         if (block >= whole) break;
-        block = std::min(block, whole - kStep);
+        block = std::min(block, whole - 4);
       }
-      if (block < whole) decode_some(block, block + kStep);
+      if (block < whole) decode_some(block, block + 4);
     }
   }
   if (const std::uint32_t done = whole * B::kElements; done < elements) {

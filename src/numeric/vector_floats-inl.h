@@ -227,10 +227,12 @@ HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, std::uin
   const hn::RebindToUnsigned<decltype(di)> du;
   const hn::RebindToFloat<decltype(di)> d;
   const auto scale = hn::Set(d, unit);
-  const auto down = hn::Set(d, 0x1p-16f);
+  // A power of two times 1 + 2^-16.
+  const auto both_scales =
+      hn::BitCast(d, hn::Or(hn::BitCast(du, scale), hn::Set(du, std::uint32_t{1} << (23 - 16))));
   const auto rounded = [&](hn::VFromD<decltype(di)> upper_halves) HWY_ATTR {
-    const auto large = hn::Mul(hn::ConvertTo(d, upper_halves), scale);
-    return hn::BitCast(du, hn::Sub(hn::MulAdd(large, down, large), large));
+    const auto value = hn::ConvertTo(d, upper_halves);
+    return hn::BitCast(du, hn::NegMulAdd(value, scale, hn::Mul(value, both_scales)));
   };
   for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
     const auto both = hn::BitCast(di, hn::LoadU(d16, from + i));
