@@ -19,6 +19,8 @@ struct WorkerSlot {
   State state = State::idle;
   // An aggregator said that it has our contribution, so whatever is missing was not lost by us.
   bool confirmed = false;
+  // The window has heard that this chunk was lost on its way.
+  bool loss_noted = false;
   // The next repeat asks how things stand, instead of sending the elements again.
   bool asks = false;
   // This chunk is sent a second time, no finer than the floors that were asked for.

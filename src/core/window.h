@@ -39,8 +39,7 @@ class Window {
   // Call after each result: ends the round when a window's worth has come back.
   void end_round_if_due(RoundTrip& path) {
     if (results_ < goal_) return;
-    note_loss_share();
-    if (loss_share_ > kLossShareMax) {
+    if (overflows()) {
       starting_ = false;
       resize(size_ * 7 / 10);
       loss_share_ = 0;
@@ -55,13 +54,16 @@ class Window {
  private:
   static constexpr std::uint32_t kShareOne = 65536;
   static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
+  static constexpr std::uint32_t kStartLossShareMax = kShareOne / 16;
   // One loss among the few chunks of a small window says nothing; shares are over this many.
   static constexpr std::uint32_t kShareResults = 128;
 
-  void note_loss_share() {
+  // A window that doubles overruns a short queue within one round, which must not double again.
+  bool overflows() {
     const std::uint32_t weight = std::min(results_, kShareResults);
     const std::uint32_t share = std::min(losses_, results_) * kShareOne / results_;
     loss_share_ = (loss_share_ * (kShareResults - weight) + share * weight) / kShareResults;
+    return loss_share_ > kLossShareMax || (starting_ && share > kStartLossShareMax);
   }
 
   void judge(RoundTrip& path) {

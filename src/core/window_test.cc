@@ -67,6 +67,19 @@ TEST(Window, HeavyLossDoes) {
   EXPECT_LE(window.size(), 50U);
 }
 
+TEST(Window, DoublesOnceMoreAtMostWhenAQueueOverflows) {
+  Window window(4096);
+  RoundTrip path;
+  path.add(microseconds(100));
+  const Pipe pipe = {microseconds(100), 4096};  // no sample shows a queue: it drops instead
+  run(window, path, pipe, 3);
+  const std::uint32_t before = window.size();
+  run(window, path, pipe, 1, 0.08);
+  EXPECT_LE(window.size(), 2 * before);
+  run(window, path, pipe, 1, 0.02);
+  EXPECT_LE(window.size(), 2 * before);
+}
+
 TEST(Window, FollowsAPathThatBecomesLonger) {
   Window window(1024);
   RoundTrip path;

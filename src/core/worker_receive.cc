@@ -84,7 +84,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   flow.burst_confirmed = true;
   flow.backoff = 0;
   // A repeat was answered with the result itself: the first answer was lost on its way to us.
-  if (slot.sends > 1 && !slot.confirmed) flow.window.on_loss();
+  if (slot.sends > 1 && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
   waiting_for_ = {};
   RoundTrip& path = sites_[flow.site].path;
   flow.window.on_result();
@@ -131,7 +131,8 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     chunk.slot.asks = false;
     if (chunk.slot.state != WorkerSlot::State::waiting) return;
     ++counters_.resent_asked;
-    chunk.flow.window.on_loss();
+    if (!chunk.slot.loss_noted) chunk.flow.window.on_loss();
+    chunk.slot.loss_noted = true;
     queue_resend(chunk.flow, chunk.index, false);
     return;
   }

@@ -75,6 +75,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
   ++slot.round;
   slot.sends = 0;
   slot.confirmed = false;
+  slot.loss_noted = false;
   slot.asks = false;
   slot.realigned = false;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
