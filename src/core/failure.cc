@@ -23,20 +23,24 @@ void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::i
   failure.other_value = at_other;
 }
 
-// A shape is a size and a root at once. Two roots with the size we know are both below the world's
-// size; two sizes with the root we know are then anything else.
+// A shape is a size and a root at once. Two that name different roots of one size lie fewer than
+// world times the factor apart, as two sizes hardly ever do. What they are can be told by a rank
+// that knows the other half from its own call, or where there are no roots.
 void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* own,
                    std::uint16_t world) {
+  const std::uint32_t at_rank = abort.rank_words.shape;
+  const std::uint32_t at_other = abort.other_words.shape;
+  constexpr std::uint32_t kPerRoot = inverse(INFOLD_SHAPE_ROOT_FACTOR);
+  const std::uint32_t apart = (at_rank - at_other) * kPerRoot;
+  const bool is_root = has_root(abort.rank_words.collective()) && (apart < world || -apart < world);
   const std::uint32_t size = own == nullptr ? 0 : static_cast<std::uint32_t>(own->elements);
-  const std::uint32_t at_rank = (abort.rank_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
-  const std::uint32_t at_other =
-      (abort.other_words.shape - size) * inverse(INFOLD_SHAPE_ROOT_FACTOR);
-  if (own != nullptr && at_rank < world && at_other < world) {
-    set_field(failure, "root", at_rank, at_other);
-    return;
+  if (is_root) {
+    set_field(failure, "root", (at_rank - size) * kPerRoot, (at_other - size) * kPerRoot);
+  } else {
+    const std::uint32_t root_words = own == nullptr ? 0 : shape_of(*own) - size;
+    set_field(failure, "size", at_rank - root_words, at_other - root_words);
   }
-  const std::uint32_t root = own == nullptr ? 0 : shape_of(*own) - size;
-  set_field(failure, "size", abort.rank_words.shape - root, abort.other_words.shape - root);
+  failure.values_known = own != nullptr || !has_root(abort.rank_words.collective());
 }
 
 void explain_mismatch(Failure& failure, const Abort& abort, const TransferRequest* own,

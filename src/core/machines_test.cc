@@ -190,6 +190,45 @@ TEST(Machines, DeadlineNamesTheMissingRank) {
   EXPECT_FALSE(star.worker(0).submit(star.now(), sum_of(a)).has_value());
 }
 
+// Rank 1 has made no call, rank 2 only the first of two: each deadline names whom its own call
+// waits for, whatever was heard of the other call last.
+TEST(Machines, DeadlineNamesTheRanksOfItsOwnCall) {
+  for (const bool first_is_late : {true, false}) {
+    Star star(3, 0.0, 5);
+    std::vector<std::int32_t> a(5000), b(5000), small(10);
+    TransferRequest first = sum_of(a), second = sum_of(small);
+    (first_is_late ? first : second).deadline = star.now() + base::seconds(2);
+    ASSERT_TRUE(star.worker(0).submit(star.now(), first));
+    ASSERT_TRUE(star.worker(0).submit(star.now(), second));
+    ASSERT_TRUE(star.worker(2).submit(star.now(), sum_of(b)));
+    ASSERT_TRUE(star.run([&] { return star.worker(0).failure().has_value(); }));
+    const RankRanges& missing = star.worker(0).failure()->missing;
+    ASSERT_EQ(missing.count, 1U);
+    EXPECT_EQ(missing.range[0], (RankRange{1, static_cast<std::uint16_t>(first_is_late ? 1 : 2)}));
+  }
+}
+
+TEST(Machines, ADifferentRootIsCalledThatAtEveryRank) {
+  Star star(3, 0.0, 1);
+  std::vector<std::int32_t> a(10), b(10);
+  TransferRequest to_0 = sum_of(a), to_2 = sum_of(b);
+  to_0.collective = to_2.collective = Collective::reduce;
+  to_2.root = 2;
+  ASSERT_TRUE(star.worker(0).submit(star.now(), to_0));
+  ASSERT_TRUE(star.worker(1).submit(star.now(), to_2));
+  ASSERT_TRUE(star.run([&] { return star.events().size() == 2; }));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const std::optional<Failure>& failure = star.worker(rank).failure();
+    ASSERT_TRUE(failure.has_value()) << rank;
+    EXPECT_STREQ(failure->field, "root") << rank;
+    // Rank 2 has made no such call: it cannot tell sizes from roots.
+    EXPECT_EQ(failure->values_known, rank != 2);
+    if (!failure->values_known) continue;
+    EXPECT_EQ(failure->rank_value, failure->rank == 1 ? 2 : 0);
+    EXPECT_EQ(failure->other_value, failure->rank == 1 ? 0 : 2);
+  }
+}
+
 TEST(Machines, ARankThatLeftDoesNotTakeResultsFromOthers) {
   int left_early = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {

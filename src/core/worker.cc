@@ -21,11 +21,11 @@ std::vector<std::uint16_t> weights_of(const std::vector<SiteOptions>& sites) {
   return weights;
 }
 
+}  // namespace
+
 bool has_root(Collective collective) {
   return collective == Collective::reduce || collective == Collective::broadcast;
 }
-
-}  // namespace
 
 std::uint32_t shape_of(const TransferRequest& request) {
   const std::uint32_t root = has_root(request.collective) ? request.root : 0;
@@ -268,13 +268,42 @@ void Worker::State::fail_all(const Failure& failure) {
   earliest_deadline_ = base::Instant::never();
 }
 
+// The transfer whose deadline is the earliest.
+TransferId Worker::State::late_transfer() const {
+  for (const Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      const Transfer& transfer = stream.at(place);
+      const bool is_late = transfer.request.deadline == earliest_deadline_;
+      if (!transfer.done && transfer.announces == 0 && is_late) return transfer.id;
+    }
+  }
+  return TransferId::none;
+}
+
+// One that has sent nothing yet waits for what those before it wait for.
+RankRanges Worker::State::waiting_for(TransferId id) const {
+  TransferId named = TransferId::none;
+  RankRanges missing;
+  for (const Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      const Transfer& transfer = stream.at(place);
+      const Transfer& call =
+          transfer.announces == 0 ? transfer : streams_[bulk_stream].at(transfer.announces - 1);
+      if (transfer.done || transfer.missing.count == 0 || call.id > id || call.id < named) continue;
+      named = call.id;
+      missing = transfer.missing;
+    }
+  }
+  return missing;
+}
+
 Failure Worker::State::deadline_failure() const {
   Failure failure;
   failure.rank = options_.rank;
-  failure.missing = waiting_for_;
-  failure.other = waiting_for_.count > 0 ? waiting_for_.range[0].first : options_.rank;
+  failure.missing = waiting_for(late_transfer());
+  failure.other = failure.missing.count > 0 ? failure.missing.range[0].first : options_.rank;
   failure.error = {Code::deadline_exceeded, "wait", "a rank has not contributed in time", 0};
-  if (waiting_for_.count > 0) return failure;
+  if (failure.missing.count > 0) return failure;
   failure.error.detail = "an aggregator does not answer";
   for (const Flow& flow : flows_) {
     if (flow.in_flight > 0) failure.site = flow.site;
@@ -374,7 +403,7 @@ std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::sp
 std::optional<base::Instant> Worker::poll_timeout() const { return state_->poll_timeout(); }
 std::optional<Event> Worker::poll_event() { return state_->poll_event(); }
 const std::optional<Failure>& Worker::failure() const { return state_->failure_; }
-const RankRanges& Worker::waiting_for() const { return state_->waiting_for_; }
+RankRanges Worker::waiting_for(TransferId id) const { return state_->waiting_for(id); }
 const WorkerCounters& Worker::counters() const { return state_->counters_; }
 std::size_t Worker::memory_bytes() const { return state_->memory_bytes(); }
 std::uint64_t Worker::digest() const { return state_->digest(); }

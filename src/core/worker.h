@@ -77,6 +77,7 @@ struct Failure {
   const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format"
   std::int64_t rank_value = 0;   // of a mismatch: the field at `rank`
   std::int64_t other_value = 0;  // and at `other`
+  bool values_known = true;      // a rank that has not made the call may know the field only
   std::uint8_t site = 0;         // of silence: the aggregator that never answered
 };
 
@@ -135,8 +136,9 @@ class Worker {
 
   // Set once the job has ended; every later submit fails with it.
   const std::optional<Failure>& failure() const;
-  // Ranks that some chunk was last said to wait for; empty while none is known to be late.
-  const RankRanges& waiting_for() const;
+  // Ranks that a transfer in flight was last said to wait for, or, while nothing was said about
+  // it, one that was submitted before it; empty while none is known to be late.
+  RankRanges waiting_for(TransferId id) const;
   const WorkerCounters& counters() const;
   // Chunks in flight and the present window over all sites, for tests and displays.
   std::uint32_t in_flight() const;

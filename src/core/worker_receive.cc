@@ -85,7 +85,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   flow.backoff = 0;
   // A repeat was answered with the result itself: the first answer was lost on its way to us.
   if (slot.sends > 1 && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
-  waiting_for_ = {};
+  chunk.transfer.missing.count = 0;
   RoundTrip& path = sites_[flow.site].path;
   flow.window.on_result();
   flow.window.end_round_if_due(path);
@@ -140,7 +140,7 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   if (chunk.slot.sends == 2) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   chunk.slot.confirmed = true;
   chunk.flow.skewed_until = now;
-  waiting_for_ = missing;
+  chunk.transfer.missing = missing;
 }
 
 // Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for

@@ -48,7 +48,8 @@ class Worker::State {
     bool announced = false;       // not done before its announcement is
     std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
     std::uint16_t ranks_summed = 0;
-    ChunkWords words;  // elements differ in the last chunk
+    RankRanges missing;  // as last said of one of its chunks
+    ChunkWords words;    // elements differ in the last chunk
   };
 
   // Transfers in the order of submission; a ring, addressed by their place in that order.
@@ -122,6 +123,8 @@ class Worker::State {
   void find_predecessor(Transfer& transfer);
   void finish_chunk(Chunk chunk, const Contributors& contributors);
   void fail_all(const Failure& failure);
+  RankRanges waiting_for(TransferId id) const;
+  TransferId late_transfer() const;
   Failure deadline_failure() const;
 
   // worker_send.cc
@@ -159,12 +162,12 @@ class Worker::State {
   std::size_t event_count_ = 0;
   std::optional<Failure> failure_;
   Abort said_;  // what this worker tells the sites about the end
-  RankRanges waiting_for_;
   WorkerCounters counters_;
   base::Prng prng_;
 };
 
 Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world);
+bool has_root(Collective collective);
 std::uint32_t shape_of(const TransferRequest& request);
 
 }  // namespace infold::core

@@ -84,6 +84,11 @@ Field field_of(const core::Failure& failure) {
 
 std::string mismatch_text(const core::Failure& failure, const FailedCall& call) {
   const Field field = field_of(failure);
+  if (!failure.values_known) {
+    return " ended with another call: " + rank_text(failure.rank) + " and " +
+           rank_text(failure.other) + " " + field.verb + " different " + failure.field + "s; " +
+           field.rule;
+  }
   const bool is_size = std::string_view(failure.field) == "size";
   const auto elements = static_cast<std::int64_t>(call.elements);
   const bool is_own_size = failure.rank_value == elements || failure.other_value == elements;
@@ -108,8 +113,9 @@ std::string deadline_text(const core::Failure& failure, const FailedCall& call) 
     return start + failure.error.detail + " (aggregator " + std::to_string(failure.site) + ")";
   }
   const bool one = failure.missing.count == 1 && failure.missing.range[0].count == 1;
-  return start + "waiting for " + missing + ", which " + (one ? "has" : "have") +
-         " not contributed";
+  // Above an aggregator of a tree, ranks are missing together until the last of them has called.
+  return start + "waiting for " + missing + ", " +
+         (one ? "which has not contributed" : "whose contributions are not complete");
 }
 
 std::string rest_text(const core::Failure& failure, const FailedCall& call) {

@@ -263,7 +263,7 @@ void Member::recycle(Call& call) {
 
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
   const core::RankRanges missing = driver_->with_worker(
-      [](core::Worker& worker, base::Instant) { return worker.waiting_for(); });
+      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.transfer); });
   return describe_pending(call.description.name, duration_of(waited), missing);
 }
 
