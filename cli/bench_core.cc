@@ -223,6 +223,9 @@ class BenchCore final : public Command {
                                  "Contributions per chunk at the aggregator");
     options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},
                                  "Packets in each of the 21 samples");
+    options.examples(
+        "  infold bench core --role aggregator --wire bfp32\n"
+        "  infold bench core --workers 64 --json");
   }
 
   ExitCode run(Output& output) override {

@@ -120,6 +120,10 @@ class Demo final : public Command {
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
                                  "Decides data, batches, weights and losses");
     options.text("--out", out_, "Where the picture goes");
+    options.examples(
+        "  infold demo --workers 8 --loss 5            more workers, a worse network\n"
+        "  infold demo --wire bfp8 --out bfp8.svg      a quarter of the bytes\n"
+        "  infold demo --json | tail -n 1              the result for a program");
   }
 
   ExitCode run(Output& output) override {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The slot rules: which chunk a datagram belongs to, whether it is new, and what goes out in
-// answer (spec section 5). What happens to its elements is in aggregator_sum.cc.
+// answer (spec section 5). What happens to its elements is in aggregator_sum.cc, how a job ends in
+// aggregator_end.cc.
 #include "core/aggregator.h"
 
 #include <algorithm>
@@ -14,10 +15,6 @@ namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
-}
-
-bool is_seen(const std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64>& set, std::uint8_t worker) {
-  return (set[worker / 64] >> (worker % 64) & 1) != 0;
 }
 
 bool travels_down(Kind kind) { return kind >= Kind::result; }
@@ -127,7 +124,7 @@ Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Cop
   // What the original protocol does instead; built only to show that the search finds its flaw.
   const std::uint8_t worker = packet.header.worker;
   other.seen[worker / 64] &= ~(std::uint64_t{1} << (worker % 64));
-  const bool fresh = copy.phase == Phase::done && !is_seen(copy.seen, worker);
+  const bool fresh = copy.phase == Phase::done && !copy.has_seen(worker);
   return fresh ? Turn::next : Turn::current;
 #else
   const auto ahead = static_cast<std::int32_t>(packet.header.round - copy.round);
@@ -158,7 +155,7 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
     return Verdict::answered_pending;
   }
   if (turn == Turn::next) begin(packet, copy, arrays);
-  const bool repeat = header.kind == Kind::query || is_seen(copy.seen, header.worker);
+  const bool repeat = header.kind == Kind::query || copy.has_seen(header.worker);
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
   assert_invariants(copy);
@@ -260,58 +257,6 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   return Verdict::delivered;
 }
 
-// Each level passes the end on and tells its workers whether the root knows; until it does, the
-// ones below repeat themselves, since an aggregator has no timer to do so.
-Verdict Aggregator::handle_abort(const Packet& packet) {
-  const bool down = packet.header.kind == Kind::aborted;
-  const bool news_from_root = down && (packet.header.flags & INFOLD_FLAG_PARTIAL) == 0;
-  root_knows_ = root_knows_ || news_from_root || !has_parent();
-  if (!abort_) {
-    const std::optional<Abort> abort = read_abort(packet);
-    if (!abort) return Verdict::dropped_malformed;
-    const bool is_needed =
-        abort->reason != AbortReason::left ||
-        (down ? some_chunk_is_open() : some_chunk_waits_for(packet.header.worker));
-    if (is_needed) return end_job(*abort);
-    abort_ = *abort;
-    if (!down) send_abort(To::worker, packet.header.worker, Kind::aborted);
-    if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-    return Verdict::job_aborted;
-  }
-  if (down) {
-    const bool is_needed = abort_->reason != AbortReason::left || some_chunk_is_open();
-    if (is_needed) send_abort(To::all_workers, 0, Kind::aborted);
-    return Verdict::answered_aborted;
-  }
-  send_abort(To::worker, packet.header.worker, Kind::aborted);
-  if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-  return Verdict::answered_aborted;
-}
-
-// A rank may leave while others still fetch the last results. They are told only when they need
-// the rank again; nobody does as long as this holds for no chunk.
-bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
-  return std::any_of(copies_.begin(), copies_.end(), [worker](const Copy& copy) {
-    return copy.phase == Phase::collecting && !is_seen(copy.seen, worker);
-  });
-}
-
-// The parent's word that a rank has left may only confirm what that rank said itself. Then no chunk
-// is open here: whoever leaves in good order has had all answers, through us.
-bool Aggregator::some_chunk_is_open() const {
-  return std::any_of(copies_.begin(), copies_.end(),
-                     [](const Copy& copy) { return copy.phase != Phase::done; });
-}
-
-// Tells all workers, and the parent, which tells its other workers.
-Verdict Aggregator::end_job(const Abort& abort) {
-  abort_ = abort;
-  root_knows_ = root_knows_ || !has_parent();
-  send_abort(To::all_workers, 0, Kind::aborted);
-  if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-  return Verdict::job_aborted;
-}
-
 Header Aggregator::job_header(Kind kind) const {
   Header header;
   header.kind = kind;
@@ -328,8 +273,7 @@ void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> dat
 void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   RankRanges missing;
   for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
-    if (!is_seen(copy.seen, static_cast<std::uint8_t>(worker)))
-      missing.append(options_.workers[worker]);
+    if (!copy.has_seen(static_cast<std::uint8_t>(worker))) missing.append(options_.workers[worker]);
   }
   Header header = job_header(Kind::pending);
   header.worker = packet.header.worker;
@@ -339,16 +283,6 @@ void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   write_header(header, answer_);
   const std::size_t body = write_ranges(missing, answer_.data() + INFOLD_HEADER_BYTES);
   send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
-}
-
-void Aggregator::send_abort(To to, std::uint8_t worker, Kind kind) {
-  std::span<std::byte> out = to == To::parent ? std::span(notice_) : std::span(answer_);
-  Header header = job_header(kind);
-  header.worker = to == To::parent ? *options_.parent_worker : worker;
-  if (kind == Kind::aborted && !root_knows_) header.flags |= INFOLD_FLAG_PARTIAL;
-  write_header(header, out);
-  write_abort(*abort_, out.data() + INFOLD_HEADER_BYTES);
-  send(to, worker, out.first(INFOLD_HEADER_BYTES + sizeof(infold_abort)));
 }
 
 Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round) {

@@ -103,6 +103,10 @@ class Aggregator {
     std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
     Contributors contributors;
     std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> seen{};
+
+    bool has_seen(std::uint8_t worker) const {
+      return (seen[worker / 64] >> (worker % 64) & 1) != 0;
+    }
   };
 
   // Where a copy's arrays lie, resolved once per datagram.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of Worker, shared by the files that implement it: worker.cc (transfers and the job's
-// end), worker_send.cc (what goes out, and when), worker_receive.cc (what comes in). A stream is
-// an order of chunks; a flow is the part of a stream that one site sums, with its own slots and
-// window. Not for inclusion elsewhere.
+// The inside of Worker, shared by the files that implement it: worker.cc (transfers),
+// worker_send.cc (what goes out, and when), worker_receive.cc (what comes in), worker_end.cc (the
+// job's end). A stream is an order of chunks; a flow is the part of a stream that one site sums,
+// with its own slots and window. Not for inclusion elsewhere.
 #pragma once
 
 #include <array>
@@ -109,9 +109,6 @@ class Worker::State {
   ChunkWords words_of(const Chunk& chunk) const;
   Contributors expected_contributors(const Transfer& transfer) const;
 
-  // failure.cc
-  void explain_again(const TransferRequest& request);
-
   // worker.cc
   base::Result<void> check(const TransferRequest& request) const;
   bool has_room(StreamName name) const;
@@ -122,10 +119,6 @@ class Worker::State {
   void pop_done(StreamName name);
   void find_predecessor(Transfer& transfer);
   void finish_chunk(Chunk chunk, const Contributors& contributors);
-  void fail_all(const Failure& failure);
-  RankRanges waiting_for(TransferId id) const;
-  TransferId late_transfer() const;
-  Failure deadline_failure() const;
 
   // worker_send.cc
   std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
@@ -145,6 +138,13 @@ class Worker::State {
   void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);
   void ask_for_overtaken(Flow& flow, base::Instant newer_sent_at);
   void queue_resend(Flow& flow, std::uint16_t index, bool asks);
+
+  // worker_end.cc
+  void explain_again(const TransferRequest& request);
+  void fail_all(const Failure& failure);
+  RankRanges waiting_for(TransferId id) const;
+  TransferId late_transfer() const;
+  Failure deadline_failure() const;
 
   WorkerOptions options_;
   Stripe stripe_;

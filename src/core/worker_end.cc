@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the words of an abort to a failure a person can act on: which field two ranks disagree
-// about, and what each of them sent.
+// How a job ends at a worker: every call in flight fails, with a reason that a person can act on:
+// which rank is late, or which field two ranks disagree about and what each of them sent.
+#include <array>
+
 #include "core/worker_state.h"
 
 namespace infold::core {
@@ -94,6 +96,91 @@ void Worker::State::explain_again(const TransferRequest& request) {
   const std::uint32_t shape = shape_of(request);
   const bool is_meant = shape == said_.rank_words.shape || shape == said_.other_words.shape;
   if (is_meant) failure_ = failure_of(said_, &request, options_.world);
+}
+
+void Worker::State::end_job(base::Instant now, const Failure& failure, const Abort& said) {
+  if (failure_) return;
+  said_ = said;
+  for (Site& site : sites_) {
+    site.abort_due = true;
+    site.abort_at = now;
+  }
+  fail_all(failure);
+}
+
+// Every transfer in flight fails, in the order of submission, for the same reason.
+void Worker::State::fail_all(const Failure& failure) {
+  failure_ = failure;
+  std::array<std::uint64_t, stream_count> place = {streams_[0].first, streams_[1].first};
+  while (live_transfers_ > 0) {
+    StreamName oldest = stream_count;
+    for (const StreamName name : {small_stream, bulk_stream}) {
+      while (place[name] < streams_[name].end && streams_[name].at(place[name]).done) ++place[name];
+      if (place[name] == streams_[name].end) continue;
+      const bool older = oldest == stream_count ||
+                         streams_[name].at(place[name]).id < streams_[oldest].at(place[oldest]).id;
+      if (older) oldest = name;
+    }
+    CHECK_THAT(oldest, !=, stream_count);
+    Transfer& transfer = streams_[oldest].at(place[oldest]++);
+    transfer.done = true;
+    if (transfer.announces != 0) continue;
+    --live_transfers_;
+    events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, failure, 0};
+  }
+  for (Stream& stream : streams_) stream.first = stream.end;
+  for (Flow& flow : flows_) {
+    for (WorkerSlot& slot : flow.slots) slot = {.round = slot.round};
+    flow.waiting.clear();
+    flow.resending.clear();
+    flow.in_flight = 0;
+    flow.timeout_at = base::Instant::never();
+  }
+  earliest_deadline_ = base::Instant::never();
+}
+
+// The transfer whose deadline is the earliest.
+TransferId Worker::State::late_transfer() const {
+  for (const Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      const Transfer& transfer = stream.at(place);
+      const bool is_late = transfer.request.deadline == earliest_deadline_;
+      if (!transfer.done && transfer.announces == 0 && is_late) return transfer.id;
+    }
+  }
+  return TransferId::none;
+}
+
+// One that has sent nothing yet waits for what those before it wait for.
+RankRanges Worker::State::waiting_for(TransferId id) const {
+  TransferId named = TransferId::none;
+  RankRanges missing;
+  for (const Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      const Transfer& transfer = stream.at(place);
+      const Transfer& call =
+          transfer.announces == 0 ? transfer : streams_[bulk_stream].at(transfer.announces - 1);
+      if (transfer.done || transfer.missing.count == 0 || call.id > id || call.id < named) continue;
+      named = call.id;
+      missing = transfer.missing;
+    }
+  }
+  return missing;
+}
+
+Failure Worker::State::deadline_failure() const {
+  Failure failure;
+  failure.rank = options_.rank;
+  failure.missing = waiting_for(late_transfer());
+  failure.other = failure.missing.count > 0 ? failure.missing.range[0].first : options_.rank;
+  failure.error = {Code::deadline_exceeded, "wait", "a rank has not contributed in time", 0};
+  if (failure.missing.count > 0) return failure;
+  failure.error.detail = "an aggregator does not answer";
+  for (const Flow& flow : flows_) {
+    if (flow.in_flight > 0) failure.site = flow.site;
+  }
+  if (sites_[failure.site].answered) failure.error.detail = "the network lost too many packets";
+  return failure;
 }
 
 }  // namespace infold::core
