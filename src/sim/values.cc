@@ -124,10 +124,13 @@ void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::b
   const std::uint32_t bytes = dtype_bytes(source.dtype);
   const bool is_float = source.dtype <= core::DataType::f64;
   const std::uint64_t stream = base::mix64(source.seed + (rank + 1ULL) * 0x9E3779B97F4A7C15ULL);
+  std::uint64_t block_hash = 0;
   for (std::size_t i = 0; i < tensor.size() / bytes; ++i) {
-    const std::uint64_t hash = base::mix64(stream + i * 0xD1B54A32D192ED03ULL);
     // Scales change every 32 elements whatever the type's block, so f64's hold two of them.
-    const std::uint64_t block_hash = base::mix64(stream ^ (i / INFOLD_BLOCK_ELEMENTS << 20));
+    if (i % INFOLD_BLOCK_ELEMENTS == 0) {
+      block_hash = base::mix64(stream ^ (i / INFOLD_BLOCK_ELEMENTS << 20));
+    }
+    const std::uint64_t hash = base::mix64(stream + i * 0xD1B54A32D192ED03ULL);
     const std::uint64_t bits =
         is_float ? float_bits(source, hash, block_hash) : integer_bits(source, hash);
     std::memcpy(tensor.data() + i * bytes, &bits, bytes);
