@@ -56,7 +56,7 @@ void add_budgeted(Cases& cases) {
        .slots = 1,
        .tensors = {{.chunks = 3}},
        .budget = budget,
-       .by_hand = true});
+       .full = true});
   add({.name = "2x1x3-budget-2",
        .model = counted,
        .slots = 1,
