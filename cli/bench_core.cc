@@ -167,9 +167,8 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
 // One worker streams a tensor; each contribution is answered with a result made beforehand.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   core::WorkerOptions options;
-  options.epoch = kEpoch;
   options.limits.datagram_bytes_max = kDatagramBytes;
-  options.sites = {{0, 1}};
+  options.sites = {{.epoch = kEpoch}};
   constexpr std::size_t kChunks = 4 * kSlots;
   options.small_slots = kChunks;  // the tensor is small: full packets only, no announcement
   options.bulk_slots = 0;

@@ -40,12 +40,11 @@ class Star {
     for (std::uint16_t rank = 0; rank < world; ++rank) {
       aggregator.workers.push_back({rank, 1});
       WorkerOptions worker;
-      worker.epoch = 7;
       worker.rank = rank;
       worker.world = world;
       worker.limits.datagram_bytes_max = 1472;
       worker.limits.elements_max = 32;
-      worker.sites = {{static_cast<std::uint8_t>(rank), 1}};
+      worker.sites = {{.worker = static_cast<std::uint8_t>(rank), .epoch = 7}};
       worker.small_slots = 2;
       worker.bulk_slots = 4;
       worker.seed = seed + rank;

@@ -48,6 +48,8 @@ Worker::State::State(const WorkerOptions& options)
   for (const SiteOptions& site : options.sites) {
     sites_.emplace_back();
     sites_.back().worker = site.worker;
+    sites_.back().job = site.job;
+    sites_.back().epoch = site.epoch;
   }
   for (const StreamName name : {small_stream, bulk_stream}) {
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;

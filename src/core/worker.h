@@ -32,11 +32,12 @@ enum class TransferId : std::uint64_t { none = 0 };
 struct SiteOptions {
   std::uint8_t worker = 0;   // this worker's number at that aggregator
   std::uint16_t weight = 1;  // its share of the chunks, at most 64
+  // What that aggregator calls the job; each gives its own numbers.
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
 };
 
 struct WorkerOptions {
-  std::uint16_t job = 0;
-  std::uint32_t epoch = 0;
   std::uint16_t rank = 0;
   std::uint16_t world = 1;
   ChunkLimits limits;

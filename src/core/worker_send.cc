@@ -89,13 +89,14 @@ bool Worker::State::take_next_chunk(Flow& flow) {
 std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
   const Transfer& transfer = chunk.transfer;
   const ElementLayout layout = transfer.request.layout;
+  const Site& site = sites_[chunk.flow.site];
   Header header;
   header.kind = transfer.contributes ? Kind::add : Kind::skip;
   if (chunk.slot.asks) header.kind = Kind::query;
-  header.worker = sites_[chunk.flow.site].worker;
-  header.job = options_.job;
+  header.worker = site.worker;
+  header.job = site.job;
   header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
-  header.epoch = options_.epoch;
+  header.epoch = site.epoch;
   header.round = chunk.slot.round;
   header.words = words_of(chunk);
   if (chunk.slot.sends == 0) ++(transfer.contributes ? counters_.sent_data : counters_.sent_skip);
@@ -184,8 +185,8 @@ std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
     Header header;
     header.kind = Kind::abort;
     header.worker = site.worker;
-    header.job = options_.job;
-    header.epoch = options_.epoch;
+    header.job = site.job;
+    header.epoch = site.epoch;
     write_header(header, out);
     write_abort(said_, out.data() + INFOLD_HEADER_BYTES);
     site.abort_at = now + site.path.timeout();

@@ -88,6 +88,8 @@ class Worker::State {
 
   struct Site {
     std::uint8_t worker = 0;
+    std::uint16_t job = 0;
+    std::uint32_t epoch = 0;
     RoundTrip path;
     bool abort_due = false;  // the job's end is still to be told, or to be heard back
     std::uint8_t aborts_sent = 0;

@@ -45,14 +45,13 @@ void StaleSender::record(const Scenario& scenario, std::uint16_t job, std::uint3
   std::vector<std::byte> room(scenario.limits.datagram_bytes_max);
   for (std::uint16_t rank = 0; rank < kOldWorld; ++rank) {
     core::WorkerOptions options;
-    options.job = job;
-    options.epoch = epoch;
     options.rank = rank;
     options.world = kOldWorld;
     options.limits = scenario.limits;
     options.small_slots = scenario.small_slots;
     options.bulk_slots = scenario.bulk_slots;
-    options.sites = {{.worker = static_cast<std::uint8_t>(rank), .weight = 1}};
+    options.sites = {
+        {.worker = static_cast<std::uint8_t>(rank), .weight = 1, .job = job, .epoch = epoch}};
     core::Worker worker(options);
     core::TransferRequest request;
     request.layout = {core::WireFormat::i32, core::DataType::i32};

@@ -112,8 +112,6 @@ class Builder {
 
   void add_worker(std::uint16_t rank) {
     core::WorkerOptions options;
-    options.job = kJob;
-    options.epoch = kEpoch;
     options.rank = rank;
     options.world = scenario_.world;
     options.limits = scenario_.limits;
@@ -124,7 +122,10 @@ class Builder {
     options.seed = base::mix64(scenario_.seed + rank);
     for (const SitePlan& site : scenario_.sites) {
       options.limits.tree |= site.aggregators.size() > 1;
-      options.sites.push_back({.worker = worker_number(site, rank), .weight = site.weight});
+      options.sites.push_back({.worker = worker_number(site, rank),
+                               .weight = site.weight,
+                               .job = kJob,
+                               .epoch = kEpoch});
     }
     WorkerNodeOptions node_options;
     node_options.worker = options;

@@ -56,8 +56,6 @@ void WorkerRunner::run(const Step& step) {
 // "rank 0 of 2 small 1 bulk 2 limit 64 sites [1 2]"; sites by their weights.
 void WorkerRunner::join(Cursor& cursor) {
   core::WorkerOptions options;
-  options.job = kJob;
-  options.epoch = kEpoch;
   options.rank = rank_ = u16(cursor.take_number());
   options.small_slots = 1;
   options.bulk_slots = 2;
@@ -80,7 +78,7 @@ void WorkerRunner::join(Cursor& cursor) {
     }
   }
   for (const std::int64_t weight : weights) {
-    options.sites.push_back({static_cast<std::uint8_t>(rank_), u16(weight)});
+    options.sites.push_back({static_cast<std::uint8_t>(rank_), u16(weight), kJob, kEpoch});
   }
   worker_.emplace(options);
   last_ = PacketText{};

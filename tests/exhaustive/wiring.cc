@@ -23,8 +23,6 @@ Wiring::Wiring(const Case& model_case)
     : case_(model_case), worker_count_(model_case.workers), limits_(limits_of(model_case)) {
   for (std::uint16_t rank = 0; rank < worker_count_; ++rank) {
     core::WorkerOptions options;
-    options.job = kJob;
-    options.epoch = kEpoch;
     options.rank = rank;
     options.world = case_.workers;
     options.limits = limits_;
@@ -60,7 +58,8 @@ void Wiring::add_sites() {
     for (std::uint16_t rank = 0; rank < worker_count_; ++rank) {
       place.options.workers.push_back({rank, 1});
       place.below.push_back({static_cast<NodeIndex>(rank), site});
-      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(rank)});
+      workers_[rank].sites.push_back(
+          {.worker = static_cast<std::uint8_t>(rank), .job = kJob, .epoch = kEpoch});
     }
     aggregators_.push_back(place);
   }
@@ -82,7 +81,8 @@ void Wiring::add_tree() {
       const auto rank = static_cast<std::uint16_t>(first + i);
       place.options.workers.push_back({rank, 1});
       place.below.push_back({static_cast<NodeIndex>(rank), 0});
-      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(i)});
+      workers_[rank].sites.push_back(
+          {.worker = static_cast<std::uint8_t>(i), .job = kJob, .epoch = kEpoch});
     }
     aggregators_.push_back(place);
     root.options.workers.push_back({first, per_leaf});

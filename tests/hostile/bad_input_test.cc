@@ -170,11 +170,9 @@ class BadInputToWorker : public testing::Test {
 
   static core::WorkerOptions options() {
     core::WorkerOptions options;
-    options.job = kJob;
-    options.epoch = kEpoch;
     options.world = kWorkers;
     options.limits.datagram_bytes_max = 1472;
-    options.sites = {{}};
+    options.sites = {{.job = kJob, .epoch = kEpoch}};
     return options;
   }
 

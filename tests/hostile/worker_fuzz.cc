@@ -47,13 +47,12 @@ class Run {
  private:
   static core::WorkerOptions options() {
     core::WorkerOptions options;
-    options.job = kJob;
-    options.epoch = kEpoch;
     options.rank = 1;
     options.world = 2;
     options.limits.datagram_bytes_max = 1472;
     options.limits.elements_max = kChunkElements;
-    options.sites = {{.worker = 1}, {.worker = 0, .weight = 2}};
+    options.sites = {{.worker = 1, .job = kJob, .epoch = kEpoch},
+                     {.worker = 0, .weight = 2, .job = kJob, .epoch = kEpoch}};
     options.small_slots = 2;
     options.bulk_slots = 2;
     options.transfers_max = kTransfers;
