@@ -48,12 +48,15 @@ class DatagramPort {
   // Takes a copy. May keep it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;
   virtual void flush() = 0;
+  // What was sent last is still here, because the host's own queue is full: better send no more
+  // until wait() has returned and flush() was called.
+  virtual bool is_blocked() const { return false; }
 
   // What has arrived, up to a batch; empty if nothing has. Valid until the next receive().
   virtual std::span<const Received> receive() = 0;
 
-  // Returns when something has arrived, at the deadline, or when somebody called wake(), even
-  // before this call. May return early for no reason.
+  // Returns when something has arrived, at the deadline, when somebody called wake(), even before
+  // this call, or when a blocked port has room again. May return early for no reason.
   virtual void wait(base::Instant deadline) = 0;
   virtual void wake() = 0;
 

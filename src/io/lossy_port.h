@@ -28,6 +28,7 @@ class LossyPort final : public DatagramPort {
 
   void send(Peer to, std::span<const std::byte> datagram) override;
   void flush() override { port_->flush(); }
+  bool is_blocked() const override { return port_->is_blocked(); }
   std::span<const Received> receive() override { return port_->receive(); }
   void wait(base::Instant deadline) override { port_->wait(deadline); }
   void wake() override { port_->wake(); }

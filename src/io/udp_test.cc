@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UDP over loopback: what is sent arrives whole and in its own pieces, with offloads and without.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "io/clock.h"
+#include "io/udp_port.h"
+#include "io/udp_socket.h"
+
+namespace infold::io {
+namespace {
+
+SocketAddress loopback(const char* text) {
+  const base::Result<SocketAddress> address = SocketAddress::parse(text, "test");
+  EXPECT_TRUE(address.has_value());
+  return address.value_or(SocketAddress{});
+}
+
+std::vector<std::byte> datagram_of(std::size_t bytes, std::size_t number) {
+  std::vector<std::byte> datagram(bytes, static_cast<std::byte>(number));
+  std::copy_n(reinterpret_cast<const std::byte*>(&number), sizeof(number), datagram.begin());
+  return datagram;
+}
+
+using Datagrams = std::vector<std::vector<std::byte>>;
+
+void receive_more(UdpSocket& socket, Datagrams& datagrams) {
+  for (const UdpSocket::Arrival& each : socket.receive()) {
+    datagrams.emplace_back(each.datagram.begin(), each.datagram.end());
+  }
+}
+
+Datagrams receive(UdpSocket& socket, std::size_t count, Datagrams datagrams = {}) {
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  while (datagrams.size() < count && monotonic_now() < end) {
+    const std::size_t before = datagrams.size();
+    receive_more(socket, datagrams);
+    if (datagrams.size() == before) socket.wait(end);
+  }
+  return datagrams;
+}
+
+struct Kind {
+  const char* address;
+  bool offload;
+};
+
+class Udp : public testing::TestWithParam<Kind> {
+ protected:
+  UdpSocket open() const {
+    UdpOptions options;
+    options.bind = loopback(GetParam().address);
+    options.offload = GetParam().offload;
+    return std::move(*UdpSocket::open(options));
+  }
+};
+
+TEST_P(Udp, KeepsDatagramsApartWhateverTheirSizes) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  Datagrams sent, received;
+  // Trains that fill, end with a shorter datagram, and begin anew with a longer one.
+  for (std::size_t i = 0; i < 300; ++i) {
+    sent.push_back(datagram_of(i % 100 == 99 ? 64 : i < 150 ? 1452 : 700, i));
+    a.send(to, sent.back());
+    receive_more(b, received);  // buffers of ordinary users hold no hundred datagrams
+  }
+  a.flush();
+  EXPECT_FALSE(a.is_blocked());
+  EXPECT_EQ(receive(b, sent.size(), received), sent);
+  EXPECT_EQ(b.counters().datagrams_received, 300U);
+  EXPECT_LE(a.counters().calls_sent, a.sends_trains() ? 30U : 300U);
+}
+
+TEST_P(Udp, SendsToAllOfAList) {
+  UdpSocket a = open();
+  std::vector<UdpSocket> others;
+  std::vector<SocketAddress> to;
+  for (int i = 0; i < 5; ++i) to.push_back(others.emplace_back(open()).local_address());
+  for (std::size_t i = 0; i < 90; ++i) a.send(to, datagram_of(1000, i));
+  a.flush();
+  for (UdpSocket& other : others) {
+    const auto datagrams = receive(other, 90);
+    ASSERT_EQ(datagrams.size(), 90U);
+    for (std::size_t i = 0; i < 90; ++i) EXPECT_EQ(datagrams[i], datagram_of(1000, i));
+  }
+}
+
+TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
+  UdpOptions options;
+  options.bind = loopback(GetParam().address);
+  options.offload = GetParam().offload;
+  options.send_buffer_bytes = 1;  // the kernel's least
+  options.keeps_blocked = true;
+  UdpSocket a = std::move(*UdpSocket::open(options));
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  Datagrams received;
+  const auto flush = [&] {
+    for (a.flush(); a.is_blocked(); a.flush()) {
+      receive_more(b, received);
+      a.wait(monotonic_now() + base::milliseconds(10));
+    }
+  };
+  for (std::size_t i = 0; i < 2000; ++i) {
+    a.send(to, datagram_of(1400, i));
+    if (a.is_blocked() || i % 50 == 49) flush();
+  }
+  EXPECT_EQ(a.counters().blocked, 0U);
+  const Datagrams datagrams = receive(b, 2000, received);
+  ASSERT_EQ(datagrams.size(), 2000U);
+  EXPECT_EQ(datagrams.back(), datagram_of(1400, 1999));
+}
+
+TEST_P(Udp, AnyThreadMayWakeAWaitingOne) {
+  UdpSocket a = open();
+  a.wake();
+  a.wait(base::Instant::never());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Udp,
+                         testing::Values(Kind{"127.0.0.1:0", true}, Kind{"127.0.0.1:0", false},
+                                         Kind{"[::1]:0", true}, Kind{"[::1]:0", false}),
+                         [](const auto& each) {
+                           return std::string(each.param.address[0] == '[' ? "V6" : "V4") +
+                                  (each.param.offload ? "Trains" : "Plain");
+                         });
+
+TEST(UdpPort, DropsWhatStrangersSend) {
+  UdpOptions options;
+  options.bind = loopback("127.0.0.1:0");
+  UdpSocket friendly = std::move(*UdpSocket::open(options));
+  UdpSocket stranger = std::move(*UdpSocket::open(options));
+  UdpSocket own = std::move(*UdpSocket::open(options));
+  const std::vector<SocketAddress> to = {own.local_address()};
+  UdpPort port(std::move(own), {friendly.local_address()});
+  stranger.send(to, datagram_of(100, 1));
+  stranger.flush();
+  friendly.send(to, datagram_of(100, 2));
+  friendly.flush();
+  std::size_t count = 0;
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  while (count == 0 && monotonic_now() < end) {
+    port.wait(end);
+    for (const Received& received : port.receive()) {
+      ++count;
+      EXPECT_EQ(received.from, Peer{0});
+      EXPECT_EQ(received.datagram[0], std::byte{2});
+    }
+  }
+  EXPECT_EQ(count, 1U);
+}
+
+TEST(UdpSocket, SaysWhyItCannotOpen) {
+  UdpOptions options;
+  options.bind = loopback("127.0.0.1:0");
+  const UdpSocket first = std::move(*UdpSocket::open(options));
+  options.bind = first.local_address();
+  const auto second = UdpSocket::open(options);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_STREQ(second.error().detail, "the address is in use");
+}
+
+TEST(SocketAddress, ReadsWhatItWrites) {
+  for (const char* text : {"10.1.2.3:80", "[fd00::1]:7700", "0.0.0.0:0"}) {
+    EXPECT_EQ(loopback(text).text(), text);
+  }
+  EXPECT_TRUE(loopback(":7700").is_any());
+  for (const char* text : {"10.1.2.3", "10.1.2.3:x", "10.1.2.3:70000", "fd00::1:80", ":-1"}) {
+    EXPECT_FALSE(SocketAddress::parse(text, "--listen").has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace infold::io
