@@ -168,7 +168,9 @@ enum infold_abort_reason {
   INFOLD_ABORT_DEADLINE = 2,  /* a rank's call took longer than it allowed */
   INFOLD_ABORT_MISMATCH = 3,  /* two ranks disagree about a chunk */
   INFOLD_ABORT_LEFT = 4,      /* a rank left the job */
-  INFOLD_ABORT_REASON_COUNT = 5
+  INFOLD_ABORT_LOST = 5,      /* a rank's process has ended, or cannot be reached */
+  INFOLD_ABORT_STOPPED = 6,   /* an aggregator has stopped, or cannot be reached */
+  INFOLD_ABORT_REASON_COUNT = 7
 };
 
 /* Payload of ABORT and ABORTED. `rank` gave the reason; for a mismatch it disagrees with `other`,

@@ -79,6 +79,8 @@ class Aggregator {
 
   // Takes one datagram from a worker or the parent. Drain poll_transmit before the next.
   Verdict handle_datagram(std::span<const std::byte> datagram);
+  // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
+  void end(const Abort& abort);
   std::optional<Transmit> poll_transmit();
 
   const VerdictCounters& counters() const { return counters_; }

@@ -7,6 +7,12 @@
 
 namespace infold::core {
 
+void Aggregator::end(const Abort& abort) {
+  outbox_count_ = 0;
+  outbox_sent_ = 0;
+  if (!abort_) end_job(abort);
+}
+
 // Each level passes the end on and tells its workers whether the root knows; until it does, the
 // ones below repeat themselves, since an aggregator has no timer to do so.
 Verdict Aggregator::handle_abort(const Packet& packet) {

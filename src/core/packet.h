@@ -141,6 +141,8 @@ enum class AbortReason : std::uint8_t {
   deadline = INFOLD_ABORT_DEADLINE,
   mismatch = INFOLD_ABORT_MISMATCH,
   left = INFOLD_ABORT_LEFT,
+  lost = INFOLD_ABORT_LOST,
+  stopped = INFOLD_ABORT_STOPPED,
 };
 
 struct Abort {

@@ -303,6 +303,16 @@ void Worker::leave(base::Instant now) {
   state_->end_job(now, failure, {AbortReason::left, rank, rank, {}, {}});
 }
 
+void Worker::lose_rank(base::Instant now, std::uint16_t rank) {
+  const Abort abort = {AbortReason::lost, state_->options_.rank, rank, {}, {}};
+  state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
+}
+
+void Worker::lose_site(base::Instant now, std::uint8_t site) {
+  const Abort abort = {AbortReason::stopped, state_->options_.rank, site, {}, {}};
+  state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
+}
+
 void Worker::handle_datagram(base::Instant now, std::uint8_t site,
                              std::span<const std::byte> datagram) {
   state_->assert_invariants();

@@ -126,6 +126,9 @@ class Worker {
   void cancel(base::Instant now);
   // The same, said in good order by a rank that will not call again.
   void leave(base::Instant now);
+  // Ends it because another rank, or an aggregator, is known to be gone.
+  void lose_rank(base::Instant now, std::uint16_t rank);
+  void lose_site(base::Instant now, std::uint8_t site);
 
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   void handle_timeout(base::Instant now);

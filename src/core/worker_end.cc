@@ -86,6 +86,14 @@ Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t
     case AbortReason::left:
       failure.error = {Code::aborted, "wait", "a rank has left the job", abort.rank};
       break;
+    case AbortReason::lost:
+      failure.error = {Code::unavailable, "wait", "a rank's process is gone", abort.other};
+      failure.missing.append({abort.other, 1});
+      break;
+    case AbortReason::stopped:
+      failure.error = {Code::unavailable, "wait", "an aggregator is gone", abort.other};
+      failure.site = static_cast<std::uint8_t>(abort.other);
+      break;
   }
   return failure;
 }

@@ -129,6 +129,14 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
     return own ? " ended because this rank's communicator was destroyed"
                : " ended because " + rank_text(failure.rank) + " left the job";
   }
+  if (failure.error.code == base::Code::unavailable && failure.missing.count > 0) {
+    return " ended because " + ranks_text(failure.missing) +
+           " is gone: its process has ended or cannot be reached";
+  }
+  if (failure.error.code == base::Code::unavailable) {
+    return " ended because aggregator " + std::to_string(failure.site) +
+           " has stopped or cannot be reached";
+  }
   return std::string(" failed: ") + failure.error.detail;
 }
 

@@ -41,6 +41,10 @@ void WorkerDriver::run() {
 std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch) {
   const std::lock_guard lock(mutex_);
   base::Instant now = io::monotonic_now();
+  if (port_->is_blocked()) {
+    port_->flush();
+    transmit(now);
+  }
   for (const io::Received& received : batch) {
     worker_.handle_datagram(now, static_cast<std::uint8_t>(received.from), received.datagram);
     transmit(now);
@@ -55,13 +59,17 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
 
   const auto next = worker_.poll_timeout();
   if (ends_at_ != base::Instant::never() && (!next || ends_at_ <= now)) return std::nullopt;
-  const base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
+  base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
+  // What is due cannot go out before there is room, which wakes us.
+  if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = batch.empty() ? wanted : base::Instant{};
   return wanted;
 }
 
 void WorkerDriver::transmit(base::Instant now) {
-  while (const auto datagram = worker_.poll_transmit(now, out_)) {
+  while (!port_->is_blocked()) {
+    const auto datagram = worker_.poll_transmit(now, out_);
+    if (!datagram) return;
     port_->send(io::Peer{datagram->site}, std::span(out_).first(datagram->bytes));
   }
 }

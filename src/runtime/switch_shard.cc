@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a batch, lets the aggregators answer, sends the answers as trains, and sleeps when there
+// is nothing to read.
+#include "runtime/switch_shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/driver_thread.h"
+#include "wire/infold_wire.h"
+
+namespace infold::runtime {
+namespace {
+
+constexpr std::size_t kJobNumbers = 1 << 16;
+
+// Of a sender that knew the job and its epoch.
+bool was_accepted(core::Verdict verdict) {
+  return verdict <= core::Verdict::answered_aborted ||
+         verdict == core::Verdict::dropped_stale_round ||
+         verdict == core::Verdict::dropped_early_round;
+}
+
+}  // namespace
+
+SwitchShard::SwitchShard(io::UdpSocket socket)
+    : socket_(std::move(socket)),
+      address_(socket_.local_address()),
+      uses_trains_(socket_.sends_trains() && socket_.receives_trains()),
+      jobs_(kJobNumbers) {
+  thread_ = start_driver_thread("infold-shard", [this] { run(); });
+}
+
+SwitchShard::~SwitchShard() {
+  command([this] {
+    for (const std::unique_ptr<Job>& job : jobs_) {
+      if (!job) continue;
+      job->aggregator.end({core::AbortReason::stopped, 0, 0, {}, {}});
+      send(*job);
+    }
+    socket_.flush();
+    stops_ = true;
+  });
+  thread_.join();
+}
+
+void SwitchShard::add_job(const core::AggregatorOptions& options) {
+  CHECK(!options.parent_worker);  // racks below a spine have no wires here
+  // The slots' memory is taken and touched here, not on the packet path.
+  auto job = std::make_unique<Job>(options);
+  command([this, &job, number = options.job] { jobs_[number].swap(job); });
+}
+
+void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {
+  command([this, job, &abort] {
+    if (!jobs_[job]) return;
+    jobs_[job]->aggregator.end(abort);
+    send(*jobs_[job]);
+    socket_.flush();
+  });
+}
+
+void SwitchShard::remove_job(std::uint16_t job) {
+  std::unique_ptr<Job> removed;
+  command([this, job, &removed] { removed.swap(jobs_[job]); });
+}
+
+ShardStatistics SwitchShard::statistics() {
+  ShardStatistics statistics;
+  command([this, &statistics] {
+    statistics.socket = socket_.counters();
+    statistics.unknown = unknown_;
+    for (const std::unique_ptr<Job>& job : jobs_) {
+      if (!job) continue;
+      ++statistics.jobs;
+      statistics.memory_bytes += job->aggregator.memory_bytes();
+      for (std::size_t i = 0; i < statistics.verdicts.size(); ++i) {
+        statistics.verdicts[i] += job->aggregator.counters()[i];
+      }
+    }
+  });
+  return statistics;
+}
+
+// Runs it on the shard's thread, between two batches, and waits for it.
+void SwitchShard::command(std::function<void()> action) {
+  std::promise<void> done;
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back([&] {
+      action();
+      done.set_value();
+    });
+    has_commands_.store(true, std::memory_order_release);
+  }
+  socket_.wake();
+  done.get_future().wait();
+}
+
+void SwitchShard::run() {
+  for (;;) {
+    if (has_commands_.load(std::memory_order_acquire)) run_commands();
+    if (stops_) return;
+    const std::span<const io::UdpSocket::Arrival> batch = socket_.receive();
+    for (const io::UdpSocket::Arrival& arrival : batch) handle(arrival);
+    socket_.flush();
+    if (batch.empty()) socket_.wait(base::Instant::never());
+  }
+}
+
+void SwitchShard::run_commands() {
+  std::vector<std::function<void()>> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+    has_commands_.store(false, std::memory_order_relaxed);
+  }
+  for (const std::function<void()>& each : commands) each();
+}
+
+void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
+  if (arrival.datagram.size() < INFOLD_HEADER_BYTES) {
+    ++unknown_;
+    return;
+  }
+  infold_header header;
+  std::memcpy(&header, arrival.datagram.data(), sizeof(header));
+  Job* const job = jobs_[infold_from_be16(header.job)].get();
+  if (job == nullptr) {
+    ++unknown_;
+    return;
+  }
+  const core::Verdict verdict = job->aggregator.handle_datagram(arrival.datagram);
+  if (was_accepted(verdict)) learn(*job, header.worker, *arrival.from);
+  send(*job);
+}
+
+void SwitchShard::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {
+  if (worker >= job.workers.size() || job.workers[worker] == from) return;
+  socket_.flush();  // trains refer to the addresses that they are for
+  job.known += job.workers[worker].is_set() ? 0 : 1;
+  job.workers[worker] = from;
+}
+
+void SwitchShard::send(Job& job) {
+  const std::span<const io::SocketAddress> workers = job.workers;
+  while (const auto transmit = job.aggregator.poll_transmit()) {
+    if (transmit->to == core::Aggregator::To::worker) {
+      if (workers[transmit->worker].is_set()) {
+        socket_.send(workers.subspan(transmit->worker, 1), transmit->datagram);
+      }
+    } else if (job.known == workers.size()) {
+      socket_.send(workers, transmit->datagram);
+    } else {
+      for (std::size_t worker = 0; worker < workers.size(); ++worker) {
+        if (!workers[worker].is_set()) continue;
+        socket_.send(workers.subspan(worker, 1), transmit->datagram);
+      }
+    }
+  }
+}
+
+}  // namespace infold::runtime
