@@ -11,11 +11,13 @@
 
 namespace infold::cli {
 
+std::unique_ptr<Command> make_bench_allreduce_command();
 std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_kernels_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_sim_command();
+std::unique_ptr<Command> make_switch_command();
 
 // All of the above, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <fstream>
 #include <string>
 #include <unistd.h>
@@ -13,31 +12,11 @@
 #include "cli/commands.h"
 #include "cli/demo_plot.h"
 #include "cli/demo_training.h"
+#include "cli/interrupt.h"
+#include "cli/join_flags.h"
 
 namespace infold::cli {
 namespace {
-
-// Set by Ctrl-C; training stops after the step it is in.
-volatile std::sig_atomic_t interrupted = 0;
-
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = 0;
-    before_int_ = std::signal(SIGINT, [](int) { interrupted = 1; });
-    before_term_ = std::signal(SIGTERM, [](int) { interrupted = 1; });
-  }
-  ~InterruptGuard() {
-    std::signal(SIGINT, before_int_);
-    std::signal(SIGTERM, before_term_);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  void (*before_int_)(int);
-  void (*before_term_)(int);
-};
 
 // One line that changes in place on a terminal, ten lines elsewhere.
 class ProgressLine {
@@ -52,7 +31,7 @@ class ProgressLine {
     const bool last = report.step == steps_;
     const std::size_t every = live_ ? 1 : std::max<std::size_t>(1, steps_ / 5);
     if (last || report.step % every == 0) print(report, last);
-    return interrupted == 0;
+    return !InterruptGuard::interrupted();
   }
   // Leaves the cursor on a line of its own.
   void end() {
@@ -90,13 +69,6 @@ struct Check {
   bool passed = false;
   std::string finding;
 };
-
-WireFormat wire_of(const std::string& name) {
-  for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
-    if (name == wire_format_name(wire)) return wire;
-  }
-  return WireFormat::fixed32;
-}
 
 // Both trainings add the same numbers in different orders and roundings. Within this many steps
 // the loss then differs by no more than this; a single wrong sum shows as far more.

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,22 @@ class Options {
 
   template <std::unsigned_integral Number>
   void whole(std::string_view name, Number& value, Range<Number> allowed, std::string_view help) {
-    whole_number(name, value, {allowed.low, allowed.high}, help,
+    whole_number(name, std::to_string(value), {allowed.low, allowed.high}, help,
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
+  // One that may stay unset.
+  template <std::unsigned_integral Number>
+  void whole(std::string_view name, std::optional<Number>& value, Range<Number> allowed,
+             std::string_view help) {
+    whole_number(name, "", {allowed.low, allowed.high}, help,
+                 [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
+  }
+  // Several, with commas between.
+  void whole_list(std::string_view name, std::vector<std::uint64_t>& values,
+                  Range<std::uint64_t> allowed, std::string_view help);
 
+  // A file that may give any of the options declared before; what is typed goes before it.
+  void config_file(std::string_view name, std::string_view help);
   // Whole lines at the end of the help: commands to copy, and what they do.
   void examples(std::string_view lines);
 
@@ -54,7 +67,7 @@ class Options {
   void exclude(std::string_view first, std::string_view second);
 
  private:
-  void whole_number(std::string_view name, std::uint64_t initial, Range<std::uint64_t> allowed,
+  void whole_number(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
                     std::string_view help, std::function<void(std::uint64_t)> store);
 
   CLI::App& app_;

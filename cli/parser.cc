@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
@@ -162,12 +163,12 @@ void Options::real(std::string_view name, double& value, Range<double> allowed,
             });
 }
 
-void Options::whole_number(std::string_view name, std::uint64_t initial,
+void Options::whole_number(std::string_view name, const std::string& initial,
                            Range<std::uint64_t> allowed, std::string_view help,
                            std::function<void(std::uint64_t)> store) {
   // A seed may be any 64-bit number; twenty digits of limit would only hide the rest of the help.
   const bool open = allowed.high == std::numeric_limits<std::uint64_t>::max();
-  add_value(app_, name, help, fmt::format("{}", initial),
+  add_value(app_, name, help, initial,
             open ? "NUMBER" : fmt::format("{}..{}", allowed.low, allowed.high),
             fmt::format("a whole number from {} to {}", allowed.low, allowed.high),
             [=](const std::string& typed) {
@@ -175,6 +176,30 @@ void Options::whole_number(std::string_view name, std::uint64_t initial,
               if (parsed) store(*parsed);
               return parsed.has_value();
             });
+}
+
+void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& values,
+                         Range<std::uint64_t> allowed, std::string_view help) {
+  add_value(
+      app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
+      fmt::format("whole numbers from {} to {} with commas between", allowed.low, allowed.high),
+      [=, &values](const std::string& typed) {
+        std::vector<std::uint64_t> parsed;
+        std::istringstream list(typed);
+        for (std::string one; std::getline(list, one, ',');) {
+          const auto value = parse_in(one, allowed);
+          if (!value) return false;
+          parsed.push_back(*value);
+        }
+        values = parsed;
+        return !parsed.empty();
+      });
+}
+
+void Options::config_file(std::string_view name, std::string_view help) {
+  app_.set_config(std::string(name), "", std::string(help));
+  app_.get_option(std::string(name))->type_name("FILE");
+  app_.allow_config_extras(CLI::config_extras_mode::error);
 }
 
 void Options::require(std::string_view name) { app_.get_option(std::string(name))->required(); }

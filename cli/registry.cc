@@ -8,16 +8,18 @@ namespace infold::cli {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_bench_allreduce_command());
   commands.push_back(make_bench_core_command());
   commands.push_back(make_bench_kernels_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_sim_command());
+  commands.push_back(make_switch_command());
   return commands;
 }
 
 std::string_view group_summary(std::string_view group) {
-  if (group == "bench") return "Measure kernels or state machines on this machine";
+  if (group == "bench") return "Measure kernels, state machines or whole sums";
   return "";
 }
 

@@ -32,6 +32,8 @@ if(NOT INFOLD_BARE_CORE)
   infold_require(fmt libfmt-dev)
   infold_require(CLI11 libcli11-dev)
   infold_require(nlohmann_json nlohmann-json3-dev)
+  infold_require(Protobuf "libprotobuf-dev protobuf-compiler")
+  infold_require(gRPC "libgrpc++-dev protobuf-compiler-grpc")
 endif()
 
 if(INFOLD_TESTS OR INFOLD_FULL_TESTS)

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include <infold/handle.h>
+#include <infold/join_options.h>
 #include <infold/options.h>
 #include <infold/result.h>
 #include <infold/tensor.h>
@@ -26,13 +27,19 @@ class Member;
 
 class Communicator {
  public:
+  // Joins a job over the network, as one of its ranks; blocks until all of them have come, or for
+  // options.deadline. The error names what is missing: a switch that does not answer, ranks that
+  // have not come, options that ranks disagree about.
+  static Result<Communicator> join(const JoinOptions& options = {});
+
   // Belongs to no job: every call fails with invalid_argument. So does a moved-from one.
   Communicator() = default;
   explicit Communicator(std::shared_ptr<runtime::Member> member);
   Communicator(Communicator&& other) noexcept = default;
   Communicator& operator=(Communicator&& other) noexcept;
   // Leaves the job: calls in flight fail with `cancelled`, here at once, and at the other ranks
-  // with this rank's number. Takes a few milliseconds, at most 200.
+  // with this rank's number. Takes a few milliseconds, at most 200; where ranks aggregate for each
+  // other it waits up to 2 s for those that have not left.
   ~Communicator();
 
   // Every rank's output becomes the reduction of all inputs. The two may be the same or overlap.

@@ -37,6 +37,11 @@ const char* wire_name(std::int64_t format) {
 
 std::string rank_text(std::uint16_t rank) { return "rank " + std::to_string(rank); }
 
+std::string site_text(std::uint8_t site, const FailedCall& call) {
+  const std::string name = "aggregator " + std::to_string(site);
+  return site < call.site_names.size() ? name + " at " + call.site_names[site] : name;
+}
+
 std::string seconds_text(base::Duration duration) {
   char text[32];
   const double seconds = static_cast<double>(duration.ns) * 1e-9;
@@ -110,7 +115,7 @@ std::string deadline_text(const core::Failure& failure, const FailedCall& call) 
   }
   const std::string start = " gave up after " + seconds_text(call.elapsed) + ": ";
   if (missing.empty()) {
-    return start + failure.error.detail + " (aggregator " + std::to_string(failure.site) + ")";
+    return start + failure.error.detail + " (" + site_text(failure.site, call) + ")";
   }
   const bool one = failure.missing.count == 1 && failure.missing.range[0].count == 1;
   // Above an aggregator of a tree, ranks are missing together until the last of them has called.
@@ -134,8 +139,7 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
            " is gone: its process has ended or cannot be reached";
   }
   if (failure.error.code == base::Code::unavailable) {
-    return " ended because aggregator " + std::to_string(failure.site) +
-           " has stopped or cannot be reached";
+    return " ended because " + site_text(failure.site, call) + " has stopped or cannot be reached";
   }
   return std::string(" failed: ") + failure.error.detail;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include <infold/result.h>
@@ -32,6 +33,7 @@ struct FailedCall {
   bool agreed = false;     // the first of its two transfers counts other elements than the tensor
   std::uint16_t rank = 0;  // of the communicator
   base::Duration elapsed;  // since the call
+  std::span<const std::string> site_names = {};
 };
 
 // The message says what happened; what to do about the job is for the caller to add.

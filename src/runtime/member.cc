@@ -38,6 +38,17 @@ void Member::leave() {
   options_.network.reset();
 }
 
+void Member::lose_rank(std::uint32_t rank) {
+  driver_->with_worker([rank](core::Worker& worker, base::Instant now) {
+    worker.lose_rank(now, static_cast<std::uint16_t>(rank));
+  });
+}
+
+void Member::lose_site(std::uint8_t site) {
+  driver_->with_worker(
+      [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
+}
+
 Handle Member::start(const CallRequest& request) {
   const std::lock_guard turn(calls_mutex_);
   Call& call = acquire_call();
@@ -245,8 +256,8 @@ Error Member::job_over_error(const Call& call) {
 }
 
 FailedCall Member::failed_call(const Call& call, base::Instant now) const {
-  return {call.description.name, call.description.elements, call.description.agreed,
-          options_.worker.rank, now - call.description.started};
+  return {call.description.name, call.description.elements,      call.description.agreed,
+          options_.worker.rank,  now - call.description.started, options_.site_names};
 }
 
 void Member::cancel(const Call& call) {

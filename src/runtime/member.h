@@ -36,7 +36,8 @@ struct MemberOptions {
   core::WorkerOptions worker;
   WireFormat wire = WireFormat::automatic;
   std::chrono::nanoseconds deadline{};
-  std::shared_ptr<void> network;  // kept until the member has left the job
+  std::shared_ptr<void> network;             // kept until the member has left the job
+  std::vector<std::string> site_names = {};  // for errors; may be empty
 };
 
 class Member final : public EventSink, public std::enable_shared_from_this<Member> {
@@ -53,6 +54,10 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   int world() const { return options_.worker.world; }
   Statistics statistics();
   io::PortCounters port_counters() { return driver_->port_counters(); }
+
+  // Whoever holds the job's connections has lost a rank, or an aggregator.
+  void lose_rank(std::uint32_t rank);
+  void lose_site(std::uint8_t site);
 
   // For handles.
   void cancel(const Call& call);

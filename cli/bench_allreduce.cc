@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold bench allreduce: one rank of a job that sums tensors of some sizes over and over. Runs
+// the same on every rank; rank 0 reports.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <sys/resource.h>
+#include <vector>
+
+#include <infold/communicator.h>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/join_flags.h"
+
+namespace infold::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Enough for a median, and few seconds even on slow links.
+constexpr std::uint64_t kBytesInAll = 128'000'000;
+constexpr std::uint64_t kIterationsMin = 5;
+constexpr std::uint64_t kIterationsMax = 1000;
+
+double cpu_seconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Small whole numbers, so that their sums are exact in every type and any order.
+std::int32_t value_at(std::size_t index, int rank) {
+  return static_cast<std::int32_t>((index * 7 + static_cast<std::size_t>(rank) * 13) % 1021) - 510;
+}
+
+// What rounding to a format's mantissas may change, for values below 510 from each rank.
+double tolerance_of(const std::string& wire, int world) {
+  const double most = 510.0 * world;
+  if (wire == "bfp8") return most / 32;
+  return wire == "bfp16" ? most / 8192 : 0;
+}
+
+template <typename T>
+struct Tensors {
+  std::vector<T> input;
+  std::vector<T> output;
+
+  Tensors(std::size_t elements, int rank) : input(elements), output(elements) {
+    for (std::size_t i = 0; i < elements; ++i) input[i] = static_cast<T>(value_at(i, rank));
+  }
+  bool is_right(int world, double tolerance) const {
+    for (std::size_t i = 0; i < output.size(); ++i) {
+      double sum = 0;
+      for (int rank = 0; rank < world; ++rank) sum += value_at(i, rank);
+      if (!(std::abs(static_cast<double>(output[i]) - sum) <= tolerance)) return false;
+    }
+    return true;
+  }
+};
+
+struct Timing {
+  std::vector<double> seconds;
+  double cpu_seconds = 0;
+  std::uint64_t resent = 0;
+  std::string error;
+  bool right = true;
+};
+
+class BenchAllreduce final : public Command {
+ public:
+  std::string_view name() const override { return "bench allreduce"; }
+  std::string_view summary() const override {
+    return "Sum tensors with other ranks over the network, and time it";
+  }
+
+  void declare(Options& options) override {
+    join_.declare(options);
+    options.whole_list("--bytes", bytes_, {4, std::uint64_t{1} << 32}, "Sizes of the tensor");
+    options.choice("--dtype", dtype_, {"f32", "f64", "i32"}, "Type of its elements");
+    options.choice("--wire", wire_, wire_names(), "How floats travel");
+    options.whole<std::uint64_t>("--iterations", iterations_, {0, 1'000'000},
+                                 "Of each size; 0 chooses by size");
+    options.flag("--in-place", in_place_, "Sum into the input");
+    options.flag("--check", check_, "Compare every element of the last sum with the right one");
+    options.examples(
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4\n"
+        "  torchrun --no-python --nproc-per-node 4 infold bench allreduce --check");
+  }
+
+  ExitCode run(Output& output) override {
+    const InterruptGuard guard;
+    Result<Communicator> joined = Communicator::join(join_.join_options());
+    if (!joined) return fail(output, joined.error().message);
+    Communicator communicator = std::move(*joined);
+    if (communicator.rank() == 0) {
+      output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8}\n", "bytes", "times", "median ms",
+                  "p99 ms", "Mbit/s", "CPU s/GB", "check");
+    }
+    for (const std::uint64_t bytes : bytes_) {
+      const Timing timing = measure(communicator, bytes);
+      if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
+      if (!timing.error.empty()) return fail(output, timing.error);
+      if (communicator.rank() == 0) print(output, communicator, bytes, timing);
+      if (!timing.right) return fail(output, "a sum is wrong");
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  static ExitCode fail(Output& output, const std::string& reason) {
+    output.log("infold bench allreduce: {}\n", reason);
+    return ExitCode::kFailed;
+  }
+
+  std::uint64_t iterations_of(std::uint64_t bytes) const {
+    if (iterations_ != 0) return iterations_;
+    return std::clamp(kBytesInAll / bytes, kIterationsMin, kIterationsMax);
+  }
+
+  Timing measure(Communicator& communicator, std::uint64_t bytes) const {
+    if (dtype_ == "f64") return measure<double>(communicator, bytes);
+    if (dtype_ == "i32") return measure<std::int32_t>(communicator, bytes);
+    return measure<float>(communicator, bytes);
+  }
+
+  template <typename T>
+  Timing measure(Communicator& communicator, std::uint64_t bytes) const {
+    const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
+    Tensors<T> tensors(elements, communicator.rank());
+    const CallOptions options = {.wire = std::is_integral_v<T> ? WireFormat::automatic
+                                                               : wire_of(wire_)};
+    Timing timing;
+    const std::uint64_t iterations = iterations_of(bytes);
+    const std::uint64_t warm_up = std::clamp<std::uint64_t>(iterations / 10, 1, 10);
+    timing.seconds.reserve(iterations);
+    double cpu_before = 0;
+    std::uint64_t resent_before = 0;
+    for (std::uint64_t i = 0; i < warm_up + iterations; ++i) {
+      if (i == warm_up) {
+        cpu_before = cpu_seconds();
+        resent_before = communicator.statistics().packets_resent;
+      }
+      if (in_place_) tensors.output = tensors.input;
+      const Clock::time_point start = Clock::now();
+      Handle handle = in_place_ ? communicator.all_reduce(tensors.output, options)
+                                : communicator.all_reduce(tensors.input, tensors.output, options);
+      const Result<Completion> done = handle.wait();
+      if (i >= warm_up) {
+        timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      }
+      if (!done) {
+        timing.error = done.error().message;
+        return timing;
+      }
+      if (InterruptGuard::interrupted()) return timing;
+    }
+    timing.cpu_seconds = cpu_seconds() - cpu_before;
+    timing.resent = communicator.statistics().packets_resent - resent_before;
+    if (check_) timing.right = tensors.is_right(communicator.world(), tolerance(communicator));
+    return timing;
+  }
+
+  double tolerance(const Communicator& communicator) const {
+    return dtype_ == "i32" ? 0 : tolerance_of(wire_, communicator.world());
+  }
+
+  void print(Output& output, const Communicator& communicator, std::uint64_t bytes,
+             const Timing& timing) const {
+    std::vector<double> sorted = timing.seconds;
+    std::sort(sorted.begin(), sorted.end());
+    const double median = sorted[sorted.size() / 2];
+    const double p99 = sorted[std::min(sorted.size() - 1, sorted.size() * 99 / 100)];
+    const double mbps = static_cast<double>(bytes) * 8 / median / 1e6;
+    const double cpu = timing.cpu_seconds /
+                       (static_cast<double>(bytes) * static_cast<double>(sorted.size()) / 1e9);
+    const char* const verdict = !check_ ? "not checked" : timing.right ? "ok" : "wrong";
+    output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8}\n", bytes,
+                sorted.size(), median * 1e3, p99 * 1e3, mbps, cpu, verdict);
+    output.object({{"impl", "infold"},
+                   {"world", communicator.world()},
+                   {"bytes", bytes},
+                   {"dtype", dtype_},
+                   {"wire", dtype_ == "i32" ? "i32" : wire_},
+                   {"iterations", sorted.size()},
+                   {"median_ms", median * 1e3},
+                   {"p99_ms", p99 * 1e3},
+                   {"goodput_mbps", mbps},
+                   {"cpu_s_per_gb", cpu},
+                   {"retransmits", timing.resent},
+                   {"check", verdict}});
+  }
+
+  JoinFlags join_;
+  std::vector<std::uint64_t> bytes_ = {4, 4096, 65536, 1048576, 26214400};
+  std::string dtype_ = "f32";
+  std::string wire_ = "bfp32";
+  std::uint64_t iterations_ = 0;
+  bool in_place_ = false;
+  bool check_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_allreduce_command() {
+  return std::make_unique<BenchAllreduce>();
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/join_flags.h"
+
+#include <sstream>
+
+namespace infold::cli {
+namespace {
+
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
+                                 WireFormat::bfp8, WireFormat::fixed32};
+
+Sites sites_of(const std::string& name) {
+  if (name == "switches") return Sites::switches;
+  if (name == "workers") return Sites::workers;
+  return name == "mixed" ? Sites::mixed : Sites::automatic;
+}
+
+}  // namespace
+
+void JoinFlags::declare(Options& options) {
+  options.text("--switch", switches_,
+               "Switches to join, HOST:PORT with commas between; else INFOLD_SWITCHES");
+  options.text("--rendezvous", rendezvous_,
+               "Without a switch, where rank 0 waits, HOST:PORT; else MASTER_ADDR");
+  options.text("--job", job_, "Name of the job; else INFOLD_JOB");
+  options.whole<unsigned>("--rank", rank_, {0, 255},
+                          "This rank; else INFOLD_RANK, RANK, or the launcher's");
+  options.whole<unsigned>("--world", world_, {1, 256},
+                          "Ranks in the job; else INFOLD_WORLD, WORLD_SIZE, ...");
+  options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
+                 "Where tensors are summed");
+  options.text("--address", address_, "Local address to send from; else the route's");
+  options.whole<unsigned>("--mtu", mtu_, {0, 9216},
+                          "Largest packet, 576 or more; 0 for the route's");
+  options.real("--deadline", deadline_s_, {0.1, 86400}, "Seconds until a call or a join fails");
+  options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
+}
+
+JoinOptions JoinFlags::join_options() const {
+  JoinOptions options;
+  std::istringstream list(switches_);
+  for (std::string one; std::getline(list, one, ',');) {
+    if (!one.empty()) options.switches.push_back(one);
+  }
+  options.rendezvous = rendezvous_;
+  options.job = job_;
+  options.rank = rank_ ? static_cast<int>(*rank_) : -1;
+  options.world = static_cast<int>(world_.value_or(0));
+  options.sites = sites_of(sites_);
+  options.address = address_;
+  options.mtu_bytes = static_cast<int>(mtu_);
+  options.offload = !no_offload_;
+  options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(deadline_s_ * 1e9));
+  return options;
+}
+
+WireFormat wire_of(const std::string& name) {
+  for (const WireFormat wire : kWires) {
+    if (name == wire_format_name(wire)) return wire;
+  }
+  return WireFormat::automatic;
+}
+
+std::vector<std::string> wire_names() {
+  std::vector<std::string> names;
+  for (const WireFormat wire : kWires) names.emplace_back(wire_format_name(wire));
+  return names;
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of every command that joins a job, and what they mean.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infold/join_options.h>
+
+#include "cli/options.h"
+
+namespace infold::cli {
+
+class JoinFlags {
+ public:
+  void declare(Options& options);
+  JoinOptions join_options() const;
+
+ private:
+  std::string switches_;
+  std::string rendezvous_;
+  std::string job_;
+  std::optional<unsigned> rank_;
+  std::optional<unsigned> world_;
+  std::string sites_ = "auto";
+  std::string address_;
+  unsigned mtu_ = 0;
+  double deadline_s_ = 10;
+  bool no_offload_ = false;
+};
+
+// "bfp32" and so on to the format; automatic for what is no name of one.
+WireFormat wire_of(const std::string& name);
+std::vector<std::string> wire_names();
+
+}  // namespace infold::cli

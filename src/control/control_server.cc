@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One thread per rank's stream, which is gRPC's own; the registry does the waiting.
+#include "control/control_server.h"
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include "proto/infold/v1/control.grpc.pb.h"
+
+namespace infold::control {
+namespace {
+
+using Stream = grpc::ServerReaderWriter<v1::JoinReply, v1::JoinRequest>;
+
+constexpr std::uint32_t kProtocolVersion = 1;
+constexpr auto kPatienceMax = std::chrono::hours(24);
+constexpr auto kGoodbye = std::chrono::milliseconds(500);
+
+v1::Refused::Reason wire_reason(RefusalReason reason) {
+  switch (reason) {
+    case RefusalReason::invalid: return v1::Refused::INVALID;
+    case RefusalReason::in_use: return v1::Refused::JOB_IN_USE;
+    case RefusalReason::mismatch: return v1::Refused::MISMATCH;
+    case RefusalReason::full: return v1::Refused::FULL;
+    case RefusalReason::too_late: return v1::Refused::TOO_LATE;
+    case RefusalReason::stopping: return v1::Refused::STOPPING;
+  }
+  return v1::Refused::UNKNOWN;
+}
+
+v1::JoinReply refusal_reply(const Refusal& refusal) {
+  v1::JoinReply reply;
+  v1::Refused& refused = *reply.mutable_refused();
+  refused.set_reason(wire_reason(refusal.reason));
+  refused.set_message(refusal.message);
+  refused.set_rank(refusal.rank);
+  return reply;
+}
+
+v1::JoinReply terms_reply(const JobTerms& terms) {
+  v1::JoinReply reply;
+  v1::Joined& joined = *reply.mutable_joined();
+  joined.set_job(terms.job);
+  joined.set_epoch(terms.epoch);
+  joined.set_datagram_bytes_max(terms.datagram_bytes_max);
+  joined.set_elements_max(terms.elements_max);
+  joined.set_small_slots(terms.small_slots);
+  joined.set_bulk_slots(terms.bulk_slots);
+  for (const SiteAddress& site : terms.sites) {
+    v1::Site& each = *joined.add_sites();
+    each.set_address(site.address);
+    each.set_weight(site.weight);
+  }
+  return reply;
+}
+
+RankWords words_of(const v1::Hello& hello) {
+  RankWords words;
+  words.job = hello.job();
+  words.rank = hello.rank();
+  words.world = hello.world();
+  words.datagram_bytes_max = hello.datagram_bytes_max();
+  words.small_slots = hello.small_slots();
+  words.bulk_slots = hello.bulk_slots();
+  if (!hello.site_address().empty()) {
+    words.site = SiteAddress{hello.site_address(), hello.site_weight()};
+  }
+  words.patience = std::min<std::chrono::milliseconds>(
+      std::chrono::milliseconds(hello.patience_ms()), kPatienceMax);
+  return words;
+}
+
+// A stream that its own thread and the one that ends the job both write to.
+class Writer {
+ public:
+  explicit Writer(Stream& stream) : stream_(&stream) {}
+  void write(const v1::JoinReply& reply) {
+    const std::lock_guard lock(mutex_);
+    if (stream_ != nullptr) stream_->Write(reply);
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Stream* stream_;
+};
+
+class Service final : public v1::Control::Service {
+ public:
+  explicit Service(JobRegistry& registry) : registry_(registry) {}
+
+  grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
+    const auto writer = std::make_shared<Writer>(*stream);
+    serve(*stream, writer);
+    writer->close();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Status(grpc::ServerContext*, const v1::StatusRequest*,
+                      v1::StatusReply* reply) override {
+    for (const JobStatus& status : registry_.status()) {
+      v1::StatusReply::Job& job = *reply->add_jobs();
+      job.set_name(status.name);
+      job.set_job(status.job);
+      job.set_world(status.world);
+      job.set_ranks(status.ranks);
+      job.set_slots(status.slots);
+      job.set_running(status.running);
+    }
+    reply->set_slots_free(registry_.slots_free());
+    return grpc::Status::OK;
+  }
+
+ private:
+  void serve(Stream& stream, const std::shared_ptr<Writer>& writer) {
+    v1::JoinRequest request;
+    if (!stream.Read(&request) || !request.has_hello()) return;
+    const v1::Hello hello = request.hello();
+    if (hello.protocol_version() != kProtocolVersion) {
+      writer->write(refusal_reply(
+          {RefusalReason::invalid, "the switch speaks another version of the protocol: " +
+                                       std::to_string(kProtocolVersion)}));
+      return;
+    }
+    const Answer<JobRegistry::Seat> seat =
+        registry_.enter(words_of(hello), [writer](std::optional<std::uint32_t> lost_rank) {
+          v1::JoinReply reply;
+          v1::Ended& ended = *reply.mutable_ended();
+          ended.set_reason(lost_rank ? v1::Ended::RANK_LOST : v1::Ended::STOPPING);
+          ended.set_rank(lost_rank.value_or(0));
+          writer->write(reply);
+        });
+    if (!seat) {
+      writer->write(refusal_reply(seat.error()));
+      return;
+    }
+    const bool in_order = attend(stream, *writer, *seat);
+    registry_.leave(*seat, in_order);
+    if (in_order) registry_.linger(*seat);
+  }
+
+  // From the terms to the end; whether the rank left in good order.
+  bool attend(Stream& stream, Writer& writer, const JobRegistry::Seat& seat) {
+    writer.write(terms_reply(registry_.terms(seat)));
+    v1::JoinRequest request;
+    if (!stream.Read(&request) || !request.has_ready()) return request.has_leave();
+    if (const Answer<void> ready = registry_.ready(seat); !ready) {
+      writer.write(refusal_reply(ready.error()));
+      return false;
+    }
+    v1::JoinReply go;
+    go.mutable_go();
+    writer.write(go);
+    return stream.Read(&request) && request.has_leave();
+  }
+
+  JobRegistry& registry_;
+};
+
+}  // namespace
+
+class ControlServer::State {
+ public:
+  explicit State(JobRegistry& jobs) : registry(jobs), service(jobs) {}
+
+  JobRegistry& registry;
+  Service service;
+  io::SocketAddress address;
+  std::unique_ptr<grpc::Server> server;
+};
+
+base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
+                                                                  JobRegistry& registry) {
+  auto state = std::make_unique<State>(registry);
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddListeningPort(listen.text(), grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&state->service);
+  state->server = builder.BuildAndStart();
+  if (!state->server || port == 0) {
+    return base::fail(base::Code::unavailable, "control", "cannot listen on the control address");
+  }
+  state->address = listen;
+  state->address.set_port(static_cast<std::uint16_t>(port));
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
+}
+
+ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ControlServer::~ControlServer() {
+  state_->registry.stop();
+  state_->server->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+}
+
+io::SocketAddress ControlServer::address() const { return state_->address; }
+
+}  // namespace infold::control

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rank's end of a stream.
+#include "control/job_link.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "proto/infold/v1/control.grpc.pb.h"
+
+namespace infold::control {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinReply>;
+
+constexpr std::uint32_t kProtocolVersion = 1;
+// Longer than the other side lingers for ranks that still need us.
+constexpr auto kGoodbye = std::chrono::milliseconds(2500);
+
+RefusalReason reason_of(v1::Refused::Reason reason) {
+  switch (reason) {
+    case v1::Refused::JOB_IN_USE: return RefusalReason::in_use;
+    case v1::Refused::MISMATCH: return RefusalReason::mismatch;
+    case v1::Refused::FULL: return RefusalReason::full;
+    case v1::Refused::TOO_LATE: return RefusalReason::too_late;
+    case v1::Refused::STOPPING: return RefusalReason::stopping;
+    default: return RefusalReason::invalid;
+  }
+}
+
+std::shared_ptr<grpc::Channel> connect(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Each communicator has a connection of its own: the end of one is the end of one rank.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+v1::JoinRequest hello_of(const RankWords& words) {
+  v1::JoinRequest request;
+  v1::Hello& hello = *request.mutable_hello();
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_job(words.job);
+  hello.set_rank(words.rank);
+  hello.set_world(words.world);
+  hello.set_datagram_bytes_max(words.datagram_bytes_max);
+  hello.set_small_slots(words.small_slots);
+  hello.set_bulk_slots(words.bulk_slots);
+  if (words.site) {
+    hello.set_site_address(words.site->address);
+    hello.set_site_weight(words.site->weight);
+  }
+  hello.set_patience_ms(static_cast<std::uint32_t>(words.patience.count()));
+  return request;
+}
+
+JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
+  JobTerms terms;
+  terms.job = static_cast<std::uint16_t>(joined.job());
+  terms.epoch = joined.epoch();
+  terms.world = world;
+  terms.datagram_bytes_max = joined.datagram_bytes_max();
+  terms.elements_max = joined.elements_max();
+  terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
+  terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
+  for (const v1::Site& site : joined.sites())
+    terms.sites.push_back({site.address(), site.weight()});
+  return terms;
+}
+
+}  // namespace
+
+class JobLink::State {
+ public:
+  explicit State(std::string address)
+      : address_(std::move(address)),
+        channel_(connect(address_)),
+        stub_(v1::Control::NewStub(channel_)) {}
+
+  ~State() { leave(); }
+
+  Answer<void> join(const RankWords& words) {
+    if (!channel_->WaitForConnected(std::chrono::system_clock::now() + words.patience)) {
+      return tl::unexpected(Refusal{
+          RefusalReason::too_late,
+          fmt::format("nobody answers at {} for {:.1f} s: is `infold switch` running there, and "
+                      "does a firewall let TCP through?",
+                      address_, static_cast<double>(words.patience.count()) / 1000),
+          -1});
+    }
+    stream_ = stub_->Join(&context_);
+    stream_->Write(hello_of(words));
+    const Answer<v1::JoinReply> reply = read();
+    if (!reply) return tl::unexpected(reply.error());
+    terms_ = terms_of(reply->joined(), words.world);
+    return {};
+  }
+
+  Answer<void> ready() {
+    v1::JoinRequest request;
+    request.mutable_ready();
+    stream_->Write(request);
+    const Answer<v1::JoinReply> reply = read();
+    if (!reply) return tl::unexpected(reply.error());
+    return {};
+  }
+
+  void watch(EndListener on_end) {
+    watcher_ = std::thread([this, on_end = std::move(on_end)] {
+      v1::JoinReply reply;
+      const bool heard = stream_->Read(&reply);
+      if (!leaving_.load()) {
+        const bool rank_lost =
+            heard && reply.has_ended() && reply.ended().reason() == v1::Ended::RANK_LOST;
+        on_end(rank_lost ? std::optional(reply.ended().rank()) : std::nullopt);
+      }
+      while (stream_->Read(&reply)) {
+      }
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      changed_.notify_all();
+    });
+  }
+
+  void leave() {
+    if (!stream_) return;
+    leaving_.store(true);
+    v1::JoinRequest request;
+    request.mutable_leave();
+    stream_->Write(request);
+    stream_->WritesDone();
+    if (watcher_.joinable()) {
+      std::unique_lock lock(mutex_);
+      const bool over = changed_.wait_for(lock, kGoodbye, [this] { return over_; });
+      lock.unlock();
+      if (!over) context_.TryCancel();
+      watcher_.join();
+    } else {
+      context_.TryCancel();
+    }
+    stream_->Finish();
+    stream_.reset();
+  }
+
+  const JobTerms& terms() const { return terms_; }
+
+ private:
+  Answer<v1::JoinReply> read() {
+    v1::JoinReply reply;
+    if (!stream_->Read(&reply)) {
+      return tl::unexpected(Refusal{RefusalReason::stopping,
+                                    "the connection to " + address_ + " broke while joining", -1});
+    }
+    if (reply.has_refused()) {
+      return tl::unexpected(Refusal{reason_of(reply.refused().reason()), reply.refused().message(),
+                                    reply.refused().rank()});
+    }
+    if (reply.has_ended()) {
+      return tl::unexpected(
+          Refusal{RefusalReason::too_late,
+                  fmt::format("rank {} was lost while joining", reply.ended().rank()),
+                  static_cast<int>(reply.ended().rank())});
+    }
+    return reply;
+  }
+
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Control::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+  JobTerms terms_;
+  std::thread watcher_;
+  std::atomic<bool> leaving_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+};
+
+JobLink::JobLink(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JobLink::~JobLink() = default;
+
+Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const RankWords& words) {
+  auto state = std::make_unique<State>(address);
+  const Answer<void> joined = state->join(words);
+  if (!joined) return tl::unexpected(joined.error());
+  return std::unique_ptr<JobLink>(new JobLink(std::move(state)));
+}
+
+const JobTerms& JobLink::terms() const { return state_->terms(); }
+Answer<void> JobLink::ready() { return state_->ready(); }
+void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
+void JobLink::leave() { state_->leave(); }
+
+}  // namespace infold::control

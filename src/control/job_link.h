@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's connection to the control plane of one host: joins a job there, hears how it ends, and
+// leaves. join(), then ready(), then watch().
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "control/job_registry.h"
+
+namespace infold::control {
+
+class JobLink {
+ public:
+  // A rank of the job was lost, or, with none, the host that this link goes to.
+  using EndListener = std::function<void(std::optional<std::uint32_t> lost_rank)>;
+
+  // Blocks until all ranks have come, at most words.patience. `address` is "host:port".
+  static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const RankWords& words);
+  ~JobLink();  // leaves
+  JobLink(const JobLink&) = delete;
+  JobLink& operator=(const JobLink&) = delete;
+
+  const JobTerms& terms() const;
+  // Says that this rank can receive packets, and blocks until all can.
+  Answer<void> ready();
+  // Calls the listener from a thread of its own, at most once, and not after leave().
+  void watch(EndListener on_end);
+  // Leaves in good order: at once, but where ranks aggregate for each other only when all do, and
+  // in 2.5 s at most.
+  void leave();
+
+ private:
+  class State;
+  explicit JobLink(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infold::control

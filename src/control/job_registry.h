@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which jobs there are, who has come, and what they agreed on. Knows nothing of connections or
+// packets: a caller brings each rank's words and is told when to go on.
+//
+//   enter() --- all ranks have come ---> joined --- ready() by all ---> running --- gone() by all
+//      \__ refused: wrong, taken, full, or too late
+//
+// Any thread may call anything. enter() and ready() block, at most as long as the job's patience.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "core/packet.h"
+
+namespace infold::control {
+
+struct SiteAddress {
+  std::string address;
+  std::uint32_t weight = 0;  // 0: as the ranks choose
+};
+
+// What a rank says when it comes.
+struct RankWords {
+  std::string job;
+  std::uint32_t rank = 0;
+  std::uint32_t world = 0;
+  std::uint32_t datagram_bytes_max = 0;
+  std::uint32_t small_slots = 0;
+  std::uint32_t bulk_slots = 0;
+  std::optional<SiteAddress> site;  // its own aggregator
+  std::chrono::milliseconds patience{};
+};
+
+// What all ranks are told.
+struct JobTerms {
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t world = 0;
+  std::uint32_t datagram_bytes_max = 0;
+  std::uint32_t elements_max = 0;
+  std::uint16_t small_slots = 0;
+  std::uint16_t bulk_slots = 0;
+  std::vector<SiteAddress> sites;
+};
+
+enum class RefusalReason : std::uint8_t { invalid, in_use, mismatch, full, too_late, stopping };
+
+struct Refusal {
+  RefusalReason reason = RefusalReason::invalid;
+  std::string message;
+  int rank = -1;  // to look at
+};
+
+template <typename T>
+using Answer = tl::expected<T, Refusal>;
+
+// What aggregates here; there may be nothing, when the ranks do it all.
+class Plane {
+ public:
+  virtual ~Plane() = default;
+  virtual std::vector<SiteAddress> sites() const = 0;
+  virtual std::uint32_t slots_total() const = 0;  // of each site
+  virtual std::uint32_t datagram_bytes_max() const = 0;
+  virtual std::uint32_t elements_max() const = 0;
+  virtual void start_job(const JobTerms& terms) = 0;
+  virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
+  virtual void forget_job(std::uint16_t job) = 0;
+};
+
+struct JobStatus {
+  std::string name;
+  std::uint16_t job = 0;
+  std::uint32_t world = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t slots = 0;
+  bool running = false;
+};
+
+class JobRegistry {
+ public:
+  class Job;
+  // A rank's place in a job, for as long as it belongs to it.
+  struct Seat {
+    std::shared_ptr<Job> job;
+    std::uint32_t rank = 0;
+  };
+  // Told once, from any thread, when the job ends because of this rank, or, with no rank, because
+  // everything stops.
+  using EndListener = std::function<void(std::optional<std::uint32_t> lost_rank)>;
+
+  // `plane` may be null. `seed` decides epochs, which must differ from those of an earlier life.
+  JobRegistry(Plane* plane, std::uint64_t seed);
+  ~JobRegistry();
+
+  // Blocks until all have come. On success the seat must be given back by leave().
+  Answer<Seat> enter(const RankWords& words, EndListener on_end);
+  const JobTerms& terms(const Seat& seat) const;
+  // Blocks until all are ready to receive packets.
+  Answer<void> ready(const Seat& seat);
+  // A rank that left in good order, or one that was lost: then the others are told.
+  void leave(const Seat& seat, bool in_order);
+  // After leave(): where ranks aggregate for each other, blocks until all have left, or a moment
+  // for those that still fetch their last results.
+  void linger(const Seat& seat);
+  // Everybody is told; all that come later are refused.
+  void stop();
+
+  std::vector<JobStatus> status() const;
+  std::uint32_t slots_free() const;
+
+ private:
+  Answer<std::shared_ptr<Job>> place(const RankWords& words);
+  Answer<void> start(Job& job);
+  void refuse_all(Job& job, Refusal refusal);
+  void drop(const std::shared_ptr<Job>& job);
+
+  Plane* plane_;
+  std::uint64_t seed_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::shared_ptr<Job>, std::less<>> jobs_;
+  std::uint32_t slots_used_ = 0;
+  std::uint16_t next_number_ = 1;
+  bool stopping_ = false;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/switch_server.h"
+
+#include <random>
+#include <utility>
+
+#include "numeric/codec.h"
+
+namespace infold::runtime {
+namespace {
+
+// Different in each life of a switch, so that packets of an earlier one are stale.
+std::uint64_t fresh_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
+  core::AggregatorOptions options;
+  options.job = terms.job;
+  options.epoch = terms.epoch;
+  options.slot_count = static_cast<std::uint16_t>(terms.small_slots + terms.bulk_slots);
+  options.world = terms.world;
+  for (std::uint32_t rank = 0; rank < terms.world; ++rank) {
+    options.workers.push_back({static_cast<std::uint16_t>(rank), 1});
+  }
+  options.datagram_bytes_max = terms.datagram_bytes_max;
+  options.elements_max = terms.elements_max;
+  options.arithmetic = &numeric::arithmetic();
+  return options;
+}
+
+base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOptions& options) {
+  std::unique_ptr<SwitchServer> server(new SwitchServer(options));
+  io::UdpOptions udp;
+  udp.bind = options.listen;
+  udp.datagram_bytes_max = options.datagram_bytes_max;
+  udp.receive_buffer_bytes = 16 << 20;
+  udp.send_buffer_bytes = 16 << 20;
+  udp.offload = options.offload;
+  for (unsigned shard = 0; shard < options.threads; ++shard) {
+    base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
+    if (!socket) return tl::unexpected(socket.error());
+    server->shards_.push_back(std::make_unique<SwitchShard>(std::move(*socket)));
+    const std::uint16_t port = server->shards_.back()->address().port();
+    udp.bind.set_port(options.listen.port() == 0 ? std::uint16_t{0}
+                                                 : static_cast<std::uint16_t>(port + 1));
+  }
+  io::SocketAddress listen = options.control;
+  if (!listen.is_set()) {
+    listen = options.listen;
+    listen.set_port(server->shards_.front()->address().port());
+  }
+  auto control = control::ControlServer::start(listen, server->registry_);
+  if (!control) return tl::unexpected(control.error());
+  server->control_ = std::move(*control);
+  return server;
+}
+
+SwitchServer::SwitchServer(const SwitchOptions& options)
+    : options_(options), registry_(this, fresh_seed()) {}
+
+// Jobs are told over both planes before anything goes away.
+SwitchServer::~SwitchServer() {
+  control_.reset();
+  shards_.clear();
+}
+
+std::vector<control::SiteAddress> SwitchServer::sites() const {
+  std::vector<control::SiteAddress> sites;
+  for (const std::unique_ptr<SwitchShard>& shard : shards_) {
+    const io::SocketAddress address = shard->address();
+    sites.push_back({address.is_any() ? ":" + std::to_string(address.port()) : address.text(), 0});
+  }
+  return sites;
+}
+
+std::size_t SwitchServer::memory_bytes_max(std::uint32_t datagram_bytes) const {
+  core::AggregatorOptions one;
+  one.workers = {{0, 1}};
+  one.datagram_bytes_max = datagram_bytes;
+  one.slot_count = 64;
+  const std::size_t slot_bytes = core::Aggregator(one).memory_bytes() / one.slot_count;
+  return slot_bytes * options_.slots * shards_.size();
+}
+
+std::vector<ShardStatistics> SwitchServer::statistics() {
+  std::vector<ShardStatistics> all;
+  for (const std::unique_ptr<SwitchShard>& shard : shards_) all.push_back(shard->statistics());
+  return all;
+}
+
+void SwitchServer::start_job(const control::JobTerms& terms) {
+  for (const std::unique_ptr<SwitchShard>& shard : shards_) {
+    shard->add_job(aggregator_options(terms));
+  }
+}
+
+void SwitchServer::end_job(std::uint16_t job, const core::Abort& abort) {
+  for (const std::unique_ptr<SwitchShard>& shard : shards_) shard->end_job(job, abort);
+}
+
+void SwitchServer::forget_job(std::uint16_t job) {
+  for (const std::unique_ptr<SwitchShard>& shard : shards_) shard->remove_job(job);
+}
+
+}  // namespace infold::runtime

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole switch: shards that sum, and the control plane that brings jobs to them. Memory for
+// slots is taken when a job starts and given back when it ends, within a budget stated up front.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/control_server.h"
+#include "control/job_registry.h"
+#include "io/socket_address.h"
+#include "runtime/switch_shard.h"
+
+namespace infold::runtime {
+
+struct SwitchOptions {
+  io::SocketAddress listen;   // of the first shard; the others take the ports after it
+  io::SocketAddress control;  // unset: the same port, over TCP
+  unsigned threads = 1;
+  std::uint32_t slots = 4096;  // of each shard, for all jobs together
+  std::uint32_t datagram_bytes_max = 8972;
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
+  bool offload = true;
+};
+
+class SwitchServer final : public control::Plane {
+ public:
+  static base::Result<std::unique_ptr<SwitchServer>> start(const SwitchOptions& options);
+  ~SwitchServer() override;  // tells all jobs
+
+  io::SocketAddress control_address() const { return control_->address(); }
+  // What all slots take when jobs use datagrams of this size.
+  std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
+  std::vector<ShardStatistics> statistics();
+  std::vector<control::JobStatus> jobs() const { return registry_.status(); }
+  bool uses_trains() const { return shards_.front()->uses_trains(); }
+
+  std::vector<control::SiteAddress> sites() const override;
+  std::uint32_t slots_total() const override { return options_.slots; }
+  std::uint32_t datagram_bytes_max() const override { return options_.datagram_bytes_max; }
+  std::uint32_t elements_max() const override { return options_.elements_max; }
+  void start_job(const control::JobTerms& terms) override;
+  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  void forget_job(std::uint16_t job) override;
+
+ private:
+  explicit SwitchServer(const SwitchOptions& options);
+
+  SwitchOptions options_;
+  std::vector<std::unique_ptr<SwitchShard>> shards_;
+  control::JobRegistry registry_;
+  std::unique_ptr<control::ControlServer> control_;
+};
+
+// What an aggregator of this job needs to know, wherever it runs.
+core::AggregatorOptions aggregator_options(const control::JobTerms& terms);
+
+}  // namespace infold::runtime
