@@ -4,7 +4,8 @@
 // Handle; their tensors are borrowed until it is done (handle.h). The n-th call of a rank belongs
 // with the n-th call of every other rank, and all must agree on size, type, operation and root.
 //
-// A failed call leaves all tensors as they were. It also ends the job on every rank, since the
+// A failed call leaves its inputs as they were; an output apart from them may hold some results. It
+// also ends the job on every rank, since the
 // others' sums count on it: later calls fail with `aborted`, and the way on is to make new
 // communicators. A call refused for its arguments is a failed call too. Any thread may call any
 // method; threads that share a communicator must bring their calls into the same order on every

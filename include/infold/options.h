@@ -31,6 +31,9 @@ struct CallOptions {
   WireFormat wire = WireFormat::automatic;
   // From the call until it has failed for good; zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};
+  // Of calls in place: a failed one leaves the tensor as it was, which costs a copy of the result.
+  // false saves that; after a failure the tensor may then hold some results.
+  bool keep_input = true;
 };
 
 // A call that has ended well.

@@ -35,13 +35,13 @@ class Call {
     std::uint64_t elements = 0;
     bool agreed = false;
     base::Instant started;
-    // Where the result goes when the call succeeds; null for nowhere.
+    // Where the result goes, at once or, with staging, when the call succeeds; null for nowhere.
     void* output = nullptr;
     std::size_t output_bytes = 0;
   };
   Description description;
   core::TransferId transfer = core::TransferId::none;
-  Scratch staging;                       // the result until then
+  Scratch staging;                       // the result until then, of calls in place
   std::vector<std::uint16_t> own_codes;  // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;
 

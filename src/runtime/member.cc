@@ -20,6 +20,12 @@ constexpr const char* kMakeNew = "; the job is over on all ranks, make new commu
 // Beyond any program's patience, and small enough that adding it to a clock cannot overflow.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
+bool overlap(const void* a, const void* b, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a);
+  const auto second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + bytes && second < first + bytes;
+}
+
 base::Duration duration_of(std::chrono::nanoseconds time) { return {time.count()}; }
 
 }  // namespace
@@ -102,14 +108,21 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
   const bool is_root = request.root == rank();
   const bool broadcasts = request.collective == core::Collective::broadcast;
   const bool wants_result = broadcasts ? !is_root : !rooted || is_root;
+  const bool contributes = !broadcasts || is_root;
 
   Call::Description& description = call.description;
   description.elements = request.input.elements;
   if (wants_result && description.elements > 0) {
     description.output = request.output.data;
     description.output_bytes = description.elements * element_bytes(request.input.type);
-    const std::lock_guard lock(pool_mutex_);
-    call.staging = scratch_.take(description.output_bytes);
+    const bool overlaps =
+        contributes && overlap(request.input.data, request.output.data, description.output_bytes);
+    // Over the same elements, each is encoded before its result comes; over others, it may not be.
+    const bool same = request.input.data == request.output.data;
+    if (overlaps && (request.options.keep_input || !same)) {
+      const std::lock_guard lock(pool_mutex_);
+      call.staging = scratch_.take(description.output_bytes);
+    }
   }
 
   core::TransferRequest transfer;
@@ -119,9 +132,9 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
   transfer.elements = request.input.elements;
   transfer.root = static_cast<std::uint16_t>(rooted ? request.root : 0);
   transfer.codec = choice.codec;
-  const bool contributes = !broadcasts || is_root;
   if (contributes) transfer.input = static_cast<const std::byte*>(request.input.data);
-  transfer.output = call.staging.bytes.get();
+  transfer.output =
+      call.staging.bytes ? call.staging.bytes.get() : static_cast<std::byte*>(description.output);
   const std::chrono::nanoseconds deadline =
       request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
   transfer.deadline = description.started + duration_of(std::min(deadline, kDeadlineMax));
@@ -216,7 +229,7 @@ void Member::settle() {
 
 void Member::copy_result(const Call& call) const {
   const Call::Description& description = call.description;
-  if (description.output_bytes == 0) return;
+  if (!call.staging.bytes) return;
   std::memcpy(description.output, call.staging.bytes.get(), description.output_bytes);
 }
 
