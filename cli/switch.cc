@@ -98,18 +98,26 @@ class Switch final : public Command {
 
   static void report(Output& output, runtime::SwitchServer& server) {
     nlohmann::ordered_json object = {{"event", "stopped"}};
-    std::uint64_t in = 0, out = 0, unknown = 0;
+    std::uint64_t in = 0, out = 0, unknown = 0, messages_in = 0, messages_out = 0, blocked = 0;
     core::VerdictCounters verdicts{};
     for (const runtime::ShardStatistics& shard : server.statistics()) {
       in += shard.socket.datagrams_received;
       out += shard.socket.datagrams_sent;
       unknown += shard.unknown;
+      messages_in += shard.socket.calls_received;
+      messages_out += shard.socket.calls_sent;
+      blocked += shard.socket.blocked;
       for (std::size_t i = 0; i < verdicts.size(); ++i) verdicts[i] += shard.verdicts[i];
     }
     object["datagrams_received"] = in;
     object["datagrams_sent"] = out;
     object["of_unknown_jobs"] = unknown;
-    output.text("stopped: {} packets in, {} out, {} of unknown jobs\n", in, out, unknown);
+    object["messages_received"] = messages_in;
+    object["messages_sent"] = messages_out;
+    object["blocked"] = blocked;
+    output.text(
+        "stopped: {} packets in {} messages in, {} in {} out, {} of unknown jobs, {} not sent\n",
+        in, messages_in, out, messages_out, unknown, blocked);
     output.object(object);
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then
-// keeps the round trip between 1.5 and 2 times the path's own: enough to fill the path also while
-// some chunks wait for a repeat, too little to stand in its queues. Judged once per round trip by
+// keeps the round trip between 1.5 and 2 times the path's own, or a fraction of a millisecond above
+// it: enough to fill the path also while some chunks wait for a repeat, too little to stand in its
+// queues. Judged once per round trip by
 // the round's shortest sample, which a late peer or a busy host inflates least. Random loss alone
 // does not shrink it; loss of more than a tenth, on our own path, does.
 #pragma once
@@ -52,6 +53,10 @@ class Window {
   }
 
  private:
+  // What hosts may take to wake up and work off a train of packets: where paths are faster, packets
+  // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
+  // tried instead; on busy hosts the gain of a step drowns in noise.)
+  static constexpr base::Duration kHostTime = base::microseconds(250);
   static constexpr std::uint32_t kShareOne = 65536;
   static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
   static constexpr std::uint32_t kStartLossShareMax = kShareOne / 16;
@@ -68,8 +73,8 @@ class Window {
 
   void judge(RoundTrip& path) {
     const base::Duration path_least = path.least();
-    const bool queue_is_short = shortest_ < path_least + path_least / 2;
-    const bool queue_is_long = shortest_ > path_least * 2;
+    const bool queue_is_short = shortest_ < path_least + std::max(path_least / 2, kHostTime);
+    const bool queue_is_long = shortest_ > path_least + std::max(path_least, kHostTime * 2);
     if (queue_is_short) {
       if (!starting_) resize(size_ + std::max(size_ / 8, 1U));
       return;

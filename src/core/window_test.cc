@@ -11,6 +11,7 @@ namespace {
 
 using base::Duration;
 using base::microseconds;
+using base::milliseconds;
 
 struct Pipe {
   Duration empty;   // round trip without a queue
@@ -42,8 +43,8 @@ TEST(Window, FillsThePathAndLittleMore) {
   for (const double capacity : {8.0, 50.0, 200.0}) {
     Window window(1024);
     RoundTrip path;
-    path.add(microseconds(100));  // the first packet finds no queue
-    const Pipe pipe = {microseconds(100), capacity};
+    path.add(milliseconds(10));  // the first packet finds no queue
+    const Pipe pipe = {milliseconds(10), capacity};
     run(window, path, pipe, 100);
     EXPECT_GE(window.size(), capacity) << "the path is not full";
     EXPECT_LE(window.size(), 2.5 * capacity) << "more than a path's worth stands in its queue";
@@ -53,8 +54,8 @@ TEST(Window, FillsThePathAndLittleMore) {
 TEST(Window, RandomLossDoesNotShrinkIt) {
   Window window(1024);
   RoundTrip path;
-  path.add(microseconds(100));
-  const Pipe pipe = {microseconds(100), 100};
+  path.add(milliseconds(10));
+  const Pipe pipe = {milliseconds(10), 100};
   run(window, path, pipe, 200, 0.02);
   EXPECT_GE(window.size(), 100U);
 }
@@ -62,16 +63,16 @@ TEST(Window, RandomLossDoesNotShrinkIt) {
 TEST(Window, HeavyLossDoes) {
   Window window(1024);
   RoundTrip path;
-  path.add(microseconds(100));
-  run(window, path, {microseconds(100), 100}, 200, 0.2);
+  path.add(milliseconds(10));
+  run(window, path, {milliseconds(10), 100}, 200, 0.2);
   EXPECT_LE(window.size(), 50U);
 }
 
 TEST(Window, DoublesOnceMoreAtMostWhenAQueueOverflows) {
   Window window(4096);
   RoundTrip path;
-  path.add(microseconds(100));
-  const Pipe pipe = {microseconds(100), 4096};  // no sample shows a queue: it drops instead
+  path.add(milliseconds(10));
+  const Pipe pipe = {milliseconds(10), 4096};  // no sample shows a queue: it drops instead
   run(window, path, pipe, 3);
   const std::uint32_t before = window.size();
   run(window, path, pipe, 1, 0.08);
@@ -83,17 +84,27 @@ TEST(Window, DoublesOnceMoreAtMostWhenAQueueOverflows) {
 TEST(Window, FollowsAPathThatBecomesLonger) {
   Window window(1024);
   RoundTrip path;
-  path.add(microseconds(100));
-  run(window, path, {microseconds(100), 20}, 100);
-  run(window, path, {microseconds(1000), 200}, 300);
+  path.add(milliseconds(10));
+  run(window, path, {milliseconds(10), 20}, 100);
+  run(window, path, {milliseconds(100), 200}, 300);
   EXPECT_GE(window.size(), 200U) << "took the longer path for a queue";
+}
+
+// Processors, not links: a quarter of a millisecond of them may stand in line.
+TEST(Window, MakesLongTrainsOnAFastPath) {
+  Window window(1024);
+  RoundTrip path;
+  path.add(microseconds(50));
+  run(window, path, {microseconds(50), 10}, 100);
+  EXPECT_GE(window.size(), 50U);
+  EXPECT_LE(window.size(), 125U);
 }
 
 TEST(Window, StaysWithinItsSlots) {
   Window window(3);
   RoundTrip path;
-  path.add(microseconds(100));
-  run(window, path, {microseconds(100), 100}, 50);
+  path.add(milliseconds(10));
+  run(window, path, {milliseconds(10), 100}, 50);
   EXPECT_EQ(window.size(), 3U);
 }
 

@@ -21,6 +21,13 @@ std::vector<std::uint16_t> weights_of(const std::vector<SiteOptions>& sites) {
   return weights;
 }
 
+// A slot is taken until its chunk is back, and slots are used in turn. A lost chunk is back after
+// three round trips (overtaken, asked about, sent again); with a window of more than a quarter of
+// the slots it would stop the others before.
+std::uint32_t window_most(std::uint32_t slots) {
+  return std::max({slots / 4, std::min(slots, Window::kInitial), 1U});
+}
+
 }  // namespace
 
 bool has_root(Collective collective) {
@@ -54,8 +61,8 @@ Worker::State::State(const WorkerOptions& options)
   for (const StreamName name : {small_stream, bulk_stream}) {
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
-      Flow& flow = flows_.emplace_back(
-          std::min<std::uint32_t>(options.window_max, std::max<std::uint16_t>(slots, 1)));
+      Flow& flow =
+          flows_.emplace_back(std::min<std::uint32_t>(options.window_max, window_most(slots)));
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
