@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per sentence; each returns nothing where it does not apply.
+#include "plan/verdict.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace infold::plan {
+namespace {
+
+using Sentence = std::optional<std::string>;
+
+const Placement& first_of(const std::vector<Placement>& placements, bool is_ring) {
+  const auto found = std::find_if(placements.begin(), placements.end(), [&](const Placement& each) {
+    return (each.kind == PlacementKind::ring) == is_ring;
+  });
+  CHECK(found != placements.end());
+  return *found;
+}
+
+std::string headline(const Placement& best, const Placement& ring) {
+  const double gain = ring.time_s / best.time_s;
+  if (gain > 1 + kSame) {
+    return fmt::format("Best: {}, {:.2f} times as fast as a ring.", best.name, gain);
+  }
+  if (gain > 1 - kSame) {
+    return fmt::format(
+        "infold would not help here: its best placement ({}) is {:.1f} % {} than a ring.",
+        best.name, std::fabs(gain - 1) * 100, gain > 1 ? "faster" : "slower");
+  }
+  return fmt::format(
+      "infold would not help here: its best placement ({}) takes {:.2f} times as long as a ring.",
+      best.name, 1 / gain);
+}
+
+// Why a ring of two cannot be beaten in bytes.
+Sentence two_workers(const Question& question) {
+  if (question.worker_rates.size() > 2) return std::nullopt;
+  return "Between 2 workers a ring too sends each byte once in each direction, in 2 hops: only a "
+         "smaller wire format can save time.";
+}
+
+Sentence slow_hosts(const Question& question, const Placement& placement, const Placement& ring) {
+  if (placement.kind != PlacementKind::hosts) return std::nullopt;
+  if (placement.time_s <= ring.time_s * (1 + kSame)) return std::nullopt;
+  const auto workers = static_cast<double>(question.worker_rates.size());
+  const std::uint64_t elements = tensor_elements(question.layout.dtype, question.tensor_bytes);
+  const Stream stream = stream_of(question.layout, elements, question.framing);
+  const double all_streams_bits = 8.0 * workers * static_cast<double>(stream.link_bytes);
+  const bool alone = placement.sites.size() == 1;
+  std::string text = fmt::format(
+      "{} takes {:.1f} times as long as a ring: {} streams pass through {}, {} each way on the "
+      "busiest, where a ring puts {} on each link.",
+      placement.name, placement.time_s / ring.time_s, workers, alone ? "one port" : "its ports",
+      bytes_text(placement.busiest_bytes), bytes_text(ring.busiest_bytes));
+  const double links_s = ring.time_s - placement.hops * question.rtt_s / 2;
+  const double slowest =
+      *std::min_element(question.worker_rates.begin(), question.worker_rates.end());
+  if (links_s > 0) {
+    text += fmt::format(
+        " It takes {} of {}{} to equal the ring, and of {} to keep up with the workers' links.",
+        alone ? "a port" : "ports", rate_text(all_streams_bits / links_s), alone ? "" : " together",
+        rate_text(workers * slowest));
+  }
+  return text;
+}
+
+Sentence on_workers(const Question& question, const Placement& placement, const Placement& ring) {
+  if (placement.kind != PlacementKind::workers || question.worker_rates.size() == 2) {
+    return std::nullopt;
+  }
+  const double bytes = placement.busiest_bytes / ring.busiest_bytes;
+  if (std::fabs(bytes - 1) <= kSame) {
+    return fmt::format(
+        "On the workers, without any switch, infold equals a ring in bytes ({:.2f} times) and "
+        "beats it in hops ({} against {}).",
+        bytes, placement.hops, ring.hops);
+  }
+  return fmt::format(
+      "On the workers, without any switch, infold puts {:.2f} times a ring's bytes on the busiest "
+      "link and takes {} hops against {}.",
+      bytes, placement.hops, ring.hops);
+}
+
+// Which wire makes the difference between this and a ring of the tensor's own type.
+Sentence wire_bytes(const Question& question) {
+  const std::uint32_t own = tensor_element_bytes(question.layout.dtype);
+  const std::uint32_t wire = question.layout.element_bytes();
+  if (own == wire) return std::nullopt;
+  return wire < own ? fmt::format(
+                          "The wire format is a factor of {} in that: {} bytes an element where "
+                          "the ring sends {}.",
+                          own / wire, wire, own)
+                    : fmt::format(
+                          "The wire format costs a factor of {}: {} bytes an element where the "
+                          "ring sends {}.",
+                          wire / own, wire, own);
+}
+
+Sentence small_tensor(const Question& question, const Placement& best) {
+  const double hops_s = best.hops * question.rtt_s / 2;
+  if (hops_s <= best.links_s) return std::nullopt;
+  return fmt::format(
+      "The tensor is small: {} of {} are the round trip, so that faster links would "
+      "change little.",
+      time_text(hops_s), time_text(best.time_s));
+}
+
+struct Unit {
+  double size;
+  const char* name;
+};
+
+// In the largest unit of which there is at least one, after rounding.
+template <std::size_t kCount>
+std::string scaled(double value, const std::array<Unit, kCount>& largest_first) {
+  for (const Unit& unit : largest_first) {
+    if (value < 0.9995 * unit.size) continue;
+    return fmt::format("{:.3g} {}", value / unit.size, unit.name);
+  }
+  const Unit& smallest = largest_first.back();
+  return fmt::format("{:.3g} {}", value / smallest.size, smallest.name);
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const Question& question,
+                                 const std::vector<Placement>& placements) {
+  const Placement& ring = first_of(placements, true);
+  const Placement& best = first_of(placements, false);
+  std::vector<std::string> sentences = {headline(best, ring)};
+  const auto add = [&](const Sentence& sentence) {
+    if (sentence) sentences.push_back(*sentence);
+  };
+  add(wire_bytes(question));
+  add(two_workers(question));
+  add(small_tensor(question, best));
+  for (const Placement& placement : placements) {
+    add(slow_hosts(question, placement, ring));
+    add(on_workers(question, placement, ring));
+  }
+  return sentences;
+}
+
+std::string rate_text(double bits_per_second) {
+  return scaled(
+      bits_per_second,
+      std::array<Unit, 4>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}}});
+}
+
+std::string bytes_text(double bytes) {
+  return scaled(
+      bytes, std::array<Unit, 5>{{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
+}
+
+std::string time_text(double seconds) {
+  return scaled(seconds, std::array<Unit, 4>{{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}});
+}
+
+}  // namespace infold::plan
