@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -50,67 +51,80 @@ Sentence two_workers(const Question& question) {
 Sentence slow_hosts(const Question& question, const Placement& placement, const Placement& ring) {
   if (placement.kind != PlacementKind::hosts) return std::nullopt;
   if (placement.time_s <= ring.time_s * (1 + kSame)) return std::nullopt;
-  const auto workers = static_cast<double>(question.worker_rates.size());
-  const std::uint64_t elements = tensor_elements(question.layout.dtype, question.tensor_bytes);
-  const Stream stream = stream_of(question.layout, elements, question.framing);
-  const double all_streams_bits = 8.0 * workers * static_cast<double>(stream.link_bytes);
   const bool alone = placement.sites.size() == 1;
   std::string text = fmt::format(
-      "{} takes {:.1f} times as long as a ring: {} streams pass through {}, {} each way on the "
-      "busiest, where a ring puts {} on each link.",
-      placement.name, placement.time_s / ring.time_s, workers, alone ? "one port" : "its ports",
-      bytes_text(placement.busiest_bytes), bytes_text(ring.busiest_bytes));
-  const double links_s = ring.time_s - placement.hops * question.rtt_s / 2;
+      "{} takes {:.1f} times as long as a ring: {} streams pass through {}, {} each way{}, where a "
+      "ring puts {} on each link.",
+      placement.name, placement.time_s / ring.time_s, question.worker_rates.size(),
+      alone ? "one port" : "its ports", bytes_text(placement.busiest_bytes),
+      alone ? "" : " on the busiest", bytes_text(ring.busiest_bytes));
+
+  const auto workers = static_cast<double>(question.worker_rates.size());
   const double slowest =
       *std::min_element(question.worker_rates.begin(), question.worker_rates.end());
-  if (links_s > 0) {
-    text += fmt::format(
-        " It takes {} of {}{} to equal the ring, and of {} to keep up with the workers' links.",
-        alone ? "a port" : "ports", rate_text(all_streams_bits / links_s), alone ? "" : " together",
-        rate_text(workers * slowest));
-  }
-  return text;
+  const std::uint64_t elements = tensor_elements(question.layout.dtype, question.tensor_bytes);
+  const Stream stream = stream_of(question.layout, elements, question.framing);
+  const double links_s = ring.time_s - placement.hops * question.rtt_s / 2;
+  const double equal = links_s > 0 ? 8 * workers * static_cast<double>(stream.link_bytes) / links_s
+                                   : std::numeric_limits<double>::infinity();
+  if (equal >= workers * slowest)
+    return text + " Faster ports would make it no faster than a ring.";
+  return text +
+         fmt::format(
+             " It takes {} of {}{} to equal the ring, and of {} to keep up with the workers' "
+             "links.",
+             alone ? "a port" : "ports", rate_text(equal), alone ? "" : " together",
+             rate_text(workers * slowest));
+}
+
+// Whether hops are most of a call's time.
+bool is_small(const Question& question, const Placement& placement) {
+  return placement.hops * question.rtt_s / 2 > placement.links_s;
 }
 
 Sentence on_workers(const Question& question, const Placement& placement, const Placement& ring) {
   if (placement.kind != PlacementKind::workers || question.worker_rates.size() == 2) {
     return std::nullopt;
   }
+  const std::string subject = "On the workers, without any switch, infold ";
   const double bytes = placement.busiest_bytes / ring.busiest_bytes;
-  if (std::fabs(bytes - 1) <= kSame) {
-    return fmt::format(
-        "On the workers, without any switch, infold equals a ring in bytes ({:.2f} times) and "
-        "beats it in hops ({} against {}).",
-        bytes, placement.hops, ring.hops);
+  if (is_small(question, placement)) {
+    return subject + fmt::format("takes {} hops against {}: {} against {}.", placement.hops,
+                                 ring.hops, time_text(placement.time_s), time_text(ring.time_s));
   }
-  return fmt::format(
-      "On the workers, without any switch, infold puts {:.2f} times a ring's bytes on the busiest "
-      "link and takes {} hops against {}.",
-      bytes, placement.hops, ring.hops);
+  if (std::fabs(bytes - 1) <= kSame) {
+    return subject + fmt::format(
+                         "equals a ring in bytes ({:.2f} times) and beats it in hops ({} "
+                         "against {}).",
+                         bytes, placement.hops, ring.hops);
+  }
+  return subject + fmt::format(
+                       "puts {:.2f} times a ring's bytes on the busiest link and takes {} "
+                       "hops against {}.",
+                       bytes, placement.hops, ring.hops);
 }
 
-// Which wire makes the difference between this and a ring of the tensor's own type.
-Sentence wire_bytes(const Question& question) {
-  const std::uint32_t own = tensor_element_bytes(question.layout.dtype);
-  const std::uint32_t wire = question.layout.element_bytes();
-  if (own == wire) return std::nullopt;
+// How much of the difference from a ring is the format's, not the placement's.
+Sentence wire_bytes(const Question& question, const Placement& best) {
+  const std::uint32_t own = 8 * tensor_element_bytes(question.layout.dtype);
+  const std::uint32_t wire = 8 * question.layout.element_bytes();
+  if (own == wire || is_small(question, best)) return std::nullopt;
   return wire < own ? fmt::format(
-                          "The wire format is a factor of {} in that: {} bytes an element where "
+                          "The wire format is a factor of {} in that: {} bits an element where "
                           "the ring sends {}.",
                           own / wire, wire, own)
                     : fmt::format(
-                          "The wire format costs a factor of {}: {} bytes an element where the "
+                          "The wire format costs a factor of {}: {} bits an element where the "
                           "ring sends {}.",
                           wire / own, wire, own);
 }
 
 Sentence small_tensor(const Question& question, const Placement& best) {
-  const double hops_s = best.hops * question.rtt_s / 2;
-  if (hops_s <= best.links_s) return std::nullopt;
+  if (!is_small(question, best)) return std::nullopt;
   return fmt::format(
       "The tensor is small: {} of {} are the round trip, so that faster links would "
       "change little.",
-      time_text(hops_s), time_text(best.time_s));
+      time_text(best.hops * question.rtt_s / 2), time_text(best.time_s));
 }
 
 struct Unit {
@@ -139,7 +153,7 @@ std::vector<std::string> verdict(const Question& question,
   const auto add = [&](const Sentence& sentence) {
     if (sentence) sentences.push_back(*sentence);
   };
-  add(wire_bytes(question));
+  add(wire_bytes(question, best));
   add(two_workers(question));
   add(small_tensor(question, best));
   for (const Placement& placement : placements) {

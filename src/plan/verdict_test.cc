@@ -12,6 +12,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -28,13 +29,21 @@ Question workers(std::size_t count) {
 TEST(Verdict, SaysThatAHostNoFasterThanAWorkerDoesNotHelp) {
   Question question = workers(8);
   question.hosts = {{"host:10G", 10e9}};
-  EXPECT_THAT(
-      verdict_on(question),
-      Contains(
-          "host:10G takes 4.6 times as long as a ring: 8 streams pass through one port, 863 MB "
-          "each way on the busiest, where a ring puts 186 MB on each link. It takes a port of "
-          "46.3 Gbit/s to equal the ring, and of 80 Gbit/s to keep up with the workers' "
-          "links."));
+  EXPECT_THAT(verdict_on(question),
+              Contains("host:10G takes 4.6 times as long as a ring: 8 streams pass through one "
+                       "port, 863 MB each way, where a ring puts 186 MB on each link. It takes a "
+                       "port of 46.3 Gbit/s to equal the ring, and of 80 Gbit/s to keep up with "
+                       "the workers' links."));
+}
+
+TEST(Verdict, AddsPortsUp) {
+  Question question = workers(8);
+  question.hosts = {{"host:10G", 10e9}, {"host:10G", 10e9}};
+  EXPECT_THAT(verdict_on(question),
+              Contains("2 x host:10G takes 2.3 times as long as a ring: 8 streams pass through its "
+                       "ports, 431 MB each way on the busiest, where a ring puts 186 MB on each "
+                       "link. It takes ports of 46.3 Gbit/s together to equal the ring, and of 80 "
+                       "Gbit/s to keep up with the workers' links."));
 }
 
 TEST(Verdict, SaysThatWorkersEqualARing) {
@@ -54,8 +63,8 @@ TEST(Verdict, SaysWhatIsBest) {
 TEST(Verdict, NamesThePartOfTheWireFormat) {
   Question question = workers(8);
   question.layout.format = core::WireFormat::bfp16;
-  EXPECT_THAT(verdict_on(question), Contains("The wire format is a factor of 2 in that: 2 bytes an "
-                                             "element where the ring sends 4."));
+  EXPECT_THAT(verdict_on(question), Contains("The wire format is a factor of 2 in that: 16 bits an "
+                                             "element where the ring sends 32."));
   question.layout = {core::WireFormat::bfp32, core::DataType::bf16};
   EXPECT_THAT(
       verdict_on(question),
@@ -68,12 +77,18 @@ TEST(Verdict, SaysThatTwoWorkersNeedNoSwitch) {
   question.switch_in_path = true;
   EXPECT_THAT(verdict_on(question), ElementsAre(HasSubstr("infold would not help here"),
                                                 StartsWith("Between 2 workers a ring too")));
+  question.hosts = {{"host:10G", 10e9}};
+  EXPECT_THAT(verdict_on(question),
+              Contains(EndsWith("Faster ports would make it no faster than a ring.")));
 }
 
 TEST(Verdict, SaysThatHopsAreWhatSmallTensorsCost) {
   Question question = workers(8);
   question.tensor_bytes = 4096;
   EXPECT_THAT(verdict_on(question), Contains(StartsWith("The tensor is small: 50 us of ")));
+  EXPECT_THAT(verdict_on(question),
+              Contains(StartsWith("On the workers, without any switch, infold takes 2 hops against "
+                                  "14: ")));
 }
 
 TEST(Verdict, QuantitiesHaveThreeDigits) {
