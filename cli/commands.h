@@ -15,6 +15,7 @@ std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_kernels_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_sim_command();
 
 // All of the above, in the order in which --help lists them.
