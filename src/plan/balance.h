@@ -5,9 +5,9 @@
 //
 // A link that belongs to a site is busy for fixed_s + share * per_share_s:
 //
-//   dedicated host     fixed 0            per share  W streams through its link
-//   on a worker        fixed one stream   per share  W - 2 streams through its link
-//   switch in path     fixed 0            per share  one stream through its slowest port
+//   dedicated host     fixed 0            per share  W passages through its link
+//   on a worker        fixed one passage   per share  W - 2 passages through its link
+//   switch in path     fixed 0            per share  one passage through its slowest port
 #pragma once
 
 #include <span>
@@ -29,7 +29,7 @@ struct Balance {
 };
 
 // Minimises the busiest link's time. `floor_s` is what some link needs wherever sums are made: a
-// stream through the slowest worker's. Requires: at least one site; nothing negative.
+// passage through the slowest worker's. Requires: at least one site; nothing negative.
 Balance balance(std::span<const SiteLink> sites, double floor_s);
 
 // The busiest link's time under any shares.

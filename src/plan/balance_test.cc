@@ -14,7 +14,7 @@
 namespace infold::plan {
 namespace {
 
-// Seconds for one stream through each worker's link are 1 / rate.
+// Seconds for one passage through each worker's link are 1 / rate.
 struct Cluster {
   std::vector<double> worker_rates;
   std::vector<double> host_rates;
@@ -56,6 +56,32 @@ TEST(Balance, IsTheFormulaOfBytePS) {
   }
 }
 
+// The same with hosts of any rate, which docs/plan.md derives: only their sum matters for the time.
+TEST(Balance, IsTheClosedFormForHostsOfAnyRate) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    base::Prng prng(seed);
+    const auto count = 3 + prng.below(30);
+    const auto workers = static_cast<double>(count);
+    Cluster cluster{std::vector<double>(count, 10.0), {}};
+    double hosts = 0;  // all their rates, up to what the workers can use
+    for (;;) {
+      const double rate = 1 + 20 * prng.uniform();
+      if (hosts + rate > 10 * workers) break;
+      cluster.host_rates.push_back(rate);
+      hosts += rate;
+    }
+    const double d = workers * workers * 10 + (workers - 2) * hosts;
+    const Balance solved = cluster.solve();
+    EXPECT_NEAR(solved.time_s, 2 * workers * (workers - 1) / d, 1e-12) << "seed " << seed;
+    for (std::size_t i = 0; i < solved.shares.size(); ++i) {
+      const double share = i < cluster.host_rates.size()
+                               ? 2 * (workers - 1) * cluster.host_rates[i] / d
+                               : (workers * 10 - hosts) / d;
+      EXPECT_NEAR(solved.shares[i], share, 1e-12) << "seed " << seed << " site " << i;
+    }
+  }
+}
+
 TEST(Balance, MoreHostsThanWorkersGainNothing) {
   const Balance solved = equal_links(4, 6).solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
@@ -63,7 +89,7 @@ TEST(Balance, MoreHostsThanWorkersGainNothing) {
   EXPECT_DOUBLE_EQ(solved.shares[6], 0);
 }
 
-TEST(Balance, OneHostAloneCarriesEveryStream) {
+TEST(Balance, OneHostAloneCarriesEveryPassage) {
   const Cluster cluster = equal_links(8, 1);
   EXPECT_DOUBLE_EQ(balance(cluster.sites(false), cluster.floor_s()).time_s, 8);
 }
@@ -77,7 +103,7 @@ TEST(Balance, HostWithWorkersByHand) {
   EXPECT_NEAR(solved.shares[1], 0.5 / 11, 1e-12);
 }
 
-// 4 workers, three of rate 1 and one of rate 10. The slow ones need 1 s for their own streams;
+// 4 workers, three of rate 1 and one of rate 10. The slow ones need 1 s for their own passages;
 // until then the fast one could take (10 - 1) / 2 of the tensor, so it takes all of it.
 TEST(Balance, FastWorkerTakesAll) {
   const Balance solved = Cluster{{1, 1, 1, 10}, {}}.solve();
@@ -87,7 +113,7 @@ TEST(Balance, FastWorkerTakesAll) {
 }
 
 // Rates 1, 1, 2: the fast worker is busy for 0.5 + s/2, the others for 1 + s. Together they take 1
-// when the fast one takes all: T = 1, and no sooner, since the slow ones' own streams take that.
+// when the fast one takes all: T = 1, and no sooner, since the slow ones' own passages take that.
 TEST(Balance, CornerWhereTheSlowWorkersBegin) {
   const Balance solved = Cluster{{1, 1, 2}, {}}.solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);

@@ -34,7 +34,7 @@ std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
   return (tensor_bytes + element_bytes - 1) / element_bytes;
 }
 
-Stream stream_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing) {
+Passage passage_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing) {
   CHECK_THAT(elements, >, 0U);
   const std::uint32_t headers = framing.ip_header_bytes + kUdpHeaderBytes;
   CHECK_THAT(framing.mtu, >, headers);
@@ -48,12 +48,12 @@ Stream stream_of(core::ElementLayout layout, std::uint64_t elements, const Frami
   };
   const std::uint64_t full = elements / chunk;
   const auto rest = static_cast<std::uint32_t>(elements % chunk);
-  Stream stream{full, full * bytes_of(chunk)};
+  Passage passage{full, full * bytes_of(chunk)};
   if (rest > 0) {
-    stream.chunks += 1;
-    stream.link_bytes += bytes_of(rest);
+    passage.chunks += 1;
+    passage.link_bytes += bytes_of(rest);
   }
-  return stream;
+  return passage;
 }
 
 std::uint64_t tcp_link_bytes(std::uint64_t message_bytes, const Framing& framing) {

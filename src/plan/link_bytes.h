@@ -19,8 +19,9 @@ struct Framing {
   std::uint32_t frame_bytes = 38;
 };
 
-// One worker's contributions, or one copy of the results: both have the same packets.
-struct Stream {
+// All packets of a tensor between one worker and the sites, one way: its contributions, or the
+// results for it, which are as many and as long.
+struct Passage {
   std::uint64_t chunks = 0;
   std::uint64_t link_bytes = 0;
 };
@@ -30,7 +31,7 @@ std::uint32_t tensor_element_bytes(core::DataType type);
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes);
 
 // Requires: elements > 0, and an MTU that holds a block of the layout (576 holds any).
-Stream stream_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing);
+Passage passage_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing);
 
 // What one message weighs over TCP with timestamps, in full segments.
 std::uint64_t tcp_link_bytes(std::uint64_t message_bytes, const Framing& framing);

@@ -15,21 +15,21 @@ using core::WireFormat;
 constexpr std::uint64_t kFullPacket = 1408 + 12 + 32 + 8 + 20 + 38;
 
 TEST(LinkBytes, OfAHundredMegabytesOfF32) {
-  const Stream stream = stream_of({WireFormat::bfp32, DataType::f32}, 25'000'000, {});
-  EXPECT_EQ(stream.chunks, 71'023U);
+  const Passage passage = passage_of({WireFormat::bfp32, DataType::f32}, 25'000'000, {});
+  EXPECT_EQ(passage.chunks, 71'023U);
   // The last chunk has 256 elements in 8 blocks.
-  EXPECT_EQ(stream.link_bytes, 71'022 * kFullPacket + (1024 + 8 + 32 + 8 + 20 + 38));
+  EXPECT_EQ(passage.link_bytes, 71'022 * kFullPacket + (1024 + 8 + 32 + 8 + 20 + 38));
 }
 
 TEST(LinkBytes, OfASingleFloat) {
-  const Stream stream = stream_of({WireFormat::bfp32, DataType::f32}, 1, {});
-  EXPECT_EQ(stream.chunks, 1U);
-  EXPECT_EQ(stream.link_bytes, 4U + 4 + 32 + 8 + 20 + 38);
+  const Passage passage = passage_of({WireFormat::bfp32, DataType::f32}, 1, {});
+  EXPECT_EQ(passage.chunks, 1U);
+  EXPECT_EQ(passage.link_bytes, 4U + 4 + 32 + 8 + 20 + 38);
 }
 
 TEST(LinkBytes, SmallerFormatsTakeFewerPackets) {
   const auto chunks = [](WireFormat format) {
-    return stream_of({format, DataType::f32}, 704 * 1376, {}).chunks;
+    return passage_of({format, DataType::f32}, 704 * 1376, {}).chunks;
   };
   EXPECT_EQ(chunks(WireFormat::bfp32), 2U * 1376);
   EXPECT_EQ(chunks(WireFormat::bfp16), 1376U);
@@ -38,11 +38,11 @@ TEST(LinkBytes, SmallerFormatsTakeFewerPackets) {
 
 TEST(LinkBytes, FramingIsTheCallersToChoose) {
   const core::ElementLayout layout{WireFormat::bfp32, DataType::f32};
-  EXPECT_EQ(stream_of(layout, 352, {.frame_bytes = 14}).link_bytes, kFullPacket - 24);
+  EXPECT_EQ(passage_of(layout, 352, {.frame_bytes = 14}).link_bytes, kFullPacket - 24);
   // IPv6 has a header 20 bytes longer, and 352 elements still fit.
-  EXPECT_EQ(stream_of(layout, 352, {.ip_header_bytes = 40}).link_bytes, kFullPacket + 20);
-  EXPECT_EQ(stream_of(layout, 2048, {.mtu = 9000}).chunks, 1U);
-  EXPECT_EQ(stream_of({WireFormat::bfp32, DataType::f64}, 64, {.mtu = 576}).chunks, 1U);
+  EXPECT_EQ(passage_of(layout, 352, {.ip_header_bytes = 40}).link_bytes, kFullPacket + 20);
+  EXPECT_EQ(passage_of(layout, 2048, {.mtu = 9000}).chunks, 1U);
+  EXPECT_EQ(passage_of({WireFormat::bfp32, DataType::f64}, 64, {.mtu = 576}).chunks, 1U);
 }
 
 TEST(LinkBytes, OfTcpSegments) {

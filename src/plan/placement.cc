@@ -35,31 +35,31 @@ struct Model {
     CHECK_THAT(asked.hosts.size(), <=, core::Stripe::kSitesMax);
     workers = static_cast<double>(asked.worker_rates.size());
     elements = tensor_elements(asked.layout.dtype, asked.tensor_bytes);
-    stream = stream_of(asked.layout, elements, asked.framing);
-    stream_bits = 8 * static_cast<double>(stream.link_bytes);
+    passage = passage_of(asked.layout, elements, asked.framing);
+    passage_bits = 8 * static_cast<double>(passage.link_bytes);
     slowest = *std::min_element(asked.worker_rates.begin(), asked.worker_rates.end());
   }
 
   Site on_host(const Host& host) const {
     return {
-        host.name, {0, workers * stream_bits / host.bits_per_second, false}, host.bits_per_second};
+        host.name, {0, workers * passage_bits / host.bits_per_second, false}, host.bits_per_second};
   }
   // Its own contributions go out but for its share's, which stay in memory; that share's results
   // go out to the others. As many bytes come in.
   Site on_worker(std::size_t rank) const {
-    const double stream_s = stream_bits / question.worker_rates[rank];
+    const double passage_s = passage_bits / question.worker_rates[rank];
     return {fmt::format("worker {}", rank),
-            {stream_s, (workers - 2) * stream_s, true},
+            {passage_s, (workers - 2) * passage_s, true},
             question.worker_rates[rank]};
   }
-  // Each port carries a stream in and one out, so the slowest worker's is the busiest.
-  Site in_path() const { return {"switch", {0, stream_bits / slowest, false}, slowest}; }
+  // Each port carries a passage in and one out, so the slowest worker's is the busiest.
+  Site in_path() const { return {"switch", {0, passage_bits / slowest, false}, slowest}; }
 
   const Question& question;
   double workers = 0;
   std::uint64_t elements = 0;
-  Stream stream;
-  double stream_bits = 0;
+  Passage passage;
+  double passage_bits = 0;
   double slowest = 0;
 };
 
@@ -69,7 +69,7 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
                 const std::vector<Site>& sites) {
   std::vector<SiteLink> links;
   for (const Site& site : sites) links.push_back(site.link);
-  const double floor_s = model.stream_bits / model.slowest;
+  const double floor_s = model.passage_bits / model.slowest;
   const Weights weights = round_to_weights(balance(links, floor_s).shares);
   double pattern = 0;
   for (const std::uint16_t weight : weights.weights) pattern += weight;
@@ -81,7 +81,7 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
   placement.links_s = floor_s;
   placement.busiest_link = kWorkerLink;
   placement.busiest_rate = model.slowest;
-  const auto chunks = static_cast<double>(model.stream.chunks);
+  const auto chunks = static_cast<double>(model.passage.chunks);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const double share = weights.weights[i] / pattern;
     placement.sites.push_back({sites[i].name, share, weights.weights[i]});

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 constexpr double kGigabit = 1e9;
 // 25 million f32 in chunks of 352, as link_bytes_test.cc counts them.
-constexpr double kStreamBytes = 107'812'526;
+constexpr double kPassageBytes = 107'812'526;
 // An eighth of the tensor over TCP: 12.5 MB in 8633 segments.
 constexpr double kRingMessage = 12'500'000 + 8'633 * 90;
 
@@ -40,12 +40,12 @@ std::vector<std::string> names(const Question& question) {
   return names;
 }
 
-TEST(Placement, SwitchCarriesEachStreamOnce) {
+TEST(Placement, SwitchCarriesEachPassageOnce) {
   Question question = eight_workers();
   question.switch_in_path = true;
   const Placement placement = by_name(question)["switch"];
-  EXPECT_NEAR(placement.busiest_bytes, kStreamBytes, 1);
-  EXPECT_NEAR(placement.time_s, kStreamBytes * 8 / 10e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(placement.busiest_bytes, kPassageBytes, 1);
+  EXPECT_NEAR(placement.time_s, kPassageBytes * 8 / 10e9 + 50e-6, 1e-9);
   EXPECT_EQ(placement.hops, 2U);
 }
 
@@ -57,11 +57,11 @@ TEST(Placement, RingSendsSevenEighthsTwice) {
   EXPECT_TRUE(placement.sites.empty());
 }
 
-TEST(Placement, HostCarriesEveryStream) {
+TEST(Placement, HostCarriesEveryPassage) {
   Question question = eight_workers();
   question.hosts = {{"host:10G", 10 * kGigabit}};
   auto placements = by_name(question);
-  EXPECT_NEAR(placements["host:10G"].busiest_bytes, 8 * kStreamBytes, 1);
+  EXPECT_NEAR(placements["host:10G"].busiest_bytes, 8 * kPassageBytes, 1);
   EXPECT_EQ(placements["host:10G"].busiest_link, "host:10G");
   // What the issue calls 4.6 times slower at 8 workers.
   EXPECT_NEAR(placements["host:10G"].time_s / placements["ring"].time_s, 8 / 1.75, 0.1);
@@ -80,18 +80,19 @@ TEST(Placement, FastHostIsAsGoodAsASwitch) {
 
 TEST(Placement, WorkersEqualARingInBytes) {
   const Placement placement = by_name(eight_workers())["workers"];
-  EXPECT_NEAR(placement.busiest_bytes, 1.75 * kStreamBytes, 1518 * 8);
+  EXPECT_NEAR(placement.busiest_bytes, 1.75 * kPassageBytes, 1518 * 8);
   EXPECT_EQ(placement.hops, 2U);
   EXPECT_EQ(placement.sites.size(), 8U);
   for (const SiteShare& site : placement.sites) EXPECT_EQ(site.weight, 1U);
 }
 
-// BytePS with n = 8, k = 1: D = 64 + 8 - 2 = 70, host 14/70, workers 7/70 each, 112/70 of a stream.
+// BytePS with n = 8, k = 1: D = 64 + 8 - 2 = 70, host 14/70, workers 7/70 each, 112/70 of a
+// passage.
 TEST(Placement, MixedIsBytePS) {
   Question question = eight_workers();
   question.hosts = {{"host:10G", 10 * kGigabit}};
   const Placement placement = by_name(question)["host:10G + workers"];
-  EXPECT_NEAR(placement.links_s / (kStreamBytes * 8 / 10e9), 112.0 / 70, 1e-3);
+  EXPECT_NEAR(placement.links_s / (kPassageBytes * 8 / 10e9), 112.0 / 70, 1e-3);
   EXPECT_EQ(placement.sites[0].name, "host:10G");
   EXPECT_EQ(placement.sites[0].weight, 2U);
   EXPECT_EQ(placement.sites[1].name, "worker 0");
@@ -108,7 +109,7 @@ TEST(Placement, HostsAreStripedByTheirRates) {
   ASSERT_EQ(placement.sites.size(), 3U);
   EXPECT_EQ(placement.sites[0].weight, 5U);
   EXPECT_EQ(placement.sites[2].weight, 2U);
-  EXPECT_NEAR(placement.links_s, 8 * kStreamBytes * 8 / 45e9, 1e-5);
+  EXPECT_NEAR(placement.links_s, 8 * kPassageBytes * 8 / 45e9, 1e-5);
   EXPECT_EQ(placements.count("host:10G"), 1U);
 }
 

@@ -53,7 +53,8 @@ Sentence slow_hosts(const Question& question, const Placement& placement, const 
   if (placement.time_s <= ring.time_s * (1 + kSame)) return std::nullopt;
   const bool alone = placement.sites.size() == 1;
   std::string text = fmt::format(
-      "{} takes {:.1f} times as long as a ring: {} streams pass through {}, {} each way{}, where a "
+      "{} takes {:.1f} times as long as a ring: the contributions of {} workers pass through {}, "
+      "{} each way{}, where a "
       "ring puts {} on each link.",
       placement.name, placement.time_s / ring.time_s, question.worker_rates.size(),
       alone ? "one port" : "its ports", bytes_text(placement.busiest_bytes),
@@ -63,9 +64,9 @@ Sentence slow_hosts(const Question& question, const Placement& placement, const 
   const double slowest =
       *std::min_element(question.worker_rates.begin(), question.worker_rates.end());
   const std::uint64_t elements = tensor_elements(question.layout.dtype, question.tensor_bytes);
-  const Stream stream = stream_of(question.layout, elements, question.framing);
+  const Passage passage = passage_of(question.layout, elements, question.framing);
   const double links_s = ring.time_s - placement.hops * question.rtt_s / 2;
-  const double equal = links_s > 0 ? 8 * workers * static_cast<double>(stream.link_bytes) / links_s
+  const double equal = links_s > 0 ? 8 * workers * static_cast<double>(passage.link_bytes) / links_s
                                    : std::numeric_limits<double>::infinity();
   if (equal >= workers * slowest)
     return text + " Faster ports would make it no faster than a ring.";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plain sentences, whole, since they are what a person acts on. 8 streams of 107.81 MB are
+// The plain sentences, whole, since they are what a person acts on. 8 passages of 107.81 MB are
 // 862.5 MB; a ring puts 14 messages of 13.28 MB on each link (link_bytes_test.cc).
 #include "plan/verdict.h"
 
@@ -29,21 +29,22 @@ Question workers(std::size_t count) {
 TEST(Verdict, SaysThatAHostNoFasterThanAWorkerDoesNotHelp) {
   Question question = workers(8);
   question.hosts = {{"host:10G", 10e9}};
-  EXPECT_THAT(verdict_on(question),
-              Contains("host:10G takes 4.6 times as long as a ring: 8 streams pass through one "
-                       "port, 863 MB each way, where a ring puts 186 MB on each link. It takes a "
-                       "port of 46.3 Gbit/s to equal the ring, and of 80 Gbit/s to keep up with "
-                       "the workers' links."));
+  EXPECT_THAT(
+      verdict_on(question),
+      Contains("host:10G takes 4.6 times as long as a ring: the contributions of 8 workers "
+               "pass through one port, 863 MB each way, where a ring puts 186 MB on each "
+               "link. It takes a port of 46.3 Gbit/s to equal the ring, and of 80 Gbit/s to "
+               "keep up with the workers' links."));
 }
 
 TEST(Verdict, AddsPortsUp) {
   Question question = workers(8);
   question.hosts = {{"host:10G", 10e9}, {"host:10G", 10e9}};
   EXPECT_THAT(verdict_on(question),
-              Contains("2 x host:10G takes 2.3 times as long as a ring: 8 streams pass through its "
-                       "ports, 431 MB each way on the busiest, where a ring puts 186 MB on each "
-                       "link. It takes ports of 46.3 Gbit/s together to equal the ring, and of 80 "
-                       "Gbit/s to keep up with the workers' links."));
+              Contains("2 x host:10G takes 2.3 times as long as a ring: the contributions of 8 "
+                       "workers pass through its ports, 431 MB each way on the busiest, where a "
+                       "ring puts 186 MB on each link. It takes ports of 46.3 Gbit/s together to "
+                       "equal the ring, and of 80 Gbit/s to keep up with the workers' links."));
 }
 
 TEST(Verdict, SaysThatWorkersEqualARing) {
