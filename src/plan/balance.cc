@@ -16,8 +16,8 @@ namespace {
 
 double time_without_floor(std::span<const SiteLink> sites) {
   std::vector<SiteLink> by_fixed(sites.begin(), sites.end());
-  std::stable_sort(by_fixed.begin(), by_fixed.end(),
-                   [](const SiteLink& a, const SiteLink& b) { return a.fixed_s < b.fixed_s; });
+  std::sort(by_fixed.begin(), by_fixed.end(),
+            [](const SiteLink& a, const SiteLink& b) { return a.fixed_s < b.fixed_s; });
   double rate = 0;    // share per second that the sites so far take together
   double behind = 0;  // share they would have taken, had they started at time 0, but did not
   double time = std::numeric_limits<double>::infinity();

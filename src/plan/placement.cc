@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -134,8 +136,9 @@ void append_workers(const Model& model, std::vector<Site>& sites) {
   const std::vector<double>& rates = model.question.worker_rates;
   std::vector<std::size_t> ranks(rates.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = i;
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [&](std::size_t a, std::size_t b) { return rates[a] > rates[b]; });
+  std::sort(ranks.begin(), ranks.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(-rates[a], a) < std::pair(-rates[b], b);
+  });
   for (const std::size_t rank : ranks) {
     if (sites.size() == core::Stripe::kSitesMax) return;
     sites.push_back(model.on_worker(rank));
@@ -144,8 +147,8 @@ void append_workers(const Model& model, std::vector<Site>& sites) {
 
 void append_host_placements(const Model& model, std::vector<Placement>& placements) {
   std::vector<Host> hosts = model.question.hosts;
-  std::stable_sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
-    return a.bits_per_second > b.bits_per_second;
+  std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
+    return std::tie(b.bits_per_second, a.name) < std::tie(a.bits_per_second, b.name);
   });
   std::set<std::string> seen;
   std::vector<Site> sites;
@@ -180,8 +183,9 @@ std::vector<Placement> predict(const Question& question) {
   append_workers(model, workers);
   placements.push_back(place(model, PlacementKind::workers, "workers", workers));
   placements.push_back(ring(model));
-  std::stable_sort(placements.begin(), placements.end(),
-                   [](const Placement& a, const Placement& b) { return a.time_s < b.time_s; });
+  std::sort(placements.begin(), placements.end(), [](const Placement& a, const Placement& b) {
+    return std::tie(a.time_s, a.kind, a.name) < std::tie(b.time_s, b.kind, b.name);
+  });
   return placements;
 }
 
