@@ -163,18 +163,6 @@ void Options::choice(std::string_view name, std::string& value, std::vector<std:
   });
 }
 
-void Options::real(std::string_view name, double& value, Range<double> allowed,
-                   std::string_view help) {
-  add_value(app_, name, help, fmt::format("{}", value),
-            fmt::format("{}..{}", allowed.low, allowed.high),
-            fmt::format("a number from {} to {}", allowed.low, allowed.high),
-            [=, &value](const std::string& typed) {
-              const auto parsed = parse_in(typed, allowed);
-              if (parsed) value = *parsed;
-              return parsed.has_value();
-            });
-}
-
 void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,
                    std::string_view help) {
   add_value(app_, name, help, short_rate(bits_per_second), "RATE",
@@ -206,6 +194,18 @@ void Options::list(std::string_view name, std::string_view type, std::string_vie
   add_values(app_, name, fmt::format("{}; may be repeated", help), std::string(type),
              std::string(allowed), std::move(add))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void Options::real(std::string_view name, double& value, Range<double> allowed,
+                   std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", value),
+            fmt::format("{}..{}", allowed.low, allowed.high),
+            fmt::format("a number from {} to {}", allowed.low, allowed.high),
+            [=, &value](const std::string& typed) {
+              const auto parsed = parse_in(typed, allowed);
+              if (parsed) value = *parsed;
+              return parsed.has_value();
+            });
 }
 
 void Options::whole_number(std::string_view name, std::uint64_t initial,
