@@ -16,6 +16,7 @@ std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_kernels_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_sim_command();
 std::unique_ptr<Command> make_switch_command();
 

@@ -40,6 +40,17 @@ class Options {
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
 
+  // As cli/quantity.h reads them: "10G", "25MB".
+  void rate(std::string_view name, double& bits_per_second, Range<double> allowed,
+            std::string_view help);
+  void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
+             std::string_view help);
+
+  // May be given more than once, in a syntax of its own: `type` shows it in the help, `allowed`
+  // ends "must be". `add` is called for each value in turn and returns false to refuse it.
+  void list(std::string_view name, std::string_view type, std::string_view allowed,
+            std::string_view help, std::function<bool(const std::string&)> add);
+
   template <std::unsigned_integral Number>
   void whole(std::string_view name, Number& value, Range<Number> allowed, std::string_view help) {
     whole_number(name, std::to_string(value), {allowed.low, allowed.high}, help,

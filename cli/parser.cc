@@ -14,6 +14,7 @@
 
 #include "cli/build_info.h"
 #include "cli/commands.h"
+#include "cli/quantity.h"
 
 namespace infold::cli {
 namespace {
@@ -29,22 +30,34 @@ std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) 
   return value;
 }
 
-// Adds an option that takes one value. `store` returns false to refuse it; the message then names
-// the option and `allowed`, for instance "a whole number from 2 to 64".
-void add_value(CLI::App& app, std::string_view name, std::string_view help,
-               const std::string& initial, const std::string& type, const std::string& allowed,
-               std::function<bool(const std::string&)> store) {
+// Adds an option with a callback for each of its values, which returns false to refuse it. The
+// message then names the option and `allowed`, for instance "a whole number from 2 to 64".
+CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
+                        const std::string& type, const std::string& allowed,
+                        std::function<bool(const std::string&)> store) {
   const std::string option_name(name);
   CLI::Option* option = app.add_option(
       option_name,
       [=](const CLI::results_t& typed) {
-        if (store(typed.back())) return true;
-        throw CLI::ValidationError(
-            fmt::format("{} must be {}, not '{}'", option_name, allowed, typed.back()),
-            CLI::ExitCodes::ValidationError);
+        for (const std::string& value : typed) {
+          if (store(value)) continue;
+          throw CLI::ValidationError(
+              fmt::format("{} must be {}, not '{}'", option_name, allowed, value),
+              CLI::ExitCodes::ValidationError);
+        }
+        return true;
       },
-      initial.empty() ? std::string(help) : fmt::format("{} (default {})", help, initial));
+      std::string(help));
   option->type_name(type);
+  return option;
+}
+
+void add_value(CLI::App& app, std::string_view name, std::string_view help,
+               const std::string& initial, const std::string& type, const std::string& allowed,
+               std::function<bool(const std::string&)> store) {
+  const std::string shown =
+      initial.empty() ? std::string(help) : fmt::format("{} (default {})", help, initial);
+  add_values(app, name, shown, type, allowed, std::move(store));
 }
 
 // "bench core" is "core" under the group "bench"; "demo" is itself under the root.
@@ -149,6 +162,39 @@ void Options::choice(std::string_view name, std::string& value, std::vector<std:
     value = typed;
     return true;
   });
+}
+
+void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,
+                   std::string_view help) {
+  add_value(app_, name, help, short_rate(bits_per_second), "RATE",
+            fmt::format("a rate from {} to {} such as 10G or 100mbit", short_rate(allowed.low),
+                        short_rate(allowed.high)),
+            [=, &bits_per_second](const std::string& typed) {
+              const auto parsed = parse_rate(typed);
+              if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
+              bits_per_second = *parsed;
+              return true;
+            });
+}
+
+void Options::bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
+                    std::string_view help) {
+  add_value(app_, name, help, short_bytes(value), "BYTES",
+            fmt::format("a size from {} to {} such as 4KB or 25MiB", short_bytes(allowed.low),
+                        short_bytes(allowed.high)),
+            [=, &value](const std::string& typed) {
+              const auto parsed = parse_bytes(typed);
+              if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
+              value = *parsed;
+              return true;
+            });
+}
+
+void Options::list(std::string_view name, std::string_view type, std::string_view allowed,
+                   std::string_view help, std::function<bool(const std::string&)> add) {
+  add_values(app_, name, fmt::format("{}; may be repeated", help), std::string(type),
+             std::string(allowed), std::move(add))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void Options::real(std::string_view name, double& value, Range<double> allowed,

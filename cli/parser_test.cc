@@ -20,6 +20,9 @@ struct Typed {
   double loss = 0.01;
   std::string format = "bfp32";
   bool verbose = false;
+  double rate = 10e9;
+  std::uint64_t size = 25'000'000;
+  std::vector<std::string> names;
 };
 
 // Has one option of each kind, and shows what it was given.
@@ -36,6 +39,13 @@ class Probe final : public Command {
     options.choice("--format", typed_.format, {"bfp32", "bfp16"}, "Format on the wire");
     options.flag("--verbose", typed_.verbose, "Say more");
     options.exclude("--seed", "--verbose");
+    options.rate("--rate", typed_.rate, {1e6, 1e12}, "Rate of a link");
+    options.bytes("--size", typed_.size, {4, 1'000'000}, "Size of a tensor");
+    options.list("--name", "NAME", "short", "A name", [this](const std::string& name) {
+      if (name.size() > 3) return false;
+      typed_.names.push_back(name);
+      return true;
+    });
   }
   ExitCode run(Output& output) override {
     output.object({{"ran", name_}});
@@ -80,6 +90,22 @@ TEST_F(ParserTest, StoresWhatWasTyped) {
   EXPECT_EQ(typed_.seed, std::numeric_limits<std::uint64_t>::max());
 }
 
+TEST_F(ParserTest, StoresQuantitiesAndLists) {
+  EXPECT_EQ(run({"probe", "--rate", "100mbit", "--name", "a", "--size", "4KiB", "--name=b"}).code,
+            ExitCode::kFailed);
+  EXPECT_EQ(typed_.rate, 100e6);
+  EXPECT_EQ(typed_.size, 4096U);
+  EXPECT_THAT(typed_.names, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(run({"probe", "--rate", "2T"}).log,
+              HasSubstr("--rate must be a rate from 1M to 1T such as 10G or 100mbit, not '2T'"));
+  EXPECT_THAT(run({"probe", "--size", "2"}).log,
+              HasSubstr("--size must be a size from 4B to 1MB such as 4KB or 25MiB, not '2'"));
+  EXPECT_THAT(run({"probe", "--name", "a", "--name", "long"}).log,
+              HasSubstr("--name must be short, not 'long'"));
+  // One name, then a word that belongs to nothing.
+  EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
+}
+
 TEST_F(ParserTest, KeepsDefaultsOfWhatWasNotTyped) {
   EXPECT_EQ(run({"probe"}).code, ExitCode::kFailed);
   EXPECT_EQ(typed_.workers, 4U);
@@ -121,6 +147,9 @@ TEST_F(ParserTest, HelpGoesToStdoutAndSucceeds) {
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_THAT(outcome.out, HasSubstr("--workers 2..64"));
   EXPECT_THAT(outcome.out, HasSubstr("Number of workers (default 4)"));
+  EXPECT_THAT(outcome.out, HasSubstr("Rate of a link (default 10G)"));
+  EXPECT_THAT(outcome.out, HasSubstr("Size of a tensor (default 25MB)"));
+  EXPECT_THAT(outcome.out, HasSubstr("A name; may be repeated"));
   EXPECT_EQ(outcome.log, "");
 }
 
