@@ -109,7 +109,6 @@ class BenchAllreduce final : public Command {
       if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
       if (!timing.error.empty()) return fail(output, timing.error);
       if (communicator.rank() == 0) print(output, communicator, bytes, timing);
-      {const auto st=communicator.statistics(); output.log("DBG rank {} sent {} resent {} asked {} received {} ignored {} inflight {} window {}\n",communicator.rank(),st.packets_sent,st.packets_resent,st.packets_asked,st.packets_received,st.packets_ignored,st.packets_in_flight,st.window);}
       if (!timing.right) return fail(output, "a sum is wrong");
     }
     return ExitCode::kDone;

@@ -14,6 +14,7 @@
 
 #include "cli/build_info.h"
 #include "cli/commands.h"
+#include "cli/config_file.h"
 #include "cli/quantity.h"
 
 namespace infold::cli {
@@ -242,10 +243,30 @@ void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& valu
       });
 }
 
+// Runs after the options declared before it have been typed or not: CLI11 calls back in the order
+// of declaration, when it has read all words.
 void Options::config_file(std::string_view name, std::string_view help) {
-  app_.set_config(std::string(name), "", std::string(help));
-  app_.get_option(std::string(name))->type_name("FILE");
-  app_.allow_config_extras(CLI::config_extras_mode::error);
+  const std::string option_name(name);
+  CLI::Option* const option = app_.add_option(
+      option_name,
+      [&app = app_, option_name](const CLI::results_t& typed) {
+        const auto refuse = [&](const std::string& what) {
+          throw CLI::ValidationError(fmt::format("{}: {}", option_name, what),
+                                     CLI::ExitCodes::ValidationError);
+        };
+        const auto read = read_config_file(typed.back());
+        if (!read) refuse(read.error());
+        for (const auto& [key, value] : *read) {
+          CLI::Option* const meant = key == option_name ? nullptr : app.get_option_no_throw(key);
+          if (meant == nullptr) refuse(fmt::format("{}: there is no option {}", typed.back(), key));
+          if (meant->count() > 0) continue;
+          meant->add_result(value);
+          meant->run_callback();
+        }
+        return true;
+      },
+      std::string(help));
+  option->type_name("FILE");
 }
 
 void Options::require(std::string_view name) { app_.get_option(std::string(name))->required(); }

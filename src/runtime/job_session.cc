@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <netinet/in.h>
-#include <random>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/prng.h"
 #include "io/clock.h"
+#include "io/entropy.h"
 #include "io/udp_port.h"
 #include "numeric/codec.h"
 #include "runtime/switch_server.h"
@@ -91,9 +91,7 @@ Result<void> JobSession::run(Seat& seat) {
     if (options_.rank == 0) {
       const auto listen = io::SocketAddress::parse(options_.rendezvous, "the rendezvous");
       if (!listen) return tl::unexpected(error_of(listen.error(), "the rendezvous"));
-      std::random_device device;
-      registry_ =
-          std::make_unique<control::JobRegistry>(nullptr, std::uint64_t{device()} << 32 | device());
+      registry_ = std::make_unique<control::JobRegistry>(nullptr, io::fresh_number());
       auto server = control::ControlServer::start(*listen, *registry_);
       if (!server) {
         return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous +

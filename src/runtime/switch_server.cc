@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A switch is a list of shards; each has its own life, and a job has an aggregator at each.
 #include "runtime/switch_server.h"
 
-#include <random>
 #include <utility>
 
+#include "io/entropy.h"
 #include "numeric/codec.h"
 
 namespace infold::runtime {
-namespace {
-
-// Different in each life of a switch, so that packets of an earlier one are stale.
-std::uint64_t fresh_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
 
 core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   core::AggregatorOptions options;
@@ -60,7 +53,7 @@ base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOpti
 }
 
 SwitchServer::SwitchServer(const SwitchOptions& options)
-    : options_(options), registry_(this, fresh_seed()) {}
+    : options_(options), registry_(this, io::fresh_number()) {}
 
 // Jobs are told over both planes before anything goes away.
 SwitchServer::~SwitchServer() {

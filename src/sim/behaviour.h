@@ -29,7 +29,7 @@ struct LinkPath {
 };
 
 // `count` tensors of `elements` one after another from each rank, all in flight at once. Slots are
-// three times what fills the path, as a controller that knows it would give.
+// four times what fills the path, as a controller that knows it would give.
 inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t elements, int count) {
   Scenario scenario;
   scenario.name = "behaviour";
@@ -40,7 +40,7 @@ inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t ele
   scenario.calls.assign(static_cast<std::size_t>(count), call);
   scenario.limits.elements_max = 352;
   scenario.small_slots = 64;
-  scenario.bulk_slots = static_cast<std::uint16_t>(std::clamp(3 * path.frames(), 448.0, 3e4));
+  scenario.bulk_slots = static_cast<std::uint16_t>(std::clamp(4 * path.frames(), 448.0, 4e4));
   scenario.link = {.bits_per_second = path.bits_per_second,
                    .delay = path.round_trip / 2,
                    .queue_bytes_max = 1 << 20};

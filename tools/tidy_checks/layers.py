@@ -22,8 +22,9 @@ ALLOWED = {
     "plan": BELOW_PLAN,
     "sim": BELOW_TOP,
     "io": BELOW_TOP,
-    "control": BELOW_TOP | {"io"},
+    "control": BELOW_TOP | {"io", "proto"},
     "runtime": BELOW_TOP | {"io", "control"},
+    "proto": set(),
 }
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
@@ -42,7 +43,9 @@ def resolve(repo, path, quoted, angled):
     if angled:
         candidate = "include/" + angled
         return candidate if repo.exists(candidate) else None
-    for candidate in ("src/" + quoted, quoted):
+    # What protoc writes stands for what it was written from.
+    source = re.sub(r"(\.grpc)?\.pb\.h$", ".proto", quoted)
+    for candidate in ("src/" + quoted, source):
         if repo.exists(candidate):
             return candidate
     return None

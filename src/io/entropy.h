@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one source of numbers that no seed decides: for names that must differ from those of an
+// earlier life of the same process, never for behaviour. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace infold::io {
+
+std::uint64_t fresh_number();
+
+}  // namespace infold::io
