@@ -70,6 +70,7 @@ struct Timing {
   std::vector<double> seconds;
   double cpu_seconds = 0;
   std::uint64_t resent = 0;
+  std::uint64_t asked = 0;
   std::string error;
   bool right = true;
 };
@@ -142,11 +143,11 @@ class BenchAllreduce final : public Command {
     const std::uint64_t warm_up = std::clamp<std::uint64_t>(iterations / 10, 1, 10);
     timing.seconds.reserve(iterations);
     double cpu_before = 0;
-    std::uint64_t resent_before = 0;
+    Statistics before;
     for (std::uint64_t i = 0; i < warm_up + iterations; ++i) {
       if (i == warm_up) {
         cpu_before = cpu_seconds();
-        resent_before = communicator.statistics().packets_resent;
+        before = communicator.statistics();
       }
       if (in_place_) tensors.output = tensors.input;
       const Clock::time_point start = Clock::now();
@@ -163,7 +164,9 @@ class BenchAllreduce final : public Command {
       if (InterruptGuard::interrupted()) return timing;
     }
     timing.cpu_seconds = cpu_seconds() - cpu_before;
-    timing.resent = communicator.statistics().packets_resent - resent_before;
+    const Statistics after = communicator.statistics();
+    timing.resent = after.packets_resent - before.packets_resent;
+    timing.asked = after.packets_asked - before.packets_asked;
     if (check_) timing.right = tensors.is_right(communicator.world(), tolerance(communicator));
     return timing;
   }
@@ -195,6 +198,7 @@ class BenchAllreduce final : public Command {
                    {"goodput_mbps", mbps},
                    {"cpu_s_per_gb", cpu},
                    {"retransmits", timing.resent},
+                   {"questions", timing.asked},
                    {"check", verdict}});
   }
 

@@ -23,7 +23,8 @@ struct UdpOptions {
   SocketAddress bind;                     // port 0: any
   std::size_t datagram_bytes_max = 1472;  // what is longer is dropped
   int receive_buffer_bytes = 8 << 20;     // as far as the kernel allows
-  int send_buffer_bytes = 1 << 20;
+  // Less than a link's queue, so that a socket blocks where that queue would drop.
+  int send_buffer_bytes = 96 << 10;
   bool offload = true;  // false: as if the kernel had no offloads
   // What the kernel has no room for stays for a later flush(), and is_blocked() says so; else it is
   // dropped and counted.
