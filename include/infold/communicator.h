@@ -54,6 +54,15 @@ class Communicator {
   // Every rank's tensor becomes a copy of the root's, bit for bit.
   Handle broadcast(MutableTensorView tensor, int root, const CallOptions& options = {});
 
+  // Every rank's output becomes all inputs in the order of ranks, bit for bit. The input may be
+  // this rank's part of the output.
+  Handle all_gather(TensorView input, MutableTensorView output, const CallOptions& options = {});
+
+  // Every rank's output becomes its part of the reduction: of as many parts of equal size as there
+  // are ranks. The output may be this rank's part of the input.
+  Handle reduce_scatter(TensorView input, MutableTensorView output,
+                        const CallOptions& options = {});
+
   // Done once every rank has called it.
   Handle barrier(const CallOptions& options = {});
 

@@ -27,7 +27,7 @@ const char* reduction_name(Reduction reduction);
 const char* wire_format_name(WireFormat wire);
 
 struct CallOptions {
-  Reduction reduction = Reduction::sum;  // of all_reduce and reduce
+  Reduction reduction = Reduction::sum;  // of all_reduce, reduce and reduce_scatter
   WireFormat wire = WireFormat::automatic;
   // From the call until it has failed for good; zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};

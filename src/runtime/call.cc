@@ -11,7 +11,10 @@ void Call::reset() {
   const std::lock_guard lock(mutex_);
   result_.reset();
   description = {};
-  transfer = core::TransferId::none;
+  first_transfer = last_transfer = core::TransferId::none;
+  transfers_left = 0;
+  ranks_summed = 0;
+  failure.reset();
 }
 
 void Call::finish(Result<Completion> result) {

@@ -40,7 +40,12 @@ class Call {
     std::size_t output_bytes = 0;
   };
   Description description;
-  core::TransferId transfer = core::TransferId::none;
+  // Its transfers follow one another; the call is finished when none is left.
+  core::TransferId first_transfer = core::TransferId::none;
+  core::TransferId last_transfer = core::TransferId::none;
+  std::uint32_t transfers_left = 0;
+  std::uint16_t ranks_summed = 0;
+  std::optional<core::Failure> failure;  // of the first that failed
   Scratch staging;                       // the result until then, of calls in place
   std::vector<std::uint16_t> own_codes;  // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;

@@ -236,6 +236,48 @@ TEST(Collectives, EmptyTensorsAndBarriersComplete) {
   });
 }
 
+// Apart, and in the caller's own part; sizes of nothing, less than a chunk, and many chunks.
+TEST(Collectives, GatherAndScatterPutEveryRanksPartInItsPlace) {
+  constexpr int kWorld = 3;
+  LocalGroup group = make_group({.world = kWorld, .faults = {.loss = 0.02}});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    for (const std::size_t part : {std::size_t{0}, std::size_t{5}, std::size_t{50'000}}) {
+      const auto own = static_cast<std::size_t>(rank) * part;
+      std::vector<float> input(part, static_cast<float>(rank) + 0.1F);
+      std::vector<float> gathered(part * kWorld);
+      expect_done(comm.all_gather(input, gathered).wait(), kWorld);
+      std::vector<float> in_place(part * kWorld);
+      std::copy(input.begin(), input.end(), in_place.begin() + static_cast<std::ptrdiff_t>(own));
+      expect_done(comm.all_gather(std::span(in_place).subspan(own, part), in_place).wait(), kWorld);
+      for (std::size_t i = 0; i < gathered.size(); ++i) {
+        ASSERT_EQ(gathered[i], static_cast<float>(i / part) + 0.1F) << rank << " at " << i;
+      }
+      EXPECT_EQ(gathered, in_place);
+
+      std::vector<std::int32_t> numbers(part * kWorld), scattered(part);
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] = static_cast<std::int32_t>(i) * (rank + 1);
+      }
+      expect_done(comm.reduce_scatter(numbers, scattered).wait(), kWorld);
+      expect_done(comm.reduce_scatter(numbers, std::span(numbers).subspan(own, part)).wait(),
+                  kWorld);
+      for (std::size_t i = 0; i < part; ++i) {
+        ASSERT_EQ(scattered[i], static_cast<std::int32_t>(own + i) * 6);
+        ASSERT_EQ(numbers[own + i], scattered[i]);
+      }
+    }
+  });
+}
+
+TEST(Collectives, PartsThatDoNotFitAreRefused) {
+  LocalGroup group = make_group({.world = 1});
+  std::vector<float> two(2), three(3);
+  const auto refused = group[0].all_gather(two, three).wait();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message.substr(0, 82),
+            "all_gather #1: the input has 2 elements, the output 3; with 1 ranks it must have 2");
+}
+
 TEST(Collectives, OutputMayOverlapInputPartly) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int) {

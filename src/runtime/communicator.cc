@@ -51,6 +51,16 @@ Handle Communicator::broadcast(MutableTensorView tensor, int root, const CallOpt
   return start(member_, {Collective::broadcast, tensor, tensor, root, options});
 }
 
+Handle Communicator::all_gather(TensorView input, MutableTensorView output,
+                                const CallOptions& options) {
+  return start(member_, {Collective::broadcast, input, output, 0, options, true});
+}
+
+Handle Communicator::reduce_scatter(TensorView input, MutableTensorView output,
+                                    const CallOptions& options) {
+  return start(member_, {Collective::reduce, input, output, 0, options, true});
+}
+
 Handle Communicator::barrier(const CallOptions& options) {
   return start(member_, {Collective::barrier, {}, {}, 0, options});
 }

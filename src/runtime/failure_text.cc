@@ -154,8 +154,10 @@ int rank_to_look_at(const core::Failure& failure, const FailedCall& call) {
 }  // namespace
 
 std::string call_text(CallName name) {
-  return std::string(collective_name(static_cast<std::int64_t>(name.collective))) + " #" +
-         std::to_string(name.number);
+  const char* const parts_name =
+      name.collective == core::Collective::broadcast ? "all_gather" : "reduce_scatter";
+  const char* const whole_name = collective_name(static_cast<std::int64_t>(name.collective));
+  return std::string(name.in_parts ? parts_name : whole_name) + " #" + std::to_string(name.number);
 }
 
 std::string ranks_text(const core::RankRanges& ranges) {

@@ -20,6 +20,7 @@ namespace infold::runtime {
 struct CallName {
   core::Collective collective = core::Collective::barrier;
   std::uint64_t number = 0;
+  bool in_parts = false;  // see CallRequest
 };
 
 // "all_reduce #3"

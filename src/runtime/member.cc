@@ -58,7 +58,7 @@ void Member::lose_site(std::uint8_t site) {
 Handle Member::start(const CallRequest& request) {
   const std::lock_guard turn(calls_mutex_);
   Call& call = acquire_call();
-  call.description.name = {request.collective, ++calls_};
+  call.description.name = {request.collective, ++calls_, request.in_parts};
   call.description.started = io::monotonic_now();
   std::optional<Error> error = check_request(request, rank(), world());
   try {
@@ -88,8 +88,14 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
                            static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
-  core::TransferRequest data = transfer_of(call, request, *choice);
-  if (choice->agreed && data.elements > 0) {
+  return request.in_parts ? launch_parts(call, request, *choice)
+                          : launch_whole(call, request, *choice);
+}
+
+std::optional<Error> Member::launch_whole(Call& call, const CallRequest& request,
+                                          const FormatChoice& choice) {
+  core::TransferRequest data = transfer_of(call, request, choice);
+  if (choice.agreed && data.elements > 0) {
     call.description.agreed = true;
     const auto agreement = submit_agreement(call, data);
     if (!agreement) return Error{public_code(agreement.error().code), agreement.error().detail};
@@ -98,6 +104,43 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   }
   const base::Result<core::TransferId> id = submit(data, &call);
   if (!id) return Error{public_code(id.error().code), id.error().detail};
+  return std::nullopt;
+}
+
+// One transfer with each rank as root. Should one be refused, those before it are in flight: then
+// the job ends, and their events finish the call.
+std::optional<Error> Member::launch_parts(Call& call, const CallRequest& request,
+                                          const FormatChoice& choice) {
+  if (choice.agreed) {
+    return Error{Code::unsupported, "fixed32 cannot be scattered; choose another wire format"};
+  }
+  const bool gathers = request.collective == core::Collective::broadcast;
+  if (gathers && request.input.elements > 0) {
+    const CallRequest own = part_of(request, rank(), rank());
+    const std::size_t bytes = request.input.elements * element_bytes(request.input.type);
+    std::byte* const place =
+        static_cast<std::byte*>(request.output.data) + static_cast<std::size_t>(rank()) * bytes;
+    if (place != own.input.data) std::memcpy(place, own.input.data, bytes);
+  }
+  // While parts are still being submitted, one more is left than there are.
+  driver_->with_worker([&](core::Worker&, base::Instant) {
+    active_.push_back(&call);
+    call.transfers_left = 1;
+  });
+  std::optional<Error> refused;
+  for (int root = 0; root < world() && !refused; ++root) {
+    core::TransferRequest part = transfer_of(call, part_of(request, root, rank()), choice);
+    const base::Result<core::TransferId> id = submit(part, &call);
+    if (!id) refused = Error{public_code(id.error().code), id.error().detail};
+  }
+  const bool is_over = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
+    if (refused && call.first_transfer != core::TransferId::none) worker.cancel(now);
+    if (--call.transfers_left > 0) return false;
+    active_.erase(std::find(active_.begin(), active_.end(), &call));
+    return true;
+  });
+  if (call.first_transfer == core::TransferId::none) return refused;
+  if (is_over) conclude(call, io::monotonic_now());
   return std::nullopt;
 }
 
@@ -112,6 +155,7 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
 
   Call::Description& description = call.description;
   description.elements = request.input.elements;
+  core::TransferRequest transfer;
   if (wants_result && description.elements > 0) {
     description.output = request.output.data;
     description.output_bytes = description.elements * element_bytes(request.input.type);
@@ -123,9 +167,10 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
       const std::lock_guard lock(pool_mutex_);
       call.staging = scratch_.take(description.output_bytes);
     }
+    transfer.output =
+        call.staging.bytes ? call.staging.bytes.get() : static_cast<std::byte*>(description.output);
   }
 
-  core::TransferRequest transfer;
   transfer.collective = request.collective;
   transfer.reduction = choice.reduction;
   transfer.layout = choice.layout;
@@ -133,8 +178,6 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
   transfer.root = static_cast<std::uint16_t>(rooted ? request.root : 0);
   transfer.codec = choice.codec;
   if (contributes) transfer.input = static_cast<const std::byte*>(request.input.data);
-  transfer.output =
-      call.staging.bytes ? call.staging.bytes.get() : static_cast<std::byte*>(description.output);
   const std::chrono::nanoseconds deadline =
       request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
   transfer.deadline = description.started + duration_of(std::min(deadline, kDeadlineMax));
@@ -151,8 +194,9 @@ base::Result<core::TransferId> Member::submit(core::TransferRequest& request, Ca
     const auto id = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
       const base::Result<core::TransferId> submitted = worker.submit(now, request);
       if (submitted && call != nullptr) {
-        call->transfer = *submitted;
-        active_.push_back(call);
+        if (call->transfers_left++ == 0) active_.push_back(call);
+        if (call->first_transfer == core::TransferId::none) call->first_transfer = *submitted;
+        call->last_transfer = *submitted;
       }
       return submitted;
     });
@@ -189,42 +233,54 @@ base::Result<core::TransferId> Member::submit_agreement(Call& call,
 }
 
 void Member::take(base::Instant now, const core::Event& event) {
-  const auto place = std::find_if(active_.begin(), active_.end(),
-                                  [&](const Call* call) { return call->transfer == event.id; });
+  const auto place = std::find_if(active_.begin(), active_.end(), [&](const Call* call) {
+    return call->first_transfer <= event.id && event.id <= call->last_transfer;
+  });
   // An agreement's event says nothing that its data's event does not say too.
-  Call* const call = place == active_.end() ? nullptr : *place;
-  if (call != nullptr) active_.erase(place);
-  finished_.push_back({call, event, now});
+  Call* call = place == active_.end() ? nullptr : *place;
+  if (call != nullptr) {
+    if (event.failure && !call->failure) call->failure = event.failure;
+    call->ranks_summed = event.ranks_summed;
+    if (--call->transfers_left == 0) {
+      active_.erase(place);
+    } else {
+      call = nullptr;
+    }
+  }
+  finished_.push_back({call, now});
 }
 
 void Member::settle() {
   if (finished_.empty()) return;
   for (const Finished& finished : finished_) {
-    if (finished.call == nullptr) continue;
-    Call& call = *finished.call;
-    const core::Event& event = finished.event;
-    Result<Completion> result = Completion{event.ranks_summed};
-    if (event.failure) {
-      Error error = describe(*event.failure, failed_call(call, finished.at));
-      const std::lock_guard lock(pool_mutex_);
-      if (end_reason_.empty()) end_reason_ = error.message;
-      error.message += kMakeNew;
-      result = tl::unexpected(std::move(error));
-    } else {
-      copy_result(call);
-      // Nothing was there to be summed, but all have called.
-      if (call.description.elements == 0) result->ranks_summed = world();
-    }
-    {
-      const std::lock_guard lock(pool_mutex_);
-      scratch_.give_back(std::exchange(call.staging, {}));
-    }
-    call.finish(std::move(result));
+    if (finished.call != nullptr) conclude(*finished.call, finished.at);
   }
   const std::lock_guard lock(pool_mutex_);
   transfers_ended_ += finished_.size();
   finished_.clear();
   transfer_ended_.notify_all();
+}
+
+void Member::conclude(Call& call, base::Instant now) {
+  Result<Completion> result = Completion{call.ranks_summed};
+  if (call.failure) {
+    Error error = describe(*call.failure, failed_call(call, now));
+    const std::lock_guard lock(pool_mutex_);
+    if (end_reason_.empty()) end_reason_ = error.message;
+    error.message += kMakeNew;
+    result = tl::unexpected(std::move(error));
+  } else {
+    copy_result(call);
+    // Nothing was there to be summed, but all have called.
+    const bool gathers = call.description.name.in_parts &&
+                         call.description.name.collective == core::Collective::broadcast;
+    if (call.description.elements == 0 || gathers) result->ranks_summed = world();
+  }
+  {
+    const std::lock_guard lock(pool_mutex_);
+    scratch_.give_back(std::exchange(call.staging, {}));
+  }
+  call.finish(std::move(result));
 }
 
 void Member::copy_result(const Call& call) const {
@@ -287,7 +343,7 @@ void Member::recycle(Call& call) {
 
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
   const core::RankRanges missing = driver_->with_worker(
-      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.transfer); });
+      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.last_transfer); });
   return describe_pending(call.description.name, duration_of(waited), missing);
 }
 

@@ -66,8 +66,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
  private:
   struct Finished {
-    Call* call;
-    core::Event event;
+    Call* call;  // null for an event that finishes none
     base::Instant at;
   };
 
@@ -76,11 +75,16 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
   Call& acquire_call();
   std::optional<Error> launch(Call& call, const CallRequest& request);
+  std::optional<Error> launch_whole(Call& call, const CallRequest& request,
+                                    const FormatChoice& choice);
+  std::optional<Error> launch_parts(Call& call, const CallRequest& request,
+                                    const FormatChoice& choice);
   core::TransferRequest transfer_of(Call& call, const CallRequest& request,
                                     const FormatChoice& choice);
   base::Result<core::TransferId> submit(core::TransferRequest& request, Call* call);
   base::Result<core::TransferId> submit_agreement(Call& call, const core::TransferRequest& data);
   void refuse(Call& call, Error error);
+  void conclude(Call& call, base::Instant now);
   Error job_over_error(const Call& call);
   FailedCall failed_call(const Call& call, base::Instant now) const;
   void copy_result(const Call& call) const;

@@ -16,6 +16,47 @@ std::string count(std::size_t elements) { return std::to_string(elements) + " el
 
 Error invalid(std::string message) { return {Code::invalid_argument, std::move(message), -1, ""}; }
 
+bool gathers(const CallRequest& request) {
+  return request.collective == core::Collective::broadcast;
+}
+
+const std::byte* at_part(const void* data, const TensorView& part, int index) {
+  return static_cast<const std::byte*>(data) +
+         static_cast<std::size_t>(index) * part.elements * element_bytes(part.type);
+}
+
+// The shorter of the two tensors is one part of the longer.
+std::optional<Error> check_parts(const CallRequest& request, int rank, int world) {
+  const TensorView output(request.output.data, request.output.elements, request.output.type);
+  const TensorView& part = gathers(request) ? request.input : output;
+  const TensorView& whole = gathers(request) ? output : request.input;
+  const char* const part_name = gathers(request) ? "input" : "output";
+  const char* const whole_name = gathers(request) ? "output" : "input";
+  if (whole.elements != part.elements * static_cast<std::size_t>(world)) {
+    return invalid(std::string("the ") + part_name + " has " + count(part.elements) + ", the " +
+                   whole_name + " " + std::to_string(whole.elements) + "; with " +
+                   std::to_string(world) + " ranks it must have " +
+                   count(part.elements * static_cast<std::size_t>(world)));
+  }
+  if (part.type != whole.type) {
+    return invalid(std::string("the input is ") + data_type_name(request.input.type) +
+                   ", the output " + data_type_name(output.type) +
+                   "; pass an output of the input's type");
+  }
+  if (part.elements > 0 && (part.data == nullptr || whole.data == nullptr)) {
+    return invalid("a tensor has " + count(part.elements) + " and a null address");
+  }
+  const std::byte* const first = at_part(whole.data, part, 0);
+  const std::byte* const last = at_part(whole.data, part, world);
+  const auto* const own = static_cast<const std::byte*>(part.data);
+  const bool apart = own >= last || at_part(own, part, 1) <= first;
+  if (part.elements > 0 && !apart && own != at_part(whole.data, part, rank)) {
+    return invalid(std::string("the ") + part_name + " overlaps the " + whole_name +
+                   " elsewhere than at this rank's part");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_output(const CallRequest& request) {
   const TensorView& input = request.input;
   const MutableTensorView& output = request.output;
@@ -43,6 +84,15 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
   }
   if (request.collective == core::Collective::barrier) return std::nullopt;
 
+  if (request.in_parts) {
+    if (auto error = check_parts(request, rank, world)) return error;
+    if (request.input.elements > kElementsMax || request.output.elements > kElementsMax) {
+      return Error{Code::out_of_range,
+                   "a tensor has more than " + count(kElementsMax) + "; split it", -1, ""};
+    }
+    return std::nullopt;
+  }
+
   const bool rooted = request.collective == core::Collective::reduce ||
                       request.collective == core::Collective::broadcast;
   if (rooted && (request.root < 0 || request.root >= world)) {
@@ -62,6 +112,21 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
   }
   const bool gets_result = request.collective != core::Collective::reduce || request.root == rank;
   return gets_result ? check_output(request) : std::nullopt;
+}
+
+CallRequest part_of(const CallRequest& request, int root, int rank) {
+  CallRequest part = request;
+  part.in_parts = false;
+  part.root = root;
+  if (gathers(request)) {
+    const auto* const whole = static_cast<const std::byte*>(request.output.data);
+    if (root != rank) part.input.data = at_part(whole, request.input, root);
+    part.output = {const_cast<void*>(part.input.data), part.input.elements, part.input.type};
+    return part;
+  }
+  const TensorView size(nullptr, request.output.elements, request.output.type);
+  part.input = {at_part(request.input.data, size, root), size.elements, size.type};
+  return part;
 }
 
 }  // namespace infold::runtime

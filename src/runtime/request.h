@@ -20,9 +20,15 @@ struct CallRequest {
   MutableTensorView output;  // used where the rank gets a result
   int root = 0;
   CallOptions options;
+  // One transfer for each rank, with that rank as root, over parts of equal size: broadcasts of
+  // each rank's part are an all_gather, reductions to each rank a reduce_scatter.
+  bool in_parts = false;
 };
 
 // Nothing if the request is sound; the message is without the call's name.
 std::optional<Error> check_request(const CallRequest& request, int rank, int world);
+
+// The transfer of a sound request in parts that has this rank as root.
+CallRequest part_of(const CallRequest& request, int root, int rank);
 
 }  // namespace infold::runtime
