@@ -49,6 +49,9 @@ class TidyTest(unittest.TestCase):
                                     "src/base/a.cc": '#include "base/a.h"\n'})
         self.finds("dead-files", {**lists, "src/base/a.h": ""}, "src/base/a.h:1 no file includes")
         self.finds("dead-files", {"src/lost/a.cc": ""}, "no CMakeLists.txt builds")
+        self.accepts("dead-files", {"tools/a.bpf.c": "", "dev": "use it.py\n",
+                                    "tools/it.py": 'SOURCE = "a.bpf.c"\n'})
+        self.finds("dead-files", {"tools/a.bpf.c": ""}, "no CMakeLists.txt builds")
         self.finds("dead-files", {"tools/lost.py": ""}, "mentions this script")
         self.accepts("dead-files", {"tools/fmt.py": "", "dev": "fmt) run_tool fmt ;;\n"})
 

@@ -27,7 +27,7 @@ if [[ " $* " != *" --json "* ]]; then
     report_tool clang-format-19 "./dev fmt"
     report_tool ccache "faster second builds (optional)"
     if command -v dpkg-query >/dev/null; then
-        missing=$(missing_packages build test | xargs)
+        missing=$(missing_packages build test lab | xargs)
         if [[ -z $missing ]]; then
             echo "OK    packages: all of tools/packages.txt are installed"
         else

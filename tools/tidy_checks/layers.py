@@ -84,8 +84,11 @@ def dead_files(repo):
     included = {target for path in repo.cpp() for _, _, target in includes(repo, path)}
     build_text = "\n".join(repo.text(p) for p in repo.paths
                            if p.endswith((".cmake", "CMakeLists.txt")))
+    scripts = "\n".join(repo.text(p) for p in repo.paths if p.endswith((".py", ".sh")))
     for path in repo.cpp():
         folder, _, name = path.rpartition("/")
+        if name.endswith(".bpf.c") and name in scripts:
+            continue  # Compiled for the kernel by the script that loads it.
         if path.endswith(".h"):
             # A public header is included by its users.
             if path not in included and not path.startswith("include/"):

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold-peer-gloo: sums with Gloo over TCP, as PyTorch does without GPUs. `ring` is what PyTorch
+// uses, `hd` is halving and doubling, and `oneshot` has every rank send its tensor to all others,
+// which is the fewest hops there can be and the most bytes.
+
+#include <chrono>
+#include <exception>
+#include <memory>
+
+#include <fmt/format.h>
+#include <gloo/allreduce.h>
+#include <gloo/allreduce_halving_doubling.h>
+#include <gloo/barrier.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include "bench/peers/peer.h"
+
+namespace infold::peers {
+namespace {
+
+using Context = std::shared_ptr<gloo::rendezvous::Context>;
+
+// A sum over slow links takes long; a rank that is gone must end the run all the same.
+constexpr std::chrono::minutes kTimeout{5};
+
+Context connect(const Options& options) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = options.address;
+  auto device = gloo::transport::tcp::CreateDevice(attributes);
+  auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world);
+  context->setTimeout(kTimeout);
+  gloo::rendezvous::FileStore store(options.store);
+  context->connectFullMesh(store, device);
+  return context;
+}
+
+Reduce ring(const Context& context, std::span<float>) {
+  return [context](std::span<float> tensor) {
+    gloo::AllreduceOptions call(context);
+    call.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    call.setOutput(tensor.data(), tensor.size());
+    call.setReduceFunction([](void* sum, const void* left, const void* right, std::size_t count) {
+      gloo::sum<float>(sum, left, right, count);
+    });
+    gloo::allreduce(call);
+  };
+}
+
+Reduce halving_doubling(const Context& context, std::span<float> tensor) {
+  auto algorithm = std::make_shared<gloo::AllreduceHalvingDoubling<float>>(
+      context, std::vector<float*>{tensor.data()}, static_cast<int>(tensor.size()));
+  return [algorithm](std::span<float>) { algorithm->run(); };
+}
+
+// Buffers for the tensors of all ranks, registered once; own is the caller's tensor.
+struct OneShot {
+  using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+
+  OneShot(const Context& group, std::span<float> tensor)
+      : context(group), own(context->createUnboundBuffer(tensor.data(), tensor.size_bytes())) {
+    received.resize(static_cast<std::size_t>(context->size - 1));
+    for (auto& each : received) {
+      each.resize(tensor.size());
+      others.push_back(context->createUnboundBuffer(each.data(), tensor.size_bytes()));
+    }
+  }
+
+  void run(std::span<float> tensor) {
+    // Alternates, so that a fast rank's next tensor is not taken for this one.
+    slot ^= 1;
+    std::size_t next = 0;
+    for (int step = 1; step < context->size; ++step) {
+      others[next++]->recv((context->rank + step) % context->size, slot);
+    }
+    for (int step = 1; step < context->size; ++step) {
+      own->send((context->rank + context->size - step) % context->size, slot);
+    }
+    for (auto& buffer : others) buffer->waitRecv(kTimeout);
+    // Nothing may change what is still being sent.
+    for (int step = 1; step < context->size; ++step) own->waitSend(kTimeout);
+    for (const auto& each : received) {
+      gloo::sum<float>(tensor.data(), tensor.data(), each.data(), tensor.size());
+    }
+  }
+
+  Context context;
+  Buffer own;
+  std::vector<std::vector<float>> received;
+  std::vector<Buffer> others;
+  std::uint64_t slot = 0;
+};
+
+Reduce one_shot(const Context& context, std::span<float> tensor) {
+  auto exchange = std::make_shared<OneShot>(context, tensor);
+  return [exchange](std::span<float> sum) { exchange->run(sum); };
+}
+
+int run(const Options& options) {
+  const Context context = connect(options);
+  auto* const prepare = options.algorithm == "ring" ? ring
+                        : options.algorithm == "hd" ? halving_doubling
+                                                    : one_shot;
+  const bool exact = measure(options, "gloo-" + options.algorithm,
+                             [&](std::span<float> tensor) { return prepare(context, tensor); });
+  // Who ends first must not close a connection on which another rank still waits.
+  gloo::BarrierOptions last(context);
+  gloo::barrier(last);
+  return exact ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace infold::peers
+
+int main(int argc, char** argv) {
+  infold::peers::Options options;
+  const infold::peers::Program program{"infold-peer-gloo", {"ring", "hd", "oneshot"}};
+  const int code = infold::peers::parse(program, argc, argv, options);
+  if (code >= 0) return code;
+  try {
+    return infold::peers::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "infold-peer-gloo: rank {}: {}\n", options.rank, error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes small labs and measures them: rates both ways, losses counted, and nothing left behind.
+
+Needs root; where a lab cannot be had, ends with status 77 and the reason, which ctest counts as
+skipped. Bounds are wide, because other work on the machine takes its share.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+import links
+import network
+
+LAB = pathlib.Path(__file__).resolve().with_name("lab.py")
+NAME = f"infold-test-{os.getpid()}"
+SKIPPED = 77
+
+# Receives datagrams or a stream until nothing comes for half a second; prints bytes and seconds.
+RECEIVE = """
+import socket, sys, time
+socket.SO_RCVBUFFORCE = 33  # Python has no name for it.
+family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
+listener = socket.socket(family, kind)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 16 << 20)
+listener.bind(("", 7777))
+if kind == socket.SOCK_STREAM:
+    listener.listen()
+print("ready", flush=True)
+listener.settimeout(20)
+if kind == socket.SOCK_STREAM:
+    listener = listener.accept()[0]
+total, count = 0, 0
+first = last = None
+try:
+    while True:
+        size = len(listener.recv(1 << 20))
+        if not size:
+            break
+        listener.settimeout(0.5)
+        last = time.monotonic()
+        first = first or last
+        total, count = total + size, count + 1
+except TimeoutError:
+    pass
+print(total, count, (last or 0) - (first or 0), flush=True)
+"""
+# Sends for some seconds, or some datagrams where the third argument ends in an x.
+SEND = """
+import socket, sys, time
+family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
+target, amount, size = sys.argv[3], sys.argv[4], int(sys.argv[5])
+sender = socket.socket(family, kind)
+sender.connect((target, 7777))
+data = bytes(size)
+end = time.monotonic() + (60 if amount.endswith("x") else float(amount))
+left = int(amount[:-1]) if amount.endswith("x") else 1 << 40
+while left and time.monotonic() < end:
+    sender.sendall(data)
+    left -= 1
+"""
+
+
+def dev_lab(*words, check=True):
+    command = [sys.executable, str(LAB), words[0], "--name", NAME, *map(str, words[1:])]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if check and result.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {result.returncode}:\n"
+                             f"{result.stdout}{result.stderr}")
+    return result
+
+
+def transfer(source, target, amount, size, kind="SOCK_DGRAM", family=4):
+    """Sends from one host to another. Returns payload bytes, how many reads, and seconds."""
+    families = {4: "AF_INET", 6: "AF_INET6"}
+    where = [sys.executable, str(LAB), "exec", "--name", NAME]
+    receive = [*where, str(target), sys.executable, "-c", RECEIVE, families[family], kind]
+    with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+        try:
+            receiver.stdout.readline()
+            send = [*where, str(source), sys.executable, "-c", SEND, families[family], kind,
+                    network.address(target, family), str(amount), str(size)]
+            subprocess.run(send, check=True)
+            total, count, seconds = receiver.communicate(timeout=30)[0].split()
+        finally:
+            receiver.kill()
+    return int(total), int(count), float(seconds)
+
+
+def counters(rank, direction):
+    listed = json.loads(dev_lab("status", "--json").stdout)["links"]
+    return next(k for k in listed if k["rank"] == rank and k["direction"] == direction)
+
+
+class LabTest(unittest.TestCase):
+    def tearDown(self):
+        dev_lab("down")
+        self.assertFalse([n for n in os.listdir("/run/netns") if n.startswith(NAME)])
+
+    def test_everyone_reaches_everyone(self):
+        dev_lab("up", "--world", 3, "--rate", "100mbit")
+        for source, target in ((0, 2), (1, "switch"), ("switch", 0)):
+            for family in (4, 6):
+                total, count, _ = transfer(source, target, "3x", 1000, family=family)
+                self.assertEqual((total, count), (3000, 3), f"{source} to {target} v{family}")
+        name = dev_lab("exec", 2, "hostname").stdout.strip()
+        self.assertEqual(name, f"{NAME}-2")
+
+    def test_limits_the_rate_both_ways(self):
+        dev_lab("up", "--world", 2, "--rate", "20mbit")
+        for kind, payload in (("SOCK_DGRAM", 1472 / 1514), ("SOCK_STREAM", 1448 / 1514)):
+            # Between ranks both links limit; from and to the switch it is one of them.
+            for source, target in ((0, 1), (0, "switch"), ("switch", 0)):
+                size = 1472 if kind == "SOCK_DGRAM" else 65536
+                total, _, seconds = transfer(source, target, 0.7, size, kind)
+                share = total * 8 / seconds / 20e6 / payload
+                # A receiver that gets no core at once reads a backlog, and then looks fast.
+                self.assertTrue(0.7 < share < 1.3, f"{share} {kind} {source} to {target}")
+
+    def test_loses_and_counts(self):
+        dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.1)
+        _, count, _ = transfer(0, "switch", "4000x", 100)
+        up = counters(0, "up")
+        # Five standard deviations of a binomial with 4000 and 0.1 are 95.
+        self.assertTrue(300 <= up["lost"] <= 500, up)
+        self.assertTrue(up["packets"] - 30 <= count + up["lost"] <= up["packets"], (count, up))
+        transfer("switch", 1, "4000x", 100)
+        down = counters(1, "down")
+        self.assertTrue(300 <= down["lost"] <= 500, down)
+        self.assertEqual(counters(1, "up")["lost"], 0)
+
+    def test_lost_packets_are_those_of_the_wire(self):
+        # With super-packets a hundredth as many would be seen.
+        dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.001)
+        total, _, _ = transfer(0, 1, "100x", 65536, "SOCK_STREAM")
+        self.assertGreaterEqual(counters(1, "down")["packets"], total // 1448)
+
+    def test_keeps_super_packets_whole_where_nothing_is_shaped(self):
+        dev_lab("up", "--world", 2, "--rate", "none")
+        total, _, _ = transfer(0, 1, "500x", 65536, "SOCK_STREAM")
+        self.assertLess(counters(1, "down")["packets"], total // 1448 / 4)
+
+    def test_mtu(self):
+        # A whole datagram of 8972 bytes is one packet; a byte more makes two.
+        dev_lab("up", "--world", 2, "--rate", "100mbit", "--mtu", 9000)
+        transfer(0, 1, "1x", 10)
+        for size, packets in ((8972, 100), (8973, 200)):
+            before = counters(1, "down")["packets"]
+            self.assertEqual(transfer(0, 1, "100x", size)[1], 100)
+            passed = counters(1, "down")["packets"] - before
+            self.assertTrue(packets <= passed < packets + 30, (size, passed))
+
+    def test_up_is_idempotent(self):
+        first = dev_lab("up", "--world", 2, "--rate", "none").stdout
+        self.assertIn("is up", first)
+        inode = os.stat(f"/run/netns/{NAME}-0").st_ino
+        self.assertIn("was up already", dev_lab("up", "--world", 2, "--rate", "none").stdout)
+        self.assertEqual(os.stat(f"/run/netns/{NAME}-0").st_ino, inode)
+        dev_lab("up", "--world", 3, "--rate", "1gbit")
+        status = json.loads(dev_lab("status", "--json").stdout)
+        self.assertEqual((status["world"], status["rate"]), (3, 10**9))
+
+    def test_mends_and_removes_what_a_crash_left(self):
+        dev_lab("up", "--world", 2, "--rate", "none")
+        subprocess.run(["ip", "netns", "delete", f"{NAME}-1"], check=True)
+        self.assertFalse(json.loads(dev_lab("status", "--json").stdout)["up"])
+        self.assertIn("is up", dev_lab("up", "--world", 2, "--rate", "none").stdout)
+        sleeper = subprocess.Popen([sys.executable, str(LAB), "exec", "--name", NAME, "1",
+                                    "sleep", "1000"])
+        while not pathlib.Path(f"/proc/{sleeper.pid}/cmdline").read_text().startswith("sleep"):
+            time.sleep(0.01)
+        dev_lab("down")
+        self.assertLess(sleeper.wait(timeout=10), 0)
+
+    def test_leaves_other_labs_alone(self):
+        other = f"{NAME}-x"
+        dev_lab("up", "--world", 1, "--rate", "none")
+        subprocess.run([sys.executable, str(LAB), "up", "--name", other, "--world", "1", "--rate",
+                        "none"], check=True, capture_output=True)
+        dev_lab("down")
+        left = sorted(n for n in os.listdir("/run/netns") if n.startswith(NAME))
+        subprocess.run([sys.executable, str(LAB), "down", "--name", other], check=True,
+                       capture_output=True)
+        self.assertEqual(left, [f"{other}-0", f"{other}-switch"])
+
+    def test_says_what_is_wrong(self):
+        for words in (("up", "--world", 2), ("up", "--world", 0, "--rate", "none"),
+                      ("up", "--world", 2, "--rate", "fast"), ("exec", 0), ("exec", "x", "true"),
+                      ("up", "--world", 2, "--rate", "none", "--loss", 2)):
+            self.assertEqual(dev_lab(*words, check=False).returncode, 2, words)
+        missing = dev_lab("exec", 0, "true", check=False)
+        self.assertEqual(missing.returncode, 1)
+        self.assertRegex(missing.stderr, "no host 0")
+        self.assertEqual(json.loads(dev_lab("status", "--json").stdout)["up"], False)
+
+
+class NumbersTest(unittest.TestCase):
+    """What needs no privileges."""
+
+    def test_rates(self):
+        for text, rate in (("100mbit", 1e8), ("10G", 1e10), ("2.5gbit", 2.5e9), ("none", None)):
+            self.assertEqual(links.parse_rate(text), rate)
+        for text in ("", "10", "mbit", "-1mbit", "1kbit", "900gbit", "1 gbit"):
+            self.assertRaises(ValueError, links.parse_rate, text)
+
+    def test_bucket(self):
+        slow = links.Bucket(10**8, 1514)
+        self.assertEqual((slow.back_to_back_bytes, slow.burst_bytes), (3278, 15528))
+        self.assertEqual(slow.queue_bytes, 250000)
+        self.assertTrue(re.fullmatch(r"tbf( [a-z]+ \d+(bit)?)+", slow.arguments()))
+
+
+def missing():
+    """Why no lab can be had here; empty if one can."""
+    lab = network.Lab(NAME)
+    options = network.Options(world=1, rate=10**9, loss=0.5)
+    try:
+        network.require(options)
+        lab.up(options)
+        lab.down()
+    except links.Unavailable as reason:
+        return " ".join(str(reason).split())
+    return ""
+
+
+if __name__ == "__main__":
+    REASON = missing()
+    if REASON:
+        LabTest.__unittest_skip__ = True
+        LabTest.__unittest_skip_why__ = REASON
+    PROGRAM = unittest.main(exit=False, verbosity=2)
+    if not PROGRAM.result.wasSuccessful():
+        sys.exit(1)
+    if REASON:
+        print(REASON)
+    sys.exit(SKIPPED if REASON else 0)

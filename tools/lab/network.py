@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes, describes and removes a lab: its namespaces, links and addresses, and nothing else.
+
+The kernel holds all of a lab's state; its options stand in the alias of the switch's bridge, which
+is written last. A lab without that alias was left half made and is made again.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from links import ETHERNET_BYTES, Bucket, LabError, Unavailable, compile_loss
+
+BRIDGE = "br0"
+SWITCH = "switch"
+SWITCH_HOST = 254  # the last address of a /24
+GRACE_S = 2  # for processes in a namespace that goes away
+# What commands say when the kernel or the container, not the lab, is at fault.
+REFUSALS = re.compile(r"Operation not permitted|Permission denied|Operation not supported"
+                      r"|Unknown device type|qdisc kind is unknown|Read-only file system")
+# In each namespace, before its interfaces exist. Addresses are usable at once, because nobody else
+# can have them; nobody is asked for routes; a host firewall on bridges sees none of our packets.
+SETUP = """
+cd /proc/sys/net
+echo 0 > ipv6/conf/all/disable_ipv6
+echo 0 > ipv6/conf/default/disable_ipv6
+echo 0 > ipv6/conf/default/accept_dad
+echo 0 > ipv6/conf/default/accept_ra
+echo 0 > ipv6/conf/default/router_solicitations
+for name in iptables ip6tables arptables; do
+    [ ! -e bridge/bridge-nf-call-$name ] || echo 0 > bridge/bridge-nf-call-$name
+done
+"""
+PER_PACKET = "tso off gso off gro off tx-udp-segmentation off"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    world: int
+    rate: int | None = None  # bits per second, None for as fast as the machine copies
+    mtu: int = 1500
+    loss: float = 0.0  # probability for each packet, in each direction of each link
+    congestion: str = ""  # of TCP; empty for the machine's own
+
+    @property
+    def per_packet(self):
+        return self.rate is not None or self.loss > 0
+
+
+def address(node, family=4):
+    """A rank's address, or the switch's."""
+    host = SWITCH_HOST if node == SWITCH else int(node) + 1
+    return f"10.77.0.{host}" if family == 4 else f"fd77::{host:x}"
+
+
+def run(*command, text=None):
+    """Output of a command. Its complaint becomes the error."""
+    result = subprocess.run(command, input=text, check=False, capture_output=True, text=True)
+    if result.returncode == 0:
+        return result.stdout
+    complaint = result.stderr.strip() or result.stdout.strip()
+    shown = f"{shlex.join(command)}: {complaint}"
+    if REFUSALS.search(complaint):
+        raise Unavailable(f"the kernel refuses a part of the lab: {shown}\n"
+                          "needed: root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with "
+                          "network namespaces, veth, bridge, tbf and cls_bpf")
+    raise LabError(shown)
+
+
+def require(options=None):
+    """Says what is missing, if anything is."""
+    if os.geteuid() != 0:
+        raise Unavailable("a lab makes network namespaces, and that needs root: "
+                          "try it with sudo in front")
+    wanted = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
+    if options and options.loss > 0:
+        wanted["clang-19"] = "clang-19"
+    for tool, package in wanted.items():
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{tool} is missing: apt-get install {package}")
+
+
+class Lab:
+    """One lab by name. Two labs of different names do not meet, so they use the same addresses."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def namespace(self, node):
+        return f"{self.name}-{node}"
+
+    def namespaces(self):
+        """Those that exist, in the order of the ranks, the switch last."""
+        listed = run("ip", "netns", "list").split("\n")
+        names = {line.split()[0] for line in listed if line}
+        found = [n for n in names if re.fullmatch(re.escape(self.name) + r"-(switch|\d+)", n)]
+        return sorted(found, key=lambda n: (len(n), n))
+
+    def options(self):
+        """Those of the lab that stands, or None. A lab that was damaged does not stand."""
+        if self.namespace(SWITCH) not in self.namespaces():
+            return None
+        try:
+            links = json.loads(run("ip", "-n", self.namespace(SWITCH), "-j", "link", "show"))
+        except LabError:
+            return None  # A name without a namespace, as a crash of `ip netns add` leaves it.
+        alias = next((k.get("ifalias") for k in links if k["ifname"] == BRIDGE), None)
+        if not alias:
+            return None
+        options = Options(**json.loads(alias))
+        nodes = [SWITCH, *range(options.world)]
+        whole = {self.namespace(n) for n in nodes} == set(self.namespaces())
+        ports = {k["ifname"] for k in links} >= {f"port{r}" for r in range(options.world)}
+        return options if whole and ports else None
+
+    def up(self, options):
+        """Returns False if the same lab stood already."""
+        if self.options() == options:
+            return False
+        self.down()
+        try:
+            self._build(options)
+        except BaseException:
+            self.down()
+            raise
+        return True
+
+    def down(self):
+        """Removes what there is of the lab, with the processes in it. Returns the count."""
+        found = self.namespaces()
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + GRACE_S
+            while self._signal(found, sign) and time.monotonic() < deadline:
+                time.sleep(0.05)
+                sign = 0
+        for namespace in found:
+            run("ip", "netns", "delete", namespace)
+        return len(found)
+
+    @staticmethod
+    def _signal(namespaces, sign):
+        """Signals every process in the namespaces; 0 only looks. Returns whether there is one."""
+        seen = False
+        for namespace in namespaces:
+            listed = subprocess.run(["ip", "netns", "pids", namespace], check=False,
+                                    capture_output=True, text=True).stdout
+            for pid in listed.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), sign)
+                    seen = True
+        return seen
+
+    def _build(self, options):
+        nodes = [SWITCH, *range(options.world)]
+        run("ip", "-batch", "-", text="".join(f"netns add {self.namespace(n)}\n" for n in nodes))
+        for node in nodes:
+            run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", SETUP)
+        self._ip(SWITCH, "link set lo up",
+                 f"link add {BRIDGE} type bridge forward_delay 0 mcast_snooping 0",
+                 *(f"link add port{r} mtu {options.mtu} type veth "
+                   f"peer name eth0 mtu {options.mtu} netns {self.namespace(r)}"
+                   for r in range(options.world)),
+                 *(f"link set port{r} master {BRIDGE} up" for r in range(options.world)),
+                 f"link set {BRIDGE} mtu {options.mtu} up", *self._addresses(SWITCH, BRIDGE))
+        for rank in range(options.world):
+            self._ip(rank, "link set lo up", "link set eth0 up", *self._addresses(rank, "eth0"))
+        self._shape(options)
+        for node in nodes if options.congestion else []:
+            device = BRIDGE if node == SWITCH else "eth0"
+            self._ip(node, f"route change 10.77.0.0/24 dev {device} proto kernel scope link "
+                     f"src {address(node)} congctl {options.congestion}",
+                     f"route change fd77::/64 dev {device} proto kernel metric 256 "
+                     f"congctl {options.congestion}")
+        self._ip(SWITCH, f"link set {BRIDGE} alias '{json.dumps(dataclasses.asdict(options))}'")
+
+    @staticmethod
+    def _addresses(node, device):
+        return (f"addr add {address(node)}/24 dev {device}",
+                f"addr add {address(node, 6)}/64 dev {device}")
+
+    def _ip(self, node, *lines):
+        run("ip", "-n", self.namespace(node), "-batch", "-", text="\n".join(lines) + "\n")
+
+    def _tc(self, node, lines):
+        if lines:
+            run("tc", "-n", self.namespace(node), "-batch", "-", text="\n".join(lines) + "\n")
+
+    def _shape(self, options):
+        ends = {SWITCH: [f"port{r}" for r in range(options.world)]}
+        ends |= {r: ["eth0"] for r in range(options.world)}
+        with tempfile.TemporaryDirectory(prefix="infold-lab-") as folder:
+            program = compile_loss(options.loss, folder) if options.loss > 0 else None
+            for node, devices in ends.items():
+                lines = []
+                for device in devices:
+                    if options.rate is not None:
+                        bucket = Bucket(options.rate, options.mtu + ETHERNET_BYTES)
+                        lines.append(f"qdisc add dev {device} root {bucket.arguments()}")
+                    if program:
+                        lines.append(f"qdisc add dev {device} clsact")
+                        lines.append(f"filter add dev {device} ingress bpf direct-action "
+                                     f"object-file {program} section classifier")
+                self._tc(node, lines)
+                if options.per_packet:
+                    script = "\n".join(f"ethtool -K {d} {PER_PACKET}" for d in devices)
+                    run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
+
+    def links(self, options):
+        """What passed each link since the lab is up, by rank and direction."""
+        at_switch = self._counters(SWITCH)
+        for rank in range(options.world):
+            here, there = self._counters(rank)["eth0"], at_switch[f"port{rank}"]
+            # What a sender's end counts was sent; loss happens where the other end receives.
+            for direction, sender, receiver in (("up", here, there), ("down", there, here)):
+                yield {"rank": rank, "direction": direction, "packets": sender["packets"],
+                       "bytes": sender["bytes"], "lost": receiver["lost"],
+                       "overflowed": sender["overflowed"]}
+
+    def _counters(self, node):
+        namespace = self.namespace(node)
+        counters = {}
+        for link in json.loads(run("ip", "-n", namespace, "-s", "-j", "link", "show")):
+            sent = link["stats64"]["tx"]
+            counters[link["ifname"]] = {"packets": sent["packets"], "bytes": sent["bytes"],
+                                        "lost": 0, "overflowed": 0}
+        for qdisc in json.loads(run("tc", "-n", namespace, "-s", "-j", "qdisc", "show") or "[]"):
+            name = {"clsact": "lost", "tbf": "overflowed"}.get(qdisc["kind"])
+            if name:
+                counters[qdisc["dev"]][name] = qdisc["drops"]
+        return counters
