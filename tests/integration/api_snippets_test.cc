@@ -37,6 +37,19 @@ TEST(ApiPage, SumsGradients) {
   // end
 }
 
+TEST(ApiPage, JoinsOverTheNetwork) {
+  // snippet
+  infold::JoinOptions options;
+  options.rendezvous = "127.0.0.1:47713";  // of rank 0; or options.switches = {"switch1:7700"}
+  options.rank = 0;
+  options.world = 1;
+  auto joined = infold::Communicator::join(options);
+  if (!joined) throw std::runtime_error(joined.error().message);
+  infold::Communicator comm = std::move(*joined);
+  // end
+  EXPECT_EQ(comm.world(), 1);
+}
+
 TEST(ApiPage, ManyCallsAtOnce) {
   auto group = infold::LocalGroup::create({.world = 1});
   infold::Communicator& comm = (*group)[0];
@@ -109,7 +122,7 @@ TEST(ApiPage, ShowsWhatThisFileRuns) {
         << block;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 5);
+  EXPECT_EQ(blocks, 6);
 }
 
 }  // namespace
