@@ -6,6 +6,7 @@
 
 #include <infold/handle.h>
 
+#include "io/clock.h"
 #include "runtime/call.h"
 #include "runtime/member.h"
 
@@ -41,13 +42,19 @@ Handle::~Handle() { let_go(std::move(call_)); }
 
 Result<Completion> Handle::wait() const {
   if (!call_) return no_call();
+  if (!call_->done()) call_->member().drive_until(*call_, base::Instant::never());
   return call_->wait();
 }
 
 Result<Completion> Handle::wait_for(std::chrono::nanoseconds timeout) const {
   if (!call_) return no_call();
   const auto bounded = std::clamp(timeout, std::chrono::nanoseconds(0), kForever);
-  if (const auto result = call_->wait_until(std::chrono::steady_clock::now() + bounded)) {
+  const auto until = std::chrono::steady_clock::now() + bounded;
+  if (!call_->done()) {
+    const base::Duration left = {bounded.count()};
+    call_->member().drive_until(*call_, io::monotonic_now() + left);
+  }
+  if (const auto result = call_->wait_until(until)) {
     return *result;
   }
   return tl::unexpected(call_->member().pending_error(*call_, bounded));

@@ -336,6 +336,10 @@ void Member::cancel(const Call& call) {
   });
 }
 
+void Member::drive_until(const Call& call, base::Instant deadline) {
+  driver_->drive_until([&call] { return call.done(); }, deadline);
+}
+
 void Member::recycle(Call& call) {
   const std::lock_guard lock(pool_mutex_);
   free_calls_.push_back(&call);

@@ -61,6 +61,9 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
   // For handles.
   void cancel(const Call& call);
+  // Drives the job on this thread until the call is done or the time has come, unless another
+  // thread does.
+  void drive_until(const Call& call, base::Instant deadline);
   void recycle(Call& call);
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
 

@@ -4,6 +4,7 @@
 #include "runtime/worker_driver.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "runtime/driver_thread.h"
 
@@ -13,6 +14,12 @@ namespace {
 // How long a leaving rank keeps telling aggregators that do not answer. Peers that miss it learn
 // from their own deadlines.
 constexpr base::Duration kLeaveMax = base::milliseconds(200);
+
+// How long the thread leaves the port to callers that come back, and how often it looks meanwhile.
+constexpr base::Duration kRest = base::milliseconds(10);
+constexpr base::Duration kRestPiece = base::milliseconds(1);
+// More than this is a transfer whose caller may be busy with something else.
+constexpr std::uint32_t kFewInFlight = 64;
 
 }  // namespace
 
@@ -29,12 +36,82 @@ WorkerDriver::~WorkerDriver() { stop(); }
 
 void WorkerDriver::run() {
   for (;;) {
-    const std::span<const io::Received> batch = port_->receive();
-    const std::optional<base::Instant> next = step(batch);
-    sink_.settle();
-    if (!next) return;
-    if (batch.empty()) port_->wait(*next);
+    take_wheel();
+    while (!caller_drives_.load()) {
+      if (drive_once(base::Instant::never())) continue;
+      const std::lock_guard lock(wheel_mutex_);
+      is_over_ = true;
+      wheel_freed_.notify_all();
+      return;
+    }
+    hand_over_wheel();
   }
+}
+
+// Reads, steps and waits once; false once the driver is no longer needed, or at the deadline.
+bool WorkerDriver::drive_once(base::Instant deadline) {
+  const std::span<const io::Received> batch = port_->receive();
+  const std::optional<base::Instant> next = step(batch);
+  sink_.settle();
+  if (!next) return false;
+  if (!batch.empty()) return true;
+  if (deadline != base::Instant::never() && io::monotonic_now() >= deadline) return false;
+  port_->wait(std::min(*next, deadline));
+  return true;
+}
+
+// The thread's turn. It stays aside while a caller drives, and rests for a while after, because a
+// caller that waits for one call often waits for the next; but not while there is work.
+void WorkerDriver::take_wheel() {
+  std::unique_lock lock(wheel_mutex_);
+  for (;;) {
+    const bool rests = !is_called_ && !has_work_.load() && io::monotonic_now() < rests_until_;
+    if (!wheel_taken_ && !caller_drives_.load() && !rests) break;
+    wheel_freed_.wait_for(lock, std::chrono::nanoseconds(kRestPiece.ns));
+  }
+  wheel_taken_ = true;
+  is_called_ = false;
+}
+
+void WorkerDriver::hand_over_wheel() {
+  const std::lock_guard lock(wheel_mutex_);
+  wheel_taken_ = false;
+  wheel_freed_.notify_all();
+}
+
+bool WorkerDriver::take_wheel_from_thread() {
+  if (caller_drives_.exchange(true)) return false;
+  std::unique_lock lock(wheel_mutex_);
+  if (wheel_taken_) port_->wake();
+  wheel_freed_.wait(lock, [this] { return !wheel_taken_ || is_over_; });
+  if (is_over_) {
+    caller_drives_.store(false);
+    return false;
+  }
+  wheel_taken_ = true;
+  return true;
+}
+
+// By a caller. Nobody drives then, until the thread or the next caller does.
+void WorkerDriver::return_wheel() {
+  bool is_called = false;
+  {
+    const std::lock_guard lock(mutex_);
+    sleeps_until_ = {};
+    is_called = needs_thread();
+  }
+  const std::lock_guard lock(wheel_mutex_);
+  wheel_taken_ = false;
+  is_called_ = is_called_ || is_called;
+  rests_until_ = io::monotonic_now() + kRest;
+  caller_drives_.store(false);
+  if (is_called_) wheel_freed_.notify_all();
+}
+
+// Whether work cannot wait for the thread's next look. Notes whether there is any.
+bool WorkerDriver::needs_thread() {
+  has_work_.store(worker_.in_flight() > 0 || worker_.failure().has_value());
+  return worker_.failure().has_value() || worker_.in_flight() > kFewInFlight;
 }
 
 // When the worker wants to be called next; nothing once the thread is no longer needed.
@@ -78,6 +155,11 @@ void WorkerDriver::after_command(base::Instant now) {
   transmit(now);
   port_->flush();
   // A job that has ended has events to hand out at once.
+  if (needs_thread()) {
+    const std::lock_guard lock(wheel_mutex_);
+    if (!is_called_ && !wheel_taken_) wheel_freed_.notify_all();
+    is_called_ = true;
+  }
   const base::Instant next =
       worker_.failure() ? now : worker_.poll_timeout().value_or(base::Instant::never());
   if (next >= sleeps_until_) return;

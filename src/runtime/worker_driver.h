@@ -4,10 +4,16 @@
 // the worker's next deadline. Other threads reach the worker through with_worker(), which sends at
 // once what their command produced, so that a call does not wait for the thread to wake.
 //
-// Events go to the sink on the driver's thread only. Any thread may call any method, but stop()
+// A thread that waits for a result may drive meanwhile (drive_until), so that the result need not
+// be handed from one thread to another; the driver's own thread then steps aside. Whoever drives
+// has the wheel: it alone receives and waits.
+//
+// Events go to the sink on the thread that drives. Any thread may call any method, but stop()
 // and the destructor are for one.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,6 +55,15 @@ class WorkerDriver {
     return std::forward<Use>(use)(worker_, now);
   }
 
+  // Drives on this thread until done() or the deadline; returns at once while another thread does.
+  template <typename Done>
+  void drive_until(Done&& done, base::Instant deadline) {
+    if (!take_wheel_from_thread()) return;
+    while (!done() && drive_once(deadline)) {
+    }
+    return_wheel();
+  }
+
   // What the port did, and how many datagrams went out.
   io::PortCounters port_counters();
 
@@ -71,6 +86,12 @@ class WorkerDriver {
   };
 
   void run();
+  void take_wheel();
+  void hand_over_wheel();
+  bool take_wheel_from_thread();
+  void return_wheel();
+  bool drive_once(base::Instant deadline);
+  bool needs_thread();
   std::optional<base::Instant> step(std::span<const io::Received> batch);
   void transmit(base::Instant now);
   void after_command(base::Instant now);
@@ -83,6 +104,16 @@ class WorkerDriver {
   // The instant that the thread sleeps until, or is about to; in the past while it is awake.
   base::Instant sleeps_until_;
   base::Instant ends_at_ = base::Instant::never();
+
+  // Of the wheel, below mutex_ in the order of locks.
+  std::mutex wheel_mutex_;
+  std::condition_variable wheel_freed_;
+  bool wheel_taken_ = false;
+  bool is_over_ = false;    // the thread has ended
+  bool is_called_ = false;  // it should not rest
+  base::Instant rests_until_;
+  std::atomic<bool> caller_drives_{false};  // or waits for the wheel
+  std::atomic<bool> has_work_{false};
   std::thread thread_;
 };
 
