@@ -112,7 +112,6 @@ Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& wo
     job->ranks.resize(words.world);
     job->waits_until = patience;
   }
-  job->waits_until = std::max(job->waits_until, patience);
   if (job->ranks.size() != words.world) {
     const auto other = std::find_if(job->ranks.begin(), job->ranks.end(),
                                     [](const RankPlace& each) { return each.here; });
@@ -130,6 +129,7 @@ Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& wo
                     words.job, words.rank),
         static_cast<int>(words.rank));
   }
+  job->waits_until = std::max(job->waits_until, patience);
   own = {};
   own.here = true;
   own.words = words;

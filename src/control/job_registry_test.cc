@@ -114,6 +114,7 @@ TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
   EXPECT_EQ(second.error().rank, 1);
   EXPECT_THAT(second.error().message, HasSubstr("rank 0 says there are 2 ranks, rank 1 says 4"));
   const auto twice = registry_.enter(words(1, 4), {});
+  // Neither of the two, with 20 s of patience each, makes the first wait longer than it wants.
   EXPECT_EQ(twice.error().reason, RefusalReason::in_use);
   first.join();
   EXPECT_TRUE(registry_.status().empty()) << "a job that never began keeps its name";

@@ -6,14 +6,15 @@ Usage: kill_test.py INFOLD
 """
 
 import signal
+import subprocess
 import sys
 import time
 
 from processes import PATIENCE, Job, free_port, outcome, wait_for_sums
 
 WORLD = 3
-# A first size that ends at once, then one that outlasts the test.
-SHORT_THEN_LONG = ("--bytes", "64,1000000000", "--iterations", "2")
+# A first size that ends soon, then one that outlasts the test.
+SHORT_THEN_LONG = ("--bytes", "64,1000000", "--iterations", "3000")
 
 
 def expect(condition, what):
@@ -27,14 +28,11 @@ def start_job(job, place, words=SHORT_THEN_LONG):
     return ranks
 
 
-def expect_all_say(ranks, text, seconds=15):
-    began = time.monotonic()
+def expect_all_say(ranks, text):
     for process in ranks:
         status, said = outcome(process)
         expect(status == 1, f"a rank ended with {status}: {said}")
         expect(text in said, f"a rank did not say '{text}' but: {said}")
-    took = time.monotonic() - began
-    expect(took < seconds, f"it took {took:.1f} s until all had heard")
 
 
 def a_rank_is_killed(binary):
@@ -124,7 +122,7 @@ def main():
         try:
             test(sys.argv[1])
             print(f"{test.__name__}: passed")
-        except AssertionError as error:
+        except (AssertionError, subprocess.TimeoutExpired) as error:
             failures += 1
             print(f"{test.__name__}: FAILED: {error}")
     return 1 if failures else 0
