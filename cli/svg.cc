@@ -21,7 +21,6 @@ constexpr const char* kStyle = R"(<style>
   .paper { fill: #ffffff; fill-opacity: 0.85; }
   .grid { stroke: #d8dee4; stroke-width: 1; }
   .line { fill: none; stroke-linejoin: round; stroke-width: 2; }
-  .mark { stroke: none; }
   .together { stroke: #0969da; stroke-width: 5; stroke-opacity: 0.45; }
   .alone { stroke: #24292f; stroke-width: 1.4; stroke-dasharray: 6 3; }
   .lost { stroke: #cf222e; }
@@ -38,6 +37,7 @@ constexpr const char* kStyle = R"(<style>
   .series-7 { stroke: #8b6f47; } .mark.series-7 { fill: #8b6f47; }
   .series-8 { stroke: #999999; } .mark.series-8 { fill: #999999; }
   .series-9 { stroke: #b3261e; } .mark.series-9 { fill: #b3261e; }
+  circle.mark { stroke: none; }
   @media (prefers-color-scheme: dark) {
     svg { background: #0d1117; }
     text { fill: #e6edf3; }
@@ -99,9 +99,11 @@ std::string begin_picture(const Picture& picture) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" role=\"img\" aria-label=\"{2}\">\n{3}"
       "<text class=\"title\" x=\"{4}\" y=\"30\">{5}</text>\n"
-      "<text class=\"muted\" x=\"{4}\" y=\"51\">{6}</text>\n",
+      "<text class=\"muted\" x=\"{4}\" y=\"51\">{6}</text>\n"
+      "<text class=\"muted\" x=\"{4}\" y=\"{7}\">{8}</text>\n",
       picture.width, picture.height, escape_markup(picture.description), kStyle, picture.left,
-      escape_markup(picture.title), escape_markup(picture.subtitle));
+      escape_markup(picture.title), escape_markup(picture.subtitle), picture.height - 14,
+      escape_markup(picture.footer));
 }
 
 std::string draw_y_axis(const Panel& panel, std::span<const Tick> ticks, std::string_view title) {

@@ -49,7 +49,8 @@ struct Picture {
   std::string_view description;  // for those who cannot see it
   std::string_view title;
   std::string_view subtitle;
-  double left = 88;  // where the titles begin
+  std::string_view footer;  // small print at the lower edge
+  double left = 88;         // where the titles begin
 };
 
 // The opening tag, colours and titles; end with kSvgEnd.

@@ -2,10 +2,11 @@
 #
 # Configuring and building for ./dev; sourced in the repository's root.
 
-# Configures and builds one preset. Configuring each time costs half a second and notices
-# libraries that have appeared since; its output is shown only if it fails.
+# build_preset BUILD [CONFIGURE]: configures and builds; most presets of both kinds share a name.
+# Configuring each time costs half a second and notices libraries that have appeared since; its
+# output is shown only if it fails.
 build_preset() {
-    local preset=$1
+    local preset=${2:-$1}
     mkdir -p build/logs
     local log=build/logs/configure-$preset.log
     if ! cmake --preset "$preset" >"$log" 2>&1; then
@@ -15,8 +16,8 @@ build_preset() {
     fi
     grep '^-- infold: ' "$log" | sed 's/^-- //' >&2 || true
     # To stderr, so that ./dev sim --json prints nothing but JSON on stdout.
-    cmake --build --preset "$preset" >&2 || {
-        echo "dev: building preset '$preset' failed" >&2
+    cmake --build --preset "$1" >&2 || {
+        echo "dev: building preset '$1' failed" >&2
         exit 1
     }
 }

@@ -133,7 +133,8 @@ class LabTest(unittest.TestCase):
         transfer("switch", 1, "4000x", 100)
         down = counters(1, "down")
         self.assertTrue(300 <= down["lost"] <= 500, down)
-        self.assertEqual(counters(1, "up")["lost"], 0)
+        # The other way go a few reports about multicast groups, of which one may be lost.
+        self.assertLess(counters(1, "up")["lost"], 10)
 
     def test_lost_packets_are_those_of_the_wire(self):
         # With super-packets a hundredth as many would be seen.

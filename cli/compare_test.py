@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `infold bench compare` in small, and presses Ctrl-C on it: no trace of its lab may stay.
+
+Usage: compare_test.py INFOLD
+Needs root; where a lab cannot be had, ends with status 77 and the reason.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+# Without peers, so that it runs where their libraries are not installed.
+COMPARE = ("bench", "compare", "--world", "2,3", "--rate", "100mbit", "--bytes", "4,65536",
+           "--infold", "bfp32,workers-bfp32", "--peers", "none", "--rounds", "2", "--iterations")
+SKIPPED = 77
+SECONDS = 120
+
+
+def namespaces():
+    folder = pathlib.Path("/run/netns")
+    return [p.name for p in folder.iterdir() if p.name.startswith("infold-bench-")] \
+        if folder.is_dir() else []
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"compare_test: {text}")
+
+
+def measures(infold, out):
+    result = subprocess.run([infold, *COMPARE, "20", "--out", out], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    if "the kernel refuses" in result.stderr or "is missing: apt-get" in result.stderr:
+        print(result.stderr.strip().splitlines()[-1])
+        sys.exit(SKIPPED)
+    check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
+    results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
+    check(results["complete"] and len(results["samples"]) == 16, results)
+    check(all(s["check"] == "ok" and s["rounds"] == 2 for s in results["summaries"]), results)
+    for name in ("table.txt", "time-2-workers.svg", "time-3-workers.svg", "goodput.svg"):
+        check((pathlib.Path(out) / name).stat().st_size > 300, f"{name} is empty")
+    check(not namespaces(), f"left behind: {namespaces()}")
+
+
+def stops(infold, out):
+    process = subprocess.Popen([infold, *COMPARE, "2000", "--out", out], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        first = process.stderr.readline()
+        check("4 B" in first or "busy" in first, f"unexpected progress: {first}")
+        check(namespaces() or "busy" in first, "no lab while it measures")
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=SECONDS)[1]
+    finally:
+        process.kill()
+    check(process.returncode == 1, f"status {process.returncode} after Ctrl-C")
+    check("stopped on request" in text, text)
+    check(not namespaces(), f"left behind: {namespaces()}")
+    results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
+    check(not results["complete"], "a stopped comparison says that it is complete")
+
+
+def main():
+    if os.geteuid() != 0:
+        print("needs root to make network namespaces")
+        sys.exit(SKIPPED)
+    infold = str(pathlib.Path(sys.argv[1]).resolve())
+    refused = subprocess.run([infold, "bench", "compare", "--peers", "nobody"], check=False,
+                             capture_output=True, text=True)
+    check(refused.returncode == 2 and "gloo-ring" in refused.stderr, refused.stderr)
+    with tempfile.TemporaryDirectory() as out:
+        measures(infold, out)
+        stops(infold, out)
+
+
+if __name__ == "__main__":
+    main()
