@@ -49,6 +49,10 @@ static inline infold_be32 infold_to_be32(uint32_t value) {
 enum {
   INFOLD_MAGIC = 0xF1,
   INFOLD_VERSION = 1,
+  /* A probe of the path to an aggregator's host and its echo: no packets of any job. */
+  INFOLD_PROBE_MAGIC = 0xF0,
+  INFOLD_ECHO_MAGIC = 0xF2,
+  INFOLD_PROBE_BYTES_MIN = 32,
   /* The 32 bytes leave 352 elements of 32 bits and their 11 exponents in an IPv6 packet of 1500. */
   INFOLD_HEADER_BYTES = 32,
   INFOLD_TAG_BYTES = 16,

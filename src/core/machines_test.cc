@@ -245,5 +245,77 @@ TEST(Machines, ARankThatLeftDoesNotTakeResultsFromOthers) {
   EXPECT_GT(left_early, 0) << "no seed lost a result: the test has tested nothing";
 }
 
+// A worker of one rank whose aggregator answers each round after a millisecond.
+class Echo {
+ public:
+  static constexpr base::Duration kRoundTrip = base::milliseconds(1);
+
+  Echo() : worker_(worker_options()), aggregator_(aggregator_options()) {}
+
+  Worker& worker() { return worker_; }
+  Instant now() const { return now_; }
+
+  // Sends all that may be sent, and takes the first `taken` answers.
+  void round(std::size_t taken) {
+    std::vector<std::byte> out(1472);
+    while (const auto transmit = worker_.poll_transmit(now_, out)) {
+      aggregator_.handle_datagram(std::span(out).first(transmit->bytes));
+      while (const auto answer = aggregator_.poll_transmit()) {
+        answers_.emplace_back(answer->datagram.begin(), answer->datagram.end());
+      }
+    }
+    now_ = now_ + kRoundTrip;
+    for (; taken > 0 && !answers_.empty(); --taken, answers_.pop_front()) {
+      worker_.handle_datagram(now_, 0, answers_.front());
+    }
+  }
+
+ private:
+  static WorkerOptions worker_options() {
+    WorkerOptions options;
+    options.world = 1;
+    options.limits.datagram_bytes_max = 1472;
+    options.limits.elements_max = 32;
+    options.sites = {{.epoch = 7}};
+    options.small_slots = 2;
+    options.bulk_slots = 16;
+    return options;
+  }
+  static AggregatorOptions aggregator_options() {
+    AggregatorOptions options;
+    options.epoch = 7;
+    options.slot_count = 18;
+    options.world = 1;
+    options.workers.push_back({0, 1});
+    return options;
+  }
+
+  Worker worker_;
+  Aggregator aggregator_;
+  std::deque<std::vector<std::byte>> answers_;
+  Instant now_;
+};
+
+TEST(Machines, AWorkerIsPatientOnlyInTheMiddleOfALargeTensor) {
+  Echo echo;
+  std::vector<std::int32_t> large(32 * 80), small(8);
+  EXPECT_EQ(echo.worker().patience(), base::Duration{});
+  ASSERT_TRUE(echo.worker().submit(echo.now(), sum_of(large)));
+  echo.round(8);
+  EXPECT_GT(echo.worker().patience(), base::Duration{});
+  EXPECT_LE(echo.worker().patience(), Echo::kRoundTrip);
+
+  ASSERT_TRUE(echo.worker().submit(echo.now(), sum_of(small)));
+  echo.round(0);
+  EXPECT_EQ(echo.worker().patience(), base::Duration{}) << "a small tensor waits";
+  echo.round(100);
+  echo.round(4);
+  EXPECT_GT(echo.worker().patience(), base::Duration{});
+
+  while (echo.worker().patience() > base::Duration{}) echo.round(1);
+  EXPECT_EQ(echo.worker().counters().sent_data, 81U) << "something was left to send";
+  EXPECT_GT(echo.worker().in_flight(), 0U);
+}
+
 }  // namespace
 }  // namespace infold::core

@@ -75,8 +75,9 @@ void set_parts(Packet& packet) {
   }
 }
 
-Header unpack(const infold_header& wire) {
-  Header header;
+// Into the packet itself: a header returned from here would be copied whole just after its fields
+// were written one by one, and a processor waits for that.
+void unpack(const infold_header& wire, Header& header) {
   header.kind = static_cast<Kind>(wire.version_kind & 0xF);
   header.flags = wire.flags;
   header.worker = wire.worker;
@@ -88,7 +89,6 @@ Header unpack(const infold_header& wire) {
                   infold_from_be32(wire.shape)};
   header.contributors = {infold_from_be16(wire.contributors), infold_from_be16(wire.weight),
                          infold_from_be32(wire.contributor_digest)};
-  return header;
 }
 
 // A contribution with elements has contributors, one without has none.
@@ -134,7 +134,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   if (!is_known_kind(wire.version_kind & 0xF)) return Malformed::kind;
 
   packet = Packet{};
-  packet.header = unpack(wire);
+  unpack(wire, packet.header);
   const Header& header = packet.header;
   if (!is_known_format(header.words)) return Malformed::format;
   if (needs_blocks(header.kind) && !header.words.layout().is_block_float()) {

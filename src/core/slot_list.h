@@ -23,6 +23,8 @@ struct WorkerSlot {
   bool loss_noted = false;
   // The next repeat asks how things stand, instead of sending the elements again.
   bool asks = false;
+  // Asked about because a later chunk came back first: the answer may have been on its way already.
+  bool overtaken = false;
   // This chunk is sent a second time, no finer than the floors that were asked for.
   bool realigned = false;
   // Sent before anything came back since the flow was idle: the wait includes late peers.

@@ -3,9 +3,9 @@
 // How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then
 // keeps the round trip between 1.5 and 2 times the path's own, or a fraction of a millisecond above
 // it: enough to fill the path also while some chunks wait for a repeat, too little to stand in its
-// queues. Judged once per round trip by
-// the round's shortest sample, which a late peer or a busy host inflates least. Random loss alone
-// does not shrink it; loss of more than a tenth, on our own path, does.
+// queues. Judged once per round trip by the round's shortest sample, which a late peer or a busy
+// host inflates least. Random loss alone does not shrink it; loss of more than a tenth, on our own
+// path, does.
 #pragma once
 
 #include <algorithm>

@@ -21,6 +21,11 @@ std::vector<std::uint16_t> weights_of(const std::vector<SiteOptions>& sites) {
   return weights;
 }
 
+// Fewer have to be answered one by one to keep a path full.
+constexpr std::uint32_t kManyInFlight = 6;
+// Below what a person or a time-out notices, above what a wake-up costs by a hundred.
+constexpr base::Duration kPatienceMax = base::microseconds(500);
+
 // A slot is taken until its chunk is back, and slots are used in turn. A lost chunk is back after
 // three round trips (overtaken, asked about, sent again); with a window of more than a quarter of
 // the slots it would stop the others before.
@@ -105,9 +110,7 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   const std::uint32_t per_chunk = chunk_elements(request.layout, options_.limits);
   const std::uint64_t chunks =
       std::max<std::uint64_t>(1, (request.elements + per_chunk - 1) / per_chunk);
-  const bool is_small =
-      options_.bulk_slots == 0 || chunks <= std::uint64_t{options_.small_slots} * sites_.size();
-  const StreamName name = is_small && options_.small_slots > 0 ? small_stream : bulk_stream;
+  const StreamName name = stream_of(request.priority, chunks);
   const bool announced = name == bulk_stream && options_.small_slots > 0;
   if (!has_room(name) || (announced && !has_room(small_stream))) {
     return base::fail(Code::resource_exhausted, "submit",
@@ -121,6 +124,18 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   ++live_transfers_;
   earliest_deadline_ = std::min(earliest_deadline_, request.deadline);
   return TransferId{last_id_};
+}
+
+Worker::State::StreamName Worker::State::stream_of(Priority priority, std::uint64_t chunks) const {
+  if (options_.small_slots == 0) return bulk_stream;
+  if (options_.bulk_slots == 0) return small_stream;
+  switch (priority) {
+    case Priority::urgent: return small_stream;
+    case Priority::background: return bulk_stream;
+    case Priority::by_size: break;
+  }
+  const bool is_small = chunks <= std::uint64_t{options_.small_slots} * sites_.size();
+  return is_small ? small_stream : bulk_stream;
 }
 
 bool Worker::State::has_room(StreamName name) const {
@@ -352,6 +367,20 @@ std::uint32_t Worker::window() const {
   std::uint32_t sum = 0;
   for (const State::Flow& flow : state_->flows_) sum += flow.window.size();
   return sum;
+}
+
+// The path's own round trip, since the window holds about one more than that. (Half of the present
+// round trip was tried: it contains what was waited before, and doubles itself on busy hosts.)
+base::Duration Worker::patience() const {
+  base::Duration shortest;
+  for (const State::Flow& flow : state_->flows_) {
+    if (flow.in_flight == 0) continue;
+    const RoundTrip& path = state_->sites_[flow.site].path;
+    if (flow.in_flight < kManyInFlight || !path.known() || !state_->has_more(flow)) return {};
+    const base::Duration share = std::min(path.least(), kPatienceMax);
+    shortest = shortest.ns == 0 ? share : std::min(shortest, share);
+  }
+  return shortest;
 }
 
 }  // namespace infold::core

@@ -52,6 +52,13 @@ struct WorkerOptions {
   std::uint64_t seed = 0;  // spreads resends
 };
 
+// Which stream a transfer travels in; the same on all ranks.
+enum class Priority : std::uint8_t {
+  by_size,     // small ones ahead of large ones
+  urgent,      // with the small ones
+  background,  // with the large ones
+};
+
 struct TransferRequest {
   Collective collective = Collective::all_reduce;
   Reduction reduction = Reduction::sum;
@@ -65,7 +72,8 @@ struct TransferRequest {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   const std::uint16_t* codes = nullptr;  // agreed exponent codes, one per block, or null
-  TransferId after = TransferId::none;   // sends nothing before that transfer is done
+  Priority priority = Priority::by_size;
+  TransferId after = TransferId::none;  // sends nothing before that transfer is done
   base::Instant deadline = base::Instant::never();
 };
 
@@ -75,7 +83,8 @@ struct Failure {
   std::uint16_t rank = 0;   // who gave the reason
   std::uint16_t other = 0;  // whom it names: the first missing rank, or the rank it disagrees with
   RankRanges missing;      // of a deadline: whom the chunk waited for, as far as an aggregator said
-  const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format"
+  const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format",
+                           // "priority": 1 among the large tensors, 0 among the small
   std::int64_t rank_value = 0;   // of a mismatch: the field at `rank`
   std::int64_t other_value = 0;  // and at `other`
   bool values_known = true;      // a rank that has not made the call may know the field only
@@ -147,6 +156,9 @@ class Worker {
   // Chunks in flight and the present window over all sites, for tests and displays.
   std::uint32_t in_flight() const;
   std::uint32_t window() const;
+  // How long answers may lie unread without slowing anything down: nothing while a small tensor or
+  // the end of a large one waits for them.
+  base::Duration patience() const;
   std::size_t memory_bytes() const;
   // Hash of all that decides future behaviour but time, for state-space search.
   std::uint64_t digest() const;

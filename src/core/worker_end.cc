@@ -59,6 +59,9 @@ void explain_mismatch(Failure& failure, const Abort& abort, const TransferReques
     set_field(failure, "wire format", a.format & 0xF, b.format & 0xF);
   } else if (a.shape != b.shape) {
     explain_shape(failure, abort, own, world);
+  } else if ((a.elements == 0) != (b.elements == 0)) {
+    // One announces the tensor among the small ones, the other sends it there.
+    set_field(failure, "priority", a.elements == 0, b.elements == 0);
   } else {
     set_field(failure, "chunk size", a.elements, b.elements);
   }

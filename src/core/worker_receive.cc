@@ -82,16 +82,20 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
       .remove(flow.slots, chunk.index);
   finish_chunk(chunk, contributors);
   flow.burst_confirmed = true;
+  flow.peer_is_late = false;
   flow.backoff = 0;
-  // A repeat was answered with the result itself: the first answer was lost on its way to us.
-  if (slot.sends > 1 && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
   chunk.transfer.missing.count = 0;
   RoundTrip& path = sites_[flow.site].path;
+  const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
+  // A repeat was answered with the result itself: the first answer was lost on its way to us.
+  const bool is_repeat = slot.sends > 1 && answers_last_send;
+  if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
   flow.window.on_result();
   flow.window.end_round_if_due(path);
-
-  const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
-  if (answers_last_send) ask_for_overtaken(flow, slot.sent_at);
+  // Only what is surely an answer to the last send says what that one has overtaken: where queues
+  // make the path longer than its least, the first answers would make us ask about every chunk in
+  // flight, and the answers to that would keep the queue.
+  if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, slot.sent_at);
   arm(flow, now);
 }
 
@@ -133,19 +137,23 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     ++counters_.resent_asked;
     if (!chunk.slot.loss_noted) chunk.flow.window.on_loss();
     chunk.slot.loss_noted = true;
+    chunk.flow.peer_is_late = false;
+    chunk.flow.backoff = 0;
     queue_resend(chunk.flow, chunk.index, false);
+    arm(chunk.flow, now);
     return;
   }
   // A first send is answered with a result only, so this answers the second one.
   if (chunk.slot.sends == 2) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   chunk.slot.confirmed = true;
+  chunk.flow.peer_is_late = true;
   chunk.flow.skewed_until = now;
   chunk.transfer.missing = missing;
 }
 
 // Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for
 // a peer that came late. If we completed the slot ourselves, nobody was later than we; and a wait
-// shorter than the mean is news in any case, because the path is no longer than it.
+// shorter than what is believed is news in any case, because the path is no longer than it.
 void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet) {
   const WorkerSlot& slot = chunk.slot;
   Site& site = sites_[chunk.flow.site];
@@ -153,7 +161,8 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
   const base::Duration sample = now - slot.sent_at;
   const bool completed_it = packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
-  if (may_include_wait && !completed_it && site.path.known() && sample > site.path.mean()) return;
+  const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
+  if (may_include_wait && !completed_it && sample > believed) return;
   site.path.add(sample);
   chunk.flow.window.on_sample(sample);
 }
@@ -168,6 +177,7 @@ void Worker::State::ask_for_overtaken(Flow& flow, base::Instant newer_sent_at) {
     if (flow.slots[oldest].sent_at + allowance >= newer_sent_at) return;
     ++counters_.asked_overtaken;
     queue_resend(flow, oldest, true);
+    flow.slots[oldest].overtaken = true;
   }
 }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint8_t kAbortsMax = 24;
 
 constexpr std::uint8_t kBackoffMax = 12;
+// One packet in this time is no load on any path, and a person does not see it pass.
+constexpr base::Duration kSilenceMax = base::milliseconds(20);
 
 }  // namespace
 
@@ -77,6 +79,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
   slot.confirmed = false;
   slot.loss_noted = false;
   slot.asks = false;
+  slot.overtaken = false;
   slot.realigned = false;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
   stripe_.step(flow.site, flow.next_chunk);
@@ -84,6 +87,11 @@ bool Worker::State::take_next_chunk(Flow& flow) {
                        ? std::uint16_t{0}
                        : static_cast<std::uint16_t>(flow.next_slot + 1);
   return true;
+}
+
+bool Worker::State::has_more(const Flow& flow) const {
+  return flow.stream == bulk_stream &&
+         stripe_.chunk_at(flow.site, flow.next_chunk) < streams_[bulk_stream].next_chunk;
 }
 
 std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
@@ -131,15 +139,17 @@ void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now
 }
 
 // One timer for the flow: it runs from the last progress, doubles while there is none, and is
-// spread by up to an eighth so that workers do not resend in step.
+// spread by up to an eighth so that workers do not resend in step. Silence is the network's fault,
+// and soon tried again; only what waits for a late peer is asked about ever more rarely.
 void Worker::State::arm(Flow& flow, base::Instant now) {
   if (flow.in_flight == 0) {
     flow.timeout_at = base::Instant::never();
     return;
   }
   const base::Duration timeout = sites_[flow.site].path.timeout();
-  const base::Duration waited =
-      std::min(base::Duration{timeout.ns << flow.backoff}, RoundTrip::kTimeoutMax);
+  const base::Duration most =
+      flow.peer_is_late ? RoundTrip::kTimeoutMax : std::max(timeout, kSilenceMax);
+  const base::Duration waited = std::min(base::Duration{timeout.ns << flow.backoff}, most);
   const auto spread =
       static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
   flow.timeout_at = now + waited + base::Duration{spread};
@@ -174,6 +184,7 @@ void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
   flow.waiting.remove(flow.slots, index);
   flow.slots[index].state = WorkerSlot::State::resending;
   flow.slots[index].asks = asks;
+  flow.slots[index].overtaken = false;
   flow.resending.push_back(flow.slots, index);
 }
 

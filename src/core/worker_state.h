@@ -83,6 +83,7 @@ class Worker::State {
     Window window;
     base::Instant timeout_at = base::Instant::never();
     std::uint8_t backoff = 0;
+    bool peer_is_late = false;   // says the last answer, so that silence is not the network's
     base::Instant skewed_until;  // chunks sent before this waited for a late peer
   };
 
@@ -113,6 +114,7 @@ class Worker::State {
 
   // worker.cc
   base::Result<void> check(const TransferRequest& request) const;
+  StreamName stream_of(Priority priority, std::uint64_t chunks) const;
   bool has_room(StreamName name) const;
   Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
                     std::uint64_t chunk_count);
@@ -126,6 +128,8 @@ class Worker::State {
   std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
   std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
   bool take_next_chunk(Flow& flow);
+  // Chunks of large tensors that have not been sent.
+  bool has_more(const Flow& flow) const;
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   void arm(Flow& flow, base::Instant now);

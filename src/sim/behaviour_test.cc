@@ -64,6 +64,23 @@ TEST(Behaviour, SmallTensorsDoNotWaitBehindLargeOnes) {
   }
 }
 
+TEST(Behaviour, APriorityOverrulesTheSize) {
+  Scenario scenario = tensors_on(kPath, 4, 2'000'000, 1);
+  CallPlan urgent = scenario.calls[0];
+  urgent.elements = 100'000;
+  urgent.priority = core::Priority::urgent;
+  urgent.gap = base::milliseconds(1);
+  CallPlan background = sum_of_integers(64, 1);
+  background.priority = core::Priority::background;
+  scenario.calls.push_back(background);
+  scenario.calls.push_back(urgent);
+  Simulation simulation(scenario);
+  simulation.run_network();
+  const base::Instant large_done = finished_at(simulation, 0);
+  EXPECT_LT(finished_at(simulation, 2), large_done);
+  EXPECT_GE(finished_at(simulation, 1), large_done);
+}
+
 double slowdown_at(double loss) {
   const auto time_of = [](double each_way) {
     Scenario scenario = tensors_on({10'000'000'000, base::microseconds(10)}, 4, kElements, 1);

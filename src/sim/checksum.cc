@@ -52,10 +52,12 @@ std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
       chain[i] = folded_product(load64(pair) ^ kOdd, load64(pair + 8) ^ chain[i]);
     }
   }
-  for (std::size_t i = 0; at < bytes.size(); at += 8, ++i) {
-    const std::size_t rest = bytes.size() - at < 8 ? bytes.size() - at : 8;
-    chain[i % 4] = folded_product(load64(bytes.data() + at, rest) ^ kOdd, chain[i % 4] ^ ~kOdd);
-  }
+  const auto add_word = [&chain](std::size_t i, std::uint64_t word) {
+    chain[i % 4] = folded_product(word ^ kOdd, chain[i % 4] ^ ~kOdd);
+  };
+  std::size_t i = 0;
+  for (; at + 8 <= bytes.size(); at += 8) add_word(i++, load64(bytes.data() + at));
+  if (at < bytes.size()) add_word(i, load64(bytes.data() + at, bytes.size() - at));
   std::uint64_t hash = 0;
   for (const std::uint64_t each : chain) hash = base::mix64(hash ^ each);
   return hash;

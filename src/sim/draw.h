@@ -18,9 +18,4 @@ Scenario draw_scenario(std::uint64_t seed);
 std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budget,
                                  base::Prng& prng);
 
-// Every wire format that carries floats of this type.
-bool is_float(core::DataType dtype);
-core::WireFormat integer_format(core::DataType dtype, core::Reduction reduction,
-                                core::Collective collective);
-
 }  // namespace infold::sim

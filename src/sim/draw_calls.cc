@@ -47,25 +47,23 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   const bool as_blocks =
       is_float(call.layout.dtype) && sums && call.collective != Collective::broadcast;
   if (!as_blocks) {
-    call.layout.format = integer_format(call.layout.dtype, call.reduction, call.collective);
+    call.layout.format = integer_format(call.layout.dtype);
     return;
   }
   call.agreed = call.elements > 0 && prng.chance(0.15);
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-}  // namespace
-
-bool is_float(DataType dtype) { return dtype <= DataType::f64; }
-
-WireFormat integer_format(DataType dtype, Reduction, Collective) {
-  switch (dtype_bytes(dtype)) {
-    case 1: return WireFormat::i8;
-    case 2: return WireFormat::i16;
-    case 4: return WireFormat::i32;
-    default: return WireFormat::i64;
+// From what was drawn already: another draw would make another scenario of every seed.
+core::Priority draw_priority(std::uint64_t values_seed) {
+  switch (base::mix64(values_seed) % 8) {
+    case 0: return core::Priority::urgent;
+    case 1: return core::Priority::background;
+    default: return core::Priority::by_size;
   }
 }
+
+}  // namespace
 
 std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budget,
                                  base::Prng& prng) {
@@ -86,6 +84,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
         .dtype = call.layout.dtype,
         .kind = static_cast<ValueKind>(prng.below(static_cast<std::uint64_t>(ValueKind::count_))),
         .seed = prng.next()};
+    call.priority = draw_priority(call.values.seed);
     left -= std::min(left, call.elements);
     calls.push_back(call);
   }

@@ -20,8 +20,8 @@ TEST(EventQueue, EqualTimesLeaveInOrderOfPush) {
   queue.push(1, {5}, 1);
   queue.push(0, {5}, 2);
   queue.push(1, {5}, 3);
-  for (int expected = 0; expected < 4; ++expected) EXPECT_EQ(queue.pop()->payload, expected);
-  EXPECT_FALSE(queue.pop().has_value());
+  for (int expected = 0; expected < 4; ++expected) EXPECT_EQ(queue.pop(), expected);
+  EXPECT_TRUE(queue.empty());
 }
 
 TEST(EventQueue, AnEventThatOvertakesItsLaneLeavesFirst) {
@@ -29,9 +29,9 @@ TEST(EventQueue, AnEventThatOvertakesItsLaneLeavesFirst) {
   queue.push(0, {10}, 1);
   queue.push(0, {20}, 2);
   queue.push(0, {15}, 3);
-  EXPECT_EQ(queue.pop()->payload, 1);
-  EXPECT_EQ(queue.pop()->payload, 3);
-  EXPECT_EQ(queue.pop()->payload, 2);
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_EQ(queue.pop(), 3);
+  EXPECT_EQ(queue.pop(), 2);
 }
 
 TEST(EventQueue, EqualsASortedMapOverRandomOperations) {
@@ -52,9 +52,8 @@ TEST(EventQueue, EqualsASortedMapOverRandomOperations) {
       }
     } else {
       ASSERT_EQ(queue.next_at().ns, model.begin()->first.first);
-      const auto event = queue.pop();
-      ASSERT_EQ(event->payload, model.begin()->second);
-      now = event->at.ns;
+      now = queue.next_at().ns;
+      ASSERT_EQ(queue.pop(), model.begin()->second);
       model.erase(model.begin());
     }
     ASSERT_EQ(queue.size(), model.size());

@@ -134,6 +134,7 @@ core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) c
     request.output = (call.in_place ? own.input : own.output).data() + call.offset_bytes;
   }
   if (call.agreed) request.codes = own.agreed_codes.data();
+  request.priority = call.priority;
   return request;
 }
 

@@ -18,9 +18,17 @@ Link::Link(const LinkOptions& options, NodeId self)
       self_(self),
       ps_per_byte_(options.bits_per_second == 0 ? 0 : kBitPsPerByte / options.bits_per_second) {}
 
+std::int64_t Link::queued_ps(base::Instant now) const {
+  return std::max<std::int64_t>(busy_until_ps_ - now.ns * kPsPerNs, 0);
+}
+
 std::int64_t Link::queued_bytes(base::Instant now) const {
-  const std::int64_t busy_ps = busy_until_ps_ - now.ns * kPsPerNs;
-  return busy_ps <= 0 ? 0 : busy_ps / ps_per_byte_;
+  const std::int64_t queued = queued_ps(now);
+  return queued == 0 ? 0 : queued / ps_per_byte_;
+}
+
+std::int64_t Link::queued_bytes_high_water() const {
+  return queued_ps_high_water_ == 0 ? 0 : queued_ps_high_water_ / ps_per_byte_;
 }
 
 base::Instant Link::drained_to(std::int64_t bytes) const {
@@ -33,15 +41,13 @@ void Link::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
     return;
   }
   const auto payload = static_cast<std::int64_t>(outlet.packets().bytes(parcel.packet).size());
-  const std::int64_t frame_bytes = payload + kFrameOverheadBytes;
-  const std::int64_t queued = queued_bytes(now) + frame_bytes;
-  if (queued > options_.queue_bytes_max) {
+  const std::int64_t queued = queued_ps(now) + sending_ps(payload + kFrameOverheadBytes);
+  if (queued >= sending_ps(options_.queue_bytes_max + 1)) {
     outlet.drop(parcel, DropCause::queue);
     return;
   }
-  queued_bytes_high_water_ = std::max(queued_bytes_high_water_, queued);
-  const std::int64_t start_ps = std::max(busy_until_ps_, now.ns * kPsPerNs);
-  busy_until_ps_ = start_ps + frame_bytes * ps_per_byte_;
+  queued_ps_high_water_ = std::max(queued_ps_high_water_, queued);
+  busy_until_ps_ = now.ns * kPsPerNs + queued;
   const base::Instant sent{(busy_until_ps_ + kPsPerNs - 1) / kPsPerNs};
   outlet.forward(sent + options_.delay, self_, parcel);
 }

@@ -29,8 +29,11 @@ class Link final : public Node {
   void handle_timeout(base::Instant, Outlet&) override {}
   base::Instant next_timeout() const override { return base::Instant::never(); }
 
+  // How long the sender is busy with what is queued, and with `bytes` of frames.
+  std::int64_t queued_ps(base::Instant now) const;
+  std::int64_t sending_ps(std::int64_t bytes) const { return bytes * ps_per_byte_; }
   std::int64_t queued_bytes(base::Instant now) const;
-  std::int64_t queued_bytes_high_water() const { return queued_bytes_high_water_; }
+  std::int64_t queued_bytes_high_water() const;
   // When no more than `bytes` will be queued.
   base::Instant drained_to(std::int64_t bytes) const;
 
@@ -39,7 +42,7 @@ class Link final : public Node {
   NodeId self_;
   std::int64_t ps_per_byte_;
   std::int64_t busy_until_ps_ = 0;  // picoseconds: at 100 Gbit/s a byte takes 80
-  std::int64_t queued_bytes_high_water_ = 0;
+  std::int64_t queued_ps_high_water_ = 0;
 };
 
 }  // namespace infold::sim

@@ -62,7 +62,7 @@ bool Network::step(base::Instant limit) {
   CHECK_THAT(next.ns, >=, now_.ns);
   now_ = next;
   if (packet <= timer) {
-    visit(events_.pop()->payload);
+    visit(events_.pop());
   } else {
     time_out(static_cast<NodeId>(timers_.earliest_node()));
   }

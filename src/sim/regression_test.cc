@@ -54,5 +54,37 @@ TEST(Regression, AMismatchIsToldInAllBranchesOfALossyTree) {
   }
 }
 
+// One lost packet made a worker ask about all chunks in flight: where a queue makes the path longer
+// than its least, results that were on their way passed for the answers, each a reason to ask about
+// the chunks sent since. Every result then came twice, and kept the queue that kept it so.
+TEST(Regression, ALostPacketIsNotAskedAboutAgainAndAgain) {
+  NamedOptions options;
+  options.workers = 4;
+  options.elements = 200'000;
+  options.bits_per_second = 100'000'000;
+  options.round_trip = base::microseconds(100);
+  const Outcome clean = run(*named_scenario("clean", 1, options));
+  options.loss = 0.001;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Scenario scenario = *named_scenario("loss", seed, options);
+    expect_passed(scenario);
+    EXPECT_LT(run(scenario).finished_at.ns, clean.finished_at.ns * 21 / 20) << describe(scenario);
+  }
+}
+
+// A worker doubled its wait for a second and more although all it heard was silence, and took the
+// time in which others mended their losses for the length of its own path.
+TEST(Regression, ManyLossesDelayASmallTensorByMoments) {
+  NamedOptions options;
+  options.workers = 4;
+  options.elements = 3'000;
+  options.loss = 0.2;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Scenario scenario = *named_scenario("loss", seed, options);
+    EXPECT_LT(run(scenario).finished_at, base::Instant{} + base::milliseconds(300))
+        << describe(scenario);
+  }
+}
+
 }  // namespace
 }  // namespace infold::sim

@@ -11,6 +11,7 @@
 
 #include "core/format.h"
 #include "core/packet.h"
+#include "core/worker.h"
 #include "sim/faults.h"
 #include "sim/link.h"
 #include "sim/values.h"
@@ -30,6 +31,7 @@ struct CallPlan {
   // All ranks share one input and one output, and nothing is compared: for tensors so large that
   // a copy per rank would not fit, where only time is of interest.
   bool bulk = false;
+  core::Priority priority = core::Priority::by_size;
   std::uint32_t offset_bytes = 0;  // of the tensor in its buffer
   base::Duration gap;              // from the call before it
   base::Duration deadline;         // from submission; 0: none

@@ -102,6 +102,7 @@ void SlotWatch::contribution_arrives(base::Instant now, Station& station, const 
   }
   if (copy.came_in[seen.worker]) return;
   copy.came_in[seen.worker] = true;
+  ++copy.workers;
   copy.contributors += seen.contributors;
 }
 
@@ -110,7 +111,7 @@ void SlotWatch::answer_leaves(base::Instant now, Station& station, const Sightin
   Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
   if (copy.round != seen.round) {
     break_promise(now, seen, "was answered though nothing of it came in");
-  } else if (copy.came_in.count() != station.workers) {
+  } else if (copy.workers != station.workers) {
     break_promise(now, seen, "was answered before all contributions came in");
   } else if (copy.answer_hash != 0 && copy.answer_hash != hash) {
     break_promise(now, seen, "was answered twice, not in the same words");

@@ -46,6 +46,7 @@ class SlotWatch final : public Observer {
     std::uint32_t round = 0;
     std::uint32_t contributors = 0;  // as the first contribution of each worker says
     std::uint64_t answer_hash = 0;   // 0 before the answer
+    std::uint32_t workers = 0;       // whose contributions came in
     std::bitset<INFOLD_WORKERS_MAX> came_in;
   };
   struct Station {

@@ -115,14 +115,9 @@ const char* dtype_name(core::DataType dtype) {
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
-std::uint32_t dtype_bytes(core::DataType dtype) {
-  constexpr std::uint32_t kBytes[] = {4, 2, 2, 8, 1, 1, 4, 8};
-  return kBytes[static_cast<std::size_t>(dtype)];
-}
-
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor) {
   const std::uint32_t bytes = dtype_bytes(source.dtype);
-  const bool is_float = source.dtype <= core::DataType::f64;
+  const bool draws_float = is_float(source.dtype);
   const std::uint64_t stream = base::mix64(source.seed + (rank + 1ULL) * 0x9E3779B97F4A7C15ULL);
   std::uint64_t block_hash = 0;
   for (std::size_t i = 0; i < tensor.size() / bytes; ++i) {
@@ -132,7 +127,7 @@ void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::b
     }
     const std::uint64_t hash = base::mix64(stream + i * 0xD1B54A32D192ED03ULL);
     const std::uint64_t bits =
-        is_float ? float_bits(source, hash, block_hash) : integer_bits(source, hash);
+        draws_float ? float_bits(source, hash, block_hash) : integer_bits(source, hash);
     std::memcpy(tensor.data() + i * bytes, &bits, bytes);
   }
 }

@@ -30,7 +30,6 @@ struct ValueSource {
   std::uint64_t seed = 0;
 };
 
-std::uint32_t dtype_bytes(core::DataType dtype);
 const char* dtype_name(core::DataType dtype);
 
 // Writes elements [0, tensor.size() / dtype_bytes) of one rank.

@@ -123,11 +123,12 @@ void WorkerNode::transmit(base::Instant now, Outlet& outlet) {
   send_again_at_ = base::Instant::never();
   PacketPool& packets = outlet.packets();
   const bool looks = uplink_ != nullptr && options_.host_queue_bytes > 0;
-  std::int64_t queued = looks ? uplink_->queued_bytes(now) : 0;
+  const std::int64_t limit_ps = looks ? uplink_->sending_ps(options_.host_queue_bytes) : 0;
+  std::int64_t queued_ps = looks ? uplink_->queued_ps(now) : 0;
   const PacketIndex none = ~PacketIndex{0};
   PacketIndex packet = none;
   while (true) {
-    if (looks && queued >= options_.host_queue_bytes) {
+    if (looks && queued_ps >= limit_ps) {
       send_again_at_ =
           std::max(uplink_->drained_to(options_.host_queue_bytes * 3 / 4), now + base::Duration{1});
       break;
@@ -136,7 +137,8 @@ void WorkerNode::transmit(base::Instant now, Outlet& outlet) {
     const auto sent = worker_.poll_transmit(now, packets.room(packet));
     if (!sent) break;
     packets.set_bytes(packet, sent->bytes);
-    queued += static_cast<std::int64_t>(sent->bytes) + kFrameOverheadBytes;
+    const auto bytes = static_cast<std::int64_t>(sent->bytes);
+    if (looks) queued_ps += uplink_->sending_ps(bytes + kFrameOverheadBytes);
     outlet.send(to_sites_[sent->site], packet);
     packet = none;
   }
