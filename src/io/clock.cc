@@ -12,4 +12,9 @@ base::Instant monotonic_now() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(since_boot).count()};
 }
 
+void rest(base::Duration duration) {
+  const timespec time = {duration.ns / 1'000'000'000, duration.ns % 1'000'000'000};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
 }  // namespace infold::io

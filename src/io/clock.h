@@ -9,5 +9,7 @@
 namespace infold::io {
 
 base::Instant monotonic_now();
+// Sleeps that long, whatever arrives.
+void rest(base::Duration duration);
 
 }  // namespace infold::io

@@ -26,6 +26,7 @@ struct Received {
 
 struct PortCounters {
   std::uint64_t sent = 0;        // handed to send()
+  std::uint64_t arrived = 0;     // at a lossy port, lost there or not
   std::uint64_t lost = 0;        // on purpose, by a lossy port
   std::uint64_t duplicated = 0;  // likewise
   std::uint64_t reordered = 0;   // likewise
@@ -33,6 +34,7 @@ struct PortCounters {
 
   PortCounters& operator+=(const PortCounters& other) {
     sent += other.sent;
+    arrived += other.arrived;
     lost += other.lost;
     duplicated += other.duplicated;
     reordered += other.reordered;
@@ -45,6 +47,9 @@ class DatagramPort {
  public:
   virtual ~DatagramPort() = default;
 
+  // Where the next datagram may be written that is sent, to any peer: it is then not copied. Valid
+  // until the next send(); empty where a port has no such place.
+  virtual std::span<std::byte> place() { return {}; }
   // Takes a copy. May keep it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;
   virtual void flush() = 0;

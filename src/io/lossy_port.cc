@@ -10,7 +10,10 @@
 namespace infold::io {
 
 LossyPort::LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options)
-    : port_(std::move(port)), options_(options), prng_(options.seed) {}
+    : port_(std::move(port)),
+      options_(options),
+      prng_(options.seed),
+      receive_prng_(base::mix64(options.seed + 1)) {}
 
 void LossyPort::send(Peer to, std::span<const std::byte> datagram) {
   ++counters_.sent;
@@ -46,8 +49,22 @@ void LossyPort::release_due() {
   }
 }
 
+std::span<const Received> LossyPort::receive() {
+  const std::span<const Received> batch = port_->receive();
+  if (options_.loss_of_received <= 0) return batch;
+  kept_.clear();
+  for (const Received& each : batch) {
+    if (!receive_prng_.chance(options_.loss_of_received)) kept_.push_back(each);
+  }
+  arrived_ += batch.size();
+  lost_of_received_ += batch.size() - kept_.size();
+  return kept_;
+}
+
 PortCounters LossyPort::counters() const {
   PortCounters counters = counters_;
+  counters.arrived = arrived_;
+  counters.lost += lost_of_received_;
   counters.overflowed = port_->counters().overflowed;
   return counters;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A port that mistreats what is sent through it: loses, duplicates and reorders datagrams with the
-// given probabilities, drawn from a seed, and counts what it did. Receiving is left alone, so that
-// a link with such a port at both ends suffers once in each direction.
+// given probabilities, drawn from a seed, and counts what it did. Receiving is left alone unless it
+// is asked for, so that a link with such a port at both ends suffers once in each direction.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,6 +21,7 @@ struct LossyOptions {
   double duplication = 0;
   double reordering = 0;  // of datagrams that 1 to 8 later ones overtake
   std::uint64_t seed = 0;
+  double loss_of_received = 0;  // where the other end has no such port
 };
 
 class LossyPort final : public DatagramPort {
@@ -29,7 +31,7 @@ class LossyPort final : public DatagramPort {
   void send(Peer to, std::span<const std::byte> datagram) override;
   void flush() override { port_->flush(); }
   bool is_blocked() const override { return port_->is_blocked(); }
-  std::span<const Received> receive() override { return port_->receive(); }
+  std::span<const Received> receive() override;
   void wait(base::Instant deadline) override { port_->wait(deadline); }
   void wake() override { port_->wake(); }
   PortCounters counters() const override;
@@ -50,6 +52,12 @@ class LossyPort final : public DatagramPort {
   base::Prng prng_;
   std::array<Held, 8> held_;
   PortCounters counters_;
+
+  // Of the thread that receives; counters are read by others.
+  base::Prng receive_prng_;
+  std::vector<Received> kept_;
+  std::atomic<std::uint64_t> arrived_{0};
+  std::atomic<std::uint64_t> lost_of_received_{0};
 };
 
 }  // namespace infold::io

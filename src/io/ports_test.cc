@@ -153,6 +153,21 @@ TEST(LossyPort, DuplicatesAndReordersWithoutLosing) {
   EXPECT_GE(numbers.size(), 2000U - 8);  // the last few may still be held back
 }
 
+// A whole batch may be lost, so an empty one does not mean that nothing more is there.
+TEST(LossyPort, LosesWhatArrivesWhereTheOtherEndCannot) {
+  MemoryPort source({.queue_datagrams = 10'000});
+  auto port = std::make_unique<MemoryPort>(MemoryPortOptions{.queue_datagrams = 10'000});
+  const Peer to_target = MemoryPort::connect(source, *port).first;
+  LossyPort target(std::move(port), {.seed = 4, .loss_of_received = 0.3});
+  for (int i = 0; i < 2000; ++i) source.send(to_target, bytes_of(std::to_string(i)));
+  std::size_t kept = 0;
+  while (target.counters().arrived < 2000) kept += target.receive().size();
+  const PortCounters counters = target.counters();
+  EXPECT_EQ(kept, 2000 - counters.lost);
+  EXPECT_NEAR(static_cast<double>(counters.lost), 600, 100);
+  EXPECT_EQ(counters.sent, 0U);
+}
+
 TEST(LossyPort, ASeedRepeatsItsChoices) {
   const LossyOptions options = {.loss = 0.2, .duplication = 0.1, .reordering = 0.1, .seed = 3};
   EXPECT_EQ(LossyPair(options).send_numbers(500), LossyPair(options).send_numbers(500));

@@ -24,6 +24,7 @@ class UdpPort final : public DatagramPort {
   void wait(base::Instant deadline) override { socket_.wait(deadline); }
   void wake() override { socket_.wake(); }
   PortCounters counters() const override;
+  int descriptor() const { return socket_.descriptor(); }
 
  private:
   UdpSocket socket_;

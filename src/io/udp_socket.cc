@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "io/clock.h"
+#include "io/file_descriptor.h"
 
 namespace infold::io {
 namespace {
@@ -49,20 +50,6 @@ struct Train {
   std::size_t bytes_done = 0;  // towards to[to_done]
 };
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 void set_option(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));  // each of these is a wish
 }
@@ -91,7 +78,7 @@ class UdpSocket::State {
     arrivals_.reserve(kMessagesIn * most);
   }
 
-  bool is_valid() const { return event_.get() >= 0; }
+  bool is_valid() const { return event_.is_open(); }
 
   void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
     if (datagram.empty() || datagram.size() > options_.datagram_bytes_max) {
@@ -159,6 +146,7 @@ class UdpSocket::State {
   }
 
   void wake() { eventfd_write(event_.get(), 1); }
+  int descriptor() const { return fd_.get(); }
 
   SocketAddress local_address() const {
     sockaddr_storage address = {};
@@ -359,6 +347,12 @@ base::Result<UdpSocket> UdpSocket::open(const UdpOptions& options) {
              IP_PMTUDISC_DO);
   set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
+  if (!options.device.empty() && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.device.c_str(),
+                                            static_cast<socklen_t>(options.device.size())) != 0) {
+    const int reason = errno;
+    close(fd);
+    return base::fail(Code::unavailable, "device", "cannot send over that interface", reason);
+  }
   if (bind(fd, options.bind.data(), options.bind.bytes()) != 0) {
     const int reason = errno;
     close(fd);
@@ -387,6 +381,7 @@ std::span<const UdpSocket::Arrival> UdpSocket::receive() { return state_->receiv
 void UdpSocket::wait(base::Instant deadline) { state_->wait(deadline); }
 void UdpSocket::wake() { state_->wake(); }
 SocketAddress UdpSocket::local_address() const { return state_->local_address(); }
+int UdpSocket::descriptor() const { return state_->descriptor(); }
 bool UdpSocket::sends_trains() const { return state_->sends_trains(); }
 bool UdpSocket::receives_trains() const { return state_->receives_trains(); }
 UdpCounters UdpSocket::counters() const { return state_->counters(); }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/instant.h"
 #include "base/result.h"
@@ -25,7 +26,8 @@ struct UdpOptions {
   int receive_buffer_bytes = 8 << 20;     // as far as the kernel allows
   // Less than a link's queue, so that a socket blocks where that queue would drop.
   int send_buffer_bytes = 96 << 10;
-  bool offload = true;  // false: as if the kernel had no offloads
+  bool offload = true;      // false: as if the kernel had no offloads
+  std::string device = {};  // the interface to use whatever the routes say; empty: the routes'
   // What the kernel has no room for stays for a later flush(), and is_blocked() says so; else it is
   // dropped and counted.
   bool keeps_blocked = false;
@@ -66,6 +68,7 @@ class UdpSocket {
   void wake();  // from any thread
 
   SocketAddress local_address() const;
+  int descriptor() const;  // to poll beside others
   bool sends_trains() const;
   bool receives_trains() const;
   UdpCounters counters() const;

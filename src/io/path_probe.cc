@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A probe carries the instant at which it was sent; its length says which of the two kinds it is.
+#include "io/path_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "io/clock.h"
+#include "wire/infold_wire.h"
+
+namespace infold::io {
+namespace {
+
+constexpr std::size_t kSmallBytes = INFOLD_PROBE_BYTES_MIN;
+// Longer than round trips in one building, so that a slow path is not flooded.
+constexpr base::Duration kGap = base::milliseconds(20);
+
+void write_probe(base::Instant sent_at, std::span<std::byte> datagram) {
+  std::fill(datagram.begin(), datagram.end(), std::byte{0});
+  datagram[0] = std::byte{INFOLD_PROBE_MAGIC};
+  std::memcpy(&datagram[8], &sent_at.ns, sizeof(sent_at.ns));
+}
+
+}  // namespace
+
+bool is_probe(std::span<const std::byte> datagram) {
+  return datagram.size() >= INFOLD_PROBE_BYTES_MIN && datagram[0] == std::byte{INFOLD_PROBE_MAGIC};
+}
+
+bool answer_probe(std::span<std::byte> probe) {
+  if (!is_probe(probe)) return false;
+  probe[0] = std::byte{INFOLD_ECHO_MAGIC};
+  return true;
+}
+
+PathReport probe_path(UdpSocket& socket, const SocketAddress& site, std::size_t datagram_bytes,
+                      base::Duration limit) {
+  CHECK_THAT(datagram_bytes, >, kSmallBytes);
+  PathReport report;
+  std::vector<std::byte> probe(datagram_bytes);
+  const std::array<SocketAddress, 1> to = {site};
+  const base::Instant start = monotonic_now();
+  const base::Instant end = start + limit;
+  for (base::Instant now = start; now < end && !report.carries; now = monotonic_now()) {
+    for (const std::size_t bytes : {kSmallBytes, datagram_bytes}) {
+      write_probe(now, std::span(probe).first(bytes));
+      socket.send(to, std::span<const std::byte>(probe).first(bytes));
+      socket.flush();
+    }
+    const base::Instant again = std::min(now + kGap, end);
+    while (!report.carries && monotonic_now() < again) {
+      socket.wait(again);
+      for (const UdpSocket::Arrival& arrival : socket.receive()) {
+        const bool is_echo = arrival.datagram.size() >= kSmallBytes && *arrival.from == site &&
+                             arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC};
+        if (!is_echo) continue;
+        std::int64_t sent_at = 0;
+        std::memcpy(&sent_at, &arrival.datagram[8], sizeof(sent_at));
+        const base::Duration took = monotonic_now() - base::Instant{sent_at};
+        if (!report.answers && took.ns > 0) report.round_trip = took;
+        report.answers = true;
+        report.carries = report.carries || arrival.datagram.size() == datagram_bytes;
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace infold::io
