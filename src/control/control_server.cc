@@ -16,7 +16,6 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::JoinReply, v1::JoinRequest>;
 
-constexpr std::uint32_t kProtocolVersion = 1;
 constexpr auto kPatienceMax = std::chrono::hours(24);
 constexpr auto kGoodbye = std::chrono::milliseconds(500);
 
@@ -41,6 +40,16 @@ v1::JoinReply refusal_reply(const Refusal& refusal) {
   return reply;
 }
 
+template <typename Message>
+void add_groups(const JobTerms& terms, Message& message) {
+  for (const HostGroup& group : terms.groups) {
+    v1::HostGroup& each = *message.add_groups();
+    each.set_first(group.ranks.first);
+    each.set_count(group.ranks.count);
+    each.set_meeting(group.meeting);
+  }
+}
+
 v1::JoinReply terms_reply(const JobTerms& terms) {
   v1::JoinReply reply;
   v1::Joined& joined = *reply.mutable_joined();
@@ -55,6 +64,7 @@ v1::JoinReply terms_reply(const JobTerms& terms) {
     each.set_address(site.address);
     each.set_weight(site.weight);
   }
+  add_groups(terms, joined);
   return reply;
 }
 
@@ -69,8 +79,23 @@ RankWords words_of(const v1::Hello& hello) {
   if (!hello.site_address().empty()) {
     words.site = SiteAddress{hello.site_address(), hello.site_weight()};
   }
+  if (!hello.host_identity().empty()) {
+    words.host = RankHost{hello.host_identity(), hello.host_meeting()};
+  }
+  words.always_shares = hello.always_shares();
+  if (hello.element_bytes() != 0) words.element_bytes = hello.element_bytes();
   words.patience = std::min<std::chrono::milliseconds>(
       std::chrono::milliseconds(hello.patience_ms()), kPatienceMax);
+  return words;
+}
+
+ReadyWords words_of(const v1::Ready& ready) {
+  ReadyWords words;
+  words.shares_memory = ready.shares_memory();
+  words.site_order = ready.site_order();
+  if (ready.has_verifies()) words.verifies = ready.verifies();
+  words.calls_finished = ready.calls_finished();
+  words.calls_beyond = ready.calls_beyond();
   return words;
 }
 
@@ -100,21 +125,6 @@ class Service final : public v1::Control::Service {
     const auto writer = std::make_shared<Writer>(*stream);
     serve(*stream, writer);
     writer->close();
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Status(grpc::ServerContext*, const v1::StatusRequest*,
-                      v1::StatusReply* reply) override {
-    for (const JobStatus& status : registry_.status()) {
-      v1::StatusReply::Job& job = *reply->add_jobs();
-      job.set_name(status.name);
-      job.set_job(status.job);
-      job.set_world(status.world);
-      job.set_ranks(status.ranks);
-      job.set_slots(status.slots);
-      job.set_running(status.running);
-    }
-    reply->set_slots_free(registry_.slots_free());
     return grpc::Status::OK;
   }
 
@@ -151,12 +161,12 @@ class Service final : public v1::Control::Service {
     writer.write(terms_reply(registry_.terms(seat)));
     v1::JoinRequest request;
     if (!stream.Read(&request) || !request.has_ready()) return request.has_leave();
-    if (const Answer<void> ready = registry_.ready(seat); !ready) {
+    if (const Answer<void> ready = registry_.ready(seat, words_of(request.ready())); !ready) {
       writer.write(refusal_reply(ready.error()));
       return false;
     }
     v1::JoinReply go;
-    go.mutable_go();
+    add_groups(registry_.terms(seat), *go.mutable_go());
     writer.write(go);
     return stream.Read(&request) && request.has_leave();
   }

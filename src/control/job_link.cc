@@ -19,7 +19,6 @@ namespace {
 
 using Stream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinReply>;
 
-constexpr std::uint32_t kProtocolVersion = 1;
 // Longer than the other side lingers for ranks that still need us.
 constexpr auto kGoodbye = std::chrono::milliseconds(2500);
 
@@ -62,8 +61,31 @@ v1::JoinRequest hello_of(const RankWords& words) {
     hello.set_site_address(words.site->address);
     hello.set_site_weight(words.site->weight);
   }
+  if (words.host) {
+    hello.set_host_identity(words.host->identity);
+    hello.set_host_meeting(words.host->meeting);
+  }
+  hello.set_element_bytes(words.element_bytes);
+  hello.set_always_shares(words.always_shares);
   hello.set_patience_ms(static_cast<std::uint32_t>(words.patience.count()));
   return request;
+}
+
+// Whatever the other side says: ranks of this job, each in one group at most, in rising order.
+template <typename Message>
+std::vector<HostGroup> groups_of(const Message& message, std::uint32_t world) {
+  std::vector<HostGroup> groups;
+  std::uint32_t next = 0;
+  for (const v1::HostGroup& each : message.groups()) {
+    const bool fits = each.first() >= next && each.first() < world && each.count() >= 2 &&
+                      each.count() <= world - each.first();
+    if (!fits) return {};
+    next = each.first() + each.count();
+    groups.push_back(
+        {{static_cast<std::uint16_t>(each.first()), static_cast<std::uint16_t>(each.count())},
+         each.meeting()});
+  }
+  return groups;
 }
 
 JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
@@ -77,6 +99,7 @@ JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites())
     terms.sites.push_back({site.address(), site.weight()});
+  terms.groups = groups_of(joined, world);
   return terms;
 }
 
@@ -108,12 +131,17 @@ class JobLink::State {
     return {};
   }
 
-  Answer<void> ready() {
+  Answer<void> ready(const ReadyWords& words) {
     v1::JoinRequest request;
-    request.mutable_ready();
+    request.mutable_ready()->set_shares_memory(words.shares_memory);
+    request.mutable_ready()->set_site_order(words.site_order);
+    if (words.verifies) request.mutable_ready()->set_verifies(*words.verifies);
+    request.mutable_ready()->set_calls_finished(words.calls_finished);
+    request.mutable_ready()->set_calls_beyond(words.calls_beyond);
     stream_->Write(request);
     const Answer<v1::JoinReply> reply = read();
     if (!reply) return tl::unexpected(reply.error());
+    terms_.groups = groups_of(reply->go(), terms_.world);
     return {};
   }
 
@@ -200,7 +228,7 @@ Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const
 }
 
 const JobTerms& JobLink::terms() const { return state_->terms(); }
-Answer<void> JobLink::ready() { return state_->ready(); }
+Answer<void> JobLink::ready(const ReadyWords& words) { return state_->ready(words); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
 void JobLink::leave() { state_->leave(); }
 

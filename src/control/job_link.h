@@ -25,12 +25,13 @@ class JobLink {
   JobLink& operator=(const JobLink&) = delete;
 
   const JobTerms& terms() const;
-  // Says that this rank can receive packets, and blocks until all can.
-  Answer<void> ready();
+  // Says that this rank can receive packets, and what it has found; blocks until all can. After
+  // that the terms have the groups in use.
+  Answer<void> ready(const ReadyWords& words);
   // Calls the listener from a thread of its own, at most once, and not after leave().
   void watch(EndListener on_end);
-  // Leaves in good order: at once, but where ranks aggregate for each other only when all do, and
-  // in 2.5 s at most.
+  // Leaves in good order: at once, but where this rank aggregates for others only when they do,
+  // and in 2.5 s at most.
   void leave();
 
  private:

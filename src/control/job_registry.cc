@@ -16,6 +16,7 @@ namespace infold::control {
 struct RankPlace {
   bool here = false;
   bool ready = false;
+  ReadyWords ready_words;
   bool gone = false;
   RankWords words;
   JobRegistry::EndListener on_end;
@@ -30,11 +31,23 @@ class JobRegistry::Job {
   std::uint32_t ready = 0;
   std::uint32_t gone = 0;
   bool started = false;
+  bool settled = false;
+  bool holds_slots = false;
+  bool at_plane = false;
   bool ended = false;  // somebody was lost
   std::optional<Refusal> refusal;
   std::chrono::steady_clock::time_point waits_until;
 
   std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
+  bool all_share_memory(core::RankRange range) const {
+    const auto first = ranks.begin() + range.first;
+    return std::all_of(first, first + range.count,
+                       [](const RankPlace& each) { return each.ready_words.shares_memory; });
+  }
+  bool have_left(core::RankRange range) const {
+    const auto first = ranks.begin() + range.first;
+    return std::all_of(first, first + range.count, [](const RankPlace& each) { return each.gone; });
+  }
   std::string missing_text() const {
     std::string text;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -56,6 +69,93 @@ constexpr auto kLingerMax = std::chrono::seconds(2);
 
 tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
+}
+
+// An exact sum has 8 bytes an element on its way to a site, and its chunks are shorter.
+// That takes a processor's time at the leader, which only half of the bytes are worth.
+bool pays_off(const HostGroup& group, const std::vector<RankPlace>& ranks) {
+  std::uint64_t bytes = 0;
+  bool is_wanted = true;
+  for (std::uint32_t i = 0; i < group.ranks.count; ++i) {
+    const RankWords& words = ranks[group.ranks.first + i].words;
+    bytes += words.element_bytes;
+    is_wanted = is_wanted && words.always_shares;
+  }
+  return is_wanted || bytes >= 2 * sizeof(std::int64_t);
+}
+
+// Ranks that sum for each other over the network are sites of equal standing, and too many for a
+// host's leader to have a part of its own below each of them.
+std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
+  std::vector<std::optional<RankHost>> hosts;
+  bool has_sites = false;
+  for (const RankPlace& rank : ranks) {
+    hosts.push_back(rank.words.host);
+    has_sites = has_sites || rank.words.site;
+  }
+  std::vector<HostGroup> groups = find_groups(hosts);
+  if (is_one_host(groups, static_cast<std::uint32_t>(ranks.size()))) return groups;
+  if (has_sites) return {};
+  std::erase_if(groups, [&](const HostGroup& each) { return !pays_off(each, ranks); });
+  return groups;
+}
+
+struct OddRank {
+  std::size_t odd = 0;
+  std::size_t usual = 0;
+};
+
+// The first rank that says something else than the first one that says anything.
+template <typename Said>
+std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
+  std::optional<std::size_t> usual;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto own = said(ranks[rank].ready_words);
+    if (!own) continue;
+    if (!usual) usual = rank;
+    if (own != said(ranks[*usual].ready_words)) return OddRank{rank, *usual};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> odd_sites(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) {
+    return words.site_order == 0 ? std::nullopt : std::optional(words.site_order);
+  });
+  if (!found) return std::nullopt;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}': rank {} has other sites than rank {}, or other weights or "
+                             "another order of them; all ranks must name the same switches in the "
+                             "same order and choose the same sites and weights",
+                             name, found->odd, found->usual),
+                 static_cast<int>(found->odd)};
+}
+
+// A rank that compares results alone makes calls that no other rank makes.
+std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) { return words.verifies; });
+  if (!found) return std::nullopt;
+  const bool verifies = *ranks[found->odd].ready_words.verifies;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}': rank {} {} results, rank {} {}; set JoinOptions.verify or "
+                             "INFOLD_VERIFY=1 at all ranks, or at none",
+                             name, found->odd, verifies ? "verifies" : "does not verify",
+                             found->usual, verifies ? "does not" : "does"),
+                 static_cast<int>(found->odd)};
+}
+
+// What one rank has finished, another cannot make again.
+std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) {
+    return std::optional(std::pair(words.calls_finished, words.calls_beyond));
+  });
+  if (!found) return std::nullopt;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}' cannot go on after it lost a switch: rank {} has finished "
+                             "other calls ({} and some) than rank {} ({} and some)",
+                             name, found->odd, ranks[found->odd].ready_words.calls_finished,
+                             found->usual, ranks[found->usual].ready_words.calls_finished),
+                 static_cast<int>(found->odd)};
 }
 
 }  // namespace
@@ -158,22 +258,51 @@ Answer<void> JobRegistry::start(Job& job) {
                   "nobody aggregates: this is no switch and no rank brings a site of its own");
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
-  if (plane_ != nullptr && slots_used_ + job.slots() > plane_->slots_total()) {
-    return refuse(RefusalReason::full,
-                  fmt::format("the switch has {} of {} slots left and job '{}' wants {}",
-                              plane_->slots_total() - slots_used_, plane_->slots_total(), job.name,
-                              job.slots()));
+  terms.groups = propose_groups(job.ranks);
+  if (!is_one_host(terms.groups, terms.world)) {
+    if (Answer<void> taken = take_slots(job); !taken) return taken;
   }
   terms.job = next_number_++;
   if (next_number_ == 0) next_number_ = 1;
   terms.epoch = static_cast<std::uint32_t>(
       base::mix64(seed_ + terms.job * 0x9E3779B97F4A7C15ULL + slots_used_));
-  if (plane_ != nullptr) {
-    slots_used_ += job.slots();
-    plane_->start_job(terms);
-  }
   job.started = true;
   return {};
+}
+
+Answer<void> JobRegistry::take_slots(Job& job) {
+  if (plane_ == nullptr || job.holds_slots) return {};
+  if (slots_used_ + job.slots() > plane_->slots_total()) {
+    return refuse(RefusalReason::full,
+                  fmt::format("the switch has {} of {} slots left and job '{}' wants {}",
+                              plane_->slots_total() - slots_used_, plane_->slots_total(), job.name,
+                              job.slots()));
+  }
+  slots_used_ += job.slots();
+  job.holds_slots = true;
+  return {};
+}
+
+// All ranks are ready: some may have found that they share no memory after all.
+void JobRegistry::settle(Job& job) {
+  std::optional<Refusal> odd = odd_sites(job.name, job.ranks);
+  if (!odd) odd = odd_verifier(job.name, job.ranks);
+  if (!odd) odd = odd_history(job.name, job.ranks);
+  if (odd) {
+    job.settled = true;
+    refuse_all(job, std::move(*odd));
+    return;
+  }
+  std::erase_if(job.terms.groups,
+                [&](const HostGroup& group) { return !job.all_share_memory(group.ranks); });
+  job.settled = true;
+  if (plane_ == nullptr || is_one_host(job.terms.groups, job.terms.world)) return;
+  if (Answer<void> taken = take_slots(job); !taken) {
+    refuse_all(job, taken.error());
+    return;
+  }
+  plane_->start_job(job.terms);
+  job.at_plane = true;
 }
 
 void JobRegistry::refuse_all(Job& job, Refusal refusal) {
@@ -183,17 +312,19 @@ void JobRegistry::refuse_all(Job& job, Refusal refusal) {
 
 const JobTerms& JobRegistry::terms(const Seat& seat) const { return seat.job->terms; }
 
-Answer<void> JobRegistry::ready(const Seat& seat) {
+Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
   std::unique_lock lock(mutex_);
   Job& job = *seat.job;
   job.ranks[seat.rank].ready = true;
-  ++job.ready;
+  job.ranks[seat.rank].ready_words = words;
+  if (++job.ready == job.ranks.size() && !job.ended) settle(job);
   changed_.notify_all();
-  const auto is_settled = [&] { return job.ready == job.ranks.size() || job.ended; };
+  const auto is_settled = [&] { return job.settled || job.ended; };
   if (!changed_.wait_until(lock, job.waits_until, is_settled)) {
     return refuse(RefusalReason::too_late,
                   fmt::format("job '{}': not all ranks were ready in time", job.name));
   }
+  if (job.refusal) return tl::unexpected(*job.refusal);
   if (!job.ended) return {};
   const auto lost = std::find_if(job.ranks.begin(), job.ranks.end(),
                                  [](const RankPlace& each) { return each.gone; });
@@ -210,12 +341,12 @@ void JobRegistry::leave(const Seat& seat, bool in_order) {
   if (own.gone) return;
   own.gone = true;
   ++job.gone;
-  if (!in_order && !job.ended) {
+  if (!in_order && !job.ended && !job.refusal) {
     job.ended = true;
     for (RankPlace& rank : job.ranks) {
       if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
     }
-    if (plane_ != nullptr) {
+    if (job.at_plane) {
       const auto rank = static_cast<std::uint16_t>(seat.rank);
       plane_->end_job(job.terms.job, {core::AbortReason::lost, rank, rank, {}, {}});
     }
@@ -229,18 +360,21 @@ void JobRegistry::leave(const Seat& seat, bool in_order) {
 void JobRegistry::linger(const Seat& seat) {
   std::unique_lock lock(mutex_);
   const Job& job = *seat.job;
-  const bool is_needed = job.ranks[seat.rank].words.site.has_value();
-  if (!is_needed) return;
+  const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
+  const HostGroup* const group = group_of(job.terms.groups, seat.rank);
+  const bool leads = group != nullptr && group->ranks.first == seat.rank;
+  const bool sums_for_all =
+      job.ranks[seat.rank].words.site && !is_one_host(job.terms.groups, job.terms.world);
+  if (!leads && !sums_for_all) return;
+  const core::RankRange served = sums_for_all ? all : group->ranks;
   changed_.wait_for(lock, kLingerMax,
-                    [&] { return job.gone == job.ranks.size() || job.ended || stopping_; });
+                    [&] { return job.have_left(served) || job.ended || stopping_; });
 }
 
 // The last rank has gone: the name and the slots are free again.
 void JobRegistry::drop(const std::shared_ptr<Job>& job) {
-  if (job->started && plane_ != nullptr) {
-    plane_->forget_job(job->terms.job);
-    slots_used_ -= job->slots();
-  }
+  if (job->at_plane) plane_->forget_job(job->terms.job);
+  if (job->holds_slots) slots_used_ -= job->slots();
   const auto place = jobs_.find(job->name);
   if (place != jobs_.end() && place->second == job) jobs_.erase(place);
 }
@@ -255,6 +389,8 @@ void JobRegistry::stop() {
         refuse_all(*job, {RefusalReason::stopping, "the switch is stopping", -1});
         continue;
       }
+      // Its ranks are being told why; the one that they met at stops first.
+      if (job->refusal) continue;
       for (RankPlace& rank : job->ranks) {
         if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
       }
@@ -269,7 +405,7 @@ std::vector<JobStatus> JobRegistry::status() const {
   std::vector<JobStatus> list;
   for (const auto& [name, job] : jobs_) {
     list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()), job->here,
-                    job->slots(), job->started});
+                    job->holds_slots ? job->slots() : 0, job->started});
   }
   return list;
 }

@@ -6,6 +6,9 @@
 //   enter() --- all ranks have come ---> joined --- ready() by all ---> running --- gone() by all
 //      \__ refused: wrong, taken, full, or too late
 //
+// Which ranks sum on their own host first is proposed when all have come and settled when all are
+// ready; a job that is one host then takes nothing of the plane.
+//
 // Any thread may call anything. enter() and ready() block, at most as long as the job's patience.
 #pragma once
 
@@ -23,9 +26,13 @@
 
 #include <tl/expected.hpp>
 
+#include "control/host_groups.h"
 #include "core/packet.h"
 
 namespace infold::control {
+
+// Of proto/infold/v1, said by both ends.
+inline constexpr std::uint32_t kProtocolVersion = 1;
 
 struct SiteAddress {
   std::string address;
@@ -41,7 +48,22 @@ struct RankWords {
   std::uint32_t small_slots = 0;
   std::uint32_t bulk_slots = 0;
   std::optional<SiteAddress> site;  // its own aggregator
+  std::optional<RankHost> host;     // none: it shares no memory
+  std::uint32_t element_bytes = 4;  // on the wire, of what it will mostly send
+  bool always_shares = false;       // whether or not that saves bytes
   std::chrono::milliseconds patience{};
+};
+
+// What it says when it has met the others.
+struct ReadyWords {
+  bool shares_memory = false;  // with all of its group
+  std::uint64_t site_order =
+      0;  // a hash of the sites, their order and weights as it has them; 0: not said
+  std::optional<bool> verifies;  // whether it compares results, by further calls; none: not said
+  // Of a job that comes back: all calls up to this one are finished, and beyond it those that have
+  // this hash.
+  std::uint64_t calls_finished = 0;
+  std::uint64_t calls_beyond = 0;
 };
 
 // What all ranks are told.
@@ -54,6 +76,7 @@ struct JobTerms {
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
   std::vector<SiteAddress> sites;
+  std::vector<HostGroup> groups;  // proposed, and after ready() those in use
 };
 
 enum class RefusalReason : std::uint8_t { invalid, in_use, mismatch, full, too_late, stopping };
@@ -108,14 +131,15 @@ class JobRegistry {
   // Blocks until all have come. On success the seat must be given back by leave().
   Answer<Seat> enter(const RankWords& words, EndListener on_end);
   const JobTerms& terms(const Seat& seat) const;
-  // Blocks until all are ready to receive packets.
-  Answer<void> ready(const Seat& seat);
+  // Blocks until all are ready to receive packets. A group is in use if all its ranks share memory;
+  // ranks that have other sites than the first, or do not verify alike, are told so.
+  Answer<void> ready(const Seat& seat, const ReadyWords& words);
   // A rank that left in good order, or one that was lost: then the others are told.
   void leave(const Seat& seat, bool in_order);
-  // After leave(): where ranks aggregate for each other, blocks until all have left, or a moment
+  // After leave(): where this rank aggregates for others, blocks until they have left, or a moment
   // for those that still fetch their last results.
   void linger(const Seat& seat);
-  // Everybody is told; all that come later are refused.
+  // Everybody is told who does not know of a refusal already; all that come later are refused.
   void stop();
 
   std::vector<JobStatus> status() const;
@@ -124,6 +148,8 @@ class JobRegistry {
  private:
   Answer<std::shared_ptr<Job>> place(const RankWords& words);
   Answer<void> start(Job& job);
+  Answer<void> take_slots(Job& job);
+  void settle(Job& job);
   void refuse_all(Job& job, Refusal refusal);
   void drop(const std::shared_ptr<Job>& job);
 

@@ -2,6 +2,7 @@
 
 #include "control/job_registry.h"
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -51,7 +52,12 @@ class Registry : public testing::Test {
     std::vector<std::thread> threads;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
       threads.emplace_back([&, rank] {
-        const auto seat = registry_.enter(words(rank, world, job), {});
+        RankWords own = words(rank, world, job);
+        if (!hosts_.empty()) own.host = RankHost{hosts_[rank], "meet-" + std::to_string(rank)};
+        own.element_bytes = element_bytes_;
+        own.always_shares = always_shares_;
+        if (has_sites_) own.site = SiteAddress{"10.0.0.1:1", 1};
+        const auto seat = registry_.enter(own, {});
         ASSERT_TRUE(seat.has_value()) << seat.error().message;
         seats[rank] = *seat;
       });
@@ -60,12 +66,94 @@ class Registry : public testing::Test {
     return seats;
   }
 
+  // The same for ready(); what each was answered.
+  std::vector<Answer<void>> say_ready(const std::vector<JobRegistry::Seat>& seats,
+                                      const std::vector<ReadyWords>& words) {
+    std::vector<Answer<void>> answers(seats.size());
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+      threads.emplace_back(
+          [&, rank] { answers[rank] = registry_.ready(seats[rank], words[rank]); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return answers;
+  }
+  std::vector<Answer<void>> make_ready(const std::vector<JobRegistry::Seat>& seats,
+                                       const std::vector<bool>& shares_memory) {
+    std::vector<ReadyWords> words(seats.size());
+    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+      words[rank].shares_memory = shares_memory[rank];
+    }
+    return say_ready(seats, words);
+  }
+  void leave(const std::vector<JobRegistry::Seat>& seats) {
+    for (const auto& seat : seats) registry_.leave(seat, true);
+  }
+
+  std::vector<std::string> hosts_;  // of the ranks; empty: none shares memory
+  bool has_sites_ = false;          // whether ranks bring some
+  std::uint32_t element_bytes_ = 4;
+  bool always_shares_ = true;
   FakePlane plane_;
   JobRegistry registry_{&plane_, 7};
 };
 
+TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
+  const auto seats = fill(3);
+  for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}})) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
+    EXPECT_THAT(answer.error().message, HasSubstr("rank 2 has other sites than rank 0"));
+  }
+  EXPECT_TRUE(plane_.started.empty());
+}
+
+TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
+  for (const bool usual : {false, true}) {
+    const auto seats = fill(3);
+    const auto answers = say_ready(seats, {{false, 7, {}}, {false, 7, usual}, {false, 7, !usual}});
+    for (const Answer<void>& answer : answers) {
+      ASSERT_FALSE(answer.has_value());
+      EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
+      EXPECT_EQ(answer.error().rank, 2);
+      EXPECT_THAT(answer.error().message,
+                  HasSubstr(usual ? "rank 2 does not verify results, rank 1 does;"
+                                  : "rank 2 verifies results, rank 1 does not;"));
+    }
+    leave(seats);
+  }
+  EXPECT_TRUE(plane_.started.empty());
+}
+
+// What one rank has finished, another cannot make again: its tensors are the program's.
+TEST_F(Registry, RanksComeBackOnlyWithTheSameCallsFinished) {
+  for (const ReadyWords& other : {ReadyWords{false, 7, {}, 12, 0}, ReadyWords{false, 7, {}, 11, 1},
+                                  ReadyWords{false, 7, {}, 0, 0}}) {
+    const auto seats = fill(2);
+    for (const auto& answer : say_ready(seats, {{false, 7, {}, 11, 0}, other})) {
+      ASSERT_FALSE(answer.has_value());
+      EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
+      EXPECT_THAT(answer.error().message, HasSubstr("cannot go on"));
+    }
+    leave(seats);
+  }
+  const auto seats = fill(2);
+  for (const auto& answer : say_ready(seats, {{false, 7, {}, 11, 3}, {false, 7, {}, 11, 3}})) {
+    EXPECT_TRUE(answer.has_value());
+  }
+}
+
+TEST_F(Registry, ARankThatDoesNotSayWhetherItVerifiesMayJoin) {
+  const auto seats = fill(3);
+  for (const auto& answer : say_ready(seats, {{false, 7, true}, {false, 7, {}}, {false, 7, true}}))
+    EXPECT_TRUE(answer.has_value());
+  EXPECT_EQ(plane_.started.size(), 1U);
+}
+
 TEST_F(Registry, SettlesTermsThatAllCanKeep) {
   const auto seats = fill(3);
+  EXPECT_TRUE(plane_.started.empty());
+  make_ready(seats, {false, false, false});
   ASSERT_EQ(plane_.started.size(), 1U);
   const JobTerms& terms = registry_.terms(seats[2]);
   EXPECT_EQ(terms.world, 3U);
@@ -80,7 +168,8 @@ TEST_F(Registry, SettlesTermsThatAllCanKeep) {
 TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
   for (int life = 0; life < 3; ++life) {
     const auto seats = fill(2);
-    for (const auto& seat : seats) registry_.leave(seat, true);
+    make_ready(seats, {false, false});
+    leave(seats);
     EXPECT_EQ(registry_.slots_free(), 1000U);
   }
   ASSERT_EQ(plane_.started.size(), 3U);
@@ -138,11 +227,111 @@ TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
   const auto seat = registry_.enter(words(0, 2), {});
   other.join();
   ASSERT_TRUE(seat.has_value());
+  make_ready({*seat, {seat->job, 1}}, {false, false});
   registry_.leave(*seat, false);
   EXPECT_EQ(told, 0U);
   ASSERT_EQ(plane_.ends.size(), 1U);
   EXPECT_EQ(plane_.ends[0].reason, core::AbortReason::lost);
   EXPECT_EQ(plane_.ends[0].other, 0);
+}
+
+using core::RankRange;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
+  hosts_ = {"a", "a", "b", "c", "c"};
+  const auto seats = fill(5);
+  const JobTerms& terms = registry_.terms(seats[0]);
+  EXPECT_THAT(terms.groups, ElementsAre(HostGroup{{0, 2}, "meet-0"}, HostGroup{{3, 2}, "meet-3"}));
+  for (const auto& answer : make_ready(seats, {true, true, false, true, true})) {
+    EXPECT_TRUE(answer.has_value());
+  }
+  ASSERT_EQ(plane_.started.size(), 1U);
+  EXPECT_EQ(plane_.started[0].groups, terms.groups);
+  EXPECT_THAT(parties_of(terms.groups, 5),
+              ElementsAre(RankRange{0, 2}, RankRange{2, 1}, RankRange{3, 2}));
+}
+
+TEST_F(Registry, AHostWhoseRanksCannotAllShareIsNoParty) {
+  hosts_ = {"a", "a", "b", "b"};
+  const auto seats = fill(4);
+  make_ready(seats, {true, false, true, true});
+  EXPECT_THAT(registry_.terms(seats[3]).groups, ElementsAre(HostGroup{{2, 2}, "meet-2"}));
+  ASSERT_EQ(plane_.started.size(), 1U);
+  EXPECT_EQ(plane_.started[0].groups.size(), 1U);
+}
+
+TEST_F(Registry, AGroupMustSaveHalfOfTheBytesUnlessItIsWanted) {
+  hosts_ = {"a", "a", "a", "b", "b", "b", "b"};
+  const auto wanted = fill(7, "wanted");
+  EXPECT_EQ(registry_.terms(wanted[0]).groups.size(), 2U);
+  leave(wanted);
+  always_shares_ = false;
+  const auto saves = fill(7, "saves");
+  EXPECT_THAT(registry_.terms(saves[0]).groups, ElementsAre(HostGroup{{3, 4}, "meet-3"}));
+  leave(saves);
+  element_bytes_ = 2;
+  const auto does_not = fill(7, "does-not");
+  EXPECT_THAT(registry_.terms(does_not[0]).groups, IsEmpty());
+  leave(does_not);
+  hosts_ = {"a", "a"};
+  const auto one = fill(2, "one");
+  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 2)) << "nothing is sent at all";
+}
+
+TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
+  hosts_ = {"a", "a", "a"};
+  const auto seats = fill(3);
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  make_ready(seats, {true, true, true});
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  EXPECT_EQ(registry_.status()[0].slots, 0U);
+  registry_.leave(seats[1], false);
+  EXPECT_THAT(plane_.ends, IsEmpty());
+  leave({seats[0], seats[2]});
+  EXPECT_THAT(plane_.started, IsEmpty());
+  EXPECT_THAT(plane_.forgotten, IsEmpty());
+}
+
+TEST_F(Registry, AJobThatIsNotOneHostAfterAllTakesSlotsLate) {
+  hosts_ = {"a", "a"};
+  const auto first = fill(2, "first");
+  make_ready(first, {true, false});
+  EXPECT_EQ(registry_.slots_free(), 488U);
+  EXPECT_EQ(plane_.started.size(), 1U);
+  const auto second = fill(2, "second");
+  for (const auto& answer : make_ready(second, {false, false})) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().reason, RefusalReason::full);
+    EXPECT_THAT(answer.error().message, HasSubstr("has 488 of 1000 slots left"));
+  }
+  leave(second);
+  EXPECT_EQ(plane_.started.size(), 1U);
+  EXPECT_EQ(registry_.slots_free(), 488U);
+}
+
+TEST_F(Registry, RanksThatAreSitesShareMemoryOnOneHostOnly) {
+  has_sites_ = true;
+  hosts_ = {"a", "a", "b"};
+  const auto several = fill(3, "several");
+  EXPECT_THAT(registry_.terms(several[0]).groups, IsEmpty());
+  hosts_ = {"a", "a", "a"};
+  leave(several);
+  const auto one = fill(3, "one");
+  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 3));
+}
+
+TEST(HostGroups, OnlyNeighboursWithAHostFormOne) {
+  const RankHost a = {"a", "x"}, b = {"b", "y"};
+  using Hosts = std::vector<std::optional<RankHost>>;
+  EXPECT_THAT(find_groups(Hosts{a, b, a, b}), IsEmpty());
+  EXPECT_THAT(find_groups(Hosts{std::nullopt, std::nullopt}), IsEmpty());
+  EXPECT_THAT(find_groups(Hosts{a, a, std::nullopt, a}), ElementsAre(HostGroup{{0, 2}, "x"}));
+  const auto groups = find_groups(Hosts{b, a, a, a});
+  EXPECT_EQ(group_of(groups, 0), nullptr);
+  EXPECT_EQ(group_of(groups, 3), &groups[0]);
+  EXPECT_FALSE(is_one_host(groups, 4));
 }
 
 TEST_F(Registry, StoppingTellsThoseInsideAndRefusesThoseOutside) {
@@ -153,6 +342,23 @@ TEST_F(Registry, StoppingTellsThoseInsideAndRefusesThoseOutside) {
   registry_.stop();
   EXPECT_TRUE(told);
   EXPECT_EQ(registry_.enter(words(0, 1, "late"), {}).error().reason, RefusalReason::stopping);
+}
+
+// Where ranks meet at rank 0, it may be gone before the others have been answered.
+TEST_F(Registry, StoppingDoesNotDisturbARefusal) {
+  std::atomic<int> told{0};
+  std::vector<std::thread> ranks;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto seat =
+          registry_.enter(words(rank, 2), [&](std::optional<std::uint32_t>) { ++told; });
+      ASSERT_TRUE(seat.has_value());
+      EXPECT_EQ(registry_.ready(*seat, {false, 7, rank == 1}).error().rank, 1);
+      registry_.stop();
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(told, 0);
 }
 
 TEST_F(Registry, ImpossibleWordsAreRefused) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/host_groups.h"
+
+#include <algorithm>
+
+namespace infold::control {
+
+// A group is a range of ranks because that is what a worker speaks for at an aggregator.
+std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> hosts) {
+  std::vector<HostGroup> groups;
+  for (std::size_t first = 0; first < hosts.size();) {
+    std::size_t end = first + 1;
+    while (end < hosts.size() && hosts[first] && hosts[end] &&
+           hosts[end]->identity == hosts[first]->identity) {
+      ++end;
+    }
+    if (end - first > 1) {
+      groups.push_back(
+          {{static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(end - first)},
+           hosts[first]->meeting});
+    }
+    first = end;
+  }
+  return groups;
+}
+
+std::vector<core::RankRange> parties_of(std::span<const HostGroup> groups, std::uint32_t world) {
+  std::vector<core::RankRange> parties;
+  for (std::uint32_t rank = 0; rank < world;) {
+    const HostGroup* const group = group_of(groups, rank);
+    const auto alone = core::RankRange{static_cast<std::uint16_t>(rank), 1};
+    parties.push_back(group != nullptr ? group->ranks : alone);
+    rank += parties.back().count;
+  }
+  return parties;
+}
+
+bool is_one_host(std::span<const HostGroup> groups, std::uint32_t world) {
+  return groups.size() == 1 && groups.front().ranks.count == world;
+}
+
+const HostGroup* group_of(std::span<const HostGroup> groups, std::uint32_t rank) {
+  const auto place = std::find_if(groups.begin(), groups.end(), [rank](const HostGroup& each) {
+    return rank >= each.ranks.first && rank < std::uint32_t{each.ranks.first} + each.ranks.count;
+  });
+  return place == groups.end() ? nullptr : &*place;
+}
+
+}  // namespace infold::control
