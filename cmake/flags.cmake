@@ -44,6 +44,9 @@ target_compile_options(infold_flags INTERFACE
   # A result's bits must not depend on which vector target runs, so the compiler may not fuse a
   # multiply and an add behind our back. g++ does by default wherever a target has FMA.
   -ffp-contract=off
+  # Nobody replaces our functions at load time; position-independent code must otherwise allow for
+  # it, and then g++ inlines no function into another of its file.
+  -fno-semantic-interposition
   # Messages name files as the repository does, and binaries tell nothing about who built them. The
   # second spelling is what ccache makes of the first.
   "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" -ffile-prefix-map=../../=)

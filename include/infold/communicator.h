@@ -5,14 +5,15 @@
 // with the n-th call of every other rank, and all must agree on size, type, operation and root.
 //
 // A failed call leaves its inputs as they were; an output apart from them may hold some results. It
-// also ends the job on every rank, since the
-// others' sums count on it: later calls fail with `aborted`, and the way on is to make new
-// communicators. A call refused for its arguments is a failed call too. Any thread may call any
-// method; threads that share a communicator must bring their calls into the same order on every
-// rank. Moving and destroying are for one thread alone.
+// also ends the job on every rank, since the others' sums count on it: later calls fail with
+// `aborted`, and the way on is to make new communicators. A call refused for its arguments is a
+// failed call too. Any thread may call any method; threads that share a communicator must bring
+// their calls into the same order on every rank. Moving and destroying are for one thread alone.
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include <infold/handle.h>
 #include <infold/join_options.h>
@@ -51,6 +52,13 @@ class Communicator {
   Handle reduce(TensorView input, MutableTensorView output, int root,
                 const CallOptions& options = {});
 
+  // Every tensor of a list, in place and in one call; all are of one type. Small ones share
+  // packets, which saves a packet for each, and have the bits that they have alone. The list itself
+  // is read before the call returns. Reduced in one piece: after a failure all are as they were,
+  // but for large ones with keep_input off.
+  Handle all_reduce_list(std::span<const MutableTensorView> tensors,
+                         const CallOptions& options = {});
+
   // Every rank's tensor becomes a copy of the root's, bit for bit.
   Handle broadcast(MutableTensorView tensor, int root, const CallOptions& options = {});
 
@@ -69,6 +77,8 @@ class Communicator {
   int rank() const;   // -1 without a job
   int world() const;  // 0 without a job
   Statistics statistics() const;
+  // Where this rank's packets leave from, "10.0.0.3 (eth1)"; empty where none do.
+  std::string interface() const;
 
  private:
   std::shared_ptr<runtime::Member> member_;

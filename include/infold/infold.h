@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Rises when a function or struct changes in a way that older programs would notice. */
-#define INFOLD_ABI_VERSION 1
+#define INFOLD_ABI_VERSION 2
 uint32_t infold_abi_version(void); /* of the library that is linked */
 
 typedef int32_t infold_code;
@@ -63,6 +63,26 @@ enum {
   INFOLD_WIRE_FIXED32 = 4
 };
 
+/* Which calls go first; see options.h. */
+typedef int32_t infold_priority;
+enum { INFOLD_PRIORITY_AUTOMATIC = 0, INFOLD_PRIORITY_URGENT = 1, INFOLD_PRIORITY_BACKGROUND = 2 };
+
+/* Where a job's tensors are summed, and whether its ranks share memory; see join_options.h. */
+typedef int32_t infold_sites;
+enum {
+  INFOLD_SITES_AUTOMATIC = 0,
+  INFOLD_SITES_SWITCHES = 1,
+  INFOLD_SITES_WORKERS = 2,
+  INFOLD_SITES_MIXED = 3
+};
+
+typedef int32_t infold_shared_memory;
+enum {
+  INFOLD_SHARED_MEMORY_AUTOMATIC = 0,
+  INFOLD_SHARED_MEMORY_OFF = 1,
+  INFOLD_SHARED_MEMORY_ALWAYS = 2
+};
+
 typedef struct infold_communicator infold_communicator;
 typedef struct infold_handle infold_handle;
 
@@ -84,21 +104,54 @@ infold_local_group_options infold_local_group_options_default(void);
 /* Writes `world` communicators, rank by rank; destroy each of them. */
 infold_code infold_local_group_create(const infold_local_group_options* options,
                                       infold_communicator** communicators);
+
+/* One rank of a job over the network; see join_options.h. What is null, 0 in `world` or -1 in
+ * `rank` comes from the environment. All text is copied. */
+typedef struct infold_join_options {
+  size_t struct_bytes;
+  const char* const* switches; /* `switch_count` of "host:port" */
+  size_t switch_count;
+  const char* rendezvous;
+  const char* job;
+  const char* address;
+  const char* host;
+  int32_t rank;
+  int32_t world;
+  infold_sites sites;
+  int32_t switch_weight;
+  int32_t worker_weight;
+  int32_t mtu_bytes;
+  int32_t offload; /* 0 or 1 */
+  infold_shared_memory shared_memory;
+  int32_t verify; /* 0 or 1 */
+  int32_t rejoin; /* 0 or 1 */
+  infold_wire wire;
+  int64_t deadline_ns; /* of calls, and of joining */
+} infold_join_options;
+infold_join_options infold_join_options_default(void);
+
+/* Blocks until all ranks have come, or for the deadline. Null options are the default ones. */
+infold_code infold_join(const infold_join_options* options, infold_communicator** communicator);
+
 void infold_communicator_destroy(infold_communicator* communicator); /* null is allowed */
 int32_t infold_rank(const infold_communicator* communicator);
 int32_t infold_world(const infold_communicator* communicator);
+/* Where packets leave from, "10.0.0.3 (eth1)", or ""; belongs to the communicator. */
+const char* infold_interface(const infold_communicator* communicator);
 
 typedef struct infold_call_options {
   size_t struct_bytes;
   infold_op op;
   infold_wire wire;
+  infold_priority priority;
+  int32_t keep_input;  /* 0 or 1 */
   int64_t deadline_ns; /* 0: the communicator's */
 } infold_call_options;
 infold_call_options infold_call_options_default(void);
 
 /* Each starts a call and writes its handle, which must be destroyed. The call's own errors come
- * from waiting; these functions fail only for a null communicator, handle or wrong struct size.
- * `options` may be null; input and output may be the same memory. */
+ * from waiting; these functions fail only for a null communicator, handle or list, or a wrong
+ * struct size. `options` may be null; input and output may be the same memory. */
 infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
                               size_t elements, infold_type type, const infold_call_options* options,
                               infold_handle** handle);
@@ -108,6 +161,18 @@ infold_code infold_reduce(infold_communicator* communicator, const void* input, 
 infold_code infold_broadcast(infold_communicator* communicator, void* tensor, size_t elements,
                              infold_type type, int32_t root, const infold_call_options* options,
                              infold_handle** handle);
+/* Reduces `count` tensors in place, all of one type. Both arrays are read before this returns. */
+infold_code infold_all_reduce_list(infold_communicator* communicator, void* const* tensors,
+                                   const size_t* elements, size_t count, infold_type type,
+                                   const infold_call_options* options, infold_handle** handle);
+/* The output has infold_world() parts; the input may be this rank's part of it. */
+infold_code infold_all_gather(infold_communicator* communicator, const void* input, void* output,
+                              size_t part_elements, infold_type type,
+                              const infold_call_options* options, infold_handle** handle);
+/* The input has infold_world() parts; the output may be this rank's part of it. */
+infold_code infold_reduce_scatter(infold_communicator* communicator, const void* input,
+                                  void* output, size_t part_elements, infold_type type,
+                                  const infold_call_options* options, infold_handle** handle);
 infold_code infold_barrier(infold_communicator* communicator, const infold_call_options* options,
                            infold_handle** handle);
 

@@ -22,6 +22,13 @@ enum class Sites : std::uint8_t {
   mixed,    // on both, by weight
 };
 
+// Whether ranks of one host sum in its memory first, so that the host sends one contribution.
+enum class SharedMemory : std::uint8_t {
+  automatic,  // where the job needs no network then, or a host sends half as many bytes, or less
+  off,        // this rank does not
+  always,     // wherever two ranks of a host can that both say so
+};
+
 struct JoinOptions {
   // Control addresses, "host:port", of the switches. INFOLD_SWITCHES, separated by commas.
   std::vector<std::string> switches;
@@ -36,11 +43,28 @@ struct JoinOptions {
   int switch_weight = 1;  // of each switch's site, of Sites::mixed; 1 to 64
   int worker_weight = 1;  // of each worker's site, likewise
 
-  // The local address, and thereby the interface, that packets leave from; empty: where the route
-  // to the first switch, or to rank 0, leaves. INFOLD_ADDRESS.
+  // The local address, and thereby the interface, that packets leave from. Empty: of all interfaces
+  // that reach the first switch, or rank 0, the fastest, then the nearest by a TCP handshake; see
+  // Communicator::interface(). INFOLD_ADDRESS.
   std::string address;
   int mtu_bytes = 0;  // of the path; 0: of the route. 576 to 9216
   bool offload = true;
+
+  // INFOLD_SHARED_MEMORY: auto, off or always.
+  SharedMemory shared_memory = SharedMemory::automatic;
+  // Ranks share memory only where this is equal, too. INFOLD_HOST.
+  std::string host;
+
+  // Check after each call that all ranks hold the same bits where they should, and fail the call
+  // with `mismatch`, naming element, ranks and values, where they do not. Calls then run one after
+  // the other and take several round trips. Ranks that disagree cannot join. INFOLD_VERIFY=1.
+  bool verify = false;
+
+  // When a switch stops, or is gone, join it again as soon as it is back, and make the calls in
+  // flight once more, for as long as their deadlines allow, or this one's without calls. For calls
+  // whose input a failure leaves as it was (CallOptions::keep_input); all ranks must have finished
+  // the same calls. false: calls fail at once. INFOLD_REJOIN=0.
+  bool rejoin = true;
 
   WireFormat wire = WireFormat::automatic;                       // for calls that leave it open
   std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // of calls, and of joining

@@ -39,6 +39,7 @@ struct LocalGroupOptions {
   // size (2 to 256), each with an aggregator below the site's own.
   int rack_size = 0;
   NetworkFaults faults = {};
+  bool verify = false;   // as JoinOptions::verify
   int mtu_bytes = 1500;  // of the pretended network, IPv6 and UDP headers included; 1280 to 9216
   WireFormat wire = WireFormat::automatic;                       // for calls that leave it open
   std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // likewise; more than zero

@@ -23,12 +23,20 @@ enum class WireFormat : std::uint8_t {
               // one more round trip
 };
 
+// Which calls go first on links that carry several. All ranks must choose alike.
+enum class Priority : std::uint8_t {
+  automatic,   // small tensors (up to 64 packets for each site) ahead of large ones
+  urgent,      // among the small ones, whatever its size: for what the next step waits for
+  background,  // among the large ones, whatever its size
+};
+
 const char* reduction_name(Reduction reduction);
 const char* wire_format_name(WireFormat wire);
 
 struct CallOptions {
   Reduction reduction = Reduction::sum;  // of all_reduce, reduce and reduce_scatter
   WireFormat wire = WireFormat::automatic;
+  Priority priority = Priority::automatic;
   // From the call until it has failed for good; zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};
   // Of calls in place: a failed one leaves the tensor as it was, which costs a copy of the result.
@@ -51,6 +59,11 @@ struct Statistics {
   std::uint64_t packets_ignored = 0;   // repeats, strays and damaged ones
   std::uint32_t packets_in_flight = 0;
   std::uint32_t window = 0;  // how many may be, at present
+
+  // How the job's tensors travel, the same at all ranks: how many ranks sum in their host's memory
+  // first, and how many contributions a chunk then has on the network, 0 where it needs none.
+  std::uint32_t ranks_in_memory = 0;
+  std::uint32_t contributions_on_network = 0;
 };
 
 }  // namespace infold

@@ -15,22 +15,8 @@ constexpr std::uint32_t kTcpHeaderBytes = 32;
 
 }  // namespace
 
-std::uint32_t tensor_element_bytes(core::DataType type) {
-  switch (type) {
-    case core::DataType::i8:
-    case core::DataType::u8: return 1;
-    case core::DataType::f16:
-    case core::DataType::bf16: return 2;
-    case core::DataType::f32:
-    case core::DataType::i32: return 4;
-    case core::DataType::f64:
-    case core::DataType::i64: return 8;
-  }
-  return 0;
-}
-
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
-  const std::uint32_t element_bytes = tensor_element_bytes(type);
+  const std::uint32_t element_bytes = core::dtype_bytes(type);
   return (tensor_bytes + element_bytes - 1) / element_bytes;
 }
 

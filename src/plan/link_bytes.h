@@ -26,7 +26,6 @@ struct Passage {
   std::uint64_t link_bytes = 0;
 };
 
-std::uint32_t tensor_element_bytes(core::DataType type);
 // A last, incomplete element counts as one.
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes);
 

@@ -14,6 +14,7 @@
 
 struct infold_communicator {
   infold::Communicator value;
+  std::string interface;
 };
 struct infold_handle {
   infold::Handle value;
@@ -25,16 +26,15 @@ static_assert(static_cast<int>(infold::Code::pending) == INFOLD_ERROR_PENDING);
 static_assert(static_cast<int>(infold::DataType::i64) == INFOLD_TYPE_I64);
 static_assert(static_cast<int>(infold::Reduction::max) == INFOLD_OP_MAX);
 static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
+static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
+static_assert(static_cast<int>(infold::Sites::mixed) == INFOLD_SITES_MIXED);
+static_assert(static_cast<int>(infold::SharedMemory::always) == INFOLD_SHARED_MEMORY_ALWAYS);
 
 thread_local infold::Error last_error;
 
 infold_code fail(infold::Error error) {
   last_error = std::move(error);
   return static_cast<infold_code>(last_error.code);
-}
-
-infold_code refuse(const char* message) {
-  return fail({infold::Code::invalid_argument, message, -1, ""});
 }
 
 // Runs a body that returns an infold_code; nothing it throws leaves.
@@ -50,6 +50,10 @@ infold_code guarded(Body&& body) noexcept {
   }
 }
 
+infold_code refuse(const char* message) {
+  return guarded([&] { return fail({infold::Code::invalid_argument, message, -1, ""}); });
+}
+
 // A number from outside, which may be no value of the enum; the checks behind refuse those.
 template <typename Enum>
 Enum enum_of(std::int32_t number) {
@@ -61,6 +65,50 @@ infold::TensorView view(const void* data, std::size_t elements, infold_type type
 }
 infold::MutableTensorView view(void* data, std::size_t elements, infold_type type) {
   return {data, elements, enum_of<infold::DataType>(type)};
+}
+
+std::unique_ptr<infold_communicator> owned(infold::Communicator&& communicator) {
+  std::string interface = communicator.interface();
+  return std::make_unique<infold_communicator>(
+      infold_communicator{std::move(communicator), std::move(interface)});
+}
+
+std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+infold::JoinOptions join_options_of(const infold_join_options& given) {
+  infold::JoinOptions options;
+  for (std::size_t i = 0; i < given.switch_count; ++i) {
+    options.switches.emplace_back(given.switches[i]);
+  }
+  options.rendezvous = text(given.rendezvous);
+  options.job = text(given.job);
+  options.address = text(given.address);
+  options.host = text(given.host);
+  options.rank = given.rank;
+  options.world = given.world;
+  options.sites = enum_of<infold::Sites>(given.sites);
+  options.switch_weight = given.switch_weight;
+  options.worker_weight = given.worker_weight;
+  options.mtu_bytes = given.mtu_bytes;
+  options.offload = given.offload != 0;
+  options.shared_memory = enum_of<infold::SharedMemory>(given.shared_memory);
+  options.verify = given.verify != 0;
+  options.rejoin = given.rejoin != 0;
+  options.wire = enum_of<infold::WireFormat>(given.wire);
+  options.deadline = std::chrono::nanoseconds(given.deadline_ns);
+  return options;
+}
+
+// Null, or what is wrong with them.
+const char* fault_of(const infold_join_options& options) {
+  if (options.struct_bytes != sizeof(options)) {
+    return "infold_join_options has another size here; fill it with its _default function";
+  }
+  if (options.switches == nullptr && options.switch_count > 0) return "switches is a null pointer";
+  for (std::size_t i = 0; i < options.switch_count; ++i) {
+    if (options.switches[i] == nullptr) return "one of the switches is a null pointer";
+  }
+  return nullptr;
 }
 
 template <typename Start>
@@ -77,6 +125,8 @@ infold_code start(infold_communicator* communicator, const infold_call_options* 
     if (options != nullptr) {
       call.reduction = enum_of<infold::Reduction>(options->op);
       call.wire = enum_of<infold::WireFormat>(options->wire);
+      call.priority = enum_of<infold::Priority>(options->priority);
+      call.keep_input = options->keep_input != 0;
       call.deadline = std::chrono::nanoseconds(options->deadline_ns);
     }
     *handle = new infold_handle{start_call(communicator->value, call)};
@@ -138,10 +188,41 @@ infold_code infold_local_group_create(const infold_local_group_options* options,
     if (!group) return fail(group.error());
     std::vector<std::unique_ptr<infold_communicator>> made;
     for (int rank = 0; rank < group->world(); ++rank) {
-      made.push_back(
-          std::make_unique<infold_communicator>(infold_communicator{std::move((*group)[rank])}));
+      made.push_back(owned(std::move((*group)[rank])));
     }
     for (auto& communicator : made) *communicators++ = communicator.release();
+    return INFOLD_OK;
+  });
+}
+
+infold_join_options infold_join_options_default(void) {
+  const infold::JoinOptions defaults;
+  infold_join_options options{};
+  options.struct_bytes = sizeof(options);
+  options.rank = defaults.rank;
+  options.world = defaults.world;
+  options.sites = static_cast<infold_sites>(defaults.sites);
+  options.switch_weight = defaults.switch_weight;
+  options.worker_weight = defaults.worker_weight;
+  options.mtu_bytes = defaults.mtu_bytes;
+  options.offload = defaults.offload ? 1 : 0;
+  options.shared_memory = static_cast<infold_shared_memory>(defaults.shared_memory);
+  options.verify = defaults.verify ? 1 : 0;
+  options.rejoin = defaults.rejoin ? 1 : 0;
+  options.wire = static_cast<infold_wire>(defaults.wire);
+  options.deadline_ns = defaults.deadline.count();
+  return options;
+}
+
+infold_code infold_join(const infold_join_options* options, infold_communicator** communicator) {
+  if (communicator == nullptr) return refuse("the place for the communicator is a null pointer");
+  const char* const fault = options == nullptr ? nullptr : fault_of(*options);
+  if (fault != nullptr) return refuse(fault);
+  return guarded([&]() -> infold_code {
+    infold::Result<infold::Communicator> joined = infold::Communicator::join(
+        options == nullptr ? infold::JoinOptions{} : join_options_of(*options));
+    if (!joined) return fail(std::move(joined.error()));
+    *communicator = owned(std::move(*joined)).release();
     return INFOLD_OK;
   });
 }
@@ -155,9 +236,14 @@ int32_t infold_world(const infold_communicator* communicator) {
   return communicator == nullptr ? 0 : communicator->value.world();
 }
 
+const char* infold_interface(const infold_communicator* communicator) {
+  return communicator == nullptr ? "" : communicator->interface.c_str();
+}
+
 infold_call_options infold_call_options_default(void) {
   infold_call_options options{};
   options.struct_bytes = sizeof(options);
+  options.keep_input = infold::CallOptions{}.keep_input ? 1 : 0;
   return options;
 }
 
@@ -182,6 +268,38 @@ infold_code infold_broadcast(infold_communicator* communicator, void* tensor, si
                              infold_handle** handle) {
   return start(communicator, options, handle, [&](auto& comm, const auto& call) {
     return comm.broadcast(view(tensor, elements, type), root, call);
+  });
+}
+
+infold_code infold_all_reduce_list(infold_communicator* communicator, void* const* tensors,
+                                   const size_t* elements, size_t count, infold_type type,
+                                   const infold_call_options* options, infold_handle** handle) {
+  if (count > 0 && (tensors == nullptr || elements == nullptr)) {
+    return refuse("the list of tensors or of their sizes is a null pointer");
+  }
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    std::vector<infold::MutableTensorView> list(count);
+    for (std::size_t i = 0; i < count; ++i) list[i] = view(tensors[i], elements[i], type);
+    return comm.all_reduce_list(list, call);
+  });
+}
+
+infold_code infold_all_gather(infold_communicator* communicator, const void* input, void* output,
+                              size_t part_elements, infold_type type,
+                              const infold_call_options* options, infold_handle** handle) {
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    const std::size_t elements = part_elements * static_cast<std::size_t>(comm.world());
+    return comm.all_gather(view(input, part_elements, type), view(output, elements, type), call);
+  });
+}
+
+infold_code infold_reduce_scatter(infold_communicator* communicator, const void* input,
+                                  void* output, size_t part_elements, infold_type type,
+                                  const infold_call_options* options, infold_handle** handle) {
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    const std::size_t elements = part_elements * static_cast<std::size_t>(comm.world());
+    return comm.reduce_scatter(view(input, elements, type), view(output, part_elements, type),
+                               call);
   });
 }
 

@@ -11,6 +11,18 @@ void Call::reset() {
   const std::lock_guard lock(mutex_);
   result_.reset();
   description = {};
+  is_checked = is_kept = false;
+  start_over();
+}
+
+void Call::start_over() {
+  description.elements = 0;
+  description.composed = false;
+  description.output = nullptr;
+  description.output_bytes = 0;
+  input_survives = true;
+  large.clear();
+  fusion.clear();
   first_transfer = last_transfer = core::TransferId::none;
   transfers_left = 0;
   ranks_summed = 0;

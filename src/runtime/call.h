@@ -20,6 +20,8 @@
 #include "base/instant.h"
 #include "core/worker.h"
 #include "runtime/failure_text.h"
+#include "runtime/fusion.h"
+#include "runtime/request.h"
 #include "runtime/scratch_pool.h"
 
 namespace infold::runtime {
@@ -33,13 +35,21 @@ class Call {
   struct Description {
     CallName name;
     std::uint64_t elements = 0;
-    bool agreed = false;
+    bool composed = false;  // see FailedCall
     base::Instant started;
+    base::Instant deadline;
     // Where the result goes, at once or, with staging, when the call succeeds; null for nowhere.
     void* output = nullptr;
     std::size_t output_bytes = 0;
   };
   Description description;
+  bool is_checked = false;  // stands for calls that CheckedCalls makes
+  // To make it again where the job may come back (absence.h), which also guards the last two.
+  CallRequest request;
+  std::vector<MutableTensorView> request_list;  // the request's own, which its caller may drop
+  bool input_survives = true;                   // should the call fail
+  bool is_kept = false;
+  std::uint64_t order = 0;
   // Its transfers follow one another; the call is finished when none is left.
   core::TransferId first_transfer = core::TransferId::none;
   core::TransferId last_transfer = core::TransferId::none;
@@ -47,11 +57,20 @@ class Call {
   std::uint16_t ranks_summed = 0;
   std::optional<core::Failure> failure;  // of the first that failed
   Scratch staging;                       // the result until then, of calls in place
+  // Of a list of tensors: those that travel alone, and what is staged.
+  struct Large {
+    MutableTensorView tensor;
+    std::size_t staged_at = 0;
+  };
+  std::vector<Large> large;
+  Fusion fusion;
   std::vector<std::uint16_t> own_codes;  // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;
 
   // Makes a finished call a new one.
   void reset();
+  // Makes one that has failed ready to be made again.
+  void start_over();
   void finish(Result<Completion> result);
 
   bool done() const;

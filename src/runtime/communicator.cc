@@ -42,6 +42,15 @@ Handle Communicator::all_reduce(MutableTensorView in_place, const CallOptions& o
   return start(member_, {Collective::all_reduce, in_place, in_place, 0, options});
 }
 
+Handle Communicator::all_reduce_list(std::span<const MutableTensorView> tensors,
+                                     const CallOptions& options) {
+  runtime::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
+  request.is_list = true;
+  request.list = tensors;
+  if (!tensors.empty()) request.input.type = tensors.front().type;
+  return start(member_, request);
+}
+
 Handle Communicator::reduce(TensorView input, MutableTensorView output, int root,
                             const CallOptions& options) {
   return start(member_, {Collective::reduce, input, output, root, options});
@@ -67,6 +76,7 @@ Handle Communicator::barrier(const CallOptions& options) {
 
 int Communicator::rank() const { return member_ ? member_->rank() : -1; }
 int Communicator::world() const { return member_ ? member_->world() : 0; }
+std::string Communicator::interface() const { return member_ ? member_->interface() : ""; }
 Statistics Communicator::statistics() const {
   return member_ ? member_->statistics() : Statistics{};
 }

@@ -90,6 +90,42 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
   return std::nullopt;
 }
 
+std::optional<Error> settle_shared_memory(JoinOptions& options) {
+  if (options.host.empty()) {
+    if (const auto host = first_of({"INFOLD_HOST"})) options.host = host->second;
+  }
+  const auto given = first_of({"INFOLD_SHARED_MEMORY"});
+  if (!given || options.shared_memory != SharedMemory::automatic) return std::nullopt;
+  if (given->second == "off") {
+    options.shared_memory = SharedMemory::off;
+  } else if (given->second == "always") {
+    options.shared_memory = SharedMemory::always;
+  } else if (given->second != "auto") {
+    return invalid("INFOLD_SHARED_MEMORY is '" + given->second +
+                   "'; allowed: auto, off and always");
+  }
+  return std::nullopt;
+}
+
+// One process of many may be told to verify by its program, all of them by the variable.
+std::optional<Error> settle_verify(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_VERIFY"});
+  if (!given) return std::nullopt;
+  const std::optional<int> value = number_in(given->second, 0, 1);
+  if (!value) return invalid("INFOLD_VERIFY is '" + given->second + "'; allowed: 0 and 1");
+  options.verify = options.verify || *value == 1;
+  return std::nullopt;
+}
+
+std::optional<Error> settle_rejoin(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_REJOIN"});
+  if (!given) return std::nullopt;
+  const std::optional<int> value = number_in(given->second, 0, 1);
+  if (!value) return invalid("INFOLD_REJOIN is '" + given->second + "'; allowed: 0 and 1");
+  options.rejoin = options.rejoin && *value == 1;
+  return std::nullopt;
+}
+
 std::optional<Error> check(const JoinOptions& options) {
   if (options.rank >= options.world) {
     return invalid("rank is " + std::to_string(options.rank) + " in a world of " +
@@ -106,6 +142,10 @@ std::optional<Error> check(const JoinOptions& options) {
   }
   if (options.deadline.count() <= 0) return invalid("deadline must be more than zero");
   if (options.wire > WireFormat::fixed32) return invalid("wire is not a WireFormat");
+  if (options.sites > Sites::mixed) return invalid("sites is not a Sites");
+  if (options.shared_memory > SharedMemory::always) {
+    return invalid("shared_memory is not a SharedMemory");
+  }
   const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;
   if (needs_switch && options.switches.empty()) {
     return invalid(
@@ -144,6 +184,9 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.sites == Sites::workers && options.rendezvous.empty()) {
     if (auto error = find_rendezvous(options)) return tl::unexpected(*error);
   }
+  if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);
+  if (auto error = settle_verify(options)) return tl::unexpected(*error);
+  if (auto error = settle_rejoin(options)) return tl::unexpected(*error);
   if (auto error = check(options)) return tl::unexpected(*error);
   return options;
 }

@@ -79,6 +79,11 @@ Field field_of(const core::Failure& failure) {
   if (field == "wire format") {
     return {"chose", wire_name(a), wire_name(b), "all ranks must choose the same wire format"};
   }
+  if (field == "priority") {
+    const auto place = [](std::int64_t is_large) { return is_large != 0 ? "large" : "small"; };
+    return {"sent it among", std::string("the ") + place(a) + " tensors",
+            std::string("the ") + place(b) + " tensors", "all ranks must choose the same priority"};
+  }
   if (field == "collective") {
     return {"called", collective_name(a), collective_name(b),
             "all ranks must make the same calls in the same order"};
@@ -97,7 +102,7 @@ std::string mismatch_text(const core::Failure& failure, const FailedCall& call) 
   const bool is_size = std::string_view(failure.field) == "size";
   const auto elements = static_cast<std::int64_t>(call.elements);
   const bool is_own_size = failure.rank_value == elements || failure.other_value == elements;
-  if (is_size && call.agreed && !is_own_size) {
+  if (is_size && call.composed && !is_own_size) {
     return ": " + rank_text(failure.rank) + " and " + rank_text(failure.other) +
            " passed different sizes; " + field.rule;
   }
@@ -138,7 +143,7 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
     return " ended because " + ranks_text(failure.missing) +
            " is gone: its process has ended or cannot be reached";
   }
-  if (failure.error.code == base::Code::unavailable) {
+  if (is_site_lost(failure)) {
     return " ended because " + site_text(failure.site, call) + " has stopped or cannot be reached";
   }
   return std::string(" failed: ") + failure.error.detail;
@@ -174,6 +179,10 @@ std::string ranks_text(const core::RankRanges& ranges) {
   }
   if (ranks == 0) return {};
   return (ranks == 1 ? "rank " : "ranks ") + text;
+}
+
+bool is_site_lost(const core::Failure& failure) {
+  return failure.error.code == base::Code::unavailable && failure.missing.count == 0;
 }
 
 Error describe(const core::Failure& failure, const FailedCall& call) {

@@ -23,6 +23,10 @@ struct CallName {
   bool in_parts = false;  // see CallRequest
 };
 
+// Ends the message of every failed call.
+inline constexpr const char* kMakeNewCommunicators =
+    "; the job is over on all ranks, make new communicators";
+
 // "all_reduce #3"
 std::string call_text(CallName name);
 // "rank 5", "ranks 1 and 3 to 5"; empty for no ranks.
@@ -31,12 +35,14 @@ std::string ranks_text(const core::RankRanges& ranges);
 struct FailedCall {
   CallName name;
   std::uint64_t elements = 0;
-  bool agreed = false;     // the first of its two transfers counts other elements than the tensor
+  bool composed = false;   // a transfer of it counts other elements than its tensors have
   std::uint16_t rank = 0;  // of the communicator
   base::Duration elapsed;  // since the call
   std::span<const std::string> site_names = {};
 };
 
+// An aggregator is gone, and no rank is known to be.
+bool is_site_lost(const core::Failure& failure);
 // The message says what happened; what to do about the job is for the caller to add.
 Error describe(const core::Failure& failure, const FailedCall& call);
 // Of a wait that has run out before its call.

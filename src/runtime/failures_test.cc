@@ -86,6 +86,21 @@ INSTANTIATE_TEST_SUITE_P(
                        return comm.all_reduce(tensor, {.wire = WireFormat::bfp16});
                      },
                      "wire format", "bfp16"},
+        Disagreement{"Priority", all_reduce,
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.priority = Priority::background});
+                     },
+                     "priority", "among the large tensors"},
+        Disagreement{"ListOfOtherTensors",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       const MutableTensorView list[] = {part(tensor)};
+                       return comm.all_reduce_list(list);
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       const MutableTensorView list[] = {tensor};
+                       return comm.all_reduce_list(list);
+                     },
+                     "size", "different sizes"},
         Disagreement{"Collective", all_reduce,
                      [](Communicator& comm, std::vector<float>& tensor) {
                        return comm.reduce(tensor, tensor, 0);

@@ -25,17 +25,6 @@ static_assert(static_cast<int>(Reduction::average) == static_cast<int>(core::Red
 static_assert(static_cast<int>(Reduction::min) == static_cast<int>(core::Reduction::min));
 static_assert(static_cast<int>(Reduction::max) == static_cast<int>(core::Reduction::max));
 
-core::WireFormat integer_format(DataType type) {
-  switch (element_bytes(type)) {
-    case 1: return core::WireFormat::i8;
-    case 2: return core::WireFormat::i16;
-    case 4: return core::WireFormat::i32;
-    default: return core::WireFormat::i64;
-  }
-}
-
-bool is_float(DataType type) { return type <= DataType::f64; }
-
 WireFormat automatic_wire(DataType type) {
   return type == DataType::f16 || type == DataType::bf16 ? WireFormat::bfp16 : WireFormat::bfp32;
 }
@@ -98,7 +87,7 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
                         "elements travel exactly as they are");
     }
     const auto dtype = static_cast<core::DataType>(request.type);
-    choice.layout = {integer_format(request.type), dtype};
+    choice.layout = {core::integer_format(dtype), dtype};
     choice.codec =
         numeric::codec(dtype, choice.layout.format, choice.reduction, request.collective);
   }

@@ -31,6 +31,8 @@ struct FormatChoice {
   bool agreed = false;  // exponents are agreed on first
 };
 
+constexpr bool is_float(DataType type) { return core::is_float(static_cast<core::DataType>(type)); }
+
 // Errors have a message without the call's name.
 Result<FormatChoice> choose_format(const FormatRequest& request);
 

@@ -4,14 +4,15 @@
 #include "runtime/job_session.h"
 
 #include <algorithm>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <bit>
+#include <future>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/prng.h"
 #include "io/clock.h"
 #include "io/entropy.h"
+#include "io/path_probe.h"
 #include "io/udp_port.h"
 #include "numeric/codec.h"
 #include "runtime/switch_server.h"
@@ -22,6 +23,19 @@ namespace {
 constexpr std::uint32_t kSmallSlots = 64;
 constexpr std::uint32_t kBulkSlots = 448;
 constexpr int kMtuMost = 9216;
+// Fifty tries: a path that loses a third of all packets passes.
+constexpr base::Duration kProbeMax = base::seconds(1);
+
+// How long ranks of a host may take to come together before they do without: some milliseconds,
+// unless the host is very busy or one of them has stopped.
+constexpr std::chrono::nanoseconds kMeetingMax = std::chrono::seconds(3);
+constexpr std::uint32_t kPlacesMax = 2048;
+// The longest packet: 8192 elements of bfp8 with the exponents of their blocks.
+constexpr std::uint32_t kMemoryDatagramBytes =
+    INFOLD_HEADER_BYTES + INFOLD_PAYLOAD_BYTES_MAX + 8192 / INFOLD_BLOCK_ELEMENTS;
+// Nothing is lost there, so that a window's worth of slots is enough, and fewer stay in the cache.
+constexpr std::uint16_t kMemorySmallSlots = 32;
+constexpr std::uint16_t kMemoryBulkSlots = 32;
 
 Error unavailable(std::string message, int rank = -1) {
   return {Code::unavailable, "join: " + std::move(message), rank, ""};
@@ -44,38 +58,19 @@ Error error_of(const base::Error& error, const std::string& subject) {
   return unavailable(subject + " " + error.detail);
 }
 
-struct Route {
-  io::SocketAddress local;
-  int mtu_bytes = 0;
-};
-
-// What the kernel would do with a packet to there: connecting a datagram socket sends none.
-Result<Route> route_to(const io::SocketAddress& there) {
-  const int fd = socket(there.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return tl::unexpected(unavailable("cannot open a socket"));
-  Route route;
-  sockaddr_storage local = {};
-  socklen_t local_bytes = sizeof(local);
-  socklen_t mtu_bytes = sizeof(route.mtu_bytes);
-  const bool found =
-      connect(fd, there.data(), there.bytes()) == 0 &&
-      getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_bytes) == 0 &&
-      getsockopt(fd, there.is_ipv6() ? IPPROTO_IPV6 : IPPROTO_IP,
-                 there.is_ipv6() ? IPV6_MTU : IP_MTU, &route.mtu_bytes, &mtu_bytes) == 0;
-  close(fd);
-  if (!found) return tl::unexpected(unavailable("there is no route to " + there.text()));
-  route.local = {reinterpret_cast<const sockaddr*>(&local), local_bytes};
-  route.local.set_port(0);
-  route.mtu_bytes = std::min(route.mtu_bytes, kMtuMost);
-  return route;
+// Of most elements, as far as the format is chosen for all calls.
+std::uint32_t element_bytes_of(WireFormat wire) {
+  if (wire == WireFormat::bfp8) return 1;
+  return wire == WireFormat::bfp16 ? 2 : 4;
 }
 
 int header_bytes(const io::SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
 
 }  // namespace
 
-Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options, Seat& seat) {
-  std::unique_ptr<JobSession> session(new JobSession(options));
+Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options,
+                                                     const CallHistory& history, Seat& seat) {
+  std::unique_ptr<JobSession> session(new JobSession(options, history));
   if (Result<void> done = session->run(seat); !done) return tl::unexpected(done.error());
   return session;
 }
@@ -87,6 +82,8 @@ JobSession::~JobSession() {
 
 Result<void> JobSession::run(Seat& seat) {
   if (Result<void> opened = open_sockets(); !opened) return opened;
+  const bool may_share = options_.shared_memory != SharedMemory::off && options_.world > 1;
+  if (may_share) share_ = HostShare::open(options_.host);
   if (options_.sites == Sites::workers) {
     if (options_.rank == 0) {
       const auto listen = io::SocketAddress::parse(options_.rendezvous, "the rendezvous");
@@ -99,72 +96,101 @@ Result<void> JobSession::run(Seat& seat) {
       }
       server_ = std::move(*server);
     }
-    if (Result<void> met = meet(options_.rendezvous); !met) return met;
+    if (Result<void> met = meet_all({options_.rendezvous}); !met) return met;
   } else {
-    for (const std::string& address : options_.switches) {
-      if (Result<void> met = meet(address); !met) return met;
-    }
+    if (Result<void> met = meet_all(options_.switches); !met) return met;
   }
   return take_seat(seat);
 }
 
-Result<void> JobSession::open_sockets() {
+// The interface that an address was given for, else the best that reaches the first host.
+Result<void> JobSession::choose_route() {
   const std::string& first =
       options_.sites == Sites::workers ? options_.rendezvous : options_.switches.front();
   const auto there = io::SocketAddress::parse(first, "the address");
   if (!there) return tl::unexpected(error_of(there.error(), first));
-  Result<Route> route = route_to(*there);
-  if (!route) return tl::unexpected(route.error());
-  local_ = route->local;
-  if (!options_.address.empty()) {
-    const bool is_ipv6 = options_.address.find(':') != std::string::npos;
-    const auto given = io::SocketAddress::parse(
-        (is_ipv6 ? "[" + options_.address + "]" : options_.address) + ":0", "the address");
-    if (!given) return tl::unexpected(error_of(given.error(), options_.address));
-    local_ = *given;
+  if (options_.address.empty()) {
+    const auto routes = io::routes_to(*there);
+    if (!routes) return tl::unexpected(error_of(routes.error(), first));
+    route_ = io::best_route(*routes);
+    return {};
   }
-  const int mtu = options_.mtu_bytes != 0 ? options_.mtu_bytes : route->mtu_bytes;
-  datagram_bytes_max_ = static_cast<std::uint32_t>(mtu - header_bytes(local_));
+  const auto route = io::route_to(*there);
+  if (!route) return tl::unexpected(error_of(route.error(), first));
+  const bool is_ipv6 = options_.address.find(':') != std::string::npos;
+  const auto given = io::SocketAddress::parse(
+      (is_ipv6 ? "[" + options_.address + "]" : options_.address) + ":0", "the address");
+  if (!given) return tl::unexpected(error_of(given.error(), options_.address));
+  route_ = *route;
+  if (!(route_.local == *given)) route_.interface.clear();
+  route_.local = *given;
+  return {};
+}
+
+Result<void> JobSession::open_sockets() {
+  if (Result<void> chosen = choose_route(); !chosen) return chosen;
+  const int mtu =
+      options_.mtu_bytes != 0 ? options_.mtu_bytes : std::min(route_.mtu_bytes, kMtuMost);
+  datagram_bytes_max_ = static_cast<std::uint32_t>(mtu - header_bytes(route_.local));
 
   io::UdpOptions udp;
-  udp.bind = local_;
+  udp.bind = route_.local;
+  if (!route_.is_own) udp.device = route_.interface;
   udp.datagram_bytes_max = datagram_bytes_max_;
   udp.offload = options_.offload;
   udp.keeps_blocked = true;
   auto socket = io::UdpSocket::open(udp);
-  if (!socket) return tl::unexpected(error_of(socket.error(), local_.host_text()));
+  if (!socket) return tl::unexpected(error_of(socket.error(), route_.local.host_text()));
   socket_ = std::make_unique<io::UdpSocket>(std::move(*socket));
   if (!sums_itself()) return {};
   udp.keeps_blocked = false;
   udp.send_buffer_bytes = 16 << 20;
   auto site = io::UdpSocket::open(udp);
-  if (!site) return tl::unexpected(error_of(site.error(), local_.host_text()));
+  if (!site) return tl::unexpected(error_of(site.error(), route_.local.host_text()));
   shard_ = std::make_unique<SwitchShard>(std::move(*site));
   return {};
 }
 
-control::RankWords JobSession::words(std::uint32_t datagram_bytes_max) const {
+control::RankWords JobSession::words() const {
   control::RankWords words;
   words.job = options_.job;
   words.rank = static_cast<std::uint32_t>(options_.rank);
   words.world = static_cast<std::uint32_t>(options_.world);
-  words.datagram_bytes_max = datagram_bytes_max;
+  words.datagram_bytes_max = datagram_bytes_max_;
   words.small_slots = kSmallSlots;
   words.bulk_slots = kBulkSlots;
   words.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline);
-  // One link carries the ranks' own sites.
-  if (shard_ && links_.empty()) {
+  if (share_) words.host = share_->words();
+  words.element_bytes = element_bytes_of(options_.wire);
+  words.always_shares = options_.shared_memory == SharedMemory::always;
+  if (shard_) {
     words.site = control::SiteAddress{shard_->address().text(),
                                       static_cast<std::uint32_t>(options_.worker_weight)};
   }
   return words;
 }
 
-Result<void> JobSession::meet(const std::string& address) {
-  auto link = control::JobLink::join(address, words(datagram_bytes_max_));
-  if (!link) return tl::unexpected(error_of(link.error()));
-  links_.push_back({std::move(*link), 0});
-  return {};
+// All at once: each answers when all ranks have come to it, and ranks may name them in other
+// orders.
+Result<void> JobSession::meet_all(const std::vector<std::string>& addresses) {
+  using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
+  std::vector<std::future<Joined>> meetings;
+  control::RankWords own = words();
+  for (const std::string& address : addresses) {
+    meetings.push_back(std::async(
+        std::launch::async, [own, &address] { return control::JobLink::join(address, own); }));
+    own.site.reset();  // the first link alone carries the ranks' own sites
+  }
+  Result<void> met;
+  for (std::future<Joined>& meeting : meetings) {
+    Joined link = meeting.get();
+    if (link) {
+      links_.push_back({std::move(*link), 0});
+    } else if (met) {
+      met = tl::unexpected(error_of(link.error()));
+    }
+  }
+  return met;
 }
 
 // All are here: the terms become a worker's options, and a port that reaches every site.
@@ -176,41 +202,198 @@ Result<void> JobSession::take_seat(Seat& seat) {
   worker.small_slots = kSmallSlots;
   worker.bulk_slots = kBulkSlots;
   worker.seed = base::mix64(static_cast<std::uint64_t>(io::monotonic_now().ns) + worker.rank);
-  std::vector<io::SocketAddress> addresses;
+  if (Result<void> found = find_sites(seat); !found) return found;
+  if (shard_) {
+    control::JobTerms flat = terms();  // what has sites of ranks has no groups, or no use for sites
+    flat.groups.clear();
+    shard_->add_job(aggregator_options(flat));
+  }
+  if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
+    return carried;
+  const control::ReadyWords words = {meet_host(worker), site_order(worker), options_.verify,
+                                     history_.finished, history_.digest};
+  if (Result<void> ready = all_ready(words); !ready) return ready;
+
+  const std::vector<control::HostGroup>& groups = terms().groups;
+  const control::HostGroup* const group = control::group_of(groups, worker.rank);
+  is_one_host() ? place_on_one_host(worker) : place_at_sites(worker);
+  if (is_one_host()) shard_.reset();
+  if (group == nullptr) {
+    share_.reset();
+    seat.port = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
+  } else {
+    seat.port = share_->take_port();
+    for (std::string& name : seat.site_names) {
+      name += " (through rank " + std::to_string(group->ranks.first) + ")";
+    }
+    if (group->ranks.first == worker.rank) lead(worker, *group);
+  }
+  socket_.reset();
+  if (!is_one_host() && (group == nullptr || group->ranks.first == worker.rank)) {
+    seat.paths.interface = route_.local.host_text();
+    if (!route_.interface.empty()) seat.paths.interface += " (" + route_.interface + ")";
+  }
+  for (const control::HostGroup& each : groups) seat.paths.ranks_in_memory += each.ranks.count;
+  seat.paths.parties_on_network =
+      is_one_host() ? 0
+                    : static_cast<std::uint32_t>(control::parties_of(groups, worker.world).size());
+  return {};
+}
+
+Result<void> JobSession::find_sites(Seat& seat) {
+  core::WorkerOptions& worker = seat.worker;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const control::JobTerms& terms = links_[i].link->terms();
-    links_[i].first_site = static_cast<std::uint8_t>(addresses.size());
+    links_[i].first_site = static_cast<std::uint8_t>(site_addresses_.size());
     worker.limits.datagram_bytes_max =
         std::min(worker.limits.datagram_bytes_max, terms.datagram_bytes_max);
     worker.limits.elements_max = std::min(worker.limits.elements_max, terms.elements_max);
     worker.small_slots = std::min(worker.small_slots, terms.small_slots);
     worker.bulk_slots = std::min(worker.bulk_slots, terms.bulk_slots);
-    if (i == 0 && shard_) shard_->add_job(aggregator_options(terms));
+    const std::string& met_at =
+        options_.sites == Sites::workers ? options_.rendezvous : options_.switches[i];
+    const std::string host = met_at.substr(0, met_at.rfind(':'));
     for (const control::SiteAddress& site : terms.sites) {
-      const std::string host =
-          options_.sites == Sites::workers ? options_.rendezvous : options_.switches[i];
-      const std::string text = site.address.front() == ':'
-                                   ? host.substr(0, host.rfind(':')) + site.address
-                                   : site.address;
+      const std::string text = site.address.front() == ':' ? host + site.address : site.address;
       const auto address = io::SocketAddress::parse(text, "a site");
       if (!address) return tl::unexpected(error_of(address.error(), text));
       const bool mixes = options_.sites == Sites::mixed;
       const std::uint32_t weight =
           site.weight != 0 ? site.weight
                            : static_cast<std::uint32_t>(mixes ? options_.switch_weight : 1);
-      worker.sites.push_back({static_cast<std::uint8_t>(options_.rank),
-                              static_cast<std::uint16_t>(weight), terms.job, terms.epoch});
-      addresses.push_back(*address);
+      worker.sites.push_back({0, static_cast<std::uint16_t>(weight), terms.job, terms.epoch});
+      site_addresses_.push_back(*address);
       seat.site_names.push_back(address->text());
     }
   }
-  if (addresses.size() > 64) return tl::unexpected(unavailable("a job has at most 64 sites"));
-  for (Link& each : links_) {
-    if (auto ready = each.link->ready(); !ready) return tl::unexpected(error_of(ready.error()));
-  }
-  seat.port = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(addresses));
-  socket_.reset();
+  if (site_addresses_.size() > 64) return tl::unexpected(unavailable("a job has at most 64 sites"));
   return {};
+}
+
+// Whether this rank shares memory with all of the group that was proposed for it. Hosts of the
+// job's control planes that propose different groups, which those with sites of ranks do, get none.
+bool JobSession::meet_host(const core::WorkerOptions& worker) {
+  for (const Link& each : links_) {
+    if (each.link->terms().groups != terms().groups) return false;
+  }
+  const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
+  if (!share_ || group == nullptr) return false;
+  const auto patience = std::min<std::chrono::nanoseconds>(options_.deadline / 2, kMeetingMax);
+  return share_->meet(*group, worker.rank, meeting_terms(worker, is_one_host()),
+                      io::monotonic_now() + base::Duration{patience.count()});
+}
+
+// Equal at all ranks of a group before the group is in use, so by what was proposed.
+io::MeetingTerms JobSession::meeting_terms(const core::WorkerOptions& worker, bool one_host) const {
+  core::WorkerOptions used = worker;
+  if (one_host) place_on_one_host(used);
+  // What may be under way is at most a quarter of the slots of each site, or 32 chunks of each
+  // stream; half of the places are for repeats and questions.
+  const std::uint32_t under_way =
+      std::max(used.bulk_slots / 4U, 32U) + std::max(used.small_slots / 4U, 32U);
+  io::MeetingTerms meeting;
+  meeting.ticket = base::mix64(std::uint64_t{terms().epoch} << 32 | terms().job);
+  meeting.shape.channels = static_cast<std::uint32_t>(used.sites.size());
+  meeting.shape.places =
+      std::min(std::bit_ceil(2 * under_way * meeting.shape.channels), kPlacesMax);
+  meeting.shape.datagram_bytes_max = used.limits.datagram_bytes_max;
+  return meeting;
+}
+
+// Whether packets of full size pass to each site and back, unless the job is to need no network.
+Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
+  if (is_one_host()) return {};
+  const base::Duration limit = std::min(base::Duration{options_.deadline.count() / 4}, kProbeMax);
+  for (const io::SocketAddress& site : site_addresses_) {
+    const io::PathReport report = io::probe_path(*socket_, site, datagram_bytes, limit);
+    if (report.carries) continue;
+    if (!report.answers) {
+      return tl::unexpected(unavailable(
+          "nothing comes back over UDP from " + site.text() + ", though its job could be joined; " +
+          "does a firewall between this host (" + route_.local.host_text() + ") and it drop UDP?"));
+    }
+    const std::size_t mtu = datagram_bytes + static_cast<std::size_t>(header_bytes(site));
+    return tl::unexpected(unavailable(
+        "packets of " + std::to_string(mtu) + " bytes do not come back from " + site.text() +
+        ", smaller ones do: the path carries less than its ends say; choose a smaller MTU"));
+  }
+  return {};
+}
+
+// Jobs and epochs name the sites of each link; they come in the order in which chunks go round.
+std::uint64_t JobSession::site_order(const core::WorkerOptions& worker) const {
+  base::Digest digest;
+  for (const core::SiteOptions& site : worker.sites) {
+    digest.add(std::uint64_t{site.job} << 48 | std::uint64_t{site.weight} << 32 | site.epoch);
+  }
+  return digest.value();
+}
+
+Result<void> JobSession::all_ready(const control::ReadyWords& words) {
+  std::vector<std::future<control::Answer<void>>> answers;
+  for (Link& each : links_) {
+    answers.push_back(
+        std::async(std::launch::async, [&link = *each.link, &words] { return link.ready(words); }));
+  }
+  Result<void> ready;
+  for (std::future<control::Answer<void>>& answer : answers) {
+    const control::Answer<void> each = answer.get();
+    if (!each && ready) ready = tl::unexpected(error_of(each.error()));
+  }
+  if (!ready) return ready;
+  for (const Link& each : links_) {
+    if (each.link->terms().groups == terms().groups) continue;
+    return tl::unexpected(unavailable("the switches disagree about which ranks share a host"));
+  }
+  return {};
+}
+
+void JobSession::place_at_sites(core::WorkerOptions& worker) const {
+  const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
+  const auto parties = control::parties_of(terms().groups, worker.world);
+  const auto party = std::find_if(parties.begin(), parties.end(), [&](core::RankRange each) {
+    return each.first <= worker.rank && worker.rank < each.first + each.count;
+  });
+  worker.limits.tree = !terms().groups.empty();
+  for (core::SiteOptions& site : worker.sites) {
+    site.worker = static_cast<std::uint8_t>(group != nullptr ? worker.rank - group->ranks.first
+                                                             : party - parties.begin());
+  }
+}
+
+// One leaf is the only site, and no packet has to fit a network.
+void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
+  worker.sites = {{static_cast<std::uint8_t>(worker.rank), 1, terms().job, terms().epoch}};
+  worker.limits.datagram_bytes_max = kMemoryDatagramBytes;
+  worker.limits.elements_max = INFOLD_ELEMENTS_MAX;
+  worker.small_slots = std::min(worker.small_slots, kMemorySmallSlots);
+  worker.bulk_slots = std::min(worker.bulk_slots, kMemoryBulkSlots);
+}
+
+// A leaf per site: to the ranks it is the site, to the site it is one worker.
+void JobSession::lead(const core::WorkerOptions& worker, const control::HostGroup& group) {
+  const auto parties = control::parties_of(terms().groups, worker.world);
+  const auto party = std::find(parties.begin(), parties.end(), group.ranks) - parties.begin();
+  std::vector<core::AggregatorOptions> leaves;
+  for (const core::SiteOptions& site : worker.sites) {
+    core::AggregatorOptions& leaf = leaves.emplace_back();
+    leaf.job = site.job;
+    leaf.epoch = site.epoch;
+    leaf.slot_count = static_cast<std::uint16_t>(worker.small_slots + worker.bulk_slots);
+    leaf.world = worker.world;
+    for (std::uint16_t i = 0; i < group.ranks.count; ++i) {
+      leaf.workers.push_back({static_cast<std::uint16_t>(group.ranks.first + i), 1});
+    }
+    if (!is_one_host()) leaf.parent_worker = static_cast<std::uint8_t>(party);
+    leaf.datagram_bytes_max = worker.limits.datagram_bytes_max;
+    leaf.elements_max = worker.limits.elements_max;
+    leaf.arithmetic = &numeric::arithmetic();
+  }
+  std::unique_ptr<io::UdpPort> network;
+  if (!is_one_host()) {
+    network = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
+  }
+  share_->lead(leaves, std::move(network));
 }
 
 void JobSession::watch(const Listener& listener) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps a rank in its job besides its member: the links to the control planes, its own
-// aggregator where ranks sum for each other, and, at rank 0 of such a job, the place where they
-// meet.
+// What keeps a rank in its job besides its member: the links to the control planes, its part in
+// the memory that ranks of its host share, its own aggregator where ranks sum for each other, and,
+// at rank 0 of such a job, the place where they meet.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,11 @@
 #include "control/job_link.h"
 #include "core/worker.h"
 #include "io/datagram_port.h"
+#include "io/route.h"
+#include "io/udp_socket.h"
+#include "runtime/absence.h"
+#include "runtime/host_share.h"
+#include "runtime/member.h"
 #include "runtime/switch_shard.h"
 
 namespace infold::runtime {
@@ -28,6 +33,7 @@ class JobSession {
     core::WorkerOptions worker;
     std::unique_ptr<io::DatagramPort> port;
     std::vector<std::string> site_names;  // their addresses, for errors
+    Paths paths;
   };
   struct Listener {
     std::function<void(std::uint32_t rank)> on_rank_lost;
@@ -36,7 +42,8 @@ class JobSession {
 
   // Requires options that complete_from_environment() has returned. Blocks until all ranks have
   // come and are ready, or for options.deadline.
-  static Result<std::unique_ptr<JobSession>> join(const JoinOptions& options, Seat& seat);
+  static Result<std::unique_ptr<JobSession>> join(const JoinOptions& options,
+                                                  const CallHistory& history, Seat& seat);
   ~JobSession();  // leaves
 
   // Calls the listener from other threads, until the session's end.
@@ -48,18 +55,34 @@ class JobSession {
     std::uint8_t first_site = 0;
   };
 
-  explicit JobSession(const JoinOptions& options) : options_(options) {}
+  JobSession(const JoinOptions& options, const CallHistory& history)
+      : options_(options), history_(history) {}
   Result<void> run(Seat& seat);
+  Result<void> choose_route();
   Result<void> open_sockets();
-  Result<void> meet(const std::string& address);
+  Result<void> meet_all(const std::vector<std::string>& addresses);
+  Result<void> find_sites(Seat& seat);
   Result<void> take_seat(Seat& seat);
-  control::RankWords words(std::uint32_t datagram_bytes_max) const;
+  bool meet_host(const core::WorkerOptions& worker);
+  Result<void> probe_sites(std::size_t datagram_bytes);
+  std::uint64_t site_order(const core::WorkerOptions& worker) const;
+  Result<void> all_ready(const control::ReadyWords& words);
+  void place_at_sites(core::WorkerOptions& worker) const;
+  void place_on_one_host(core::WorkerOptions& worker) const;
+  io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;
+  void lead(const core::WorkerOptions& worker, const control::HostGroup& group);
+  const control::JobTerms& terms() const { return links_.front().link->terms(); }
+  bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
+  control::RankWords words() const;
   bool sums_itself() const { return options_.sites != Sites::switches; }
 
   JoinOptions options_;
-  io::SocketAddress local_;
+  CallHistory history_;
+  io::Route route_;
   std::uint32_t datagram_bytes_max_ = 0;
   std::unique_ptr<io::UdpSocket> socket_;
+  std::vector<io::SocketAddress> site_addresses_;
+  std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
   std::unique_ptr<SwitchShard> shard_;
   std::unique_ptr<control::JobRegistry> registry_;
   std::unique_ptr<control::ControlServer> server_;

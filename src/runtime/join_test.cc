@@ -2,8 +2,8 @@
 //
 // Ranks that join over loopback, as processes do, but in one process: a thread for each.
 
+#include <atomic>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,75 +13,19 @@
 #include <infold/communicator.h>
 
 #include "runtime/environment.h"
-#include "runtime/switch_server.h"
+#include "runtime/join_testing.h"
 
-namespace infold {
+namespace infold::testing {
 namespace {
 
-using testing::HasSubstr;
-
-std::unique_ptr<runtime::SwitchServer> start_switch(const char* listen, unsigned threads = 1) {
-  runtime::SwitchOptions options;
-  options.listen = *io::SocketAddress::parse(listen, "test");
-  options.threads = threads;
-  auto server = runtime::SwitchServer::start(options);
-  EXPECT_TRUE(server.has_value());
-  return std::move(*server);
-}
-
-JoinOptions options_of(int rank, int world) {
-  JoinOptions options;
-  options.job = "test";
-  options.rank = rank;
-  options.world = world;
-  options.mtu_bytes = 1500;
-  return options;
-}
-
-using Body = std::function<void(Communicator&)>;
-
-void run_job(int world, const JoinOptions& common, const Body& body) {
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] {
-      JoinOptions options = common;
-      options.rank = rank;
-      Result<Communicator> communicator = Communicator::join(options);
-      ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
-      body(*communicator);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
-// Sums of several sizes, types and kinds, checked on each rank.
-void check_sums(Communicator& communicator) {
-  const int world = communicator.world();
-  for (const std::size_t elements : {1U, 352U, 5000U, 200'000U}) {
-    std::vector<float> input(elements), output(elements);
-    for (std::size_t i = 0; i < elements; ++i) {
-      input[i] = static_cast<float>(static_cast<int>(i % 100) - communicator.rank());
-    }
-    const auto done = communicator.all_reduce(input, output).wait();
-    ASSERT_TRUE(done.has_value()) << done.error().message;
-    EXPECT_EQ(done->ranks_summed, world);
-    const int ranks = world * (world - 1) / 2;
-    for (std::size_t i = 0; i < elements; ++i) {
-      ASSERT_EQ(output[i], static_cast<float>(static_cast<int>(i % 100) * world - ranks));
-    }
-  }
-  std::vector<std::int32_t> tensor(3000, communicator.rank());
-  ASSERT_TRUE(communicator.broadcast(tensor, world - 1).wait());
-  EXPECT_EQ(tensor[2999], world - 1);
-  ASSERT_TRUE(communicator.barrier().wait());
-}
+using ::testing::HasSubstr;
 
 struct Place {
   const char* listen;
   unsigned threads;
 };
 
-class ThroughASwitch : public testing::TestWithParam<Place> {};
+class ThroughASwitch : public ::testing::TestWithParam<Place> {};
 
 TEST_P(ThroughASwitch, SumsAreRight) {
   const auto server = start_switch(GetParam().listen, GetParam().threads);
@@ -92,12 +36,58 @@ TEST_P(ThroughASwitch, SumsAreRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, ThroughASwitch,
-                         testing::Values(Place{"127.0.0.1:0", 1}, Place{"[::1]:0", 1},
-                                         Place{"127.0.0.1:0", 3}),
+                         ::testing::Values(Place{"127.0.0.1:0", 1}, Place{"[::1]:0", 1},
+                                           Place{"127.0.0.1:0", 3}),
                          [](const auto& each) {
                            return std::string(each.param.listen[0] == '[' ? "V6" : "V4") + "By" +
                                   std::to_string(each.param.threads);
                          });
+
+TEST(Join, ARankMayAskThatResultsAreCompared) {
+  const auto server = start_switch("127.0.0.1:0");
+  JoinOptions options = options_of(0, 3);
+  options.switches = {server->control_address().text()};
+  options.verify = true;
+  run_job(3, options, [](Communicator& communicator) {
+    check_sums(communicator);
+    // What is exchanged about results are packets, but no calls of the program's.
+    EXPECT_EQ(communicator.statistics().calls, 6U);
+  });
+}
+
+TEST(Join, ARankThatVerifiesAloneIsNamed) {
+  const auto server = start_switch("127.0.0.1:0");
+  JoinOptions options = options_of(0, 2);
+  options.switches = {server->control_address().text()};
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([options, rank]() mutable {
+      options.rank = rank;
+      options.verify = rank == 1;
+      Result<Communicator> communicator = Communicator::join(options);
+      ASSERT_FALSE(communicator.has_value());
+      EXPECT_EQ(communicator.error().code, Code::mismatch);
+      EXPECT_EQ(communicator.error().rank, 1);
+      EXPECT_THAT(communicator.error().message,
+                  HasSubstr("rank 1 verifies results, rank 0 does not; set JoinOptions.verify"));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Join, TheVariableMakesAllRanksCompare) {
+  JoinOptions options = options_of(0, 1);
+  options.rendezvous = "127.0.0.1:1";
+  EXPECT_FALSE(runtime::complete_from_environment(options)->verify);
+  setenv("INFOLD_VERIFY", "1", 1);
+  EXPECT_TRUE(runtime::complete_from_environment(options)->verify);
+  setenv("INFOLD_VERIFY", "0", 1);
+  EXPECT_FALSE(runtime::complete_from_environment(options)->verify);
+  setenv("INFOLD_VERIFY", "yes", 1);
+  EXPECT_THAT(runtime::complete_from_environment(options).error().message,
+              HasSubstr("INFOLD_VERIFY is 'yes'; allowed: 0 and 1"));
+  unsetenv("INFOLD_VERIFY");
+}
 
 TEST(Join, SeveralSwitchesShareAJob) {
   const auto first = start_switch("127.0.0.1:0");
@@ -105,13 +95,6 @@ TEST(Join, SeveralSwitchesShareAJob) {
   JoinOptions options = options_of(0, 3);
   options.switches = {first->control_address().text(), second->control_address().text()};
   run_job(3, options, check_sums);
-}
-
-// A free port, as far as anyone can tell.
-std::string free_address() {
-  io::UdpOptions udp;
-  udp.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
-  return io::UdpSocket::open(udp)->local_address().text();
 }
 
 TEST(Join, WorkersSumForEachOther) {
@@ -162,6 +145,59 @@ TEST(Join, ASwitchThatStopsIsNamed) {
   stopper.join();
 }
 
+TEST(Join, RanksWithOtherSitesAreNamed) {
+  const auto first = start_switch("127.0.0.1:0");
+  const auto second = start_switch("127.0.0.1:0");
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      JoinOptions options = options_of(rank, 2);
+      options.switches = {first->control_address().text(), second->control_address().text()};
+      if (rank == 1) std::swap(options.switches[0], options.switches[1]);
+      options.shared_memory = SharedMemory::off;
+      options.deadline = std::chrono::seconds(5);
+      const auto joined = Communicator::join(options);
+      ASSERT_FALSE(joined.has_value());
+      EXPECT_EQ(joined.error().code, Code::mismatch) << joined.error().message;
+      EXPECT_THAT(joined.error().message, HasSubstr("rank 1 has other sites than rank 0"));
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+// Control is served, packets are not: as behind a firewall that drops UDP.
+class DeafPlane final : public control::Plane {
+ public:
+  std::vector<control::SiteAddress> sites() const override { return {{address_, 0}}; }
+  std::uint32_t slots_total() const override { return 4096; }
+  std::uint32_t datagram_bytes_max() const override { return 8972; }
+  std::uint32_t elements_max() const override { return INFOLD_ELEMENTS_MAX; }
+  void start_job(const control::JobTerms&) override {}
+  void end_job(std::uint16_t, const core::Abort&) override {}
+  void forget_job(std::uint16_t) override {}
+
+  const std::string& address() const { return address_; }
+
+ private:
+  std::string address_ = free_address();
+};
+
+TEST(Join, ASiteThatNoPacketReachesIsNamed) {
+  DeafPlane plane;
+  control::JobRegistry registry(&plane, 1);
+  const auto server =
+      control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
+  ASSERT_TRUE(server.has_value());
+  JoinOptions options = options_of(0, 1);
+  options.switches = {(*server)->address().text()};
+  options.deadline = std::chrono::milliseconds(400);
+  const auto joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_EQ(joined.error().code, Code::unavailable);
+  EXPECT_THAT(joined.error().message,
+              HasSubstr("nothing comes back over UDP from " + plane.address()));
+}
+
 TEST(Join, MissingRanksAreNamed) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(1, 3);
@@ -181,6 +217,27 @@ TEST(Join, ASwitchThatIsNotThereIsNamed) {
   const auto nobody = Communicator::join(options);
   ASSERT_FALSE(nobody.has_value());
   EXPECT_THAT(nobody.error().message, HasSubstr("nobody answers at 127.0.0.1:"));
+}
+
+TEST(Environment, SaysWhetherMemoryIsShared) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  const auto completed = [&given] { return runtime::complete_from_environment(given); };
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::automatic);
+  setenv("INFOLD_SHARED_MEMORY", "off", 1);
+  setenv("INFOLD_HOST", "left", 1);
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::off);
+  EXPECT_EQ(completed()->host, "left");
+  setenv("INFOLD_SHARED_MEMORY", "always", 1);
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::always);
+  given.shared_memory = SharedMemory::off;
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::off) << "what the caller says counts";
+  given.shared_memory = SharedMemory::automatic;
+  setenv("INFOLD_SHARED_MEMORY", "yes", 1);
+  EXPECT_THAT(completed().error().message,
+              HasSubstr("INFOLD_SHARED_MEMORY is 'yes'; allowed: auto, off and always"));
+  unsetenv("INFOLD_SHARED_MEMORY");
+  unsetenv("INFOLD_HOST");
 }
 
 TEST(Environment, TakesLaunchersNames) {
@@ -210,4 +267,4 @@ TEST(Environment, TakesLaunchersNames) {
 }
 
 }  // namespace
-}  // namespace infold
+}  // namespace infold::testing

@@ -85,10 +85,14 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
     LocalGroup group;
     group.network_ = std::make_shared<runtime::LocalNetwork>(options);
     for (runtime::LocalNetwork::Seat& seat : group.network_->take_seats()) {
-      group.members_.push_back(std::make_shared<runtime::Member>(
-          runtime::MemberOptions{std::move(seat.worker), options.wire, options.deadline,
-                                 group.network_},
-          std::move(seat.port)));
+      runtime::MemberOptions member;
+      member.worker = std::move(seat.worker);
+      member.wire = options.wire;
+      member.deadline = options.deadline;
+      member.network = group.network_;
+      member.verify = options.verify;
+      group.members_.push_back(
+          std::make_shared<runtime::Member>(std::move(member), std::move(seat.port)));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;

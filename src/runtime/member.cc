@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a request to transfers, and from events to results.
+// From events to results.
 #include "runtime/member.h"
 
 #include <algorithm>
@@ -9,24 +9,12 @@
 #include <utility>
 
 #include "io/clock.h"
-#include "numeric/codec.h"
-#include "runtime/agreement.h"
 
 namespace infold::runtime {
 namespace {
 
-constexpr const char* kMakeNew = "; the job is over on all ranks, make new communicators";
-
 // Beyond any program's patience, and small enough that adding it to a clock cannot overflow.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
-
-bool overlap(const void* a, const void* b, std::size_t bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(a);
-  const auto second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + bytes && second < first + bytes;
-}
-
-base::Duration duration_of(std::chrono::nanoseconds time) { return {time.count()}; }
 
 }  // namespace
 
@@ -35,12 +23,17 @@ Member::Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port)
   active_.reserve(options_.worker.transfers_max);
   finished_.reserve(options_.worker.transfers_max);
   driver_.emplace(options_.worker, std::move(port), *this);
+  if (options_.rejoin) absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
+  if (options_.verify) checked_.emplace(*this);
 }
 
 Member::~Member() { leave(); }
 
 void Member::leave() {
+  if (checked_) checked_->close();
+  if (absence_) absence_->close();
   driver_->stop();
+  if (checked_) checked_->stop();
   options_.network.reset();
 }
 
@@ -53,21 +46,95 @@ void Member::lose_rank(std::uint32_t rank) {
 void Member::lose_site(std::uint8_t site) {
   driver_->with_worker(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
+  if (absence_ && has_lost_site()) absence_->begin();
+}
+
+bool Member::has_lost_site() {
+  return driver_->with_worker([](core::Worker& worker, base::Instant) {
+    return worker.failure() && is_site_lost(*worker.failure());
+  });
+}
+
+void Member::leave_network() { options_.network.reset(); }
+
+// Calls that are being made come behind those that are made again.
+void Member::resume(Reentry entry) {
+  const std::lock_guard turn(calls_mutex_);
+  driver_->restart(entry.worker, std::move(entry.port));
+  options_.network = std::move(entry.network);
+  for (Call* const call : absence_->end()) {
+    give_back_staging(*call);
+    call->start_over();
+    launch_or_refuse(*call, call->request);
+  }
+  entry.watch(*this);
+}
+
+void Member::fail_kept(Call& call, const std::string& why) {
+  const std::optional<core::Failure> failure =
+      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  Error error = failure ? describe(*failure, failed_call(call, io::monotonic_now()))
+                        : Error{Code::unavailable, call_text(call.description.name), -1, ""};
+  error.message += "; " + why;
+  {
+    const std::lock_guard lock(pool_mutex_);
+    if (end_reason_.empty()) end_reason_ = error.message;
+  }
+  error.message += kMakeNewCommunicators;
+  finish(call, tl::unexpected(std::move(error)));
+  driver_->wake();  // its caller may be driving, with nothing to come
 }
 
 Handle Member::start(const CallRequest& request) {
   const std::lock_guard turn(calls_mutex_);
+  const CallName name = {request.collective, ++calls_, request.in_parts};
+  if (!checked_) return begin_in_turn(request, name);
   Call& call = acquire_call();
-  call.description.name = {request.collective, ++calls_, request.in_parts};
+  call.description.name = name;
+  call.is_checked = true;
+  checked_->add(call, request);
+  return Handle(std::shared_ptr<Call>(shared_from_this(), &call));
+}
+
+Handle Member::begin(const CallRequest& request, CallName name) {
+  const std::lock_guard turn(calls_mutex_);
+  return begin_in_turn(request, name);
+}
+
+Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
+  Call& call = acquire_call();
+  call.description.name = name;
   call.description.started = io::monotonic_now();
-  std::optional<Error> error = check_request(request, rank(), world());
+  Handle handle(std::shared_ptr<Call>(shared_from_this(), &call));
+  if (std::optional<Error> error = check_request(request, rank(), world())) {
+    refuse(call, std::move(*error));
+    return handle;
+  }
+  const std::chrono::nanoseconds deadline =
+      request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
+  call.description.deadline =
+      call.description.started + base::Duration{std::min(deadline, kDeadlineMax).count()};
+  if (absence_) {
+    call.request_list.assign(request.list.begin(), request.list.end());
+    call.request = request;
+    call.request.list = call.request_list;
+    if (absence_->add(call)) return handle;
+  }
+  launch_or_refuse(call, request);
+  return handle;
+}
+
+void Member::launch_or_refuse(Call& call, const CallRequest& request) {
+  std::optional<Error> error;
   try {
-    if (!error) error = launch(call, request);
+    error = launch(call, request);
   } catch (const std::bad_alloc&) {
     error = Error{Code::resource_exhausted, "no memory to stage the result", -1, ""};
   }
-  if (error) refuse(call, std::move(*error));
-  return Handle(std::shared_ptr<Call>(shared_from_this(), &call));
+  if (!error) return;
+  const bool is_over = error->code == Code::aborted;
+  if (is_over && absence_ && has_lost_site() && absence_->keep(call)) return;
+  refuse(call, std::move(*error));
 }
 
 Call& Member::acquire_call() {
@@ -77,159 +144,6 @@ Call& Member::acquire_call() {
   free_calls_.pop_back();
   call.reset();
   return call;
-}
-
-std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
-  const Result<FormatChoice> choice =
-      request.collective == core::Collective::barrier
-          ? FormatChoice{}
-          : choose_format({request.collective, request.input.type, request.options.reduction,
-                           request.options.wire, options_.wire,
-                           static_cast<std::uint32_t>(world())});
-  if (!choice) return choice.error();
-
-  return request.in_parts ? launch_parts(call, request, *choice)
-                          : launch_whole(call, request, *choice);
-}
-
-std::optional<Error> Member::launch_whole(Call& call, const CallRequest& request,
-                                          const FormatChoice& choice) {
-  core::TransferRequest data = transfer_of(call, request, choice);
-  if (choice.agreed && data.elements > 0) {
-    call.description.agreed = true;
-    const auto agreement = submit_agreement(call, data);
-    if (!agreement) return Error{public_code(agreement.error().code), agreement.error().detail};
-    data.after = *agreement;
-    data.codes = call.agreed_codes.data();
-  }
-  const base::Result<core::TransferId> id = submit(data, &call);
-  if (!id) return Error{public_code(id.error().code), id.error().detail};
-  return std::nullopt;
-}
-
-// One transfer with each rank as root. Should one be refused, those before it are in flight: then
-// the job ends, and their events finish the call.
-std::optional<Error> Member::launch_parts(Call& call, const CallRequest& request,
-                                          const FormatChoice& choice) {
-  if (choice.agreed) {
-    return Error{Code::unsupported, "fixed32 cannot be scattered; choose another wire format"};
-  }
-  const bool gathers = request.collective == core::Collective::broadcast;
-  if (gathers && request.input.elements > 0) {
-    const CallRequest own = part_of(request, rank(), rank());
-    const std::size_t bytes = request.input.elements * element_bytes(request.input.type);
-    std::byte* const place =
-        static_cast<std::byte*>(request.output.data) + static_cast<std::size_t>(rank()) * bytes;
-    if (place != own.input.data) std::memcpy(place, own.input.data, bytes);
-  }
-  // While parts are still being submitted, one more is left than there are.
-  driver_->with_worker([&](core::Worker&, base::Instant) {
-    active_.push_back(&call);
-    call.transfers_left = 1;
-  });
-  std::optional<Error> refused;
-  for (int root = 0; root < world() && !refused; ++root) {
-    core::TransferRequest part = transfer_of(call, part_of(request, root, rank()), choice);
-    const base::Result<core::TransferId> id = submit(part, &call);
-    if (!id) refused = Error{public_code(id.error().code), id.error().detail};
-  }
-  const bool is_over = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
-    if (refused && call.first_transfer != core::TransferId::none) worker.cancel(now);
-    if (--call.transfers_left > 0) return false;
-    active_.erase(std::find(active_.begin(), active_.end(), &call));
-    return true;
-  });
-  if (call.first_transfer == core::TransferId::none) return refused;
-  if (is_over) conclude(call, io::monotonic_now());
-  return std::nullopt;
-}
-
-core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request,
-                                          const FormatChoice& choice) {
-  const bool rooted = request.collective == core::Collective::reduce ||
-                      request.collective == core::Collective::broadcast;
-  const bool is_root = request.root == rank();
-  const bool broadcasts = request.collective == core::Collective::broadcast;
-  const bool wants_result = broadcasts ? !is_root : !rooted || is_root;
-  const bool contributes = !broadcasts || is_root;
-
-  Call::Description& description = call.description;
-  description.elements = request.input.elements;
-  core::TransferRequest transfer;
-  if (wants_result && description.elements > 0) {
-    description.output = request.output.data;
-    description.output_bytes = description.elements * element_bytes(request.input.type);
-    const bool overlaps =
-        contributes && overlap(request.input.data, request.output.data, description.output_bytes);
-    // Over the same elements, each is encoded before its result comes; over others, it may not be.
-    const bool same = request.input.data == request.output.data;
-    if (overlaps && (request.options.keep_input || !same)) {
-      const std::lock_guard lock(pool_mutex_);
-      call.staging = scratch_.take(description.output_bytes);
-    }
-    transfer.output =
-        call.staging.bytes ? call.staging.bytes.get() : static_cast<std::byte*>(description.output);
-  }
-
-  transfer.collective = request.collective;
-  transfer.reduction = choice.reduction;
-  transfer.layout = choice.layout;
-  transfer.elements = request.input.elements;
-  transfer.root = static_cast<std::uint16_t>(rooted ? request.root : 0);
-  transfer.codec = choice.codec;
-  if (contributes) transfer.input = static_cast<const std::byte*>(request.input.data);
-  const std::chrono::nanoseconds deadline =
-      request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
-  transfer.deadline = description.started + duration_of(std::min(deadline, kDeadlineMax));
-  return transfer;
-}
-
-// A call that finds the worker's tables full waits until some transfer has ended; those in flight
-// have deadlines, so that is bounded.
-base::Result<core::TransferId> Member::submit(core::TransferRequest& request, Call* call) {
-  for (;;) {
-    std::unique_lock pool(pool_mutex_);
-    const std::uint64_t ended = transfers_ended_;
-    pool.unlock();
-    const auto id = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
-      const base::Result<core::TransferId> submitted = worker.submit(now, request);
-      if (submitted && call != nullptr) {
-        if (call->transfers_left++ == 0) active_.push_back(call);
-        if (call->first_transfer == core::TransferId::none) call->first_transfer = *submitted;
-        call->last_transfer = *submitted;
-      }
-      return submitted;
-    });
-    if (id || id.error().code != base::Code::resource_exhausted) return id;
-    pool.lock();
-    transfer_ended_.wait(pool, [&] { return transfers_ended_ != ended; });
-  }
-}
-
-base::Result<core::TransferId> Member::submit_agreement(Call& call,
-                                                        const core::TransferRequest& data) {
-  const core::DataType dtype = data.layout.dtype;
-  const std::uint64_t block = data.layout.block_elements();
-  const std::uint64_t blocks = (data.elements + block - 1) / block;
-  call.own_codes.resize(blocks);
-  call.agreed_codes.assign(blocks, 0);
-  constexpr std::uint32_t kBlocksAtATime = 1U << 16;
-  for (std::uint64_t first = 0; first < blocks; first += kBlocksAtATime) {
-    const std::uint64_t left = data.elements - first * block;
-    const auto elements =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBlocksAtATime * block));
-    numeric::block_codes(dtype, data.input, {first * block, elements}, &call.own_codes[first]);
-  }
-
-  core::TransferRequest agreement = data;
-  agreement.reduction = core::Reduction::max;
-  agreement.collective = core::Collective::all_reduce;
-  agreement.layout = agreement_layout(dtype);
-  agreement.elements = blocks * kAgreementElementsPerBlock;
-  agreement.codec = &agreement_codec();
-  agreement.input = reinterpret_cast<const std::byte*>(call.own_codes.data());
-  agreement.output = reinterpret_cast<std::byte*>(call.agreed_codes.data());
-  return submit(agreement, nullptr);
 }
 
 void Member::take(base::Instant now, const core::Event& event) {
@@ -264,10 +178,11 @@ void Member::settle() {
 void Member::conclude(Call& call, base::Instant now) {
   Result<Completion> result = Completion{call.ranks_summed};
   if (call.failure) {
+    if (absence_ && is_site_lost(*call.failure) && absence_->keep(call)) return;
     Error error = describe(*call.failure, failed_call(call, now));
     const std::lock_guard lock(pool_mutex_);
     if (end_reason_.empty()) end_reason_ = error.message;
-    error.message += kMakeNew;
+    error.message += kMakeNewCommunicators;
     result = tl::unexpected(std::move(error));
   } else {
     copy_result(call);
@@ -276,16 +191,27 @@ void Member::conclude(Call& call, base::Instant now) {
                          call.description.name.collective == core::Collective::broadcast;
     if (call.description.elements == 0 || gathers) result->ranks_summed = world();
   }
-  {
-    const std::lock_guard lock(pool_mutex_);
-    scratch_.give_back(std::exchange(call.staging, {}));
-  }
+  finish(call, std::move(result));
+}
+
+void Member::finish(Call& call, Result<Completion> result) {
+  if (absence_) absence_->remove(call);
+  give_back_staging(call);
   call.finish(std::move(result));
+}
+
+void Member::give_back_staging(Call& call) {
+  const std::lock_guard lock(pool_mutex_);
+  scratch_.give_back(std::exchange(call.staging, {}));
 }
 
 void Member::copy_result(const Call& call) const {
   const Call::Description& description = call.description;
   if (!call.staging.bytes) return;
+  if (description.output == nullptr) {
+    call.fusion.scatter(call.staging.bytes.get());
+    return;
+  }
   std::memcpy(description.output, call.staging.bytes.get(), description.output_bytes);
 }
 
@@ -301,12 +227,8 @@ void Member::refuse(Call& call, Error error) {
     }
     driver_->with_worker([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
   }
-  error.message += kMakeNew;
-  {
-    const std::lock_guard lock(pool_mutex_);
-    scratch_.give_back(std::exchange(call.staging, {}));
-  }
-  call.finish(tl::unexpected(std::move(error)));
+  error.message += kMakeNewCommunicators;
+  finish(call, tl::unexpected(std::move(error)));
 }
 
 // Tells the reason itself to the first call that meets it, and where it was told to later ones.
@@ -325,18 +247,20 @@ Error Member::job_over_error(const Call& call) {
 }
 
 FailedCall Member::failed_call(const Call& call, base::Instant now) const {
-  return {call.description.name, call.description.elements,      call.description.agreed,
+  return {call.description.name, call.description.elements,      call.description.composed,
           options_.worker.rank,  now - call.description.started, options_.site_names};
 }
 
 void Member::cancel(const Call& call) {
+  if (absence_ && absence_->keeps(call)) absence_->give_up("this rank gave a call up");
   driver_->with_worker([&](core::Worker& worker, base::Instant now) {
     const bool in_flight = std::find(active_.begin(), active_.end(), &call) != active_.end();
-    if (in_flight) worker.cancel(now);
+    if (in_flight || (call.is_checked && !call.done())) worker.cancel(now);
   });
 }
 
 void Member::drive_until(const Call& call, base::Instant deadline) {
+  if (call.is_checked) return;  // Another thread makes it, and drives.
   driver_->drive_until([&call] { return call.done(); }, deadline);
 }
 
@@ -348,7 +272,7 @@ void Member::recycle(Call& call) {
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
   const core::RankRanges missing = driver_->with_worker(
       [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.last_transfer); });
-  return describe_pending(call.description.name, duration_of(waited), missing);
+  return describe_pending(call.description.name, base::Duration{waited.count()}, missing);
 }
 
 Statistics Member::statistics() {
@@ -368,6 +292,8 @@ Statistics Member::statistics() {
   statistics.packets_sent = driver_->port_counters().sent;
   statistics.packets_resent = statistics.packets_sent - first_sends - statistics.packets_asked;
   statistics.calls = calls_;
+  statistics.ranks_in_memory = options_.paths.ranks_in_memory;
+  statistics.contributions_on_network = options_.paths.parties_on_network;
   return statistics;
 }
 

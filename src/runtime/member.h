@@ -24,7 +24,9 @@
 
 #include "core/worker.h"
 #include "io/datagram_port.h"
+#include "runtime/absence.h"
 #include "runtime/call.h"
+#include "runtime/checked_calls.h"
 #include "runtime/format_choice.h"
 #include "runtime/request.h"
 #include "runtime/scratch_pool.h"
@@ -32,12 +34,22 @@
 
 namespace infold::runtime {
 
+// See Statistics and Communicator::interface().
+struct Paths {
+  std::string interface = {};
+  std::uint32_t ranks_in_memory = 0;
+  std::uint32_t parties_on_network = 0;
+};
+
 struct MemberOptions {
   core::WorkerOptions worker;
   WireFormat wire = WireFormat::automatic;
   std::chrono::nanoseconds deadline{};
   std::shared_ptr<void> network;             // kept until the member has left the job
   std::vector<std::string> site_names = {};  // for errors; may be empty
+  Paths paths = {};
+  bool verify = false;  // see JoinOptions
+  Rejoin rejoin = {};   // empty: the job's first end is its last
 };
 
 class Member final : public EventSink, public std::enable_shared_from_this<Member> {
@@ -48,16 +60,24 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
   // A refused request gives a handle too, one that has failed.
   Handle start(const CallRequest& request);
+  // The same at once and unchecked, under a name that a call has already.
+  Handle begin(const CallRequest& request, CallName name);
   void leave();
 
   int rank() const { return options_.worker.rank; }
   int world() const { return options_.worker.world; }
   Statistics statistics();
+  const std::string& interface() const { return options_.paths.interface; }
   io::PortCounters port_counters() { return driver_->port_counters(); }
 
   // Whoever holds the job's connections has lost a rank, or an aggregator.
   void lose_rank(std::uint32_t rank);
   void lose_site(std::uint8_t site);
+
+  // For its absence.
+  void leave_network();
+  void resume(Reentry entry);
+  void fail_kept(Call& call, const std::string& why);
 
   // For handles.
   void cancel(const Call& call);
@@ -76,17 +96,28 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   void take(base::Instant now, const core::Event& event) override;
   void settle() override;
 
+  Handle begin_in_turn(const CallRequest& request, CallName name);
+  void launch_or_refuse(Call& call, const CallRequest& request);
+  bool has_lost_site();
   Call& acquire_call();
   std::optional<Error> launch(Call& call, const CallRequest& request);
   std::optional<Error> launch_whole(Call& call, const CallRequest& request,
                                     const FormatChoice& choice);
   std::optional<Error> launch_parts(Call& call, const CallRequest& request,
                                     const FormatChoice& choice);
+  std::optional<Error> launch_list(Call& call, const CallRequest& request,
+                                   const FormatChoice& choice);
+  template <typename TransferAt>
+  std::optional<Error> submit_all(Call& call, std::size_t count, TransferAt&& transfer_at);
+  core::TransferRequest blank_transfer(const Call& call, const CallRequest& request,
+                                       const FormatChoice& choice) const;
   core::TransferRequest transfer_of(Call& call, const CallRequest& request,
                                     const FormatChoice& choice);
   base::Result<core::TransferId> submit(core::TransferRequest& request, Call* call);
   base::Result<core::TransferId> submit_agreement(Call& call, const core::TransferRequest& data);
   void refuse(Call& call, Error error);
+  void finish(Call& call, Result<Completion> result);
+  void give_back_staging(Call& call);
   void conclude(Call& call, base::Instant now);
   Error job_over_error(const Call& call);
   FailedCall failed_call(const Call& call, base::Instant now) const;
@@ -107,7 +138,9 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   ScratchPool scratch_;
   std::string end_reason_;  // of the job; empty while it lives
 
-  std::optional<WorkerDriver> driver_;  // last, because its thread uses all of the above
+  std::optional<WorkerDriver> driver_;   // its thread uses all of the above
+  std::optional<Absence> absence_;       // its thread uses the driver, too
+  std::optional<CheckedCalls> checked_;  // likewise
 };
 
 }  // namespace infold::runtime

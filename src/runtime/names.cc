@@ -5,6 +5,8 @@
 #include <infold/result.h>
 #include <infold/tensor.h>
 
+#include "core/format.h"
+
 namespace infold {
 
 const char* code_name(Code code) {
@@ -37,18 +39,9 @@ const char* data_type_name(DataType type) {
   return "unknown";
 }
 
+// The public enum has the numbers of the wire's (format_choice.cc).
 std::size_t element_bytes(DataType type) {
-  switch (type) {
-    case DataType::i8:
-    case DataType::u8: return 1;
-    case DataType::f16:
-    case DataType::bf16: return 2;
-    case DataType::f32:
-    case DataType::i32: return 4;
-    case DataType::f64:
-    case DataType::i64: return 8;
-  }
-  return 0;
+  return core::dtype_bytes(static_cast<core::DataType>(type));
 }
 
 const char* reduction_name(Reduction reduction) {

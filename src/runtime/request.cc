@@ -16,6 +16,13 @@ std::string count(std::size_t elements) { return std::to_string(elements) + " el
 
 Error invalid(std::string message) { return {Code::invalid_argument, std::move(message), -1, ""}; }
 
+std::optional<Error> check_types(const CallRequest& request) {
+  if (request.output.type == request.input.type) return std::nullopt;
+  return invalid(std::string("the input is ") + data_type_name(request.input.type) +
+                 ", the output " + data_type_name(request.output.type) +
+                 "; pass an output of the input's type");
+}
+
 bool gathers(const CallRequest& request) {
   return request.collective == core::Collective::broadcast;
 }
@@ -38,11 +45,7 @@ std::optional<Error> check_parts(const CallRequest& request, int rank, int world
                    std::to_string(world) + " ranks it must have " +
                    count(part.elements * static_cast<std::size_t>(world)));
   }
-  if (part.type != whole.type) {
-    return invalid(std::string("the input is ") + data_type_name(request.input.type) +
-                   ", the output " + data_type_name(output.type) +
-                   "; pass an output of the input's type");
-  }
+  if (auto error = check_types(request)) return error;
   if (part.elements > 0 && (part.data == nullptr || whole.data == nullptr)) {
     return invalid("a tensor has " + count(part.elements) + " and a null address");
   }
@@ -57,6 +60,30 @@ std::optional<Error> check_parts(const CallRequest& request, int rank, int world
   return std::nullopt;
 }
 
+std::string listed(std::size_t index) {
+  return "tensor " + std::to_string(index) + " of the list ";
+}
+
+std::optional<Error> check_list(const CallRequest& request) {
+  for (std::size_t i = 0; i < request.list.size(); ++i) {
+    const MutableTensorView& tensor = request.list[i];
+    if (tensor.type != request.list.front().type) {
+      return invalid(listed(i) + "is " + data_type_name(tensor.type) + ", the first " +
+                     data_type_name(request.list.front().type) + "; make a list for each type");
+    }
+    if (tensor.data == nullptr && tensor.elements > 0) {
+      return invalid(listed(i) + "has " + count(tensor.elements) + " and a null address");
+    }
+    if (tensor.elements > kElementsMax) {
+      return Error{Code::out_of_range,
+                   listed(i) + "has " + count(tensor.elements) + "; the most is " +
+                       std::to_string(kElementsMax) + ", split larger ones",
+                   -1, ""};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_output(const CallRequest& request) {
   const TensorView& input = request.input;
   const MutableTensorView& output = request.output;
@@ -64,10 +91,7 @@ std::optional<Error> check_output(const CallRequest& request) {
     return invalid("the input has " + count(input.elements) + ", the output " +
                    std::to_string(output.elements) + "; pass an output of the input's size");
   }
-  if (output.type != input.type) {
-    return invalid(std::string("the input is ") + data_type_name(input.type) + ", the output " +
-                   data_type_name(output.type) + "; pass an output of the input's type");
-  }
+  if (auto error = check_types(request)) return error;
   if (output.data == nullptr && output.elements > 0) {
     return invalid("the output has " + count(output.elements) + " and a null address");
   }
@@ -82,15 +106,19 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
                  "the deadline is negative; pass more than zero, or zero for the communicator's",
                  -1, ""};
   }
+  if (request.options.priority > Priority::background) {
+    return invalid("the priority is not a Priority");
+  }
   if (request.collective == core::Collective::barrier) return std::nullopt;
 
+  if (request.is_list) return check_list(request);
   if (request.in_parts) {
-    if (auto error = check_parts(request, rank, world)) return error;
+    // First, so that the ends of tensors that are compared do not overflow.
     if (request.input.elements > kElementsMax || request.output.elements > kElementsMax) {
       return Error{Code::out_of_range,
                    "a tensor has more than " + count(kElementsMax) + "; split it", -1, ""};
     }
-    return std::nullopt;
+    return check_parts(request, rank, world);
   }
 
   const bool rooted = request.collective == core::Collective::reduce ||

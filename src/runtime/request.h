@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include <infold/options.h>
 #include <infold/result.h>
@@ -23,6 +24,9 @@ struct CallRequest {
   // One transfer for each rank, with that rank as root, over parts of equal size: broadcasts of
   // each rank's part are an all_gather, reductions to each rank a reduce_scatter.
   bool in_parts = false;
+  // Of an all_reduce over many tensors in place, instead of input and output; all of one type.
+  std::span<const MutableTensorView> list = {};
+  bool is_list = false;
 };
 
 // Nothing if the request is sound; the message is without the call's name.

@@ -16,9 +16,7 @@ core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   options.epoch = terms.epoch;
   options.slot_count = static_cast<std::uint16_t>(terms.small_slots + terms.bulk_slots);
   options.world = terms.world;
-  for (std::uint32_t rank = 0; rank < terms.world; ++rank) {
-    options.workers.push_back({static_cast<std::uint16_t>(rank), 1});
-  }
+  options.workers = control::parties_of(terms.groups, terms.world);
   options.datagram_bytes_max = terms.datagram_bytes_max;
   options.elements_max = terms.elements_max;
   options.arithmetic = &numeric::arithmetic();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/path_probe.h"
 #include "runtime/driver_thread.h"
 #include "wire/infold_wire.h"
 
@@ -127,6 +128,10 @@ void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
     ++unknown_;
     return;
   }
+  if (io::is_probe(arrival.datagram)) {
+    echo(arrival);
+    return;
+  }
   infold_header header;
   std::memcpy(&header, arrival.datagram.data(), sizeof(header));
   Job* const job = jobs_[infold_from_be16(header.job)].get();
@@ -137,6 +142,15 @@ void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
   const core::Verdict verdict = job->aggregator.handle_datagram(arrival.datagram);
   if (was_accepted(verdict)) learn(*job, header.worker, *arrival.from);
   send(*job);
+}
+
+// Never larger than what came, so that a forged sender gains nothing by it.
+void SwitchShard::echo(const io::UdpSocket::Arrival& probe) {
+  echo_.assign(probe.datagram.begin(), probe.datagram.end());
+  io::answer_probe(echo_);
+  echo_to_[0] = *probe.from;
+  socket_.send(echo_to_, echo_);
+  socket_.flush();
 }
 
 void SwitchShard::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {

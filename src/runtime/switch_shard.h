@@ -6,6 +6,7 @@
 // that they may sit behind a NAT and need no open port.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -55,6 +56,7 @@ class SwitchShard {
   void run_commands();
   void command(std::function<void()> action);
   void handle(const io::UdpSocket::Arrival& arrival);
+  void echo(const io::UdpSocket::Arrival& probe);
   void learn(Job& job, std::uint8_t worker, const io::SocketAddress& from);
   void send(Job& job);
 
@@ -63,6 +65,8 @@ class SwitchShard {
   bool uses_trains_ = false;
   std::vector<std::unique_ptr<Job>> jobs_;  // by number
   std::uint64_t unknown_ = 0;
+  std::array<io::SocketAddress, 1> echo_to_;
+  std::vector<std::byte> echo_;
 
   std::mutex mutex_;  // of the commands
   std::vector<std::function<void()>> commands_;

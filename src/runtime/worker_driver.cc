@@ -39,7 +39,7 @@ WorkerDriver::~WorkerDriver() { stop(); }
 void WorkerDriver::run() {
   for (;;) {
     take_wheel();
-    while (!caller_drives_.load()) {
+    while (!caller_drives_.load() && !restarts_.load()) {
       if (drive_once(base::Instant::never())) continue;
       const std::lock_guard lock(wheel_mutex_);
       is_over_ = true;
@@ -56,7 +56,10 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
   const std::optional<base::Instant> next = step(batch);
   sink_.settle();
   if (!next) return false;
-  if (!batch.empty()) return true;
+  if (!batch.empty()) {
+    if (gathers_for_.ns > 0) io::rest(gathers_for_);
+    return true;
+  }
   if (deadline != base::Instant::never() && io::monotonic_now() >= deadline) return false;
   port_->wait(std::min(*next, deadline));
   return true;
@@ -68,7 +71,7 @@ void WorkerDriver::take_wheel() {
   std::unique_lock lock(wheel_mutex_);
   for (;;) {
     const bool rests = !is_called_ && !has_work_.load() && io::monotonic_now() < rests_until_;
-    if (!wheel_taken_ && !caller_drives_.load() && !rests) break;
+    if (!wheel_taken_ && !caller_drives_.load() && !restarts_.load() && !rests) break;
     wheel_freed_.wait_for(lock, std::chrono::nanoseconds(kRestPiece.ns));
   }
   wheel_taken_ = true;
@@ -141,6 +144,8 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   const auto next = worker_.poll_timeout();
   if (ends_at_ != base::Instant::never() && (!next || ends_at_ <= now)) return std::nullopt;
   base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
+  const bool is_short = !batch.empty() && batch.size() < kTrain / 2;
+  gathers_for_ = is_short ? worker_.patience() : base::Duration{};
   // What is due cannot go out before there is room, which wakes us.
   if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = batch.empty() ? wanted : base::Instant{};
@@ -149,9 +154,11 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
 
 void WorkerDriver::transmit(base::Instant now) {
   while (!port_->is_blocked()) {
-    const auto datagram = worker_.poll_transmit(now, out_);
+    const std::span<std::byte> place = port_->place();
+    const std::span<std::byte> out = place.empty() ? std::span(out_) : place;
+    const auto datagram = worker_.poll_transmit(now, out);
     if (!datagram) return;
-    port_->send(io::Peer{datagram->site}, std::span(out_).first(datagram->bytes));
+    port_->send(io::Peer{datagram->site}, out.first(datagram->bytes));
   }
 }
 
@@ -168,6 +175,32 @@ void WorkerDriver::after_command(base::Instant now) {
       worker_.failure() ? now : worker_.poll_timeout().value_or(base::Instant::never());
   if (next >= sleeps_until_) return;
   sleeps_until_ = next;
+  port_->wake();
+}
+
+void WorkerDriver::restart(const core::WorkerOptions& options,
+                           std::unique_ptr<io::DatagramPort> port) {
+  restarts_.store(true);
+  std::unique_lock wheel(wheel_mutex_);
+  if (wheel_taken_) port_->wake();
+  wheel_freed_.wait(wheel, [this] { return !wheel_taken_; });
+  wheel_taken_ = true;
+  wheel.unlock();
+  core::Worker worker(options);
+  const std::lock_guard lock(mutex_);
+  wheel.lock();
+  worker_ = std::move(worker);
+  port_.swap(port);
+  out_.resize(options.limits.datagram_bytes_max);
+  sleeps_until_ = {};
+  gathers_for_ = {};
+  restarts_.store(false);
+  wheel_taken_ = false;
+  wheel_freed_.notify_all();
+}
+
+void WorkerDriver::wake() {
+  const std::lock_guard lock(mutex_);
   port_->wake();
 }
 

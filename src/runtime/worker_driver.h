@@ -59,10 +59,17 @@ class WorkerDriver {
   template <typename Done>
   void drive_until(Done&& done, base::Instant deadline) {
     if (!take_wheel_from_thread()) return;
-    while (!done() && drive_once(deadline)) {
+    while (!done() && !restarts_.load() && drive_once(deadline)) {
     }
     return_wheel();
   }
+
+  // Another life: a new worker and its port. Requires: the old worker's job has ended and its
+  // events have been handed out.
+  void restart(const core::WorkerOptions& options, std::unique_ptr<io::DatagramPort> port);
+
+  // Makes whoever drives look whether that is still wanted.
+  void wake();
 
   // What the port did, and how many datagrams went out.
   io::PortCounters port_counters();
@@ -103,6 +110,9 @@ class WorkerDriver {
   std::vector<std::byte> out_;  // one datagram being written
   // The instant that the thread sleeps until, or is about to; in the past while it is awake.
   base::Instant sleeps_until_;
+  // Where packets come one by one, waking up for each costs more than the packet: whoever drives
+  // lets some gather first, as long as the worker has patience.
+  base::Duration gathers_for_;
   base::Instant ends_at_ = base::Instant::never();
 
   // Of the wheel, below mutex_ in the order of locks.
@@ -114,6 +124,7 @@ class WorkerDriver {
   base::Instant rests_until_;
   std::atomic<bool> caller_drives_{false};  // or waits for the wheel
   std::atomic<bool> has_work_{false};
+  std::atomic<bool> restarts_{false};  // whoever drives lets go
   std::thread thread_;
 };
 
