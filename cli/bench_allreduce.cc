@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <vector>
 
+#include <fmt/format.h>
 #include <infold/communicator.h>
 
 #include "cli/commands.h"
@@ -102,6 +103,7 @@ class BenchAllreduce final : public Command {
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
     if (communicator.rank() == 0) {
+      output.text("{}\n", path_text(communicator));
       output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8}\n", "bytes", "times", "median ms",
                   "p99 ms", "Mbit/s", "CPU s/GB", "check");
     }
@@ -119,6 +121,17 @@ class BenchAllreduce final : public Command {
   static ExitCode fail(Output& output, const std::string& reason) {
     output.log("infold bench allreduce: {}\n", reason);
     return ExitCode::kFailed;
+  }
+
+  static std::string path_text(const Communicator& communicator) {
+    const Statistics statistics = communicator.statistics();
+    if (statistics.ranks_in_memory == 0) {
+      return fmt::format("path: the network, from {}", communicator.interface());
+    }
+    if (statistics.contributions_on_network == 0) return "path: shared memory of one host";
+    return fmt::format(
+        "path: {} of {} ranks in shared memory first, {} contributions on the network",
+        statistics.ranks_in_memory, communicator.world(), statistics.contributions_on_network);
   }
 
   std::uint64_t iterations_of(std::uint64_t bytes) const {
@@ -184,6 +197,7 @@ class BenchAllreduce final : public Command {
     const double mbps = static_cast<double>(bytes) * 8 / median / 1e6;
     const double cpu = timing.cpu_seconds /
                        (static_cast<double>(bytes) * static_cast<double>(sorted.size()) / 1e9);
+    const Statistics statistics = communicator.statistics();
     const char* const verdict = !check_ ? "not checked" : timing.right ? "ok" : "wrong";
     output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8}\n", bytes,
                 sorted.size(), median * 1e3, p99 * 1e3, mbps, cpu, verdict);
@@ -199,7 +213,9 @@ class BenchAllreduce final : public Command {
                    {"cpu_s_per_gb", cpu},
                    {"retransmits", timing.resent},
                    {"questions", timing.asked},
-                   {"check", verdict}});
+                   {"check", verdict},
+                   {"ranks_in_memory", statistics.ranks_in_memory},
+                   {"contributions_on_network", statistics.contributions_on_network}});
   }
 
   JoinFlags join_;

@@ -2,6 +2,7 @@
 #include "cli/child.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -108,6 +109,19 @@ void Child::stop() {
   while (!poll()) std::this_thread::sleep_for(kPause);
 }
 
+ScratchFolder::ScratchFolder(const std::string& name) {
+  std::string made = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();
+  if (mkdtemp(made.data()) == nullptr) {
+    throw std::runtime_error(fmt::format("cannot make a folder {}: {}", made, strerror(errno)));
+  }
+  path_ = made;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;  // The folder is in a place that the system empties.
+  std::filesystem::remove_all(path_, ignored);
+}
+
 Finished run_to_end(const Words& words, const std::filesystem::path& folder,
                     std::chrono::seconds limit) {
   const std::filesystem::path file = folder / "run-to-end.txt";
@@ -118,6 +132,11 @@ Finished run_to_end(const Words& words, const std::filesystem::path& folder,
   const auto status = child.poll();
   if (!status) return {1, fmt::format("{}: not done after {} s", words[0], limit.count())};
   return {*status, read_file(file)};
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \n");
+  return end == std::string::npos ? "" : text.substr(0, end + 1);
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -40,6 +40,21 @@ class Child {
   std::optional<int> status_;
 };
 
+// A folder for what children print, gone with its owner. Throws std::runtime_error if there can be
+// none.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::string& name);
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 struct Finished {
   int status = 0;
   std::string text;  // both outputs together
@@ -48,6 +63,9 @@ struct Finished {
 // Runs a command to its end, or stops it at the limit and reports that in `text`.
 Finished run_to_end(const Words& words, const std::filesystem::path& folder,
                     std::chrono::seconds limit);
+
+// Without the spaces and line ends behind it.
+std::string trimmed(const std::string& text);
 
 std::string read_file(const std::filesystem::path& path);
 

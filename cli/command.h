@@ -22,6 +22,8 @@ class Command {
   virtual std::string_view name() const = 0;
   // One sentence without a full stop, shown in the list of subcommands.
   virtual std::string_view summary() const = 0;
+  // Left out of --help's list: started by other subcommands, not by people.
+  virtual bool is_hidden() const { return false; }
   // Adds options bound to members of this object. Called once, before parsing.
   virtual void declare(Options& options) = 0;
   // Called after parsing succeeded. May throw: main reports it and returns kFailed.

@@ -16,10 +16,12 @@ std::unique_ptr<Command> make_bench_compare_command();
 std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_kernels_command();
 std::unique_ptr<Command> make_demo_command();
+std::unique_ptr<Command> make_demo_worker_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_sim_command();
 std::unique_ptr<Command> make_switch_command();
+std::unique_ptr<Command> make_verify_command();
 
 // All of the above, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();

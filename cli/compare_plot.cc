@@ -51,6 +51,8 @@ constexpr Bound kBounds[] = {
     {"infold-bfp32", "bound", "bound, in the network"},
     {"gloo-ring", "bound-ring", "bound, among hosts"},
 };
+// Instead of both: processors copy between hosts, and nobody knows how fast they could.
+constexpr const char* kNoBound = "no bound: links unshaped";
 
 std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   double least = 1e300;
@@ -64,7 +66,8 @@ std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   return most > 0 ? std::pair(least, most) : std::pair(1.0, 10.0);
 }
 
-std::string draw(const Panel& panel, const std::vector<Curve>& curves) {
+std::string draw(const Conditions& conditions, const Panel& panel,
+                 const std::vector<Curve>& curves) {
   std::string svg;
   std::vector<LegendEntry> legend;
   for (const Curve& curve : curves) {
@@ -72,6 +75,7 @@ std::string draw(const Panel& panel, const std::vector<Curve>& curves) {
     if (curve.marks) svg += draw_marks(panel, curve.legend.style, curve.points);
     legend.push_back(curve.legend);
   }
+  if (conditions.bits_per_second <= 0) legend.push_back({"", kNoBound});
   return svg + draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
 }
 
@@ -129,7 +133,7 @@ std::string draw_times(const Comparison& comparison, std::uint64_t world) {
   const Words words = words_of(comparison, "Time to sum a tensor over all workers",
                                fmt::format("{} workers, {}", world, describe(conditions)));
   return begin(words) + draw_y_axis(panel, ticks_of(panel.y), "milliseconds") +
-         draw_x_axis(panel, sizes, "size of the tensor") + draw(panel, curves) +
+         draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
          std::string(kSvgEnd);
 }
 
@@ -164,7 +168,8 @@ std::string draw_goodput(const Comparison& comparison) {
   const Words words = words_of(
       comparison, fmt::format("Goodput of a tensor of {}", size_text(bytes)), describe(conditions));
   return begin(words) + draw_y_axis(panel, ticks_of(panel.y), "Mbit/s of tensor") +
-         draw_x_axis(panel, worlds, "workers") + draw(panel, curves) + std::string(kSvgEnd);
+         draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
+         std::string(kSvgEnd);
 }
 
 }  // namespace infold::cli

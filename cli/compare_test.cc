@@ -149,5 +149,15 @@ TEST(Compare, PicturesHoldEveryCurveAndBothBounds) {
   }
 }
 
+TEST(Compare, PicturesOfUnshapedLinksSayWhyThereIsNoBound) {
+  Comparison unshaped = comparison();
+  unshaped.conditions.bits_per_second = 0;
+  for (const std::string& svg : {draw_times(unshaped, 8), draw_goodput(unshaped)}) {
+    EXPECT_THAT(svg, HasSubstr("no bound: links unshaped"));
+    EXPECT_THAT(svg, ::testing::Not(HasSubstr("line bound")));
+  }
+  EXPECT_THAT(draw_times(comparison(), 8), ::testing::Not(HasSubstr("no bound")));
+}
+
 }  // namespace
 }  // namespace infold::cli

@@ -14,28 +14,17 @@ import subprocess
 import sys
 import tempfile
 
+from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
+
 # Without peers, so that it runs where their libraries are not installed.
 COMPARE = ("bench", "compare", "--world", "2,3", "--rate", "100mbit", "--bytes", "4,65536",
            "--infold", "bfp32,workers-bfp32", "--peers", "none", "--rounds", "2", "--iterations")
-SKIPPED = 77
-SECONDS = 120
-
-
-def namespaces():
-    folder = pathlib.Path("/run/netns")
-    return [p.name for p in folder.iterdir() if p.name.startswith("infold-bench-")] \
-        if folder.is_dir() else []
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"compare_test: {text}")
 
 
 def measures(infold, out):
     result = subprocess.run([infold, *COMPARE, "20", "--out", out], check=False, text=True,
                             capture_output=True, timeout=SECONDS)
-    if "the kernel refuses" in result.stderr or "is missing: apt-get" in result.stderr:
+    if any(text in result.stderr for text in NO_LAB):
         print(result.stderr.strip().splitlines()[-1])
         sys.exit(SKIPPED)
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // infold demo: shows in a minute that a lossy network and a sum inside it change nothing about
-// training. Trains one model alone, trains it on several workers, compares, draws.
+// training. Trains one model alone, trains it on several worker processes, compares, draws.
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,8 @@
 
 #include "cli/commands.h"
 #include "cli/demo_plot.h"
-#include "cli/demo_training.h"
+#include "cli/demo_processes.h"
 #include "cli/interrupt.h"
-#include "cli/join_flags.h"
 
 namespace infold::cli {
 namespace {
@@ -42,9 +41,9 @@ class ProgressLine {
  private:
   void print(const StepReport& report, bool last) {
     std::string packets;
-    if (report.packets_lost + report.packets_resent > 0) {
-      packets = fmt::format("   packets lost {}, sent again {}", report.packets_lost,
-                            report.packets_resent);
+    if (report.packets.lost + report.packets.resent > 0) {
+      packets = fmt::format("   packets lost {}, sent again {}", report.packets.lost,
+                            report.packets.resent);
     }
     output_.log("{}{:<22} step {:>4}/{}   loss {:.4f}{}{}", live_ ? "\r\x1b[K" : "", title_,
                 report.step, steps_, report.loss, packets, live_ && !last ? "" : "\n");
@@ -53,8 +52,8 @@ class ProgressLine {
                     {"training", title_},
                     {"step", report.step},
                     {"loss", report.loss},
-                    {"packets_lost", report.packets_lost},
-                    {"packets_resent", report.packets_resent}});
+                    {"packets_lost", report.packets.lost},
+                    {"packets_resent", report.packets.resent}});
   }
 
   Output& output_;
@@ -63,6 +62,17 @@ class ProgressLine {
   bool live_;
   bool open_ = false;
 };
+
+// In percent. At twice that, some of a hundred thousand packets are lost so often that a call's
+// deadline comes first.
+constexpr double kLossMost = 15;
+
+// More where that is not the most of what the demo shows: recovering from 15 % takes 8 workers half
+// a second a step.
+double loss_of_repeat(double percent) {
+  constexpr double kPlenty = 8;
+  return percent == 0 ? 3 : std::min(3 * percent, std::max(percent, kPlenty));
+}
 
 struct Check {
   std::string name;
@@ -86,7 +96,7 @@ class Demo final : public Command {
 
   void declare(Options& options) override {
     options.whole<unsigned>("--workers", workers_, {1, 64}, "Workers that train together");
-    options.real("--loss", loss_percent_, {0, 30}, "Percent of packets lost on each link");
+    options.real("--loss", loss_percent_, {0, kLossMost}, "Percent of packets lost, each way");
     options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Training steps");
     options.choice("--wire", wire_, {"bfp32", "bfp16", "bfp8", "fixed32"}, "How gradients travel");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
@@ -100,14 +110,17 @@ class Demo final : public Command {
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
-    TrainingOptions options;
-    options.seed = seed_;
-    options.steps = steps_;
-    options.group = group_options(loss_percent_, seed_ + 1);
-    options.hash_step = std::min<std::size_t>(steps_, 30);
+    ProcessOptions options;
+    options.training.seed = seed_;
+    options.training.steps = steps_;
+    options.training.hash_step = std::min<std::size_t>(steps_, 30);
+    options.workers = workers_;
+    options.loss = loss_percent_ / 100;
+    options.loss_seed = seed_ + 1;
+    options.wire = wire_;
     output.text(
-        "{} workers and one embedded aggregator train a model of {} parameters;\n"
-        "every link loses {:g} % of its packets; gradients travel as {}.\n\n",
+        "{} worker processes and a switch train a model of {} parameters over UDP on this host;\n"
+        "every worker's link loses {:g} % of its packets each way; gradients travel as {}.\n\n",
         workers_, DigitModel::parameter_count(), loss_percent_, wire_);
 
     const TrainingResult alone = train(output, "one worker", options, false);
@@ -117,33 +130,24 @@ class Demo final : public Command {
     if (together.stopped) return stop(output);
     if (!together.error.empty()) return fail(output, together.error);
 
-    TrainingOptions again = options;
-    again.steps = options.hash_step;
-    again.group = group_options(loss_percent_ == 0 ? 3 : loss_percent_ * 3, seed_ + 77);
-    again.group.site_weights = {2, 1};
-    const TrainingResult repeat = train(output, "again, more loss", again, true);
+    ProcessOptions again = options;
+    again.training.steps = options.training.hash_step;
+    again.loss = loss_of_repeat(loss_percent_) / 100;
+    again.loss_seed = seed_ + 77;
+    again.switches = 2;
+    const TrainingResult repeat = train(output, "again, two switches", again, true);
     if (repeat.stopped) return stop(output);
     if (!repeat.error.empty()) return fail(output, repeat.error);
     return conclude(output, alone, together, repeat);
   }
 
  private:
-  LocalGroupOptions group_options(double loss_percent, std::uint64_t seed) const {
-    LocalGroupOptions group;
-    group.world = static_cast<int>(workers_);
-    group.wire = wire_of(wire_);
-    group.faults.loss = loss_percent / 100;
-    group.faults.seed = seed;
-    group.deadline = std::chrono::seconds(30);
-    return group;
-  }
-
   static TrainingResult train(Output& output, const std::string& title,
-                              const TrainingOptions& options, bool together) {
-    ProgressLine line(output, title, options.steps);
+                              const ProcessOptions& options, bool together) {
+    ProgressLine line(output, title, options.training.steps);
     const Progress progress = [&line](const StepReport& report) { return line.update(report); };
     const TrainingResult result =
-        together ? train_together(options, progress) : train_alone(options, progress);
+        together ? train_in_processes(options, progress) : train_alone(options.training, progress);
     line.end();
     return result;
   }
@@ -154,23 +158,23 @@ class Demo final : public Command {
     for (std::size_t i = 0; i < alone.steps.size(); ++i) {
       difference = std::max(difference, std::abs(alone.steps[i].loss - together.steps[i].loss));
     }
-    const std::string sums =
-        check_integer_sum(group_options(loss_percent_, seed_ + 5), DigitModel::parameter_count());
-    const auto& hashes = together.parameter_hashes;
+    const auto& hashes = together.model_hashes;
     const bool same = std::all_of(hashes.begin(), hashes.end(),
                                   [&](std::uint64_t hash) { return hash == hashes[0]; });
     return {
-        {"integer sum", sums.empty(),
-         sums.empty() ? fmt::format("{} sums equal to plain addition, on every worker",
-                                    DigitModel::parameter_count())
-                      : sums},
+        {"integer sum", together.wrong_sums == 0,
+         together.wrong_sums == 0
+             ? fmt::format("{} sums equal to plain addition, on every worker",
+                           DigitModel::parameter_count())
+             : fmt::format("{} of all workers' sums differ from plain addition",
+                           together.wrong_sums)},
         {"same model everywhere", same,
          same ? "parameters are equal on all workers, bit for bit" : "parameters differ"},
-        {"same bits again", repeat.parameter_hashes[0] == together.hash_at_step,
-         fmt::format("{} steps over two aggregators, {} packets lost: {}", repeat.steps.size(),
-                     repeat.network.lost,
-                     repeat.parameter_hashes[0] == together.hash_at_step ? "equal, bit for bit"
-                                                                         : "different bits")},
+        {"same bits again", repeat.model_hashes[0] == together.hash_at_step,
+         fmt::format("{} steps over two switches, {} packets lost: {}", repeat.steps.size(),
+                     repeat.packets.lost,
+                     repeat.model_hashes[0] == together.hash_at_step ? "equal, bit for bit"
+                                                                     : "different bits")},
         {"same training as alone", difference <= loss_tolerance(wire_),
          fmt::format("loss differs by at most {:.2g}, allowed {:g}", difference,
                      loss_tolerance(wire_))},
@@ -199,8 +203,8 @@ class Demo final : public Command {
 
   void print_table(Output& output, const TrainingResult& alone,
                    const TrainingResult& together) const {
-    const NetworkStatistics& network = together.network;
-    const double sent = static_cast<double>(std::max<std::uint64_t>(network.sent, 1));
+    const PacketCounts& packets = together.packets;
+    const double passed = static_cast<double>(std::max<std::int64_t>(packets.passed, 1));
     output.text("\n{:24}{:>16}{:>16}\n", "", "one worker", fmt::format("{} workers", workers_));
     output.text("{:24}{:>16.4f}{:>16.4f}\n", "loss, first step", alone.steps.front().loss,
                 together.steps.front().loss);
@@ -209,13 +213,13 @@ class Demo final : public Command {
     output.text("{:24}{:>14.1f} %{:>14.1f} %\n", "accuracy, new images", alone.accuracy * 100,
                 together.accuracy * 100);
     output.text("{:24}{:>14.1f} s{:>14.1f} s\n", "time", alone.seconds, together.seconds);
-    output.text("{:24}{:>16}{:>16}\n", "packets sent", "", network.sent);
-    output.text(
-        "{:24}{:>16}{:>16}\n", "packets lost", "",
-        fmt::format("{} ({:.2f} %)", network.lost, 100 * static_cast<double>(network.lost) / sent));
+    output.text("{:24}{:>16}{:>16}\n", "packets sent", "", packets.passed);
+    output.text("{:24}{:>16}{:>16}\n", "packets lost", "",
+                fmt::format("{} ({:.2f} %)", packets.lost,
+                            100 * static_cast<double>(packets.lost) / passed));
     output.text("{:24}{:>16}{:>16}\n", "packets recovered", "", "all");
-    output.text("{:24}{:>16}{:>16}\n", "packets sent again", "", together.packets_resent);
-    output.text("{:24}{:>16}{:>16}\n\n", "questions, 32 bytes", "", together.packets_asked);
+    output.text("{:24}{:>16}{:>16}\n", "packets sent again", "", packets.resent);
+    output.text("{:24}{:>16}{:>16}\n\n", "questions, 32 bytes", "", packets.asked);
   }
 
   void print_object(Output& output, const TrainingResult& alone, const TrainingResult& together,
@@ -231,10 +235,10 @@ class Demo final : public Command {
                                      {"accuracy_together", together.accuracy},
                                      {"seconds_alone", alone.seconds},
                                      {"seconds_together", together.seconds},
-                                     {"packets_sent", together.network.sent},
-                                     {"packets_lost", together.network.lost},
-                                     {"packets_resent", together.packets_resent},
-                                     {"packets_asked", together.packets_asked},
+                                     {"packets_sent", together.packets.passed},
+                                     {"packets_lost", together.packets.lost},
+                                     {"packets_resent", together.packets.resent},
+                                     {"packets_asked", together.packets.asked},
                                      {"picture", path}};
     for (const Check& each : checks) {
       object["checks"].push_back(

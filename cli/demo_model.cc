@@ -73,12 +73,12 @@ void add_scaled(std::span<float> into, float factor, std::span<const float> row)
 
 }  // namespace
 
-DigitSet draw_digits(std::uint64_t seed, std::size_t count) {
+DigitSet draw_digits(std::uint64_t seed, std::span<const std::size_t> indices) {
   DigitSet set;
-  set.pixels.resize(count * kPixels);
-  set.labels.resize(count);
-  base::Prng prng(seed);
-  for (std::size_t i = 0; i < count; ++i) {
+  set.pixels.resize(indices.size() * kPixels);
+  set.labels.resize(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    base::Prng prng(base::mix64(seed) + indices[i]);
     set.labels[i] = static_cast<std::uint8_t>(prng.below(kDigits));
     draw(prng, set.labels[i], std::span(set.pixels).subspan(i * kPixels, kPixels));
   }
@@ -120,21 +120,20 @@ void DigitModel::forward(std::span<const float> image) {
   }
 }
 
-double DigitModel::accumulate(const DigitSet& set, std::span<const std::size_t> batch,
-                              const Finished& finished) {
+double DigitModel::accumulate(const DigitSet& set, const Finished& finished) {
   std::fill(gradients_.begin(), gradients_.end(), 0.F);
-  hidden_errors_.assign(batch.size() * kHidden, 0.F);
+  hidden_errors_.assign(set.size() * kHidden, 0.F);
   const auto output_weights = std::span<const float>(parameters_).subspan(kHiddenCount);
   const auto output_gradient = std::span(gradients_).subspan(kHiddenCount);
   double loss = 0;
-  for (std::size_t b = 0; b < batch.size(); ++b) {
-    forward(set.image(batch[b]));
+  for (std::size_t b = 0; b < set.size(); ++b) {
+    forward(set.image(b));
     std::vector<float>& output = activations_.output;
     const float largest = *std::max_element(output.begin(), output.end());
     float sum = 0;
     for (float& value : output) sum += value = std::exp(value - largest);
     for (float& value : output) value /= sum;
-    const std::size_t label = set.labels[batch[b]];
+    const std::size_t label = set.labels[b];
     loss -= std::log(std::max(static_cast<double>(output[label]), 1e-30));
     output[label] -= 1.F;  // now the error
 
@@ -152,8 +151,8 @@ double DigitModel::accumulate(const DigitSet& set, std::span<const std::size_t> 
   finished(Layer::output, output_gradient);
 
   const auto hidden_gradient = std::span(gradients_).first(kHiddenCount);
-  for (std::size_t b = 0; b < batch.size(); ++b) {
-    const auto image = set.image(batch[b]);
+  for (std::size_t b = 0; b < set.size(); ++b) {
+    const auto image = set.image(b);
     const auto errors = std::span<const float>(hidden_errors_).subspan(b * kHidden, kHidden);
     for (std::size_t i = 0; i < kPixels; ++i) {
       add_scaled(hidden_gradient.subspan(i * kHidden, kHidden), image[i], errors);

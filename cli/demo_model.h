@@ -28,8 +28,8 @@ struct DigitSet {
   }
 };
 
-// The same seed gives the same images.
-DigitSet draw_digits(std::uint64_t seed, std::size_t count);
+// Those images of the set that a seed stands for, each the same whoever draws it.
+DigitSet draw_digits(std::uint64_t seed, std::span<const std::size_t> indices);
 
 class DigitModel {
  public:
@@ -38,11 +38,10 @@ class DigitModel {
 
   explicit DigitModel(std::uint64_t seed);
 
-  // Sums loss and gradients over the images [first, first + count) of a batch; `batch` holds
-  // indices into `set`. Calls `finished` with each layer's gradient as soon as it is complete.
+  // Sums loss and gradients over the images. Calls `finished` with each layer's gradient as soon
+  // as it is complete.
   using Finished = std::function<void(Layer layer, std::span<float> gradient)>;
-  double accumulate(const DigitSet& set, std::span<const std::size_t> batch,
-                    const Finished& finished);
+  double accumulate(const DigitSet& set, const Finished& finished);
   // One step of gradient descent with momentum along gradients() / batch_size.
   void step(std::size_t batch_size, float learning_rate);
 

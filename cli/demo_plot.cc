@@ -38,12 +38,12 @@ std::string draw_losses(const Panel& panel, const DemoPlot& plot) {
 }
 
 std::string draw_packets(const Panel& panel, const DemoPlot& plot) {
-  const auto lost = [](const StepReport& step) { return step.packets_lost; };
-  const auto resent = [](const StepReport& step) { return step.packets_resent; };
+  const auto lost = [](const StepReport& step) { return step.packets.lost; };
+  const auto resent = [](const StepReport& step) { return step.packets.resent; };
   const StepReport last = plot.together.empty() ? StepReport{} : plot.together.back();
   const LegendEntry legend[] = {
-      {"lost", fmt::format("lost so far ({} in all)", last.packets_lost)},
-      {"resent", fmt::format("sent again so far ({})", last.packets_resent)}};
+      {"lost", fmt::format("lost so far ({} in all)", last.packets.lost)},
+      {"resent", fmt::format("sent again so far ({})", last.packets.resent)}};
   std::vector<Tick> steps = ticks_of(panel.x);
   // There is no half step.
   std::erase_if(steps, [](const Tick& tick) { return tick.label.find('.') != std::string::npos; });
@@ -62,8 +62,8 @@ std::string draw_demo_plot(const DemoPlot& plot) {
   for (const StepReport& step : plot.alone) loss_max = std::max(loss_max, step.loss);
   for (const StepReport& step : plot.together) {
     loss_max = std::max(loss_max, step.loss);
-    packets_max = std::max({packets_max, static_cast<double>(step.packets_lost),
-                            static_cast<double>(step.packets_resent)});
+    packets_max = std::max({packets_max, static_cast<double>(step.packets.lost),
+                            static_cast<double>(step.packets.resent)});
   }
   const double count =
       static_cast<double>(std::max({plot.alone.size(), plot.together.size(), std::size_t{1}}));
@@ -75,7 +75,7 @@ std::string draw_demo_plot(const DemoPlot& plot) {
       fmt::format("{} workers, {:g} % packet loss: the same training as one worker", plot.workers,
                   plot.loss_percent);
   const std::string subtitle = fmt::format(
-      "gradients summed by an infold aggregator in {}; every link loses packets, every loss is "
+      "gradients summed by an infold switch in {}; every link loses packets, every loss is "
       "made good",
       plot.wire);
   Picture picture;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker is a thread with its own model and its own communicator. It starts to sum a layer's
-// gradient while it still computes the next one's, and agrees with the others whether to go on.
+// A worker starts to sum a layer's gradient while it still computes the next one's. With each step
+// travel its loss, its packets and whether rank 0 wants to stop, so that all stop after the same
+// one.
 
 #include "cli/demo_training.h"
 
@@ -9,8 +10,8 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <mutex>
-#include <thread>
+#include <numeric>
+#include <span>
 
 #include "base/prng.h"
 
@@ -21,19 +22,28 @@ constexpr std::size_t kTestImages = 1000;
 // Losses are summed as integers of this fraction, so that their sum is exact.
 constexpr double kLossScale = 4294967296.0;
 
-struct Data {
-  explicit Data(const TrainingOptions& options)
-      : training(draw_digits(base::mix64(options.seed + 1), options.training_images)),
-        test(draw_digits(base::mix64(options.seed + 2), kTestImages)) {}
-  DigitSet training;
-  DigitSet test;
-};
+using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Which images step `step` learns from.
 std::vector<std::size_t> batch_of(const TrainingOptions& options, std::size_t step) {
   base::Prng prng(base::mix64(options.seed + 3) + step);
   std::vector<std::size_t> batch(options.batch_size);
   for (std::size_t& index : batch) index = prng.below(options.training_images);
   return batch;
+}
+
+DigitSet draw_batch(const TrainingOptions& options, std::span<const std::size_t> indices) {
+  return draw_digits(base::mix64(options.seed + 1), indices);
+}
+
+double accuracy_of(const TrainingOptions& options, DigitModel& model) {
+  std::vector<std::size_t> all(kTestImages);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return model.accuracy(draw_digits(base::mix64(options.seed + 2), all));
 }
 
 std::uint64_t hash_of(std::span<const float> parameters) {
@@ -44,171 +54,142 @@ std::uint64_t hash_of(std::span<const float> parameters) {
   return hash;
 }
 
-class Stopwatch {
+class RankTraining {
  public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  RankTraining(const TrainingOptions& options, Communicator& communicator,
+               const std::function<PacketCounts()>& count, const Progress& progress)
+      : options_(options),
+        comm_(communicator),
+        count_(count),
+        progress_(progress),
+        model_(options.seed) {}
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// What the workers of one training share. Rank 0 alone writes the report of each step.
-struct Shared {
-  const TrainingOptions& options;
-  const Data& data;
-  LocalGroup& group;
-  const Progress& progress;
-  TrainingResult& result;
-  std::mutex mutex;  // of result.error and result.parameter_hashes
-};
-
-class TrainingWorker {
- public:
-  TrainingWorker(Shared& shared, int rank)
-      : shared_(shared), rank_(rank), comm_(shared.group[rank]), model_(shared.options.seed) {}
-
-  void run() {
-    for (std::size_t step = 0; step < shared_.options.steps; ++step) {
+  TrainingResult run() {
+    const Clock::time_point start = Clock::now();
+    for (std::size_t step = 0; step < options_.steps; ++step) {
       if (!take_step(step)) break;
     }
-    const std::lock_guard lock(shared_.mutex);
-    shared_.result.parameter_hashes[static_cast<std::size_t>(rank_)] = hash_of(model_.parameters());
-    if (rank_ == 0) shared_.result.accuracy = model_.accuracy(shared_.data.test);
+    result_.seconds = seconds_since(start);
+    if (!result_.error.empty() || result_.stopped) return std::move(result_);
+    check_integers();
+    share_hashes();
+    if (comm_.rank() == 0) result_.accuracy = accuracy_of(options_, model_);
+    count_packets();
+    return std::move(result_);
   }
 
  private:
   bool take_step(std::size_t step) {
-    const std::vector<std::size_t> batch = batch_of(shared_.options, step);
+    const std::vector<std::size_t> batch = batch_of(options_, step);
     const auto world = static_cast<std::size_t>(comm_.world());
-    const auto rank = static_cast<std::size_t>(rank_);
+    const auto rank = static_cast<std::size_t>(comm_.rank());
     const std::size_t first = batch.size() * rank / world;
     const std::size_t end = batch.size() * (rank + 1) / world;
+    const DigitSet images = draw_batch(options_, std::span(batch).subspan(first, end - first));
 
     std::vector<Handle> sums;
     const double loss =
-        model_.accumulate(shared_.data.training, std::span(batch).subspan(first, end - first),
-                          [&](DigitModel::Layer, std::span<float> gradient) {
-                            sums.push_back(comm_.all_reduce(gradient));
-                          });
-    std::int64_t totals[] = {std::llround(loss * kLossScale), stops_ ? 1 : 0};
+        model_.accumulate(images, [&](DigitModel::Layer, std::span<float> gradient) {
+          sums.push_back(comm_.all_reduce(gradient));
+        });
+    const PacketCounts own = count_();
+    std::int64_t totals[] = {std::llround(loss * kLossScale),
+                             wants_to_stop_ ? 1 : 0,
+                             own.passed,
+                             own.lost,
+                             own.resent,
+                             own.asked};
     sums.push_back(comm_.all_reduce(totals));
     for (Handle& sum : sums) {
       if (!succeeded(sum.wait())) return false;
     }
-    if (totals[1] != 0) return false;
-    model_.step(batch.size(), shared_.options.learning_rate);
-    if (rank_ == 0) {
-      report(step + 1,
-             static_cast<double>(totals[0]) / kLossScale / static_cast<double>(batch.size()));
-    }
+    result_.stopped = totals[1] != 0;
+    if (result_.stopped) return false;
+    model_.step(batch.size(), options_.learning_rate);
+    const double mean =
+        static_cast<double>(totals[0]) / kLossScale / static_cast<double>(batch.size());
+    report({step + 1, mean, {totals[2], totals[3], totals[4], totals[5]}});
     return true;
   }
 
   bool succeeded(const Result<Completion>& result) {
-    if (result) return true;
-    const std::lock_guard lock(shared_.mutex);
-    if (shared_.result.error.empty()) shared_.result.error = result.error().message;
-    return false;
+    if (!result && result_.error.empty()) result_.error = result.error().message;
+    return result.has_value();
   }
 
-  // A wish to stop travels with the next step's sums, so that all workers stop after the same one.
-  void report(std::size_t step, double loss) {
-    StepReport report{step, loss, shared_.group.network().lost, 0};
-    for (int rank = 0; rank < comm_.world(); ++rank) {
-      report.packets_resent += shared_.group[rank].statistics().packets_resent;
-    }
-    shared_.result.steps.push_back(report);
-    if (step == shared_.options.hash_step) {
-      shared_.result.hash_at_step = hash_of(model_.parameters());
-    }
-    stops_ = !shared_.progress(report);
-    shared_.result.stopped = stops_;
+  void report(const StepReport& report) {
+    if (comm_.rank() != 0) return;
+    result_.steps.push_back(report);
+    if (report.step == options_.hash_step) result_.hash_at_step = hash_of(model_.parameters());
+    wants_to_stop_ = !progress_(report);
   }
 
-  Shared& shared_;
-  int rank_;
+  // Integers of all sizes, whose sums wrap: plain addition gives the same.
+  void check_integers() {
+    const auto value = [&](int rank, std::size_t i) {
+      return static_cast<std::int32_t>(base::mix64(i * 256 + static_cast<std::size_t>(rank)));
+    };
+    std::vector<std::int32_t> tensor(DigitModel::parameter_count());
+    for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = value(comm_.rank(), i);
+    if (!succeeded(comm_.all_reduce(tensor).wait())) return;
+    std::int64_t wrong[] = {0};
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      std::uint32_t sum = 0;
+      for (int rank = 0; rank < comm_.world(); ++rank) {
+        sum += static_cast<std::uint32_t>(value(rank, i));
+      }
+      wrong[0] += static_cast<std::uint32_t>(tensor[i]) != sum;
+    }
+    if (!succeeded(comm_.all_reduce(wrong).wait())) return;
+    result_.wrong_sums = static_cast<std::uint64_t>(wrong[0]);
+  }
+
+  void share_hashes() {
+    const std::int64_t own[] = {static_cast<std::int64_t>(hash_of(model_.parameters()))};
+    std::vector<std::int64_t> all(static_cast<std::size_t>(comm_.world()));
+    if (!result_.error.empty() || !succeeded(comm_.all_gather(own, all).wait())) return;
+    for (const std::int64_t hash : all) {
+      result_.model_hashes.push_back(static_cast<std::uint64_t>(hash));
+    }
+  }
+
+  void count_packets() {
+    const PacketCounts own = count_();
+    std::int64_t totals[] = {own.passed, own.lost, own.resent, own.asked};
+    if (!result_.error.empty() || !succeeded(comm_.all_reduce(totals).wait())) return;
+    result_.packets = {totals[0], totals[1], totals[2], totals[3]};
+  }
+
+  const TrainingOptions& options_;
   Communicator& comm_;
+  const std::function<PacketCounts()>& count_;
+  const Progress& progress_;
   DigitModel model_;
-  bool stops_ = false;
+  TrainingResult result_;
+  bool wants_to_stop_ = false;
 };
 
 }  // namespace
 
 TrainingResult train_alone(const TrainingOptions& options, const Progress& progress) {
-  const Data data(options);
-  const Stopwatch stopwatch;
+  const Clock::time_point start = Clock::now();
   TrainingResult result;
   DigitModel model(options.seed);
   for (std::size_t step = 0; step < options.steps && !result.stopped; ++step) {
-    const double loss = model.accumulate(data.training, batch_of(options, step),
-                                         [](DigitModel::Layer, std::span<float>) {});
+    const DigitSet images = draw_batch(options, batch_of(options, step));
+    const double loss = model.accumulate(images, [](DigitModel::Layer, std::span<float>) {});
     model.step(options.batch_size, options.learning_rate);
-    result.steps.push_back({step + 1, loss / static_cast<double>(options.batch_size), 0, 0});
+    result.steps.push_back({step + 1, loss / static_cast<double>(options.batch_size), {}});
     result.stopped = !progress(result.steps.back());
   }
-  result.seconds = stopwatch.seconds();
-  result.accuracy = model.accuracy(data.test);
+  result.seconds = seconds_since(start);
+  if (!result.stopped) result.accuracy = accuracy_of(options, model);
   return result;
 }
 
-TrainingResult train_together(const TrainingOptions& options, const Progress& progress) {
-  const Data data(options);
-  TrainingResult result;
-  Result<LocalGroup> group = LocalGroup::create(options.group);
-  if (!group) {
-    result.error = group.error().message;
-    return result;
-  }
-  result.parameter_hashes.resize(static_cast<std::size_t>(group->world()));
-  const Stopwatch stopwatch;
-  Shared shared{options, data, *group, progress, result, {}};
-  std::vector<std::thread> others;
-  for (int rank = 1; rank < group->world(); ++rank) {
-    others.emplace_back([&shared, rank] { TrainingWorker(shared, rank).run(); });
-  }
-  TrainingWorker(shared, 0).run();
-  for (std::thread& thread : others) thread.join();
-  result.seconds = stopwatch.seconds();
-  result.network = group->network();
-  for (int rank = 0; rank < group->world(); ++rank) {
-    const Statistics statistics = (*group)[rank].statistics();
-    result.packets_resent += statistics.packets_resent;
-    result.packets_asked += statistics.packets_asked;
-  }
-  return result;
-}
-
-std::string check_integer_sum(const LocalGroupOptions& options, std::size_t elements) {
-  Result<LocalGroup> group = LocalGroup::create(options);
-  if (!group) return group.error().message;
-  const auto value = [&](int rank, std::size_t i) {
-    return static_cast<std::int32_t>(base::mix64(i * 256 + static_cast<std::size_t>(rank)));
-  };
-  std::mutex mutex;
-  std::string error;
-  const auto sum_on = [&](int rank) {
-    std::vector<std::int32_t> tensor(elements);
-    for (std::size_t i = 0; i < elements; ++i) tensor[i] = value(rank, i);
-    const Result<Completion> result = (*group)[rank].all_reduce(tensor).wait();
-    std::string problem = result ? std::string() : result.error().message;
-    for (std::size_t i = 0; i < elements && problem.empty(); ++i) {
-      std::uint32_t sum = 0;
-      for (int each = 0; each < options.world; ++each) {
-        sum += static_cast<std::uint32_t>(value(each, i));
-      }
-      if (static_cast<std::uint32_t>(tensor[i]) != sum) {
-        problem = "element " + std::to_string(i) + " differs at rank " + std::to_string(rank);
-      }
-    }
-    const std::lock_guard lock(mutex);
-    if (error.empty()) error = problem;
-  };
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < options.world; ++rank) threads.emplace_back(sum_on, rank);
-  for (std::thread& thread : threads) thread.join();
-  return error;
+TrainingResult train_as_rank(const TrainingOptions& options, Communicator& communicator,
+                             const std::function<PacketCounts()>& count, const Progress& progress) {
+  return RankTraining(options, communicator, count, progress).run();
 }
 
 }  // namespace infold::cli

@@ -15,6 +15,11 @@ Sites sites_of(const std::string& name) {
   return name == "mixed" ? Sites::mixed : Sites::automatic;
 }
 
+SharedMemory shared_memory_of(const std::string& name) {
+  if (name == "off") return SharedMemory::off;
+  return name == "always" ? SharedMemory::always : SharedMemory::automatic;
+}
+
 }  // namespace
 
 void JoinFlags::declare(Options& options) {
@@ -29,10 +34,16 @@ void JoinFlags::declare(Options& options) {
                           "Ranks in the job; else INFOLD_WORLD, WORLD_SIZE, ...");
   options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
                  "Where tensors are summed");
-  options.text("--address", address_, "Local address to send from; else the route's");
+  options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
+                          "Share of each switch, of mixed sites, as infold plan prints it");
+  options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},
+                          "Share of each worker, likewise");
+  options.text("--address", address_, "Local address to send from; else the best interface's");
   options.whole<unsigned>("--mtu", mtu_, {0, 9216},
                           "Largest packet, 576 or more; 0 for the route's");
   options.real("--deadline", deadline_s_, {0.1, 86400}, "Seconds until a call or a join fails");
+  options.choice("--shared-memory", shared_memory_, {"auto", "off", "always"},
+                 "Whether ranks of one host sum in its memory first; else INFOLD_SHARED_MEMORY");
   options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
 }
 
@@ -47,9 +58,12 @@ JoinOptions JoinFlags::join_options() const {
   options.rank = rank_ ? static_cast<int>(*rank_) : -1;
   options.world = static_cast<int>(world_.value_or(0));
   options.sites = sites_of(sites_);
+  options.switch_weight = static_cast<int>(switch_weight_);
+  options.worker_weight = static_cast<int>(worker_weight_);
   options.address = address_;
   options.mtu_bytes = static_cast<int>(mtu_);
   options.offload = !no_offload_;
+  options.shared_memory = shared_memory_of(shared_memory_);
   options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(deadline_s_ * 1e9));
   return options;
 }

@@ -25,10 +25,13 @@ class JoinFlags {
   std::optional<unsigned> rank_;
   std::optional<unsigned> world_;
   std::string sites_ = "auto";
+  unsigned switch_weight_ = 1;
+  unsigned worker_weight_ = 1;
   std::string address_;
   unsigned mtu_ = 0;
   double deadline_s_ = 10;
   bool no_offload_ = false;
+  std::string shared_memory_ = "auto";
 };
 
 // "bfp32" and so on to the format; automatic for what is no name of one.

@@ -120,6 +120,7 @@ class Parser {
     const Place place = place_of(command.name());
     CLI::App& parent = place.group.empty() ? root_ : group(place.group);
     CLI::App* app = parent.add_subcommand(place.leaf, std::string(command.summary()));
+    if (command.is_hidden()) app->group("");
     Options options(*app);
     command.declare(options);
     app->add_flag("--json", json_, "Print one JSON object per line on stdout");

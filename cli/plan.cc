@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // infold plan: how long an all-reduce would take with the sums made in each possible place, told
-// before anyone installs anything. Options become a plan::Question, plan_table.cc prints answers.
+// before anyone installs anything. Options become a plan::Question, plan_table.cc prints answers,
+// plan_measure.cc measures them on links of a lab.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/check.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/plan_measure.h"
 #include "cli/plan_table.h"
 #include "cli/quantity.h"
 #include "core/stripe.h"
@@ -69,13 +73,16 @@ class Plan final : public Command {
     options.whole<std::uint32_t>("--mtu", framing_.mtu, {576, 65535}, "MTU of the path");
     options.real("--rtt-us", rtt_us_, {0, 1'000'000},
                  "Round trip between two hosts in microseconds");
-    options.whole<std::uint32_t>("--frame-bytes", framing_.frame_bytes, {0, 100},
+    options.whole<std::uint32_t>("--frame-bytes", frame_bytes_, {0, 100},
                                  "What a link adds to an IP packet: 38 on Ethernet, 14 where tc "
-                                 "shapes it");
+                                 "shapes it, as with --verify");
+    options.flag("--verify", verify_,
+                 "Measure the placements, too, on links made on this machine; needs root");
     options.examples(
         "  infold plan --workers 8 --link 10G --site host:100G\n"
         "  infold plan --workers 16 --link 25G --site host:100G --site host:100G --size 1GB\n"
-        "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json");
+        "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json\n"
+        "  infold plan --verify --workers 4 --link 100M --site host:100M --site switch --size 4MB");
   }
 
   ExitCode run(Output& output) override {
@@ -97,16 +104,51 @@ class Plan final : public Command {
     }
     question.tensor_bytes = size_;
     question.framing = framing_;
+    question.framing.frame_bytes =
+        frame_bytes_.value_or(verify_ ? kShapedFrameBytes : plan::Framing().frame_bytes);
     question.rtt_s = rtt_us_ * 1e-6;
 
-    print_question(output, question, {dtype_, format_name(format->layout.format)});
+    const FormatNames names = {dtype_, format_name(format->layout.format)};
+    if (verify_) return verify(output, question, names);
+    print_question(output, question, names);
     const std::vector<plan::Placement> placements = plan::predict(question);
-    print_placements(output, placements);
+    print_placements(output, placements, {});
     print_verdict(output, plan::verdict(question, placements));
     return ExitCode::kDone;
   }
 
  private:
+  static ExitCode verify(Output& output, const plan::Question& question, const FormatNames& names) {
+    const InterruptGuard guard;
+    const std::vector<plan::Placement> placements = plan::predict(question);
+    const Places places = Places::find();
+    if (const auto refusal =
+            refuse_to_measure(question, names, placements, this_lab_machine(places))) {
+      output.log("infold plan: --verify: {}\n", refusal->text);
+      return refusal->bad_usage ? ExitCode::kBadUsage : ExitCode::kFailed;
+    }
+    const auto measured = measure_placements(
+        question, names, placements, places,
+        [&output](const plan::Placement& placement, unsigned iterations) {
+          output.log("infold plan: measuring {}, {} sums of {}\n", placement.name, iterations,
+                     plan::time_text(placement.time_s));
+        });
+    if (InterruptGuard::interrupted()) {
+      output.log("infold plan: stopped on request; the lab is gone\n");
+      return ExitCode::kFailed;
+    }
+    print_question(output, question, names);
+    print_placements(output, placements, measured);
+    std::vector<std::string> sentences = plan::verdict(question, placements);
+    for (const std::string& each : measured_verdict(placements, measured)) {
+      sentences.push_back(each);
+    }
+    print_verdict(output, sentences);
+    const bool failed = std::any_of(measured.begin(), measured.end(),
+                                    [](const auto& each) { return !each.error.empty(); });
+    return failed ? ExitCode::kFailed : ExitCode::kDone;
+  }
+
   bool add_site(const std::string& typed) {
     constexpr std::string_view kHost = "host:";
     site_typed_ = true;
@@ -143,6 +185,8 @@ class Plan final : public Command {
   std::string dtype_ = "f32";
   std::string wire_ = "automatic";
   plan::Framing framing_;
+  std::optional<std::uint32_t> frame_bytes_;
+  bool verify_ = false;
   double rtt_us_ = 50;
   std::vector<plan::Host> hosts_;
   bool switch_ = false;

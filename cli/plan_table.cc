@@ -11,6 +11,9 @@
 namespace infold::cli {
 namespace {
 
+// Above this, links wait for processors.
+constexpr double kProcessorBound = 0.9;
+
 constexpr std::string_view kKinds[] = {"ring", "switch", "hosts", "workers", "mixed"};
 
 double ring_time_s(const std::vector<plan::Placement>& placements) {
@@ -18,6 +21,19 @@ double ring_time_s(const std::vector<plan::Placement>& placements) {
              placements.begin(), placements.end(),
              [](const plan::Placement& each) { return each.kind == plan::PlacementKind::ring; })
       ->time_s;
+}
+
+void add_measured(nlohmann::ordered_json& json, const plan::Placement& placement,
+                  const PlacementMeasured& measured) {
+  if (measured.seconds) {
+    json["measured_ms"] = *measured.seconds * 1e3;
+    json["measured_over_predicted"] = *measured.seconds / placement.time_s;
+    json["processors_busy"] = measured.busy;
+  } else if (!measured.error.empty()) {
+    json["error"] = measured.error;
+  } else {
+    json["not_measured"] = measured.not_measured;
+  }
 }
 
 nlohmann::ordered_json to_json(const plan::Placement& placement, double ring_s) {
@@ -34,6 +50,14 @@ nlohmann::ordered_json to_json(const plan::Placement& placement, double ring_s) 
     json["sites"].push_back({{"site", site.name}, {"share", site.share}, {"weight", site.weight}});
   }
   return json;
+}
+
+// Two columns.
+std::string measured_text(const plan::Placement& placement, const PlacementMeasured& measured) {
+  if (!measured.seconds)
+    return fmt::format("  {:>8}  {:>5}", measured.error.empty() ? "-" : "failed", "-");
+  return fmt::format("  {:>8}  {:>5.2f}", plan::time_text(*measured.seconds),
+                     *measured.seconds / placement.time_s);
 }
 
 // "host:25G 21.1 % (weight 4), 8 workers 9.9 % (weight 1)", equal sites together.
@@ -92,17 +116,25 @@ void print_question(Output& output, const plan::Question& question, const Format
                  {"rtt_us", std::round(question.rtt_s * 1e9) / 1e3}});
 }
 
-void print_placements(Output& output, const std::vector<plan::Placement>& placements) {
+void print_placements(Output& output, const std::vector<plan::Placement>& placements,
+                      const std::vector<PlacementMeasured>& measured) {
   const double ring_s = ring_time_s(placements);
+  const bool verified = !measured.empty();
+  const int time_width = verified ? 9 : 8;
   std::size_t width = 9;
   for (const plan::Placement& each : placements) width = std::max(width, each.name.size());
-  output.text("{:<{}}  {:>8}  {:>7}  {:>4}  {:>13}  {}\n", "placement", width, "time", "vs ring",
-              "hops", "busiest link", "which is");
-  for (const plan::Placement& each : placements) {
-    output.text("{:<{}}  {:>8}  {:>6.2f}x  {:>4}  {:>13}  {}\n", each.name, width,
-                plan::time_text(each.time_s), ring_s / each.time_s, each.hops,
+  output.text("{:<{}}  {:>{}}{}  {:>7}  {:>4}  {:>13}  {}\n", "placement", width,
+              verified ? "predicted" : "time", time_width, verified ? "  measured  ratio" : "",
+              "vs ring", "hops", "busiest link", "which is");
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    const plan::Placement& each = placements[i];
+    output.text("{:<{}}  {:>{}}{}  {:>6.2f}x  {:>4}  {:>13}  {}\n", each.name, width,
+                plan::time_text(each.time_s), time_width,
+                verified ? measured_text(each, measured[i]) : "", ring_s / each.time_s, each.hops,
                 plan::bytes_text(each.busiest_bytes), each.busiest_link);
-    output.object(to_json(each, ring_s));
+    nlohmann::ordered_json json = to_json(each, ring_s);
+    if (verified) add_measured(json, each, measured[i]);
+    output.object(json);
   }
   output.text("\n");
   bool any = false;
@@ -112,6 +144,55 @@ void print_placements(Output& output, const std::vector<plan::Placement>& placem
     any = true;
   }
   if (any) output.text("\n");
+}
+
+std::vector<std::string> measured_verdict(const std::vector<plan::Placement>& placements,
+                                          const std::vector<PlacementMeasured>& measured) {
+  std::vector<std::string> sentences;
+  std::optional<std::size_t> predicted_first, first;
+  double least = 0, most = 0, busiest = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!measured[i].seconds) continue;
+    const double ratio = *measured[i].seconds / placements[i].time_s;
+    ++count;
+    if (!predicted_first) {
+      predicted_first = i;
+      least = most = ratio;
+    }
+    if (!first || *measured[i].seconds < *measured[*first].seconds) first = i;
+    least = std::min(least, ratio);
+    most = std::max(most, ratio);
+    busiest = std::max(busiest, measured[i].busy);
+  }
+  if (count == 1) {
+    sentences.push_back(fmt::format("Measured: {} takes {:.2f} times as long as predicted.",
+                                    placements[*first].name, least));
+  } else if (first) {
+    const std::string order =
+        *first == *predicted_first
+            ? "as predicted"
+            : fmt::format("where {} was predicted", placements[*predicted_first].name);
+    sentences.push_back(
+        fmt::format("Measured: {} is fastest, {}; times are {:.2f} to {:.2f} of the predictions.",
+                    placements[*first].name, order, least, most));
+  }
+  if (busiest > kProcessorBound) {
+    sentences.push_back(
+        fmt::format("The processors were busy to {:.0f} %, so that some of these times are "
+                    "theirs and not the links'.",
+                    busiest * 100));
+  }
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!measured[i].error.empty()) {
+      sentences.push_back(
+          fmt::format("Measuring {} failed: {}", placements[i].name, measured[i].error));
+    } else if (!measured[i].seconds) {
+      sentences.push_back(
+          fmt::format("{} is predicted only: {}.", placements[i].name, measured[i].not_measured));
+    }
+  }
+  return sentences;
 }
 
 void print_verdict(Output& output, const std::vector<std::string>& sentences) {

@@ -4,6 +4,7 @@
 // as text for people, or one JSON object for the question, for each placement and for the verdict.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,24 @@ struct FormatNames {
   std::string wire;
 };
 
+// Of `infold plan --verify`, one for each placement.
+struct PlacementMeasured {
+  std::optional<double> seconds;  // median of some sums
+  double busy = 0;                // share of all cores, meanwhile
+  std::string not_measured;       // why it is predicted only
+  std::string error;              // why measuring it failed
+};
+
 void print_question(Output& output, const plan::Question& question, const FormatNames& names);
 
-// Requires: `placements` as plan::predict gave them, hence with a ring among them.
-void print_placements(Output& output, const std::vector<plan::Placement>& placements);
+// Requires: `placements` as plan::predict gave them, hence with a ring among them. `measured` is
+// empty, or has one entry for each.
+void print_placements(Output& output, const std::vector<plan::Placement>& placements,
+                      const std::vector<PlacementMeasured>& measured);
+
+// What measuring has shown of the predictions, as sentences. Sizes as above.
+std::vector<std::string> measured_verdict(const std::vector<plan::Placement>& placements,
+                                          const std::vector<PlacementMeasured>& measured);
 
 void print_verdict(Output& output, const std::vector<std::string>& sentences);
 

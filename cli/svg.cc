@@ -160,11 +160,12 @@ std::string draw_legend(double left, double top, double width,
                   top - 14, width, 22.0 * static_cast<double>(entries.size()));
   double y = top;
   for (const LegendEntry& entry : entries) {
-    svg += fmt::format(
-        "<line class=\"line {}\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>"
-        "<text x=\"{}\" y=\"{}\">{}</text>\n",
-        entry.style, left + 6, left + 40, y - 3, y - 3, left + 50, y + 1.5,
-        escape_markup(entry.text));
+    if (!entry.style.empty()) {
+      svg += fmt::format("<line class=\"line {}\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
+                         entry.style, left + 6, left + 40, y - 3, y - 3);
+    }
+    svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", left + (entry.style.empty() ? 6 : 50),
+                       y + 1.5, escape_markup(entry.text));
     y += 22;
   }
   return svg;

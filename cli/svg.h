@@ -68,7 +68,7 @@ std::string draw_curve(const Panel& panel, std::string_view style, const Points&
 std::string draw_marks(const Panel& panel, std::string_view style, const Points& points);
 
 struct LegendEntry {
-  std::string style;
+  std::string style;  // empty: a remark without a curve
   std::string text;
 };
 // On paper of its own; `left` and `top` are its corner. About `22 * entries` high.

@@ -3,6 +3,7 @@
 // infold switch: the aggregator in user space, as a daemon in the foreground. Says what it listens
 // on and what memory it may take, then works until it is told to stop.
 
+#include <malloc.h>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,6 +17,16 @@ namespace {
 
 // IPv4 and UDP, the shorter of the two, so that slots fit either.
 constexpr std::uint32_t kHeaderBytes = 28;
+// A job's arrays, each of them longer than this, are mapped and go back to the system when it ends.
+constexpr int kMappedBytes = 64 << 10;
+
+// By itself the C library raises that threshold to 32 MB as it sees large arrays freed, and keeps
+// what is shorter in pools of each thread: with jobs coming and going, twice what is in use.
+void give_back_what_is_freed() {
+#ifdef M_MMAP_THRESHOLD
+  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+#endif
+}
 
 class Switch final : public Command {
  public:
@@ -56,6 +67,7 @@ class Switch final : public Command {
     options.slots = slots_;
     options.datagram_bytes_max = mtu_ - kHeaderBytes;
     options.offload = !no_offload_;
+    give_back_what_is_freed();
     const auto server = runtime::SwitchServer::start(options);
     if (!server) {
       output.log("infold switch: {} {}: {}\n", server.error().where, listen_,

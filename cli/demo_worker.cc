@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold demo-worker: one rank of `infold demo`, which starts it. Joins through a port that loses
+// packets both ways, trains, and at rank 0 prints a line for each step and one for the end.
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/demo_processes.h"
+#include "cli/join_flags.h"
+#include "io/lossy_port.h"
+#include "runtime/join.h"
+
+namespace infold::cli {
+namespace {
+
+class DemoWorker final : public Command {
+ public:
+  std::string_view name() const override { return "demo-worker"; }
+  std::string_view summary() const override { return "One worker of infold demo, which starts it"; }
+  bool is_hidden() const override { return true; }
+
+  void declare(Options& options) override {
+    join_.declare(options);
+    options.real("--loss", loss_, {0, 0.9}, "Probability to lose a packet, each way");
+    options.choice("--wire", wire_, wire_names(), "How gradients travel");
+    options.whole<std::uint64_t>("--seed", training_.seed, {0, 1'000'000'000},
+                                 "Decides data, batches and weights");
+    options.whole<std::uint64_t>("--loss-seed", loss_seed_, {0, 2'000'000'000},
+                                 "Decides which packets are lost");
+    options.whole<std::size_t>("--steps", training_.steps, {1, 5000}, "Training steps");
+    options.whole<std::size_t>("--hash-step", training_.hash_step, {0, 5000},
+                               "After which parameters are hashed");
+    options.examples(
+        "  infold demo-worker --switch 127.0.0.1:7700 --rank 0 --world 2 --loss 0.01 --json");
+  }
+
+  ExitCode run(Output& output) override {
+    JoinOptions options = join_.join_options();
+    options.wire = wire_of(wire_);
+    options.rejoin = false;  // the demo starts no switch again
+    const auto member =
+        runtime::join_through(options, [this, &options](std::unique_ptr<io::DatagramPort> port) {
+          io::LossyOptions lossy;
+          lossy.loss = lossy.loss_of_received = loss_;
+          lossy.seed = loss_seed_ * 1'000'003U + static_cast<std::uint64_t>(options.rank + 1);
+          return std::make_unique<io::LossyPort>(std::move(port), lossy);
+        });
+    if (!member) return fail(output, member.error().message);
+    runtime::Member& own = **member;
+    Communicator communicator(*member);
+    const TrainingResult result = train_as_rank(
+        training_, communicator, [&own] { return count(own); },
+        [&output](const StepReport& report) {
+          output.object(to_json(report));
+          return true;
+        });
+    if (!result.error.empty()) return fail(output, result.error);
+    if (communicator.rank() == 0) output.object(end_to_json(result));
+    return ExitCode::kDone;
+  }
+
+ private:
+  static ExitCode fail(Output& output, const std::string& reason) {
+    output.log("{}\n", reason);
+    return ExitCode::kFailed;
+  }
+
+  static PacketCounts count(runtime::Member& member) {
+    const io::PortCounters port = member.port_counters();
+    const Statistics statistics = member.statistics();
+    return {static_cast<std::int64_t>(port.sent + port.arrived),
+            static_cast<std::int64_t>(port.lost),
+            static_cast<std::int64_t>(statistics.packets_resent),
+            static_cast<std::int64_t>(statistics.packets_asked)};
+  }
+
+  JoinFlags join_;
+  TrainingOptions training_;
+  double loss_ = 0.01;
+  std::string wire_ = "bfp32";
+  std::uint64_t loss_seed_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_demo_worker_command() { return std::make_unique<DemoWorker>(); }
+
+}  // namespace infold::cli

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `infold plan --verify` in small, and presses Ctrl-C on it: no trace of its lab may stay.
+
+Usage: plan_verify_test.py INFOLD
+Needs root; where a lab cannot be had, ends with status 77 and the reason.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
+
+PLAN = ("plan", "--verify", "--workers", "3", "--site", "switch", "--site", "host:100M", "--site",
+        "host:100M")
+SLOW = (*PLAN, "--link", "50M")
+
+
+def refuses(infold):
+    """Rates that no machine shapes, and options that make no sense."""
+    for words, status, text in (
+            (("--link", "100G"), 1, "a machine shapes links of up to 1 Gbit/s"),
+            (("--link", "50M", "--dtype", "f16"), 2, "sums f32, f64 and i32"),
+            (("--link", "50M", "--frame-bytes", "38"), 2, "leave --frame-bytes out")):
+        result = subprocess.run([infold, *PLAN, *words], check=False, text=True,
+                                capture_output=True, timeout=SECONDS)
+        check(result.returncode == status and text in result.stderr and not result.stdout,
+              f"{words}: status {result.returncode}: {result.stdout}{result.stderr}")
+
+
+def measures(infold):
+    result = subprocess.run([infold, *SLOW, "--size", "200KB", "--json"], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    if any(text in result.stderr for text in NO_LAB):
+        print(result.stderr.strip().splitlines()[-1])
+        sys.exit(SKIPPED)
+    check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    placements = {k["placement"]: k for k in lines if "placement" in k}
+    wanted = {"switch", "host:100M", "2 x host:100M", "workers", "ring"}
+    check(wanted <= set(placements), sorted(placements))
+    for name, each in placements.items():
+        if name == "ring":
+            check("not_measured" in each or each["measured_ms"] > 0, each)
+            continue
+        # Links cannot be faster than they are; how much slower, a busy machine decides.
+        check(0.8 < each["measured_over_predicted"] < 20, each)
+    check(any(s.startswith("Measured: ") for s in lines[-1]["verdict"]), lines[-1])
+    check(not namespaces(), f"left behind: {namespaces()}")
+
+
+def stops(infold):
+    process = subprocess.Popen([infold, *SLOW, "--size", "20MB"], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        first = process.stderr.readline()
+        check("measuring" in first, f"unexpected progress: {first}")
+        check(namespaces(), "no lab while it measures")
+        process.send_signal(signal.SIGINT)
+        out, text = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    check(process.returncode == 1, f"status {process.returncode} after Ctrl-C")
+    check("stopped on request" in text and not out, out + text)
+    check(not namespaces(), f"left behind: {namespaces()}")
+
+
+def main():
+    infold = str(pathlib.Path(sys.argv[1]).resolve())
+    if os.geteuid() != 0:
+        result = subprocess.run([infold, *PLAN], check=False, text=True, capture_output=True)
+        check(result.returncode == 1 and "needs root" in result.stderr, result.stderr)
+        print("needs root to make network namespaces")
+        sys.exit(SKIPPED)
+    refuses(infold)
+    measures(infold)
+    stops(infold)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold verify: one rank of a job that makes every kind of call, hashes every result and compares:
+// with the other ranks, and with what the values must give. Runs the same on every rank; rank 0
+// reports, and all of them end alike.
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infold/communicator.h>
+
+#include "base/digest.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/join_flags.h"
+#include "cli/verify_battery.h"
+#include "runtime/divergence.h"
+
+namespace infold::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Tally {
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;  // compared at this rank
+};
+
+// What is wrong, known to all ranks alike.
+struct Finding {
+  std::string text;
+  nlohmann::ordered_json json;
+};
+
+bool is_same_for_all(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::broadcast ||
+         collective == Collective::all_gather;
+}
+
+class Verify final : public Command {
+ public:
+  std::string_view name() const override { return "verify"; }
+  std::string_view summary() const override {
+    return "Compare every collective's result, bit by bit, between ranks and with a reference";
+  }
+
+  void declare(Options& options) override {
+    join_.declare(options);
+    options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors, in elements");
+    options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
+                            "How often to make all calls, with other values each time");
+    options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
+                                 "Decides all values; the same at all ranks");
+    options.whole<std::uint64_t>(
+        "--flip", flip_, {1, 1'000'000'000},
+        "Change a bit of this rank's result of that call, to see it named");
+    options.examples(
+        "  infold verify --switch 10.0.0.1:7700 --rank 0 --world 4\n"
+        "  infold verify --switch 10.0.0.1:7700 --rank 1 --world 4 --flip 1000\n"
+        "  torchrun --no-python --nproc-per-node 4 infold verify --rounds 20");
+  }
+
+  ExitCode run(Output& output) override {
+    const InterruptGuard guard;
+    Result<Communicator> joined = Communicator::join(join_.join_options());
+    if (!joined) return fail(output, joined.error().message);
+    Communicator communicator = std::move(*joined);
+    const runtime::Peers peers = runtime::peers_of(communicator);
+    if (const std::string problem = agree(peers); !problem.empty()) return fail(output, problem);
+    if (communicator.rank() == 0) {
+      output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
+                  "collective", "calls", "elements", "compared with");
+    }
+    const Clock::time_point start = Clock::now();
+    for (unsigned round = 0; round < rounds_; ++round) {
+      const BatteryOptions options = {elements_, base::mix64(seed_) + round, communicator.world()};
+      for (const VerifyCase& each : battery(options)) {
+        std::string error;
+        const std::optional<Finding> finding = make(communicator, peers, each, error);
+        if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
+        if (!error.empty()) return fail(output, error);
+        if (finding) return report(output, communicator.rank(), *finding);
+      }
+    }
+    if (communicator.rank() == 0) {
+      print(output, communicator.world(),
+            std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  static ExitCode fail(Output& output, const std::string& reason) {
+    output.log("infold verify: {}\n", reason);
+    return ExitCode::kFailed;
+  }
+
+  // Ranks with other options would make other calls.
+  std::string agree(const runtime::Peers& peers) const {
+    base::Digest digest;
+    digest.add(seed_);
+    digest.add(rounds_);
+    for (const std::uint64_t each : elements_) digest.add(each);
+    const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
+    const auto found = runtime::find_divergence(own, peers);
+    if (!found) return found.error().message;
+    if (!*found) return "";
+    return fmt::format("rank {} was started with another --seed, --rounds or --elements",
+                       (*found)->ranks.front());
+  }
+
+  std::optional<Finding> make(Communicator& communicator, const runtime::Peers& peers,
+                              const VerifyCase& each, std::string& error) {
+    ++call_;
+    Tally& tally = tallies_[each.collective];
+    ++tally.calls;
+    const int world = communicator.world();
+    const auto wanted = expected_of(each, communicator.rank(), world);
+    std::vector<std::byte> got(wanted ? wanted->size() : 0);
+    const Result<Completion> done = call(communicator, each, got).wait();
+    if (!done) {
+      error = done.error().message;
+      return std::nullopt;
+    }
+    if (flip_ && call_ >= *flip_ && !got.empty()) {
+      got[got.size() / element_bytes(each.type) / 2 * element_bytes(each.type)] ^= std::byte{1};
+      flip_.reset();
+    }
+    tally.elements += got.size() / element_bytes(each.type);
+    if (is_same_for_all(each.collective)) {
+      const TensorView view(got.data(), got.size() / element_bytes(each.type), each.type);
+      const auto found = runtime::find_divergence(view, peers);
+      if (!found) error = found.error().message;
+      if (!found) return std::nullopt;
+      if (*found) return finding_of(each, **found);
+    }
+    return compare(peers, each, got, wanted, error);
+  }
+
+  Handle call(Communicator& communicator, const VerifyCase& each, std::vector<std::byte>& got) {
+    const int world = communicator.world();
+    const CallOptions options = {.reduction = each.reduction, .wire = each.wire};
+    input_ = input_of(each, communicator.rank(), world);
+    const std::size_t bytes = element_bytes(each.type);
+    const MutableTensorView result(got.data(), got.size() / bytes, each.type);
+    const TensorView view(input_.data(), input_.size() / bytes, each.type);
+    switch (each.collective) {
+      case Collective::all_reduce:
+        if (!each.in_place) return communicator.all_reduce(view, result, options);
+        got = input_;
+        return communicator.all_reduce({got.data(), result.elements, each.type}, options);
+      case Collective::reduce: return communicator.reduce(view, result, each.root, options);
+      case Collective::broadcast:
+        if (communicator.rank() == each.root) got = input_;
+        return communicator.broadcast({got.data(), result.elements, each.type}, each.root);
+      case Collective::all_gather: return communicator.all_gather(view, result);
+      case Collective::reduce_scatter: return communicator.reduce_scatter(view, result, options);
+      case Collective::barrier: break;
+    }
+    return communicator.barrier();
+  }
+
+  // With what the values must give, of which each rank knows its own.
+  std::optional<Finding> compare(const runtime::Peers& peers, const VerifyCase& each,
+                                 const std::vector<std::byte>& got,
+                                 const std::optional<std::vector<std::byte>>& wanted,
+                                 std::string& error) const {
+    const auto wrong = wanted ? first_wrong(each.type, got, *wanted) : std::nullopt;
+    // The lowest rank with something wrong has the greatest number.
+    std::int64_t first[] = {wrong ? peers.world - peers.rank : 0};
+    if (const auto done = peers.greatest(first); !done) error = done.error().message;
+    if (!error.empty() || first[0] == 0) return std::nullopt;
+
+    const auto rank = static_cast<int>(peers.world - first[0]);
+    const auto view = [&](const std::vector<std::byte>& tensor) {
+      return TensorView(tensor.data(), tensor.size() / element_bytes(each.type), each.type);
+    };
+    std::uint64_t facts[3] = {};
+    if (wrong) {
+      facts[0] = *wrong;
+      facts[1] = runtime::bits_at(view(got), *wrong);
+      facts[2] = runtime::bits_at(view(*wanted), *wrong);
+    }
+    for (std::uint64_t& fact : facts) {
+      const auto all = runtime::numbers_of_all(peers, static_cast<std::int64_t>(fact));
+      if (!all) error = all.error().message;
+      if (!all) return std::nullopt;
+      fact = static_cast<std::uint64_t>((*all)[static_cast<std::size_t>(rank)]);
+    }
+    runtime::Divergence difference;
+    difference.type = each.type;
+    difference.element = facts[0];
+    difference.ranks = {rank};
+    difference.value_bits = facts[1];
+    difference.others_bits = facts[2];
+    return finding_of(each, difference, "reference");
+  }
+
+  Finding finding_of(const VerifyCase& each, const runtime::Divergence& found,
+                     const char* against = "ranks") const {
+    const std::string value = runtime::value_text(found.type, found.value_bits);
+    const std::string other = runtime::value_text(found.type, found.others_bits);
+    const auto ulps = runtime::ulps_between(found.type, found.value_bits, found.others_bits);
+    const bool between_ranks = std::string_view(against) == "ranks";
+    Finding finding;
+    finding.text =
+        fmt::format("call {}, {} ({}): {}", call_, collective_name(each.collective), describe(each),
+                    between_ranks ? runtime::describe(found)
+                                  : fmt::format("rank {} has {} at element {}, the values give {}: "
+                                                "{} ulp",
+                                                found.ranks.front(), value, found.element, other,
+                                                ulps ? fmt::format("{}", *ulps) : "no"));
+    finding.json = {{"event", "divergence"},
+                    {"call", call_},
+                    {"collective", collective_name(each.collective)},
+                    {"what", describe(each)},
+                    {"against", against},
+                    {"ranks", found.ranks},
+                    {"element", found.element},
+                    {"value", value},
+                    {between_ranks ? "others" : "expected", other}};
+    if (ulps) finding.json["ulps"] = *ulps;
+    return finding;
+  }
+
+  ExitCode report(Output& output, int rank, const Finding& finding) const {
+    if (rank == 0) output.object(finding.json);
+    return fail(output, fmt::format("{}; seed {}", finding.text, seed_));
+  }
+
+  void print(Output& output, int world, double seconds) const {
+    std::uint64_t calls = 0;
+    for (const Collective collective : kCollectives) {
+      const auto found = tallies_.find(collective);
+      if (found == tallies_.end()) continue;
+      const Tally& tally = found->second;
+      calls += tally.calls;
+      const char* const compared = collective == Collective::barrier ? "nothing: it ended"
+                                   : is_same_for_all(collective)     ? "other ranks, reference"
+                                                                     : "reference";
+      output.text("{:<16} {:>8} {:>13}  {}\n", collective_name(collective), tally.calls,
+                  tally.elements, compared);
+      output.object({{"event", "collective"},
+                     {"collective", collective_name(collective)},
+                     {"calls", tally.calls},
+                     {"elements", tally.elements},
+                     {"compared", compared}});
+    }
+    output.text("\n{} calls in {:.1f} s: every bit as it must be, at every rank\n", calls, seconds);
+    output.object({{"event", "result"},
+                   {"world", world},
+                   {"seed", seed_},
+                   {"rounds", rounds_},
+                   {"calls", calls},
+                   {"seconds", seconds},
+                   {"passed", true}});
+  }
+
+  JoinFlags join_;
+  // Around nothing, blocks of 32 and 64, and chunks of 352 and 1376; then many chunks.
+  std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
+                                          64, 351, 352, 353, 1377, 4097, 20011};
+  unsigned rounds_ = 1;
+  std::uint64_t seed_ = 1;
+  std::optional<std::uint64_t> flip_;
+
+  std::uint64_t call_ = 0;
+  std::vector<std::byte> input_;  // of the call in flight
+  std::map<Collective, Tally> tallies_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_verify_command() { return std::make_unique<Verify>(); }
+
+}  // namespace infold::cli
