@@ -8,7 +8,6 @@ in docs/lab.md.
 
 import argparse
 import contextlib
-import dataclasses
 import fcntl
 import json
 import os
@@ -23,6 +22,7 @@ EXAMPLES = """examples:
   ./dev lab up --world 8 --rate 100mbit       eight hosts and a switch
   ./dev lab up --world 2 --rate none          as fast as the machine copies
   ./dev lab up --world 4 --rate 1gbit --mtu 9000 --loss 0.01
+  ./dev lab up --world 8 --rate 100mbit --loss-at 3=0.02 --rate-at 7=10mbit
   ./dev lab exec 0 ip -s link                 a command on the host of rank 0
   ./dev lab exec switch ip address
   ./dev lab status --json
@@ -45,6 +45,16 @@ def number(kind, low, high):
         if value is None or not low <= value <= high:
             raise argparse.ArgumentTypeError(f"a number from {low} to {high}, not '{text}'")
         return value
+    return parse
+
+
+def at_rank(parse_value):
+    """RANK=VALUE, as (rank, value)."""
+    def parse(text):
+        rank, separator, value = text.partition("=")
+        if not separator or not re.fullmatch(r"\d{1,3}", rank):
+            raise argparse.ArgumentTypeError(f"RANK=VALUE, not '{text}'")
+        return int(rank), parse_value(value)
     return parse
 
 
@@ -73,6 +83,11 @@ def parse():
     up.add_argument("--mtu", type=number(int, 1280, 65000), default=1500, help="default 1500")
     up.add_argument("--loss", type=number(float, 0, 1), default=0.0,
                     help="probability for each packet in each direction of each link (default 0)")
+    up.add_argument("--rate-at", type=at_rank(rate), metavar="RANK=RATE", action="append",
+                    default=[], help="of the link of one rank instead; may be repeated")
+    up.add_argument("--loss-at", type=at_rank(number(float, 0, 1)), metavar="RANK=P",
+                    action="append", default=[],
+                    help="probability on the link of one rank instead; may be repeated")
     up.add_argument("--congestion", type=matching(r"[a-z0-9_]+", "a name such as cubic"),
                     help="TCP's congestion control (default: the machine's own)")
     run = commands.add_parser("exec", parents=[common], help="run a command on a host")
@@ -83,6 +98,10 @@ def parse():
     status.add_argument("--json", action="store_true", help="print one JSON object")
     commands.add_parser("down", parents=[common], help="remove the lab and all that runs in it")
     options = parser.parse_args()
+    if options.command == "up":
+        for rank, _ in [*options.rate_at, *options.loss_at]:
+            if rank >= options.world:
+                up.error(f"there is no rank {rank} in a world of {options.world}")
     if options.command == "exec":
         options.words = options.words[options.words[:1] == ["--"]:]
         if not options.words:
@@ -98,18 +117,25 @@ def alone():
         yield
 
 
+def speed(bits_per_second):
+    return "not shaped" if bits_per_second is None else f"{bits_per_second / 1e6:g} Mbit/s each way"
+
+
 def describe(options):
-    if options.rate is None:
-        speed = "not shaped"
-    else:
-        speed = f"{options.rate / 1e6:g} Mbit/s each way"
-    loss = f", loses {options.loss:g} of the packets each way" if options.loss else ""
-    return f"{options.world} ranks, links {speed}, MTU {options.mtu}{loss}"
+    text = f"{options.world} ranks, links {speed(options.rate)}, MTU {options.mtu}"
+    if options.loss:
+        text += f", lose {options.loss:g} of the packets each way"
+    for rank in sorted(options.rate_at | options.loss_at):
+        own = [speed(options.rate_at[rank])] if rank in options.rate_at else []
+        if rank in options.loss_at:
+            own.append(f"loses {options.loss_at[rank]:g}")
+        text += f"; link {rank} {', '.join(own)}"
+    return text
 
 
 def up(lab, typed):
     options = network.Options(typed.world, typed.rate, typed.mtu, typed.loss,
-                              typed.congestion or "")
+                              typed.congestion or "", dict(typed.rate_at), dict(typed.loss_at))
     network.require(options)
     with alone():
         made = lab.up(options)
@@ -144,7 +170,7 @@ def status(lab, typed):
         hosts = {str(n): {"namespace": lab.namespace(n), "ipv4": network.address(n),
                           "ipv6": network.address(n, 6)}
                  for n in [network.SWITCH, *range(options.world)]}
-        print(json.dumps({"name": lab.name, "up": True, **dataclasses.asdict(options),
+        print(json.dumps({"name": lab.name, "up": True, **options.common(),
                           "hosts": hosts, "links": counters}))
         return
     print(f"lab {lab.name} is up: {describe(options)}")

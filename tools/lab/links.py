@@ -68,8 +68,8 @@ class Bucket:
 
 def compile_loss(loss, folder):
     """Compiles the program that loses packets with this probability; returns the object's path."""
-    path = pathlib.Path(folder) / "loss.o"
     threshold = min(int(loss * 2**32), 2**32 - 1)
+    path = pathlib.Path(folder) / f"loss-{threshold}.o"
     command = ["clang-19", "-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf",
                # Where Debian keeps asm/types.h; clang looks there only for the machine's own code.
                f"-I/usr/include/{platform.machine()}-linux-gnu",

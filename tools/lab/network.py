@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes, describes and removes a lab: its namespaces, links and addresses, and nothing else.
 
-The kernel holds all of a lab's state; its options stand in the alias of the switch's bridge, which
-is written last. A lab without that alias was left half made and is made again.
+The kernel holds all of a lab's state; its options stand in the aliases of the switch's ports and of
+its bridge. That one is written last: a lab without it was left half made and is made again.
 """
 
 import contextlib
@@ -49,10 +49,31 @@ class Options:
     mtu: int = 1500
     loss: float = 0.0  # probability for each packet, in each direction of each link
     congestion: str = ""  # of TCP; empty for the machine's own
+    # Of single links, by rank, where they differ from the above.
+    rate_at: dict[int, int | None] = dataclasses.field(default_factory=dict)
+    loss_at: dict[int, float] = dataclasses.field(default_factory=dict)
+
+    def rate_of(self, rank):
+        return self.rate_at.get(rank, self.rate)
+
+    def loss_of(self, rank):
+        return self.loss_at.get(rank, self.loss)
+
+    def per_packet(self, rank):
+        return self.rate_of(rank) is not None or self.loss_of(rank) > 0
 
     @property
-    def per_packet(self):
-        return self.rate is not None or self.loss > 0
+    def loses(self):
+        return any(self.loss_of(rank) > 0 for rank in range(self.world))
+
+    def common(self):
+        """What holds for the whole lab, as the bridge's alias has it."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if not k.endswith("_at")}
+
+    def own(self, rank):
+        """What holds for one link alone, as its port's alias has it."""
+        return {k: at[rank] for k, at in (("rate", self.rate_at), ("loss", self.loss_at))
+                if rank in at}
 
 
 def address(node, family=4):
@@ -81,7 +102,7 @@ def require(options=None):
         raise Unavailable("a lab makes network namespaces, and that needs root: "
                           "try it with sudo in front")
     wanted = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
-    if options and options.loss > 0:
+    if options and options.loses:
         wanted["clang-19"] = "clang-19"
     for tool, package in wanted.items():
         if shutil.which(tool) is None:
@@ -116,6 +137,11 @@ class Lab:
         if not alias:
             return None
         options = Options(**json.loads(alias))
+        for port in (k for k in links if k["ifname"].startswith("port") and k.get("ifalias")):
+            rank, own = int(port["ifname"].removeprefix("port")), json.loads(port["ifalias"])
+            for key, at in (("rate", options.rate_at), ("loss", options.loss_at)):
+                if key in own:
+                    at[rank] = own[key]
         nodes = [SWITCH, *range(options.world)]
         whole = {self.namespace(n) for n in nodes} == set(self.namespaces())
         ports = {k["ifname"] for k in links} >= {f"port{r}" for r in range(options.world)}
@@ -179,7 +205,10 @@ class Lab:
                      f"src {address(node)} congctl {options.congestion}",
                      f"route change fd77::/64 dev {device} proto kernel metric 256 "
                      f"congctl {options.congestion}")
-        self._ip(SWITCH, f"link set {BRIDGE} alias '{json.dumps(dataclasses.asdict(options))}'")
+        # An alias has 255 bytes: too few for what a hundred links have of their own.
+        self._ip(SWITCH, *(f"link set port{r} alias '{json.dumps(options.own(r))}'"
+                           for r in range(options.world) if options.own(r)),
+                 f"link set {BRIDGE} alias '{json.dumps(options.common())}'")
 
     @staticmethod
     def _addresses(node, device):
@@ -194,23 +223,26 @@ class Lab:
             run("tc", "-n", self.namespace(node), "-batch", "-", text="\n".join(lines) + "\n")
 
     def _shape(self, options):
-        ends = {SWITCH: [f"port{r}" for r in range(options.world)]}
-        ends |= {r: ["eth0"] for r in range(options.world)}
+        ends = {SWITCH: {f"port{r}": r for r in range(options.world)}}
+        ends |= {r: {"eth0": r} for r in range(options.world)}
         with tempfile.TemporaryDirectory(prefix="infold-lab-") as folder:
-            program = compile_loss(options.loss, folder) if options.loss > 0 else None
+            losses = {options.loss_of(r) for r in range(options.world)} - {0}
+            programs = {loss: compile_loss(loss, folder) for loss in losses}
             for node, devices in ends.items():
                 lines = []
-                for device in devices:
-                    if options.rate is not None:
-                        bucket = Bucket(options.rate, options.mtu + ETHERNET_BYTES)
+                for device, rank in devices.items():
+                    rate, program = options.rate_of(rank), programs.get(options.loss_of(rank))
+                    if rate is not None:
+                        bucket = Bucket(rate, options.mtu + ETHERNET_BYTES)
                         lines.append(f"qdisc add dev {device} root {bucket.arguments()}")
                     if program:
                         lines.append(f"qdisc add dev {device} clsact")
                         lines.append(f"filter add dev {device} ingress bpf direct-action "
                                      f"object-file {program} section classifier")
                 self._tc(node, lines)
-                if options.per_packet:
-                    script = "\n".join(f"ethtool -K {d} {PER_PACKET}" for d in devices)
+                script = "\n".join(f"ethtool -K {d} {PER_PACKET}" for d, rank in devices.items()
+                                   if options.per_packet(rank))
+                if script:
                     run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
 
     def links(self, options):
@@ -220,7 +252,8 @@ class Lab:
             here, there = self._counters(rank)["eth0"], at_switch[f"port{rank}"]
             # What a sender's end counts was sent; loss happens where the other end receives.
             for direction, sender, receiver in (("up", here, there), ("down", there, here)):
-                yield {"rank": rank, "direction": direction, "packets": sender["packets"],
+                yield {"rank": rank, "direction": direction, "rate": options.rate_of(rank),
+                       "loss": options.loss_of(rank), "packets": sender["packets"],
                        "bytes": sender["bytes"], "lost": receiver["lost"],
                        "overflowed": sender["overflowed"]}
 
