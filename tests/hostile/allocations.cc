@@ -3,19 +3,20 @@
 // The replaced operators. Linked only into programs that ask for the count.
 #include "tests/hostile/allocations.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::uint64_t allocations = 0;
+std::atomic<std::uint64_t> allocations{0};  // of all threads
 
 }  // namespace
 
-std::uint64_t infold::hostile::allocation_count() { return allocations; }
+std::uint64_t infold::hostile::allocation_count() { return allocations.load(); }
 
 void* operator new(std::size_t bytes) {
-  ++allocations;
+  allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }

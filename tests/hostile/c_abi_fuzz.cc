@@ -76,8 +76,9 @@ class Run {
 
  private:
   void step() {
-    const std::uint32_t choice = operations_.below(8);
-    if (choice < 5) return start(choice);
+    const std::uint32_t choice = operations_.below(11);
+    const bool is_call = choice < 5 || choice > 7;
+    if (is_call) return start(choice);
     if (handles_.empty()) return;
     infold_handle* const handle = handles_[operations_.byte() % handles_.size()];
     std::int32_t summed = 0;
@@ -96,9 +97,11 @@ class Run {
     infold_call_options options = infold_call_options_default();
     options.op = any_enum(operations_, 4);
     options.wire = any_enum(operations_, 5);
+    if (call > 7) options.priority = any_enum(operations_, 3);
     if (operations_.below(20) == 0) options.struct_bytes = operations_.byte();
     const infold_call_options* const given = operations_.below(2) == 0 ? nullptr : &options;
     void* const memory = operations_.below(20) == 0 ? nullptr : fresh_memory();
+    void* const parts = call > 8 ? fresh_memory() : nullptr;
     infold_handle* handle = nullptr;
     infold_code code = INFOLD_OK;
     switch (call) {
@@ -112,15 +115,32 @@ class Run {
       case 3:
         code = infold_broadcast(communicator, memory, elements, type, root, given, &handle);
         break;
-      default: code = infold_barrier(communicator, given, &handle);
+      case 4: code = infold_barrier(communicator, given, &handle); break;
+      case 8: code = start_list(communicator, memory, elements, type, given, &handle); break;
+      case 9:
+        code = infold_all_gather(communicator, memory, parts, elements, type, given, &handle);
+        break;
+      default:
+        code = infold_reduce_scatter(communicator, parts, memory, elements, type, given, &handle);
     }
     check_code(code);
     CHECK((handle != nullptr) == (code == INFOLD_OK));
     if (handle != nullptr) handles_.push_back(handle);
   }
 
+  // The memory, and an empty tensor.
+  static infold_code start_list(infold_communicator* communicator, void* memory,
+                                std::size_t elements, infold_type type,
+                                const infold_call_options* options, infold_handle** handle) {
+    const std::array<void*, 2> tensors = {memory, nullptr};
+    const std::array<std::size_t, 2> sizes = {elements, 0};
+    return infold_all_reduce_list(communicator, memory == nullptr ? nullptr : tensors.data(),
+                                  sizes.data(), sizes.size(), type, options, handle);
+  }
+
+  // Room for a part of each rank.
   void* fresh_memory() {
-    memory_.emplace_back(kElementsMax);
+    memory_.emplace_back(kWorldMax * kElementsMax);
     return memory_.back().data();
   }
 

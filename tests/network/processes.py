@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch and ranks as real processes over loopback, for tests that end some of them."""
 
+import os
 import re
 import socket
 import subprocess
+import sys
 
 # Whatever happens, everybody must have heard of it by then. The default deadline is 10 s.
 PATIENCE = 60
@@ -32,9 +34,10 @@ class Job:
             process.kill()
             process.communicate()
 
-    def start(self, *words):
-        process = subprocess.Popen([self.binary, *words], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+    def start(self, *words, **variables):
+        process = subprocess.Popen([self.binary, *words], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **variables})
         self.processes.append(process)
         return process
 
@@ -45,9 +48,11 @@ class Job:
             raise RuntimeError(f"the switch says: {line}{switch.stderr.read()}")
         return switch
 
-    def start_rank(self, rank, world, *words):
+    def start_rank(self, rank, world, *words, host=""):
+        """Ranks with different words for `host` share no memory."""
         return self.start("bench", "allreduce", "--rank", str(rank), "--world", str(world),
-                          "--mtu", "1500", *words)
+                          "--mtu", "1500", *words, INFOLD_HOST=host,
+                          INFOLD_SHARED_MEMORY="always")
 
 
 def outcome(process):
@@ -56,9 +61,37 @@ def outcome(process):
     return process.returncode, out + err
 
 
+def kill_all(processes):
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait(PATIENCE)
+
+
 def wait_for_sums(process):
-    """Returns once a rank has printed a result, which rank 0 does after a first size."""
+    """Once a rank has printed a result, which rank 0 does after a first size: its first line, which
+    names the path in use, and this one."""
+    first = ""
     for line in process.stdout:
+        first = first or line
         if re.match(r" *\d+ +\d+ ", line):
-            return
+            return first, line
     raise RuntimeError("rank 0 ended early: " + process.stderr.read())
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def run_each(*tests):
+    """Runs every test with the program under test, says how each ended, and returns the status."""
+    failures = 0
+    for test in tests:
+        try:
+            test(sys.argv[1])
+            print(f"{test.__name__}: passed")
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            failures += 1
+            print(f"{test.__name__}: FAILED: {error}")
+    return 1 if failures else 0
