@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -122,6 +123,23 @@ TEST_P(Udp, AnyThreadMayWakeAWaitingOne) {
   UdpSocket a = open();
   a.wake();
   a.wait(base::Instant::never());
+}
+
+TEST_P(Udp, CountersAreReadWhileAnotherThreadReceives) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  std::thread receiver([&b] { receive(b, 200); });
+  std::uint64_t seen = 0;
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  for (std::size_t i = 0; seen < 200 && monotonic_now() < end; ++i) {
+    if (i < 200) a.send(to, datagram_of(200, i));
+    a.flush();
+    EXPECT_LE(seen, b.counters().datagrams_received);
+    seen = b.counters().datagrams_received;
+  }
+  receiver.join();
+  EXPECT_EQ(seen, 200U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Udp,
