@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,9 @@ struct JoinOptions {
   // Without switches: where rank 0 waits for the others, "host:port". INFOLD_RENDEZVOUS, or
   // MASTER_ADDR with the port after MASTER_PORT, which torchrun's own store uses.
   std::string rendezvous;
+  // Called at rank 0 once it waits there, with the address that the others need: for a rendezvous
+  // whose port is left open, as in "10.0.0.3:0".
+  std::function<void(const std::string& address)> on_rendezvous;
   std::string job;  // INFOLD_JOB, TORCHELASTIC_RUN_ID or SLURM_JOB_ID; "default"
   int rank = -1;    // INFOLD_RANK, RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID
   int world = 0;    // INFOLD_WORLD, WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_NTASKS
@@ -68,6 +73,13 @@ struct JoinOptions {
 
   WireFormat wire = WireFormat::automatic;                       // for calls that leave it open
   std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // of calls, and of joining
+  // Of the deadline, how long a host may take to answer at all when its job is joined.
+  std::chrono::nanoseconds connect_deadline = std::chrono::hours(24);
+  // Whether the environment may fill in what is left open. false for a program that has read it
+  // already, and whose `automatic` therefore means that.
+  bool use_environment = true;
+  // Gives joining up, from any thread: it then fails with `cancelled`, within a second or so.
+  std::stop_token stop;
 };
 
 }  // namespace infold

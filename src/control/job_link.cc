@@ -3,9 +3,12 @@
 // The rank's end of a stream.
 #include "control/job_link.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -21,6 +24,8 @@ using Stream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinReply>;
 
 // Longer than the other side lingers for ranks that still need us.
 constexpr auto kGoodbye = std::chrono::milliseconds(2500);
+// How often it looks whether joining was given up.
+constexpr auto kLook = std::chrono::milliseconds(100);
 
 RefusalReason reason_of(v1::Refused::Reason reason) {
   switch (reason) {
@@ -107,20 +112,24 @@ JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
 
 class JobLink::State {
  public:
-  explicit State(std::string address)
+  State(std::string address, const Limits& limits)
       : address_(std::move(address)),
+        limits_(limits),
         channel_(connect(address_)),
-        stub_(v1::Control::NewStub(channel_)) {}
+        stub_(v1::Control::NewStub(channel_)),
+        on_stop_(std::in_place, limits.stop, [this] { context_.TryCancel(); }) {}
 
   ~State() { leave(); }
 
   Answer<void> join(const RankWords& words) {
-    if (!channel_->WaitForConnected(std::chrono::system_clock::now() + words.patience)) {
+    const auto patience = std::min(words.patience, limits_.connect);
+    if (!reaches_host(std::chrono::system_clock::now() + patience)) {
+      if (limits_.stop.stop_requested()) return given_up();
       return tl::unexpected(Refusal{
           RefusalReason::too_late,
           fmt::format("nobody answers at {} for {:.1f} s: is `infold switch` running there, and "
                       "does a firewall let TCP through?",
-                      address_, static_cast<double>(words.patience.count()) / 1000),
+                      address_, static_cast<double>(patience.count()) / 1000),
           -1});
     }
     stream_ = stub_->Join(&context_);
@@ -146,6 +155,7 @@ class JobLink::State {
   }
 
   void watch(EndListener on_end) {
+    on_stop_.reset();
     watcher_ = std::thread([this, on_end = std::move(on_end)] {
       v1::JoinReply reply;
       const bool heard = stream_->Read(&reply);
@@ -185,9 +195,25 @@ class JobLink::State {
   const JobTerms& terms() const { return terms_; }
 
  private:
+  // In pieces, because nothing ends gRPC's wait early.
+  bool reaches_host(std::chrono::system_clock::time_point end) {
+    while (!limits_.stop.stop_requested()) {
+      const auto piece = std::min(end, std::chrono::system_clock::now() + kLook);
+      if (channel_->WaitForConnected(piece)) return true;
+      if (piece == end) return false;
+    }
+    return false;
+  }
+
+  tl::unexpected<Refusal> given_up() const {
+    return tl::unexpected(
+        Refusal{RefusalReason::given_up, "joining at " + address_ + " was given up", -1});
+  }
+
   Answer<v1::JoinReply> read() {
     v1::JoinReply reply;
     if (!stream_->Read(&reply)) {
+      if (limits_.stop.stop_requested()) return given_up();
       return tl::unexpected(Refusal{RefusalReason::stopping,
                                     "the connection to " + address_ + " broke while joining", -1});
     }
@@ -205,6 +231,7 @@ class JobLink::State {
   }
 
   std::string address_;
+  Limits limits_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Control::Stub> stub_;
   grpc::ClientContext context_;
@@ -215,13 +242,15 @@ class JobLink::State {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop_;  // while joining
 };
 
 JobLink::JobLink(std::unique_ptr<State> state) : state_(std::move(state)) {}
 JobLink::~JobLink() = default;
 
-Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const RankWords& words) {
-  auto state = std::make_unique<State>(address);
+Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const RankWords& words,
+                                               const Limits& limits) {
+  auto state = std::make_unique<State>(address, limits);
   const Answer<void> joined = state->join(words);
   if (!joined) return tl::unexpected(joined.error());
   return std::unique_ptr<JobLink>(new JobLink(std::move(state)));

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 
 #include "control/job_registry.h"
@@ -18,8 +20,15 @@ class JobLink {
   // A rank of the job was lost, or, with none, the host that this link goes to.
   using EndListener = std::function<void(std::optional<std::uint32_t> lost_rank)>;
 
+  // When to do without, apart from words.patience.
+  struct Limits {
+    std::chrono::milliseconds connect = std::chrono::hours(24);  // until the host answers at all
+    std::stop_token stop;                                        // of joining
+  };
+
   // Blocks until all ranks have come, at most words.patience. `address` is "host:port".
-  static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const RankWords& words);
+  static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const RankWords& words,
+                                               const Limits& limits);
   ~JobLink();  // leaves
   JobLink(const JobLink&) = delete;
   JobLink& operator=(const JobLink&) = delete;

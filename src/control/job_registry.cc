@@ -274,7 +274,8 @@ Answer<void> JobRegistry::take_slots(Job& job) {
   if (plane_ == nullptr || job.holds_slots) return {};
   if (slots_used_ + job.slots() > plane_->slots_total()) {
     return refuse(RefusalReason::full,
-                  fmt::format("the switch has {} of {} slots left and job '{}' wants {}",
+                  fmt::format("the switch has {} of {} slots left and job '{}' wants {}; start it "
+                              "with more (infold switch --slots)",
                               plane_->slots_total() - slots_used_, plane_->slots_total(), job.name,
                               job.slots()));
   }
@@ -341,25 +342,30 @@ void JobRegistry::leave(const Seat& seat, bool in_order) {
   if (own.gone) return;
   own.gone = true;
   ++job.gone;
-  if (!in_order && !job.ended && !job.refusal) {
-    job.ended = true;
-    for (RankPlace& rank : job.ranks) {
-      if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
-    }
-    if (job.at_plane) {
-      const auto rank = static_cast<std::uint16_t>(seat.rank);
-      plane_->end_job(job.terms.job, {core::AbortReason::lost, rank, rank, {}, {}});
-    }
-  }
+  if (!in_order && !job.ended && !job.refusal) told = end(job, seat.rank);
   if (job.gone == job.ranks.size()) drop(seat.job);
   changed_.notify_all();
   lock.unlock();
   for (const EndListener& tell : told) tell(seat.rank);
 }
 
+// Gives those to tell, without the lock, that the job is over because this rank has gone.
+std::vector<JobRegistry::EndListener> JobRegistry::end(Job& job, std::uint32_t lost_rank) {
+  std::vector<EndListener> told;
+  job.ended = true;
+  for (RankPlace& rank : job.ranks) {
+    if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
+  }
+  if (job.at_plane) {
+    const auto rank = static_cast<std::uint16_t>(lost_rank);
+    plane_->end_job(job.terms.job, {core::AbortReason::lost, rank, rank, {}, {}});
+  }
+  return told;
+}
+
 void JobRegistry::linger(const Seat& seat) {
   std::unique_lock lock(mutex_);
-  const Job& job = *seat.job;
+  Job& job = *seat.job;
   const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
   const HostGroup* const group = group_of(job.terms.groups, seat.rank);
   const bool leads = group != nullptr && group->ranks.first == seat.rank;
@@ -367,8 +373,13 @@ void JobRegistry::linger(const Seat& seat) {
       job.ranks[seat.rank].words.site && !is_one_host(job.terms.groups, job.terms.world);
   if (!leads && !sums_for_all) return;
   const core::RankRange served = sums_for_all ? all : group->ranks;
-  changed_.wait_for(lock, kLingerMax,
-                    [&] { return job.have_left(served) || job.ended || stopping_; });
+  const bool is_over = changed_.wait_for(
+      lock, kLingerMax, [&] { return job.have_left(served) || job.ended || stopping_; });
+  if (is_over) return;
+  // The others cannot go on without what it did for them; better to say so than to let them wait.
+  const std::vector<EndListener> told = end(job, seat.rank);
+  lock.unlock();
+  for (const EndListener& tell : told) tell(seat.rank);
 }
 
 // The last rank has gone: the name and the slots are free again.

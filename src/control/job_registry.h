@@ -79,7 +79,15 @@ struct JobTerms {
   std::vector<HostGroup> groups;  // proposed, and after ready() those in use
 };
 
-enum class RefusalReason : std::uint8_t { invalid, in_use, mismatch, full, too_late, stopping };
+enum class RefusalReason : std::uint8_t {
+  invalid,
+  in_use,
+  mismatch,
+  full,
+  too_late,
+  stopping,
+  given_up,  // by the rank itself
+};
 
 struct Refusal {
   RefusalReason reason = RefusalReason::invalid;
@@ -137,7 +145,7 @@ class JobRegistry {
   // A rank that left in good order, or one that was lost: then the others are told.
   void leave(const Seat& seat, bool in_order);
   // After leave(): where this rank aggregates for others, blocks until they have left, or a moment
-  // for those that still fetch their last results.
+  // for those that still fetch their last results. To those that stay on, the rank is lost then.
   void linger(const Seat& seat);
   // Everybody is told who does not know of a refusal already; all that come later are refused.
   void stop();
@@ -151,6 +159,7 @@ class JobRegistry {
   Answer<void> take_slots(Job& job);
   void settle(Job& job);
   void refuse_all(Job& job, Refusal refusal);
+  std::vector<EndListener> end(Job& job, std::uint32_t lost_rank);
   void drop(const std::shared_ptr<Job>& job);
 
   Plane* plane_;

@@ -95,7 +95,8 @@ std::optional<Error> settle_shared_memory(JoinOptions& options) {
     if (const auto host = first_of({"INFOLD_HOST"})) options.host = host->second;
   }
   const auto given = first_of({"INFOLD_SHARED_MEMORY"});
-  if (!given || options.shared_memory != SharedMemory::automatic) return std::nullopt;
+  const bool is_open = options.use_environment && options.shared_memory == SharedMemory::automatic;
+  if (!given || !is_open) return std::nullopt;
   if (given->second == "off") {
     options.shared_memory = SharedMemory::off;
   } else if (given->second == "always") {
@@ -110,7 +111,7 @@ std::optional<Error> settle_shared_memory(JoinOptions& options) {
 // One process of many may be told to verify by its program, all of them by the variable.
 std::optional<Error> settle_verify(JoinOptions& options) {
   const auto given = first_of({"INFOLD_VERIFY"});
-  if (!given) return std::nullopt;
+  if (!options.use_environment || !given) return std::nullopt;
   const std::optional<int> value = number_in(given->second, 0, 1);
   if (!value) return invalid("INFOLD_VERIFY is '" + given->second + "'; allowed: 0 and 1");
   options.verify = options.verify || *value == 1;
@@ -119,7 +120,7 @@ std::optional<Error> settle_verify(JoinOptions& options) {
 
 std::optional<Error> settle_rejoin(JoinOptions& options) {
   const auto given = first_of({"INFOLD_REJOIN"});
-  if (!given) return std::nullopt;
+  if (!options.use_environment || !given) return std::nullopt;
   const std::optional<int> value = number_in(given->second, 0, 1);
   if (!value) return invalid("INFOLD_REJOIN is '" + given->second + "'; allowed: 0 and 1");
   options.rejoin = options.rejoin && *value == 1;
@@ -141,6 +142,9 @@ std::optional<Error> check(const JoinOptions& options) {
                    "; allowed: 0, or 576 to 9216");
   }
   if (options.deadline.count() <= 0) return invalid("deadline must be more than zero");
+  if (options.connect_deadline.count() <= 0) {
+    return invalid("connect_deadline must be more than zero");
+  }
   if (options.wire > WireFormat::fixed32) return invalid("wire is not a WireFormat");
   if (options.sites > Sites::mixed) return invalid("sites is not a Sites");
   if (options.shared_memory > SharedMemory::always) {
@@ -172,10 +176,11 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
     const auto name = first_of({"INFOLD_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"});
     options.job = name ? name->second : "default";
   }
-  if (options.address.empty()) {
+  if (options.address.empty() && options.use_environment) {
     if (const auto address = first_of({"INFOLD_ADDRESS"})) options.address = address->second;
   }
-  if (options.switches.empty() && options.sites != Sites::workers) {
+  const bool may_have_switches = options.sites != Sites::workers && options.use_environment;
+  if (options.switches.empty() && may_have_switches) {
     if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);
   }
   if (options.sites == Sites::automatic) {

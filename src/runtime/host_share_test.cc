@@ -178,7 +178,7 @@ TEST(HostShare, ARankThatDoesNotComeToTheMeetingMeansTheNetwork) {
       words.bulk_slots = 448;
       words.patience = std::chrono::seconds(20);
       words.host = control::RankHost{io::host_identity("a"), "infold-nobody"};
-      auto link = control::JobLink::join(address, words);
+      auto link = control::JobLink::join(address, words, {});
       ASSERT_TRUE(link.has_value()) << link.error().message;
       ASSERT_EQ((*link)->terms().groups.size(), 1U);
       const auto ready = (*link)->ready({.shares_memory = true});

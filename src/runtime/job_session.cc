@@ -48,6 +48,7 @@ Error error_of(const control::Refusal& refusal) {
     case control::RefusalReason::mismatch: code = Code::mismatch; break;
     case control::RefusalReason::full: code = Code::resource_exhausted; break;
     case control::RefusalReason::too_late: code = Code::deadline_exceeded; break;
+    case control::RefusalReason::given_up: code = Code::cancelled; break;
     case control::RefusalReason::in_use:
     case control::RefusalReason::stopping: break;
   }
@@ -95,6 +96,8 @@ Result<void> JobSession::run(Seat& seat) {
                                           "; is the port in use, and the address this host's?"));
       }
       server_ = std::move(*server);
+      options_.rendezvous = server_->address().text();
+      if (options_.on_rendezvous) options_.on_rendezvous(options_.rendezvous);
     }
     if (Result<void> met = meet_all({options_.rendezvous}); !met) return met;
   } else {
@@ -176,9 +179,13 @@ Result<void> JobSession::meet_all(const std::vector<std::string>& addresses) {
   using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
   std::vector<std::future<Joined>> meetings;
   control::RankWords own = words();
+  const control::JobLink::Limits limits = {
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_deadline),
+      options_.stop};
   for (const std::string& address : addresses) {
-    meetings.push_back(std::async(
-        std::launch::async, [own, &address] { return control::JobLink::join(address, own); }));
+    meetings.push_back(std::async(std::launch::async, [own, &address, &limits] {
+      return control::JobLink::join(address, own, limits);
+    }));
     own.site.reset();  // the first link alone carries the ranks' own sites
   }
   Result<void> met;
@@ -263,7 +270,10 @@ Result<void> JobSession::find_sites(Seat& seat) {
                            : static_cast<std::uint32_t>(mixes ? options_.switch_weight : 1);
       worker.sites.push_back({0, static_cast<std::uint16_t>(weight), terms.job, terms.epoch});
       site_addresses_.push_back(*address);
-      seat.site_names.push_back(address->text());
+      // Ranks that sum for each other are the sites, in their order.
+      const bool is_rank = options_.sites == Sites::workers;
+      const std::string where = " (on rank " + std::to_string(seat.site_names.size()) + ")";
+      seat.site_names.push_back(address->text() + (is_rank ? where : ""));
     }
   }
   if (site_addresses_.size() > 64) return tl::unexpected(unavailable("a job has at most 64 sites"));

@@ -36,7 +36,7 @@ Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
   return [options, wrap](const CallHistory& history,
                          std::chrono::nanoseconds patience) -> Result<Reentry> {
     JoinOptions again = options;
-    again.deadline = patience;
+    again.deadline = again.connect_deadline = patience;
     JobSession::Seat seat;
     const auto session = enter(again, history, wrap, seat);
     if (!session) return tl::unexpected(session.error());

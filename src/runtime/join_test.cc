@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <future>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,6 +104,62 @@ TEST(Join, WorkersSumForEachOther) {
   options.sites = Sites::workers;
   options.rendezvous = free_address();
   run_job(4, options, check_sums);
+}
+
+TEST(Join, RankZeroSaysWhereItWaits) {
+  JoinOptions options = options_of(0, 2);
+  options.sites = Sites::workers;
+  options.rendezvous = "127.0.0.1:0";
+  std::promise<std::string> address;
+  options.on_rendezvous = [&address](const std::string& text) { address.set_value(text); };
+  std::thread first([&options] {
+    Result<Communicator> communicator = Communicator::join(options);
+    ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
+    check_sums(*communicator);
+  });
+  JoinOptions other = options_of(1, 2);
+  other.sites = Sites::workers;
+  other.rendezvous = address.get_future().get();
+  Result<Communicator> communicator = Communicator::join(other);
+  EXPECT_TRUE(communicator.has_value()) << communicator.error().message;
+  if (communicator) check_sums(*communicator);
+  first.join();
+}
+
+TEST(Join, IsGivenUpByWhoeverStopsIt) {
+  const auto server = start_switch("127.0.0.1:0");
+  for (const std::string& address : {server->control_address().text(), free_address()}) {
+    JoinOptions options = options_of(0, 2);
+    options.switches = {address};
+    std::stop_source stop;
+    options.stop = stop.get_token();
+    std::thread stopper([&] {
+      while (address == server->control_address().text() && server->jobs().empty()) {
+        std::this_thread::yield();
+      }
+      stop.request_stop();
+    });
+    const auto joined = Communicator::join(options);
+    ASSERT_FALSE(joined.has_value());
+    EXPECT_EQ(joined.error().code, Code::cancelled);
+    EXPECT_THAT(joined.error().message, HasSubstr("joining at " + address + " was given up"));
+    stopper.join();
+  }
+}
+
+// It sums for the others, who cannot go on.
+TEST(Join, ARankThatLeavesEarlyIsNamedToThoseThatStay) {
+  JoinOptions options = options_of(0, 3);
+  options.sites = Sites::workers;
+  options.rendezvous = free_address();
+  options.deadline = std::chrono::seconds(60);
+  run_job(3, options, [](Communicator& communicator) {
+    if (communicator.rank() == 1) return;
+    const auto done = communicator.barrier().wait();
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().rank, 1) << done.error().message;
+    EXPECT_NE(done.error().code, Code::deadline_exceeded) << done.error().message;
+  });
 }
 
 TEST(Join, SwitchesAndWorkersMix) {
@@ -217,6 +275,9 @@ TEST(Join, ASwitchThatIsNotThereIsNamed) {
   const auto nobody = Communicator::join(options);
   ASSERT_FALSE(nobody.has_value());
   EXPECT_THAT(nobody.error().message, HasSubstr("nobody answers at 127.0.0.1:"));
+  options.deadline = std::chrono::hours(1);
+  options.connect_deadline = std::chrono::milliseconds(200);
+  EXPECT_THAT(Communicator::join(options).error().message, HasSubstr("for 0.2 s: is `infold"));
 }
 
 TEST(Environment, SaysWhetherMemoryIsShared) {
@@ -238,6 +299,28 @@ TEST(Environment, SaysWhetherMemoryIsShared) {
               HasSubstr("INFOLD_SHARED_MEMORY is 'yes'; allowed: auto, off and always"));
   unsetenv("INFOLD_SHARED_MEMORY");
   unsetenv("INFOLD_HOST");
+}
+
+TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
+  setenv("INFOLD_SHARED_MEMORY", "off", 1);
+  setenv("INFOLD_VERIFY", "1", 1);
+  setenv("INFOLD_REJOIN", "0", 1);
+  setenv("INFOLD_ADDRESS", "10.9.9.9", 1);
+  setenv("INFOLD_SWITCHES", "a:1", 1);
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  given.use_environment = false;
+  const auto settled = runtime::complete_from_environment(given);
+  ASSERT_TRUE(settled.has_value()) << settled.error().message;
+  EXPECT_EQ(settled->shared_memory, SharedMemory::automatic);
+  EXPECT_FALSE(settled->verify);
+  EXPECT_TRUE(settled->rejoin);
+  EXPECT_EQ(settled->address, "");
+  EXPECT_EQ(settled->sites, Sites::workers);
+  for (const char* name : {"INFOLD_SHARED_MEMORY", "INFOLD_VERIFY", "INFOLD_REJOIN",
+                           "INFOLD_ADDRESS", "INFOLD_SWITCHES"}) {
+    unsetenv(name);
+  }
 }
 
 TEST(Environment, TakesLaunchersNames) {
