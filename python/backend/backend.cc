@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ranks of a group find each other, and how a group ends.
+#include "python/backend/backend.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <infold/communicator.h>
+#include <pybind11/pybind11.h>
+
+#include "io/entropy.h"
+#include "python/backend/plans.h"
+
+namespace infold::pytorch {
+namespace {
+
+// Where rank 0 says which job it is, and where it waits if nobody else does.
+constexpr const char* kMeetingKey = "meeting";
+// Begins what rank 0 writes there when it could not join; no job's name begins so.
+constexpr char kFailed = '!';
+constexpr auto kLookFirst = std::chrono::milliseconds(1);
+constexpr auto kLookMost = std::chrono::milliseconds(50);
+// Switches run before their jobs do; a name or port that is wrong should not take a group's
+// timeout.
+constexpr auto kConnectMax = std::chrono::seconds(10);
+
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+Error failed_meeting(Code code, std::string message) {
+  return {code, "join: " + std::move(message), 0, ""};
+}
+
+// What a rank does in the place where it waits; the address of a rank 0 that sums without switches.
+struct Meeting {
+  std::string job;
+  std::string rendezvous;
+
+  std::string text() const { return job + "\n" + rendezvous; }
+  static Meeting parse(const std::string& text) {
+    const std::size_t end = text.find('\n');
+    return {text.substr(0, end), end == std::string::npos ? "" : text.substr(end + 1)};
+  }
+};
+
+}  // namespace
+
+Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
+                 BackendOptions options, c10::intrusive_ptr<::c10d::Backend> delegate)
+    : ::c10d::Backend(rank, size),
+      store_(std::move(store)),
+      options_(std::move(options)),
+      shown_options_(c10::make_intrusive<Options>("infold", options_.timeout)),
+      delegate_(std::move(delegate)),
+      timeout_ms_(options_.timeout.count()),
+      lane_(
+          std::make_shared<Lane>([this](std::stop_token stop) { return join(std::move(stop)); })) {
+  options_.join.rank = rank;
+  options_.join.world = size;
+}
+
+Backend::~Backend() {
+  if (on_end_) on_end_(this);
+  // Threads that end now may need the interpreter for a callback or a tensor.
+  std::optional<pybind11::gil_scoped_release> released;
+  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+  lane_->close("the process group is gone");
+}
+
+// Ranks agree on a job's name by way of rank 0, so that no two groups, and no two lives of one,
+// meet.
+Result<Communicator> Backend::join(std::stop_token stop) const {
+  JoinOptions options = options_.join;
+  options.stop = stop;
+  options.deadline = std::chrono::milliseconds(timeout_ms_.load());
+  options.connect_deadline = std::min<std::chrono::nanoseconds>(options.deadline, kConnectMax);
+  try {
+    if (rank_ == 0) return host_meeting(std::move(options));
+    const auto end = std::chrono::steady_clock::now() + options.deadline;
+    for (auto pause = kLookFirst; !store_->check({kMeetingKey});
+         pause = std::min(2 * pause, kLookMost)) {
+      if (stop.stop_requested()) return tl::unexpected(failed_meeting(Code::cancelled, "given up"));
+      if (std::chrono::steady_clock::now() > end) {
+        return tl::unexpected(failed_meeting(
+            Code::deadline_exceeded, "rank 0 of the group has not come to its first collective"));
+      }
+      std::this_thread::sleep_for(pause);
+    }
+    const std::vector<std::uint8_t> said = store_->get(kMeetingKey);
+    const std::string text(said.begin(), said.end());
+    if (text.front() == kFailed) {
+      return tl::unexpected(failed_meeting(Code::unavailable, "rank 0 says: " + text.substr(1)));
+    }
+    Meeting meeting = Meeting::parse(text);
+    options.job = std::move(meeting.job);
+    options.rendezvous = std::move(meeting.rendezvous);
+    return Communicator::join(options);
+  } catch (const std::exception& error) {
+    return tl::unexpected(failed_meeting(
+        Code::unavailable, std::string("the process group's store failed: ") + error.what()));
+  }
+}
+
+Result<Communicator> Backend::host_meeting(JoinOptions options) const {
+  Meeting meeting = {options.job + "/" + std::to_string(io::fresh_number()), {}};
+  options.job = meeting.job;
+  bool is_told = false;
+  const auto tell = [&](const std::string& text) {
+    store_->set(kMeetingKey, bytes_of(text));
+    is_told = true;
+  };
+  if (options.sites == Sites::workers) {
+    options.on_rendezvous = [&](const std::string& address) {
+      meeting.rendezvous = address;
+      tell(meeting.text());
+    };
+  } else {
+    tell(meeting.text());
+  }
+  Result<Communicator> joined = Communicator::join(options);
+  if (!joined && !is_told) tell(kFailed + joined.error().message);
+  return joined;
+}
+
+Backend::Works Backend::submit(Plan plan) {
+  for (const Tensors* tensors : {&plan.inputs, &plan.outputs}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (!tensor.device().is_cpu()) staging_of(plan, tensor.device())->keep(tensor);
+    }
+  }
+  take_delegated_that_ended();
+  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), lane_);
+  if (size_ == 1) {
+    work->run_alone();
+  } else {
+    lane_->submit(work);
+  }
+  return work;
+}
+
+CallOptions Backend::call_options(std::chrono::milliseconds timeout) const {
+  CallOptions options;
+  options.keep_input = options_.join.rejoin;
+  options.deadline = timeout.count() > 0 ? timeout : std::chrono::milliseconds(timeout_ms_.load());
+  return options;
+}
+
+void Backend::setTimeout(std::chrono::milliseconds timeout) {
+  timeout_ms_.store(timeout.count());
+  shown_options_->timeout = timeout;
+  delegate_->setTimeout(timeout);
+}
+
+::c10d::ErrorType Backend::getError() {
+  return lane_->has_failed() ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
+}
+
+void Backend::abort() {
+  lane_->close("it was aborted");
+  delegate_->abort();
+}
+
+void Backend::shutdown() {
+  lane_->drain();
+  delegate_->shutdown();
+}
+
+Backend::Works Backend::delegated(const HostCopies& copies, Works work) {
+  Works whole = copies.after(std::move(work));
+  const std::lock_guard lock(delegated_mutex_);
+  delegated_.push_back(whole);
+  return whole;
+}
+
+// Their tensors should not be kept for longer than it takes to notice.
+std::deque<Backend::Works> Backend::take_delegated_that_ended() {
+  std::deque<Works> ended;
+  const std::lock_guard lock(delegated_mutex_);
+  while (!delegated_.empty() && delegated_.front()->isCompleted()) {
+    ended.push_back(std::move(delegated_.front()));
+    delegated_.pop_front();
+  }
+  return ended;
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PyTorch's process group backend "infold". What the network sums goes through a communicator;
+// what it cannot, through the delegate, a backend that PyTorch made (Gloo). One serves cpu and
+// cuda.
+//
+// A method is called in the same order at all ranks of the group, from one thread at a time or
+// several; what it returns ends on its own. See lane.h for when calls begin.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <infold/join_options.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "python/backend/lane.h"
+#include "python/backend/relay.h"
+#include "python/backend/tensors.h"
+#include "python/backend/work.h"
+
+namespace infold::pytorch {
+
+struct BackendOptions {
+  JoinOptions join;                     // rank, world and rendezvous are filled in
+  std::chrono::milliseconds timeout{};  // of calls that name none
+};
+
+class Backend final : public ::c10d::Backend {
+ public:
+  using Works = c10::intrusive_ptr<::c10d::Work>;
+  using Tensors = std::vector<at::Tensor>;
+
+  Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size, BackendOptions options,
+          c10::intrusive_ptr<::c10d::Backend> delegate);
+  ~Backend() override;
+
+  // As allreduce, with a wire format for this call.
+  Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options, WireFormat wire);
+  // Null before the first collective, and after the end.
+  std::optional<Statistics> statistics() const { return lane_->statistics(); }
+  std::string interface() const { return lane_->interface(); }
+  const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
+  // Ends the part that others wait for; what has begun is waited for.
+  void leave() { lane_->drain(); }
+  // Called when it ends, before anything of it is gone.
+  void on_end(std::function<void(Backend*)> listener) { on_end_ = std::move(listener); }
+
+  const std::string getBackendName() const override { return "infold"; }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return shown_options_; }
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return sequence_.load(); }
+  ::c10d::ErrorType getError() override;
+  void abort() override;
+  void shutdown() override;
+
+  Works allreduce(Tensors& tensors, const ::c10d::AllreduceOptions& options) override;
+  Works allreduce_sparse(Tensors& tensors, const ::c10d::AllreduceOptions& options) override;
+  Works allreduce_coalesced(Tensors& tensors,
+                            const ::c10d::AllreduceCoalescedOptions& options) override;
+  Works broadcast(Tensors& tensors, const ::c10d::BroadcastOptions& options) override;
+  Works reduce(Tensors& tensors, const ::c10d::ReduceOptions& options) override;
+  Works allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                  const ::c10d::AllgatherOptions& options) override;
+  Works _allgather_base(at::Tensor& output, at::Tensor& input,
+                        const ::c10d::AllgatherOptions& options) override;
+  Works allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                            const ::c10d::AllgatherOptions& options) override;
+  Works allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                        const ::c10d::AllgatherOptions& options) override;
+  Works reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                       const ::c10d::ReduceScatterOptions& options) override;
+  Works _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                             const ::c10d::ReduceScatterOptions& options) override;
+  Works reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                        const ::c10d::ReduceScatterOptions& options) override;
+  Works barrier(const ::c10d::BarrierOptions& options) override;
+
+  // The delegate's.
+  Works gather(std::vector<Tensors>& outputs, Tensors& inputs,
+               const ::c10d::GatherOptions& options) override;
+  Works scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                const ::c10d::ScatterOptions& options) override;
+  Works alltoall_base(at::Tensor& output, at::Tensor& input,
+                      std::vector<std::int64_t>& output_splits,
+                      std::vector<std::int64_t>& input_splits,
+                      const ::c10d::AllToAllOptions& options) override;
+  Works alltoall(Tensors& outputs, Tensors& inputs,
+                 const ::c10d::AllToAllOptions& options) override;
+  Works send(Tensors& tensors, int to, int tag) override;
+  Works recv(Tensors& tensors, int from, int tag) override;
+  Works recvAnysource(Tensors& tensors, int tag) override;
+  void monitoredBarrier(const ::c10d::BarrierOptions& options, bool wait_all) override;
+
+ private:
+  Result<Communicator> join(std::stop_token stop) const;
+  Result<Communicator> host_meeting(JoinOptions options) const;
+  Works submit(Plan plan);
+  // Notes it for barriers. Not for send and recv, whose other half may come after one.
+  Works delegated(const HostCopies& copies, Works work);
+  std::deque<Works> take_delegated_that_ended();
+  CallOptions call_options(std::chrono::milliseconds timeout) const;
+  Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                     ::c10d::OpType type, std::chrono::milliseconds timeout);
+  Works scatter_each(Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options,
+                     ::c10d::OpType type, const std::function<Works()>& delegated);
+  void add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+                  std::chrono::milliseconds timeout) const;
+  void add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+                   const Summing& summing, std::chrono::milliseconds timeout) const;
+
+  const c10::intrusive_ptr<::c10d::Store> store_;
+  BackendOptions options_;
+  const c10::intrusive_ptr<Options> shown_options_;
+  const c10::intrusive_ptr<::c10d::Backend> delegate_;
+  std::atomic<std::int64_t> timeout_ms_;
+  std::atomic<std::uint64_t> sequence_{0};
+  const std::shared_ptr<Lane> lane_;
+  std::mutex delegated_mutex_;
+  std::deque<Works> delegated_;  // that have not ended, and some that have
+  std::function<void(Backend*)> on_end_;
+};
+
+}  // namespace infold::pytorch

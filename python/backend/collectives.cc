@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the network sums: each collective as a plan.
+#include <utility>
+
+#include "python/backend/backend.h"
+#include "python/backend/plans.h"
+#include "python/backend/relay.h"
+
+namespace infold::pytorch {
+namespace {
+
+using ::c10d::OpType;
+
+const at::Tensor& only(const Backend::Tensors& tensors, const char* collective) {
+  TORCH_CHECK(tensors.size() == 1, "infold: ", collective, ": ", tensors.size(),
+              " tensors; pass one, a rank has one device");
+  return tensors.front();
+}
+
+// Complex numbers are summed as pairs of real ones.
+at::Tensor as_real(const at::Tensor& tensor, const ::c10d::ReduceOp& operation) {
+  if (!tensor.is_complex()) return tensor;
+  TORCH_CHECK(::c10d::isComplexViewAsRealAllowed(operation),
+              "infold: complex tensors can be summed and averaged, and nothing else");
+  return at::view_as_real(tensor);
+}
+
+// Follows the steps that there are so far, on the device if they have one.
+void then(Plan& plan, std::function<void()> action) {
+  Step& last = plan.steps.back();
+  last.after = [after = std::move(last.after), staging = plan.staging, action = std::move(action)] {
+    after();
+    staging ? staging->then(action) : action();
+  };
+}
+
+void copy_into(const at::Tensor& to, const at::Tensor& from) {
+  const at::NoGradGuard no_grad;
+  to.copy_(from.view_as(to));
+}
+
+at::Tensor flat(const at::Tensor& tensor) { return tensor.detach().view(-1); }
+
+}  // namespace
+
+Backend::Works Backend::allreduce(Tensors& tensors, const ::c10d::AllreduceOptions& options) {
+  return allreduce_as(tensors, options, WireFormat::automatic);
+}
+
+Backend::Works Backend::allreduce_sparse(Tensors& tensors,
+                                         const ::c10d::AllreduceOptions& options) {
+  return delegate_->allreduce(tensors, options);
+}
+
+Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
+                                     WireFormat wire) {
+  constexpr const char* kName = "all_reduce";
+  if (only(tensors, kName).is_sparse()) return delegate_->allreduce(tensors, options);
+  check_tensor(tensors[0], kName);
+  const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
+  const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());
+  if (!summing) {
+    check_reduction(options.reduceOp, tensor.scalar_type(), kName);
+    HostCopies copies(Use::reduce);
+    Tensors host = copies.written(tensors);
+    return delegated(copies, delegate_->allreduce(host, options));
+  }
+  CallOptions call = call_options(options.timeout);
+  call.reduction = summing->reduction;
+  if (summing->is_float) call.wire = wire;
+  Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
+  plan.alone = [tensor, factor = summing->factor] {
+    if (factor) copy_into(tensor, network_form(tensor, tensor.scalar_type(), factor));
+  };
+  if (size_ > 1) {
+    add_in_place(plan, tensor, {summing->type, summing->factor},
+                 [call](Communicator& communicator, TensorView input, MutableTensorView output) {
+                   return communicator.all_reduce(input, output, call);
+                 });
+  }
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
+                                            const ::c10d::AllreduceCoalescedOptions& options) {
+  constexpr const char* kName = "all_reduce_coalesced";
+  TORCH_CHECK(!tensors.empty(), "infold: ", kName, ": the list of tensors is empty");
+  Plan plan = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
+  std::vector<Summing> summings;
+  bool is_list = true;  // that one call can take as it is
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(tensor, kName);
+    const std::optional<Summing> summing =
+        summing_of(options.reduceOp, as_real(tensor, options.reduceOp).scalar_type());
+    if (!summing) {
+      check_reduction(options.reduceOp, tensor.scalar_type(), kName);
+      HostCopies copies(Use::reduce);
+      Tensors host = copies.written(tensors);
+      return delegated(copies, delegate_->allreduce_coalesced(host, options));
+    }
+    is_list = is_list && tensor.device().is_cpu() && is_plain(tensor) && !summing->factor &&
+              summing->type == tensor.scalar_type() && summing->type == tensors[0].scalar_type();
+    summings.push_back(*summing);
+  }
+  CallOptions call = call_options(options.timeout);
+  call.reduction = summings.front().reduction;
+  if (is_list && size_ > 1) {
+    const auto begin = [tensors, call](Communicator& communicator) {
+      std::vector<MutableTensorView> views;
+      for (const at::Tensor& tensor : tensors) views.push_back(view_of(tensor));
+      return communicator.all_reduce_list(views, call);
+    };
+    plan.steps.push_back({{}, begin, {}});
+    return submit(std::move(plan));
+  }
+  for (std::size_t i = 0; i < tensors.size() && size_ > 1; ++i) {
+    call.reduction = summings[i].reduction;
+    add_in_place(plan, as_real(tensors[i], options.reduceOp),
+                 {summings[i].type, summings[i].factor},
+                 [call](Communicator& communicator, TensorView input, MutableTensorView output) {
+                   return communicator.all_reduce(input, output, call);
+                 });
+  }
+  plan.alone = [tensors, summings] {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!summings[i].factor) continue;
+      copy_into(tensors[i], network_form(tensors[i], tensors[i].scalar_type(), summings[i].factor));
+    }
+  };
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptions& options) {
+  const at::Tensor& tensor = only(tensors, "broadcast");
+  check_tensor(tensor, "broadcast");
+  Plan plan = {OpType::BROADCAST, "infold:broadcast", tensors, tensors};
+  const CallOptions call = call_options(options.timeout);
+  if (size_ > 1) {
+    add_in_place(plan, tensor, {tensor.scalar_type()},
+                 [call, root = static_cast<int>(options.rootRank)](
+                     Communicator& communicator, TensorView, MutableTensorView output) {
+                   return communicator.broadcast(output, root, call);
+                 });
+  }
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& options) {
+  check_tensor(only(tensors, "reduce"), "reduce");
+  const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
+  const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());
+  if (!summing) {
+    check_reduction(options.reduceOp, tensor.scalar_type(), "reduce");
+    HostCopies copies(Use::reduce);
+    Tensors host = copies.written(tensors);
+    return delegated(copies, delegate_->reduce(host, options));
+  }
+  CallOptions call = call_options(options.timeout);
+  call.reduction = summing->reduction;
+  Plan plan = {OpType::REDUCE, "infold:reduce", tensors, tensors};
+  plan.alone = [tensor, factor = summing->factor] {
+    if (factor) copy_into(tensor, network_form(tensor, tensor.scalar_type(), factor));
+  };
+  const auto begin = [call, root = static_cast<int>(options.rootRank), rank = rank_](
+                         Communicator& communicator, TensorView input, MutableTensorView output) {
+    return communicator.reduce(input, rank == root ? output : MutableTensorView{}, root, call);
+  };
+  if (size_ > 1) add_in_place(plan, tensor, {summing->type, summing->factor}, begin);
+  if (size_ > 1 && rank_ != options.rootRank) {
+    for (Step& step : plan.steps) step.after = {};  // nothing has come
+  }
+  return submit(std::move(plan));
+}
+
+void Backend::add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+                         std::chrono::milliseconds timeout) const {
+  add_apart(plan, input, output, {input.scalar_type()},
+            [call = call_options(timeout)](Communicator& communicator, TensorView part,
+                                           MutableTensorView whole) {
+              return communicator.all_gather(part, whole, call);
+            });
+}
+
+void Backend::add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+                          const Summing& summing, std::chrono::milliseconds timeout) const {
+  CallOptions call = call_options(timeout);
+  call.reduction = summing.reduction;
+  add_apart(plan, input, output, {summing.type, summing.factor},
+            [call](Communicator& communicator, TensorView whole, MutableTensorView part) {
+              return communicator.reduce_scatter(whole, part, call);
+            });
+}
+
+Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                  const ::c10d::AllgatherOptions& options) {
+  return gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout);
+}
+
+Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                            const ::c10d::AllgatherOptions& options) {
+  // These lists are the other way round: for each rank, a tensor for each input.
+  std::vector<Tensors> turned(inputs.size());
+  for (const Tensors& of_rank : outputs) {
+    TORCH_CHECK(of_rank.size() == inputs.size(), "infold: all_gather_coalesced: a list has ",
+                of_rank.size(), " tensors; with ", inputs.size(), " inputs it must have as many");
+    for (std::size_t i = 0; i < inputs.size(); ++i) turned[i].push_back(of_rank[i]);
+  }
+  return gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
+}
+
+// A list of all ranks' tensors for each input.
+Backend::Works Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                                     OpType type, std::chrono::milliseconds timeout) {
+  constexpr const char* kName = "all_gather";
+  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(), "infold: ", kName, ": ",
+              inputs.size(), " inputs and ", outputs.size(), " lists of outputs");
+  Plan plan = {type, "infold:all_gather", inputs};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const at::Tensor& input = inputs[i];
+    check_tensor(input, kName);
+    check_alike(outputs[i], input, static_cast<std::size_t>(size_), kName);
+    plan.outputs.insert(plan.outputs.end(), outputs[i].begin(), outputs[i].end());
+    if (size_ == 1) continue;
+    const at::Tensor rows = rows_like(input, outputs[i].size());
+    add_gather(plan, rows, input, timeout);
+    then(plan, [rows, list = outputs[i]] {
+      for (std::size_t rank = 0; rank < list.size(); ++rank) {
+        copy_into(list[rank], rows[static_cast<std::int64_t>(rank)]);
+      }
+    });
+  }
+  plan.alone = [outputs, inputs] {
+    for (std::size_t i = 0; i < inputs.size(); ++i) copy_into(outputs[i][0], inputs[i]);
+  };
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                        const ::c10d::AllgatherOptions& options) {
+  Tensors outputs = {output};
+  Tensors inputs = {input};
+  return allgather_into_tensor_coalesced(outputs, inputs, options);
+}
+
+Backend::Works Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                        const ::c10d::AllgatherOptions& options) {
+  constexpr const char* kName = "all_gather_into_tensor";
+  Plan plan = {OpType::_ALLGATHER_BASE, "infold:all_gather_into_tensor", inputs, outputs};
+  check_parts(outputs, inputs, size_, kName);
+  for (std::size_t i = 0; i < inputs.size() && size_ > 1; ++i) {
+    add_gather(plan, outputs[i], inputs[i], options.timeout);
+  }
+  plan.alone = [outputs, inputs] {
+    for (std::size_t i = 0; i < inputs.size(); ++i) copy_into(outputs[i], inputs[i].contiguous());
+  };
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                       const ::c10d::ReduceScatterOptions& options) {
+  constexpr const char* kName = "reduce_scatter";
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, "infold: ", kName,
+              ": pass one output and one list, a rank has one device");
+  check_tensor(outputs[0], kName);
+  check_alike(inputs[0], outputs[0], static_cast<std::size_t>(size_), kName);
+  const at::Tensor rows = rows_like(outputs[0], inputs[0].size());
+  for (std::size_t rank = 0; rank < inputs[0].size(); ++rank) {
+    copy_into(rows[static_cast<std::int64_t>(rank)], inputs[0][rank].contiguous());
+  }
+  Tensors whole = {rows};
+  return scatter_each(outputs, whole, options, OpType::REDUCE_SCATTER, [&] {
+    HostCopies copies(Use::reduce);
+    Tensors host_outputs = copies.written(outputs);
+    std::vector<Tensors> host_inputs = {copies.read(inputs[0])};
+    return delegated(copies, delegate_->reduce_scatter(host_outputs, host_inputs, options));
+  });
+}
+
+Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                             const ::c10d::ReduceScatterOptions& options) {
+  Tensors outputs = {output};
+  Tensors inputs = {input};
+  return scatter_each(outputs, inputs, options, OpType::_REDUCE_SCATTER_BASE, [&] {
+    HostCopies copies(Use::reduce);
+    // It compares first dimensions, for which stacked parts would not do.
+    at::Tensor host_output = flat(copies.written(output));
+    at::Tensor host_input = flat(copies.read(input));
+    return delegated(copies, delegate_->_reduce_scatter_base(host_output, host_input, options));
+  });
+}
+
+Backend::Works Backend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options) {
+  return scatter_each(outputs, inputs, options, OpType::REDUCE_SCATTER_TENSOR_COALESCED, [&] {
+    HostCopies copies(Use::reduce);
+    Tensors host_outputs;
+    Tensors host_inputs;
+    for (const at::Tensor& output : outputs) host_outputs.push_back(flat(copies.written(output)));
+    for (const at::Tensor& input : inputs) host_inputs.push_back(flat(copies.read(input)));
+    return delegated(
+        copies, delegate_->reduce_scatter_tensor_coalesced(host_outputs, host_inputs, options));
+  });
+}
+
+Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
+                                     const ::c10d::ReduceScatterOptions& options, OpType type,
+                                     const std::function<Works()>& delegated) {
+  check_parts(inputs, outputs, size_, "reduce_scatter");
+  Plan plan = {type, "infold:reduce_scatter", inputs, outputs};
+  std::vector<Summing> summings;
+  for (const at::Tensor& output : outputs) {
+    const std::optional<Summing> summing =
+        summing_of(options.reduceOp, as_real(output, options.reduceOp).scalar_type());
+    if (!summing) {
+      check_reduction(options.reduceOp, output.scalar_type(), "reduce_scatter");
+      return delegated();
+    }
+    summings.push_back(*summing);
+  }
+  for (std::size_t i = 0; i < inputs.size() && size_ > 1; ++i) {
+    add_scatter(plan, as_real(outputs[i], options.reduceOp), as_real(inputs[i], options.reduceOp),
+                summings[i], options.timeout);
+  }
+  plan.alone = [outputs, inputs, summings] {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      copy_into(outputs[i], network_form(inputs[i], inputs[i].scalar_type(), summings[i].factor));
+    }
+  };
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
+  Plan plan = {OpType::BARRIER, "infold:barrier"};
+  plan.predecessors = lane_->unfinished();
+  {
+    const std::lock_guard lock(delegated_mutex_);
+    plan.delegated.assign(delegated_.begin(), delegated_.end());
+  }
+  const auto begin = [call = call_options(options.timeout)](Communicator& communicator) {
+    return communicator.barrier(call);
+  };
+  plan.steps.push_back({{}, begin, {}});
+  return submit(std::move(plan));
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/lane.h"
+
+#include <algorithm>
+#include <pthread.h>
+#include <utility>
+
+namespace infold::pytorch {
+namespace {
+
+std::exception_ptr closed_because(const std::string& why) {
+  return exception_of({Code::aborted, "the process group was closed: " + why, -1, ""});
+}
+
+// Also from the thread itself, which a callback of its own may bring here.
+void end_thread(std::thread& thread) {
+  if (!thread.joinable()) return;
+  if (thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
+}  // namespace
+
+void Lane::submit(const c10::intrusive_ptr<Work>& work) {
+  std::exception_ptr closed;
+  std::vector<c10::intrusive_ptr<Work>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = take_ended();
+    closed = closed_;
+    if (!closed) {
+      unfinished_.push_back(work);
+      if (communicator_ && waiting_.empty() && !begins_ && !work->blocks()) {
+        work->start(*communicator_);
+        return;
+      }
+      waiting_.push_back(work);
+      changed_.notify_all();
+      if (!beginner_.joinable()) {
+        beginner_ = std::thread([this] { begin_works(); });
+        pthread_setname_np(beginner_.native_handle(), "infold-begin");
+      }
+    }
+  }
+  if (closed) work->fail(closed);
+}
+
+void Lane::follow(const c10::intrusive_ptr<Work>& work) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;  // it has failed, or does when close() is done
+  followed_.push_back(work);
+  changed_.notify_all();
+  if (!concluder_.joinable()) {
+    concluder_ = std::thread([this] { conclude_works(); });
+    pthread_setname_np(concluder_.native_handle(), "infold-conclude");
+  }
+}
+
+void Lane::begin_works() {
+  Result<Communicator> joined = join_(stop_.get_token());
+  std::unique_lock lock(mutex_);
+  if (!joined) {
+    if (!closed_) {
+      closed_ = exception_of(joined.error());
+      has_failed_ = true;
+    }
+  } else if (!closed_) {
+    communicator_ = std::make_shared<Communicator>(std::move(*joined));
+  }
+  for (;;) {
+    changed_.wait(lock, [this] { return !waiting_.empty() || closed_; });
+    if (closed_) break;
+    const c10::intrusive_ptr<Work> work = std::move(waiting_.front());
+    waiting_.pop_front();
+    begins_ = true;
+    const std::shared_ptr<Communicator> communicator = communicator_;
+    lock.unlock();
+    const bool begun = work->start(*communicator);
+    lock.lock();
+    begins_ = false;
+    if (begun) continue;
+    // The other ranks count on what this one cannot give; leaving tells them so.
+    if (!closed_) closed_ = closed_because("a tensor could not be brought from its device");
+    communicator_.reset();
+  }
+  std::deque<c10::intrusive_ptr<Work>> lost;
+  lost.swap(waiting_);
+  const std::exception_ptr closed = closed_;
+  lock.unlock();
+  for (const auto& work : lost) work->fail(closed);
+}
+
+void Lane::conclude_works() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !followed_.empty() || closed_; });
+    if (followed_.empty()) return;
+    c10::intrusive_ptr<Work> work = std::move(followed_.front());
+    followed_.pop_front();
+    lock.unlock();
+    work->conclude();
+    work.reset();
+    lock.lock();
+  }
+}
+
+// For the caller to let go of without the lock: a tensor's last owner may need the interpreter.
+std::vector<c10::intrusive_ptr<Work>> Lane::take_ended() {
+  std::vector<c10::intrusive_ptr<Work>> ended;
+  while (!unfinished_.empty() && unfinished_.front()->has_ended()) {
+    ended.push_back(std::move(unfinished_.front()));
+    unfinished_.pop_front();
+  }
+  return ended;
+}
+
+std::vector<c10::intrusive_ptr<Work>> Lane::unfinished() {
+  const std::lock_guard lock(mutex_);
+  return {unfinished_.begin(), unfinished_.end()};
+}
+
+void Lane::drain() {
+  // Ranks that have not all come by now are not waited for.
+  if (communicator()) {
+    for (const c10::intrusive_ptr<Work>& work : unfinished()) work->conclude();
+  }
+  close("it was shut down");
+}
+
+void Lane::close(const std::string& why) {
+  stop_.request_stop();
+  std::deque<c10::intrusive_ptr<Work>> lost;
+  std::deque<c10::intrusive_ptr<Work>> begun;
+  std::shared_ptr<Communicator> communicator;
+  std::thread beginner;
+  std::thread concluder;
+  std::exception_ptr closed;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) closed_ = closed_because(why);
+    closed = closed_;
+    lost.swap(waiting_);
+    begun.swap(unfinished_);
+    communicator.swap(communicator_);
+    beginner.swap(beginner_);
+    concluder.swap(concluder_);
+    changed_.notify_all();
+  }
+  end_thread(beginner);
+  for (const auto& work : lost) work->fail(closed);
+  communicator.reset();  // ends the calls in flight
+  for (const auto& work : begun) {
+    if (!work->has_ended()) work->conclude();
+  }
+  end_thread(concluder);
+}
+
+std::shared_ptr<Communicator> Lane::communicator() {
+  const std::lock_guard lock(mutex_);
+  return communicator_;
+}
+
+std::optional<Statistics> Lane::statistics() {
+  const auto communicator = this->communicator();
+  return communicator ? std::optional(communicator->statistics()) : std::nullopt;
+}
+
+std::string Lane::interface() {
+  const auto communicator = this->communicator();
+  return communicator ? communicator->interface() : std::string();
+}
+
+bool Lane::has_failed() {
+  const std::lock_guard lock(mutex_);
+  return has_failed_;
+}
+
+}  // namespace infold::pytorch

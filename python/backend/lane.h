@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A group's way to its ranks: joins their job when the first collective needs it, begins
+// collectives in the order in which they were submitted, and tells those that wait for a future.
+// Each group has a lane of its own, so that none waits for another's ranks.
+//
+// Calls begin on the thread that submits them, unless the job is still being joined, an earlier
+// one has not begun, or a tensor must be brought from a device first; then a thread of the lane's
+// begins them. Any thread may call any method.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <infold/communicator.h>
+
+#include "python/backend/work.h"
+
+namespace infold::pytorch {
+
+class Lane {
+ public:
+  using Join = std::function<Result<Communicator>(std::stop_token)>;
+
+  explicit Lane(Join join) : join_(std::move(join)) {}
+  ~Lane() { close("the process group is gone"); }
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // The work begins sooner or later, or fails.
+  void submit(const c10::intrusive_ptr<Work>& work);
+  // Concludes it on a thread of the lane's, for callers that do not wait themselves.
+  void follow(const c10::intrusive_ptr<Work>& work);
+  // Those submitted that have not ended.
+  std::vector<c10::intrusive_ptr<Work>> unfinished();
+
+  // Waits for them, and then leaves the job.
+  void drain();
+  // Leaves at once: what has not ended fails, and so does what comes later. Repeatable.
+  void close(const std::string& why);
+
+  // Of the communicator, where there is one.
+  std::optional<Statistics> statistics();
+  std::string interface();
+  bool has_failed();
+
+ private:
+  void begin_works();
+  void conclude_works();
+  std::vector<c10::intrusive_ptr<Work>> take_ended();
+  std::shared_ptr<Communicator> communicator();
+
+  const Join join_;
+  std::stop_source stop_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<Communicator> communicator_;  // null until joined, and after the end
+  std::exception_ptr closed_;                   // why nothing more is taken
+  bool has_failed_ = false;
+  bool begins_ = false;                              // a work, on the lane's thread
+  std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin
+  std::deque<c10::intrusive_ptr<Work>> followed_;    // to conclude
+  std::deque<c10::intrusive_ptr<Work>> unfinished_;  // all of them, and some that have ended
+  std::thread beginner_;
+  std::thread concluder_;
+};
+
+}  // namespace infold::pytorch

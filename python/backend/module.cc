@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The extension module infold._c. Its types and words are in python/infold/_c.pyi.
+
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/version.h>
+
+#include "python/backend/backend.h"
+
+namespace py = pybind11;
+
+namespace infold::pytorch {
+namespace {
+
+template <typename Enum, std::size_t kCount>
+using Words = std::array<std::pair<const char*, Enum>, kCount>;
+
+constexpr Words<WireFormat, 5> kWires = {{{"automatic", WireFormat::automatic},
+                                          {"bfp32", WireFormat::bfp32},
+                                          {"bfp16", WireFormat::bfp16},
+                                          {"bfp8", WireFormat::bfp8},
+                                          {"fixed32", WireFormat::fixed32}}};
+constexpr Words<Sites, 4> kSites = {{{"automatic", Sites::automatic},
+                                     {"switches", Sites::switches},
+                                     {"workers", Sites::workers},
+                                     {"mixed", Sites::mixed}}};
+constexpr Words<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automatic},
+                                                   {"off", SharedMemory::off},
+                                                   {"always", SharedMemory::always}}};
+
+template <typename Enum, std::size_t kCount>
+Enum word_of(const Words<Enum, kCount>& words, const std::string& word, const char* option) {
+  std::string allowed;
+  for (const auto& [name, value] : words) {
+    if (word == name) return value;
+    allowed += allowed.empty() ? name : std::string(", ") + name;
+  }
+  throw py::value_error(std::string("infold: ") + option + " is '" + word +
+                        "'; allowed: " + allowed);
+}
+
+template <typename Enum, std::size_t kCount>
+py::tuple names_of(const Words<Enum, kCount>& words) {
+  py::tuple names(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) names[i] = words[i].first;
+  return names;
+}
+
+// Backends that have not been shut down, for the interpreter's end: without it a process that is
+// done would look to the others like one that died.
+class Living {
+ public:
+  static Living& all() {
+    static Living living;
+    return living;
+  }
+  void add(Backend* backend) {
+    const std::lock_guard lock(mutex_);
+    backends_.insert(backend);
+  }
+  void remove(Backend* backend) {
+    const std::lock_guard lock(mutex_);
+    backends_.erase(backend);
+  }
+  void close() {
+    for (;;) {
+      c10::intrusive_ptr<Backend> backend;
+      {
+        const std::lock_guard lock(mutex_);
+        if (backends_.empty()) return;
+        backend = c10::intrusive_ptr<Backend>::reclaim_copy(*backends_.begin());
+        backends_.erase(backends_.begin());
+      }
+      backend->leave();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<Backend*> backends_;
+};
+
+JoinOptions join_options_of(const py::dict& given) {
+  JoinOptions join;
+  join.use_environment = false;  // options.py has
+  join.job = given["job"].cast<std::string>();
+  join.switches = given["switches"].cast<std::vector<std::string>>();
+  join.rendezvous = given["rendezvous"].cast<std::string>();
+  join.sites = word_of(kSites, given["sites"].cast<std::string>(), "sites");
+  join.wire = word_of(kWires, given["wire"].cast<std::string>(), "wire");
+  join.shared_memory =
+      word_of(kSharedMemory, given["shared_memory"].cast<std::string>(), "shared_memory");
+  join.address = given["address"].cast<std::string>();
+  join.mtu_bytes = given["mtu_bytes"].cast<int>();
+  join.switch_weight = given["switch_weight"].cast<int>();
+  join.worker_weight = given["worker_weight"].cast<int>();
+  join.verify = given["verify"].cast<bool>();
+  join.rejoin = given["rejoin"].cast<bool>();
+  return join;
+}
+
+c10::intrusive_ptr<Backend> make_backend(const c10::intrusive_ptr<::c10d::Store>& store, int rank,
+                                         int size, std::chrono::milliseconds timeout,
+                                         const c10::intrusive_ptr<::c10d::Backend>& delegate,
+                                         const py::dict& options) {
+  const BackendOptions all = {join_options_of(options), timeout};
+  const py::gil_scoped_release released;
+  auto backend = c10::make_intrusive<Backend>(store, rank, size, all, delegate);
+  Living::all().add(backend.get());
+  backend->on_end([](Backend* ended) { Living::all().remove(ended); });
+  return backend;
+}
+
+py::object statistics_of(const Backend& backend) {
+  std::optional<Statistics> now;
+  std::string interface;
+  {
+    const py::gil_scoped_release released;
+    now = backend.statistics();
+    interface = backend.interface();
+  }
+  if (!now) return py::none();
+  py::dict words;
+  words["calls"] = now->calls;
+  words["packets_sent"] = now->packets_sent;
+  words["packets_resent"] = now->packets_resent;
+  words["packets_received"] = now->packets_received;
+  words["ranks_in_memory"] = now->ranks_in_memory;
+  words["contributions_on_network"] = now->contributions_on_network;
+  words["interface"] = interface;
+  return words;
+}
+
+}  // namespace
+}  // namespace infold::pytorch
+
+PYBIND11_MODULE(_c, module) {
+  using namespace infold::pytorch;
+  // Its base classes are bound there.
+  py::module_::import("torch.distributed");
+  module.attr("TORCH_VERSION") = TORCH_VERSION;
+  module.attr("WIRES") = names_of(kWires);
+  module.attr("SITES") = names_of(kSites);
+  module.attr("SHARED_MEMORY") = names_of(kSharedMemory);
+
+  py::class_<Backend, c10::intrusive_ptr<Backend>, ::c10d::Backend>(module, "Backend")
+      .def(py::init(&make_backend), py::arg("store"), py::arg("rank"), py::arg("size"),
+           py::arg("timeout"), py::arg("delegate"), py::arg("options"))
+      .def(
+          "all_reduce_as",
+          [](Backend& backend, at::Tensor tensor, const std::string& wire, bool average) {
+            Backend::Tensors tensors = {std::move(tensor)};
+            ::c10d::AllreduceOptions options;
+            options.reduceOp = average ? ::c10d::ReduceOp::AVG : ::c10d::ReduceOp::SUM;
+            const infold::WireFormat format = word_of(kWires, wire, "wire");
+            const py::gil_scoped_release released;
+            return backend.allreduce_as(tensors, options, format);
+          },
+          py::arg("tensor"), py::arg("wire"), py::arg("average") = false)
+      .def("statistics", &statistics_of)
+      .def_property_readonly("delegate", &Backend::delegate);
+
+  module.def("close_all", [] {
+    const py::gil_scoped_release released;
+    Living::all().close();
+  });
+}

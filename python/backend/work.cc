@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
+
+#include "python/backend/lane.h"
+
+namespace infold::pytorch {
+namespace {
+
+// How it ended is for its own caller.
+void wait_for_end(::c10d::Work& work) {
+  try {
+    work.wait(kNoTimeout);
+  } catch (const std::exception&) {
+  }
+}
+
+// A millisecond at least: none stands for no limit.
+std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  return std::max(left, std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+std::exception_ptr exception_of(const Error& error) {
+  return std::make_exception_ptr(c10::DistBackendError(
+      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, "infold: " + error.message));
+}
+
+bool Plan::blocks() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const Step& step) { return static_cast<bool>(step.before); });
+}
+
+Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane)
+    : ::c10d::Work(rank, plan.type, plan.title, plan.inputs),
+      plan_(std::move(plan)),
+      sequence_(sequence),
+      lane_(std::move(lane)),
+      outputs_(plan_.outputs) {}
+
+Work::~Work() = default;
+
+bool Work::start(Communicator& communicator) {
+  try {
+    for (const Step& step : plan_.steps) {
+      if (step.before) step.before();
+      handles_.push_back(step.call(communicator));
+    }
+  } catch (...) {
+    first_failure_ = std::current_exception();
+    for (Handle& handle : handles_) handle.cancel();
+  }
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+  cv_.notify_all();
+  return !first_failure_;
+}
+
+void Work::fail(const std::exception_ptr& reason) {
+  Plan spent;  // goes without locks: the last owner of a tensor may need the interpreter
+  {
+    const std::lock_guard lock(steps_mutex_);
+    if (!has_ended()) spent = end_with(reason);
+  }
+  resolve();
+}
+
+void Work::run_alone() {
+  std::exception_ptr reason;
+  try {
+    if (plan_.staging) {
+      plan_.staging->follow_current();
+      if (plan_.alone) plan_.staging->then(plan_.alone);
+      end_ = plan_.staging->end();
+    } else if (plan_.alone) {
+      plan_.alone();
+    }
+  } catch (...) {
+    reason = std::current_exception();
+  }
+  fail(reason);
+}
+
+bool Work::is_started() const {
+  const std::lock_guard lock(mutex_);
+  return started_;
+}
+
+bool Work::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return completed_;
+}
+
+void Work::conclude() {
+  for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) {
+    each->conclude();
+    each->wait_on_host();
+  }
+  for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) wait_for_end(*each);
+  {
+    std::unique_lock lock(mutex_);
+    cv_.wait(lock, [this] { return started_ || completed_; });
+    if (completed_) return;
+  }
+  for (const Handle& handle : handles_) {
+    static_cast<void>(handle.wait());
+    advance();
+  }
+  advance();
+}
+
+// Does what comes after the calls that have ended, in their order.
+void Work::advance() {
+  Plan spent;
+  {
+    const std::lock_guard lock(steps_mutex_);
+    if (has_ended() || !is_started()) return;
+    for (; steps_done_ < handles_.size() && handles_[steps_done_].test(); ++steps_done_) {
+      const Result<Completion> result = handles_[steps_done_].wait();
+      if (!result && !first_failure_) first_failure_ = exception_of(result.error());
+      if (!first_failure_) attempt(plan_.steps[steps_done_].after);
+    }
+    if (steps_done_ < handles_.size()) return;
+    if (!first_failure_ && plan_.staging) attempt([this] { end_ = plan_.staging->end(); });
+    spent = end_with(first_failure_);
+  }
+  resolve();
+}
+
+// On a thread that need not be the caller's: writes whatever tensors the caller may write.
+void Work::attempt(const std::function<void()>& action) {
+  if (!action) return;
+  const c10::InferenceMode inference;
+  try {
+    action();
+  } catch (...) {
+    first_failure_ = std::current_exception();
+  }
+}
+
+// Gives what is not needed any more, for its caller to let go of.
+Plan Work::end_with(const std::exception_ptr& reason) {
+  Plan spent;
+  spent.steps.swap(plan_.steps);
+  spent.inputs.swap(plan_.inputs);
+  spent.alone.swap(plan_.alone);
+  finish(reason);
+  return spent;
+}
+
+bool Work::isCompleted() {
+  for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) {
+    if (!each->isCompleted()) return false;
+  }
+  for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) {
+    if (!each->isCompleted()) return false;
+  }
+  if (!has_ended() && is_started()) advance();
+  if (!has_ended()) return false;
+  const std::shared_ptr<c10::Event> end = this->end();
+  return !end || plan_.staging->has_happened(*end);
+}
+
+bool Work::isSuccess() const {
+  const std::lock_guard lock(mutex_);
+  return completed_ && !exception_;
+}
+
+bool Work::wait(std::chrono::milliseconds timeout) {
+  if (timeout.count() > 0) {
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) each->wait(left_until(end));
+    for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) {
+      each->wait(left_until(end));
+    }
+    std::unique_lock lock(mutex_);
+    const auto begun = [this] { return started_ || completed_; };
+    if (!cv_.wait_until(lock, end, begun)) {
+      C10_THROW_ERROR(DistBackendError,
+                      c10::str("infold: ", plan_.title, " has not begun after ", timeout.count(),
+                               " ms: the group's ranks are still joining"));
+    }
+    const bool runs = !completed_;
+    lock.unlock();
+    for (std::size_t i = 0; runs && i < handles_.size(); ++i) {
+      const auto result = handles_[i].wait_for(end - std::chrono::steady_clock::now());
+      if (!result && result.error().code == Code::pending) {
+        std::rethrow_exception(exception_of(result.error()));
+      }
+    }
+  }
+  conclude();
+  {
+    const std::lock_guard lock(mutex_);
+    if (exception_) std::rethrow_exception(exception_);
+  }
+  // The host has waited for the calls; the caller's stream does for the results.
+  if (const std::shared_ptr<c10::Event> end = this->end()) plan_.staging->make_current_wait(*end);
+  return true;
+}
+
+// Not to be used before the end, but what it promises can be kept then, too.
+void Work::synchronize() { wait(kNoTimeout); }
+
+void Work::blockCurrentStream() {
+  // A future's end is no sign for a stream: copies to the device may still be under way then.
+  plan_.staging ? static_cast<void>(wait(kNoTimeout)) : ::c10d::Work::blockCurrentStream();
+}
+
+std::shared_ptr<c10::Event> Work::end() const {
+  const std::lock_guard lock(mutex_);
+  return end_;
+}
+
+void Work::wait_on_host() {
+  if (const std::shared_ptr<c10::Event> end = this->end()) plan_.staging->wait_on_host(*end);
+}
+
+void Work::abort() {
+  if (const std::shared_ptr<Lane> lane = lane_.lock()) {
+    lane->close("a collective was aborted");
+  }
+}
+
+std::vector<at::Tensor> Work::result() {
+  const std::lock_guard lock(mutex_);
+  return outputs_;
+}
+
+std::vector<c10::Device> Work::devices() const {
+  if (!plan_.staging) return {};
+  return {plan_.staging->device()};
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_new = !future_;
+    if (is_new) {
+      future_ = c10::make_intrusive<c10::ivalue::Future>(
+          c10::ListType::create(c10::TensorType::get()), devices());
+    }
+    future = future_;
+  }
+  if (!is_new) return future;
+  resolve();
+  if (const std::shared_ptr<Lane> lane = lane_.lock(); lane && !has_ended()) {
+    lane->follow(c10::intrusive_ptr<Work>::reclaim_copy(this));
+  }
+  return future;
+}
+
+// Completes the future of a work that has ended, once; without locks that its callbacks might want.
+void Work::resolve() {
+  std::exception_ptr reason;
+  std::shared_ptr<c10::Event> end;
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return;
+    reason = exception_;
+    end = end_;
+    future = future_;
+  }
+  if (reason) {
+    future->setError(reason);
+    return;
+  }
+  // A device's future notes the current stream's position as its own end.
+  std::optional<c10::StreamGuard> on_stream;
+  if (end) on_stream.emplace(plan_.staging->stream());
+  future->markCompleted(c10::IValue(outputs_));
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+import torch.distributed as dist
+
+from infold import hooks as hooks
+from infold.options import Options as Options
+
+__version__: str
+
+def statistics(group: dist.ProcessGroup | None = None) -> dict[str, int | str] | None:
+    """What a group has done so far; None before its first collective.
+
+    >>> infold.statistics()["contributions_on_network"]  # 0: all ranks share a host's memory
+    """

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes "infold" a name for init_process_group() and new_group()."""
+
+import atexit
+import datetime
+import importlib
+import os
+import socket
+
+import torch.distributed as dist
+
+from infold import options as _options
+
+_NAME = "infold"
+# What the default group was given: groups made from it later, by a device mesh, say, want the same.
+_default_options = None
+
+
+def register():
+    """Idempotent. The extension module is loaded with the first group, not before."""
+    if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
+        return
+    dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+
+
+def _extension():
+    module = importlib.import_module("infold._c")
+    # Closed before the interpreter's end, so that ranks that are done do not look like dead ones.
+    atexit.unregister(module.close_all)
+    atexit.register(module.close_all)
+    return module
+
+
+def _create(group, given):
+    global _default_options
+    if not dist.is_initialized():
+        _default_options = given
+    settled = _options.settle(given, _default_options)
+    extension = _extension()
+    timeout = settled["deadline"]
+    if timeout is None:
+        timeout = _seconds(group.timeout)
+    timeout = datetime.timedelta(seconds=timeout)
+    store = _own_store(group.store, group.group_rank)
+    delegate = dist.ProcessGroupGloo(
+        dist.PrefixStore("gloo", store), group.group_rank, group.group_size, timeout)
+    settled["job"] = _job_of(settled["job"], group.group_id)
+    settled["rendezvous"] = ""
+    if settled["sites"] == "workers":
+        settled["rendezvous"] = _bracketed(settled["address"] or _own_address(group.store)) + ":0"
+    return extension.Backend(store, group.group_rank, group.group_size, timeout, delegate, settled)
+
+
+def _seconds(timeout):
+    return timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else float(timeout)
+
+
+def _own_store(store, rank):
+    """Keys that no earlier group of this name has used: a group may be made again, and its store
+    outlive it."""
+    lives = store.add(f"infold/{rank}", 1)
+    return dist.PrefixStore(f"infold/{lives}", store)
+
+
+def _job_of(job, group_id):
+    run = os.environ.get("TORCHELASTIC_RUN_ID", "")
+    words = [job, run if run != "none" else "", str(group_id)]
+    return "/".join(word for word in words if word)[:100]
+
+
+def _own_address(store):
+    """This host's address as the other ranks reach it: the one that leads to the store's host."""
+    host = os.environ.get("MASTER_ADDR", "")
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    host = getattr(store, "host", host) or host
+    if not host:
+        return "127.0.0.1"  # a store in a file, or in memory: one host
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM):
+        with socket.socket(family, kind, protocol) as probe:
+            try:
+                probe.connect(address)
+            except OSError:
+                continue
+            return probe.getsockname()[0].partition("%")[0]
+    raise RuntimeError(f"infold: no route to {host}, where the process group's store is; name this "
+                       "host's address with Options(address=...) or INFOLD_ADDRESS")
+
+
+def _bracketed(address):
+    return f"[{address}]" if ":" in address else address
+
+
+def backend_of(group=None, device="cpu"):
+    """The extension's backend object of a group that is infold's."""
+    import torch
+
+    group = group or dist.group.WORLD
+    if group is None:
+        raise RuntimeError("infold: no process group yet; call init_process_group(\"infold\")")
+    backend = group._get_backend(torch.device(device))
+    if not hasattr(backend, "all_reduce_as"):
+        raise RuntimeError(f"infold: this group's backend is {backend.name()}, not infold")
+    return backend
+
+
+def statistics(group=None):
+    """What a group has done so far, as a dict; None before its first collective.
+
+    `ranks_in_memory` and `contributions_on_network` tell which path its tensors take.
+    """
+    return backend_of(group).statistics()

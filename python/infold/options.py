@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be chosen about a process group, and where from.
+
+Each option is taken from the first of these that has it: `pg_options` of the group, those that the
+default group was made with, the environment, the TOML file that INFOLD_CONFIG names.
+"""
+
+import dataclasses
+import difflib
+import os
+import tomllib
+import typing
+
+
+def _list_of(text):
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _truth_of(text):
+    if text not in ("0", "1"):
+        raise ValueError("allowed: 0 and 1")
+    return text == "1"
+
+
+@dataclasses.dataclass
+class Options:
+    """Options of a process group. What is None is taken from elsewhere, or has the default.
+
+    >>> Options(switches=["10.0.0.254:7700"], wire="bfp16")
+    >>> Options(sites="workers", deadline=60)
+
+    switches        control addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
+    job             part of the job's name at the switches             INFOLD_JOB
+    wire            how floats travel: automatic, bfp32, bfp16, bfp8,  INFOLD_WIRE
+                    fixed32
+    sites           where sums are made: automatic (on the switches    INFOLD_SITES
+                    if any are named, else on the ranks), switches,
+                    workers, mixed
+    deadline        seconds until a collective has failed for good;    INFOLD_DEADLINE
+                    default: the group's timeout
+    address         local address that packets leave from              INFOLD_ADDRESS
+    mtu_bytes       of the path; 0: of the route                       INFOLD_MTU
+    shared_memory   whether ranks of one host sum there first: auto,   INFOLD_SHARED_MEMORY
+                    off, always
+    switch_weight,  shares of sites="mixed"                            INFOLD_SWITCH_WEIGHT,
+    worker_weight                                                      INFOLD_WORKER_WEIGHT
+    verify          compare every collective's result between ranks    INFOLD_VERIFY
+    rejoin          go on after a switch has restarted                 INFOLD_REJOIN
+    """
+
+    switches: typing.Sequence[str] | None = None
+    job: str | None = None
+    wire: str | None = None
+    sites: str | None = None
+    deadline: float | None = None
+    address: str | None = None
+    mtu_bytes: int | None = None
+    shared_memory: str | None = None
+    switch_weight: int | None = None
+    worker_weight: int | None = None
+    verify: bool | None = None
+    rejoin: bool | None = None
+
+
+_NAMES = tuple(field.name for field in dataclasses.fields(Options))
+_DEFAULTS = {
+    "switches": [], "job": "torch", "wire": "automatic", "sites": "automatic", "deadline": None,
+    "address": "", "mtu_bytes": 0, "shared_memory": "auto", "switch_weight": 1,
+    "worker_weight": 1, "verify": False, "rejoin": True,
+}
+_VARIABLES = {name: "INFOLD_" + name.upper() for name in _NAMES} | {"mtu_bytes": "INFOLD_MTU"}
+_READERS = {
+    "switches": _list_of, "deadline": float, "mtu_bytes": int, "switch_weight": int,
+    "worker_weight": int, "verify": _truth_of, "rejoin": _truth_of,
+}
+_TYPES = {
+    "switches": (list, tuple), "deadline": (int, float), "mtu_bytes": int, "switch_weight": int,
+    "worker_weight": int, "verify": bool, "rejoin": bool,
+}
+_WORDS = {
+    "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32"),
+    "sites": ("automatic", "switches", "workers", "mixed"),
+    "shared_memory": ("auto", "off", "always"),
+}
+# 0 stands for the route's own. Those of infold/join_options.h.
+_RANGES = {
+    "mtu_bytes": (0, *range(576, 9217)), "switch_weight": range(1, 65),
+    "worker_weight": range(1, 65),
+}
+
+
+def _unknown(name, where):
+    near = difflib.get_close_matches(name, _NAMES, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "allowed: " + ", ".join(_NAMES)
+    return ValueError(f"infold: {where} has no option '{name}'; {hint}")
+
+
+def _checked(name, value, where):
+    wanted = _TYPES.get(name, str)
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, wanted) or (is_bool and wanted is not bool):
+        raise ValueError(f"infold: {where}: {name} is {value!r}; allowed: {_kind_of(name)}")
+    if name == "switches" and not all(isinstance(each, str) and ":" in each for each in value):
+        raise ValueError(f"infold: {where}: switches is {value!r}; allowed: {_kind_of(name)}")
+    if name == "deadline" and value <= 0:
+        raise ValueError(f"infold: {where}: deadline is {value}; allowed: more than 0 seconds")
+    if value not in _WORDS.get(name, (value,)) or value not in _RANGES.get(name, (value,)):
+        raise ValueError(f"infold: {where}: {name} is {value!r}; allowed: {_kind_of(name)}")
+    return value
+
+
+def _kind_of(name):
+    if name in _WORDS:
+        return ", ".join(_WORDS[name])
+    return {
+        "switches": "a list of \"host:port\"", "deadline": "seconds",
+        "mtu_bytes": "576 to 9216, and 0 for the route's own",
+        "switch_weight": "1 to 64", "worker_weight": "1 to 64", "verify": "True or False",
+        "rejoin": "True or False",
+    }.get(name, "a word")
+
+
+def _of_group(given):
+    """pg_options as a dict of what they set. A plain dict will do, too."""
+    if given is None:
+        return {}
+    if dataclasses.is_dataclass(given) and isinstance(given, Options):
+        given = {name: getattr(given, name) for name in _NAMES}
+    if not isinstance(given, dict):
+        raise ValueError(f"infold: pg_options is {given!r}; pass infold.Options(...) or a dict")
+    for name in given:
+        if name not in _NAMES:
+            raise _unknown(name, "pg_options")
+    return {name: _checked(name, value, "pg_options") for name, value in given.items()
+            if value is not None}
+
+
+def _of_environment():
+    found = {}
+    for name, variable in _VARIABLES.items():
+        text = os.environ.get(variable, "")
+        if not text:
+            continue
+        try:
+            found[name] = _checked(name, _READERS.get(name, str)(text), variable)
+        except ValueError as error:
+            if str(error).startswith("infold:"):
+                raise
+            raise ValueError(
+                f"infold: {variable} is '{text}'; allowed: {_kind_of(name)}") from None
+    return found
+
+
+def _of_file():
+    path = os.environ.get("INFOLD_CONFIG", "")
+    if not path:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except OSError as error:
+        raise ValueError(f"infold: INFOLD_CONFIG: cannot read {path}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"infold: {path} is not TOML: {error}") from None
+    for name in found:
+        if name not in _NAMES:
+            raise _unknown(name, path)
+    return {name: _checked(name, value, path) for name, value in found.items()}
+
+
+def settle(given, inherited=None):
+    """Every option of a group as a dict. `inherited` is what the default group was given."""
+    options = _DEFAULTS | _of_file() | _of_environment() | _of_group(inherited) | _of_group(given)
+    options["switches"] = list(options["switches"])
+    if options["sites"] == "automatic":
+        options["sites"] = "switches" if options["switches"] else "workers"
+    if options["sites"] in ("switches", "mixed") and not options["switches"]:
+        raise ValueError(f"infold: sites is '{options['sites']}' and no switch is named: set "
+                         "Options(switches=[\"host:port\"]) or INFOLD_SWITCHES")
+    return options
