@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev test makes of ctest's results, and that it leaves no process behind."""
+"""What ./dev test makes of ctest's and pytest's results, and that it leaves no process behind."""
 
 import pathlib
 import tempfile
@@ -20,6 +20,13 @@ JUNIT = """<testsuite>
 <testcase name="lost" status="notrun"><skipped message="Unable to find executable"/></testcase>
 </testsuite>"""
 
+PYTEST = """<testsuites><testsuite>
+<testcase classname="a_test" name="test_passes[one]"/>
+<testcase classname="a_test" name="test_fails[two]"><failure message="assert"/></testcase>
+<testcase classname="a_test" name="test_cannot_begin"><error message="fixture"/></testcase>
+<testcase classname="gpu_test" name="test_skips"><skipped message="no GPU"/></testcase>
+</testsuite></testsuites>"""
+
 
 class ReportTest(unittest.TestCase):
     def test_reads_every_outcome(self):
@@ -32,6 +39,16 @@ class ReportTest(unittest.TestCase):
                          ("asan: A.Fails/0", "./dev test --stage asan '^A\\.Fails/0$'"))
         self.assertEqual(tally.skips, [("asan: A.Skips", "needs root"),
                                        ("asan: script", "no veth here")])
+
+    def test_reads_every_outcome_of_pytest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "junit.xml"
+            path.write_text(PYTEST, encoding="utf-8")
+            tally = report.read_pytest(path, "python")
+        self.assertEqual(str(tally), "1 passed, 2 failed, 1 skipped")
+        self.assertEqual(tally.failures[0], ("python: test_fails[two]",
+                                             "./dev test --stage python 'test_fails[two]'"))
+        self.assertEqual(tally.skips, [("python: test_skips", "no GPU")])
 
     def test_stops_at_the_limit_with_all_children(self):
         with tempfile.TemporaryDirectory() as folder:

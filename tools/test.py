@@ -13,7 +13,7 @@ import sys
 
 from testing.process import Ticker
 from testing.report import Tally
-from testing.stages import Build, Cases, Command, Context
+from testing.stages import Build, Cases, Command, Context, PythonCases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
@@ -30,6 +30,7 @@ STAGES = (
     Command("swarm", "10,000 simulated runs", 900,
             ("build/release/infold", "sim", "--swarm", "10000"), "release"),
     Cases("full", "every interleaving of the larger cases", 1500, "release", "full"),
+    PythonCases("python", "the PyTorch package, against torch 2.13", 1500),
     Command("fuzz", "every fuzz target for a moment", 900,
             ("tools/fuzz.py", "--total-seconds", "30")),
     Command("tidy", "layers, style, documents", 120, ("tools/tidy.py",)),

@@ -48,11 +48,11 @@ class Ticker:
         print(f"{prefix}{self.title}: {outcome} ({self.elapsed_s():.1f} s)", flush=True)
 
 
-def run_logged(command, log, limit_s, cwd, ticker):
+def run_logged(command, log, limit_s, cwd, ticker, env=None):
     """Appends the command's output to the open file. Returns its exit code; None at the limit."""
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
-    with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=log,
+    with subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log,
                           stderr=subprocess.STDOUT, start_new_session=True) as process:
         try:
             deadline = time.monotonic() + limit_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what passed, failed and was skipped, and reads that from ctest's JUnit file."""
+"""Counts what passed, failed and was skipped, and reads that from JUnit files."""
 
 import dataclasses
 import re
@@ -53,4 +53,20 @@ def read_junit(path, stage):
             tally.skips.append((name, skip_reason(case.findtext("system-out", ""))))
         else:  # Failed, timed out, or could not be started at all.
             tally.failures.append((name, repeat_command(stage, case.get("name"))))
+    return tally
+
+
+def read_pytest(path, stage):
+    """Tally of a file that pytest --junitxml wrote."""
+    tally = Tally()
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        name = case.get("name")
+        skipped = case.find("skipped")
+        if skipped is not None:
+            tally.skips.append((f"{stage}: {name}", skipped.get("message", "no reason given")))
+        elif case.find("failure") is not None or case.find("error") is not None:
+            command = f"./dev test --stage {stage} {shlex.quote(name)}"
+            tally.failures.append((f"{stage}: {name}", command))
+        else:
+            tally.passed += 1
     return tally

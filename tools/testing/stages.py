@@ -4,6 +4,7 @@
 import dataclasses
 import os
 
+import python_env
 from testing import process, report
 
 # Compiling cannot hang, but it takes several times as long on a machine that others use too.
@@ -30,9 +31,10 @@ class Stage:
         """Returns the stage's Tally. Output goes to the open file."""
         raise NotImplementedError
 
-    def step(self, context, log, ticker, command, limit_s=None):
+    def step(self, context, log, ticker, command, limit_s=None, **where):
         limit_s = limit_s or self.limit_s
-        return process.run_logged(command, log, limit_s, context.root, ticker) == 0
+        where = {"cwd": context.root} | where
+        return process.run_logged(command, log, limit_s, ticker=ticker, **where) == 0
 
     def build(self, context, log, ticker, configure_preset, build_preset):
         commands = (["cmake", "--preset", configure_preset],
@@ -71,6 +73,36 @@ class Cases(Stage):
             tally.add(self.failed("ctest"))
         if not context.case_filter and not tally.passed and not tally.failures:
             tally.add(self.failed("found no cases"))
+        return tally
+
+
+@dataclasses.dataclass(frozen=True)
+class PythonCases(Stage):
+    """Installs the Python package into an environment and runs pytest; each case counts."""
+
+    preset: str = "release"  # of the binary whose switches the cases use
+
+    def run(self, context, log, ticker):
+        if not self.build(context, log, ticker, self.preset, self.preset):
+            return self.failed("build")
+        python = python_env.python_of(context.root)
+        commands = python_env.install_commands(context.root, "tests")
+        if not all(self.step(context, log, ticker, c, BUILD_LIMIT_S) for c in commands):
+            return self.failed("install")
+        junit = context.logs / f"{self.name}.junit.xml"
+        junit.unlink(missing_ok=True)
+        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", str(junit)]
+        if context.case_filter:
+            command += ["-k", context.case_filter]
+        binary = context.root / "build" / self.preset / "infold"
+        ended_well = self.step(context, log, ticker, command,
+                               cwd=context.root / "python" / "tests",
+                               env={**os.environ, "INFOLD_BINARY": str(binary)})
+        if not junit.exists():
+            return self.failed("pytest")
+        tally = report.read_pytest(junit, self.name)
+        if not ended_well and not tally.failures and not context.case_filter:
+            tally.add(self.failed("pytest"))
         return tally
 
 

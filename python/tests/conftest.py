@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+import ranks
+
+
+@pytest.fixture(scope="session", params=[0, 1, 2], ids=["no_switch", "one_switch", "two_switches"])
+def path(request):
+    """Options for each way that tensors can take over the network."""
+    with ranks.running_switches(request.param) as options:
+        yield options
+
+
+@pytest.fixture(scope="session")
+def one_switch():
+    with ranks.running_switches(1) as options:
+        yield options

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What collectives must give: seeded inputs that ranks know of each other, plain sums, bounds."""
+
+import torch
+import torch.distributed as dist
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+TYPES = (*FLOATS, *INTEGERS, torch.bool, torch.complex64)
+SIZES = (0, 1, 7, 1000, 100_003)
+LAYOUTS = ("plain", "strided", "transposed", "leaf")
+
+
+def numbers(dtype, shape, rank, seed=0):
+    """The same on every rank that asks for this rank's. Blocks of floats differ in magnitude, so
+    that a scale which is shared too widely shows."""
+    generator = torch.Generator().manual_seed(1000 * seed + rank)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    if dtype in INTEGERS:
+        limits = torch.iinfo(dtype)
+        return torch.randint(limits.min // 2, limits.max // 2, shape, dtype=dtype,
+                             generator=generator)
+    if dtype == torch.complex64:
+        return torch.randn(shape, dtype=dtype, generator=generator)
+    values = torch.randn(shape, dtype=torch.float64, generator=generator)
+    block = torch.arange(values.numel()).view(shape) // 64
+    return (values * 2.0 ** (block % 13 - 6)).to(dtype)
+
+
+def laid_out(values, layout):
+    """The values in memory of another kind; None where there is none such."""
+    if layout == "plain":
+        return values.clone()
+    if layout == "leaf":
+        return values.clone().requires_grad_() if values.dtype in FLOATS else None
+    if layout == "strided":
+        room = torch.zeros(*values.shape, 2, dtype=values.dtype)
+        room[..., 0] = values
+        return room[..., 0]
+    if values.dim() < 2:
+        return None
+    return values.transpose(0, -1).contiguous().transpose(0, -1)
+
+
+def premultiplied(factor):
+    return dist._make_nccl_premul_sum(factor)
+
+
+def plain(operation, tensors, factor=1):
+    """An operation over all ranks' tensors, without any network. Floats are added as float64."""
+    dtype = tensors[0].dtype
+    wide = torch.float64 if dtype in FLOATS else torch.complex128 if dtype.is_complex else dtype
+    rows = torch.stack([(each * factor).to(dtype).to(wide) for each in tensors])
+    if operation in ("SUM", "AVG", "PREMUL_SUM"):
+        total = rows.any(0) if dtype == torch.bool else rows.sum(0, dtype=wide)
+        return total / len(tensors) if operation == "AVG" else total
+    if operation in ("MIN", "MAX"):
+        return rows.amin(0) if operation == "MIN" else rows.amax(0)
+    step = {"PRODUCT": torch.mul, "BAND": torch.bitwise_and, "BOR": torch.bitwise_or,
+            "BXOR": torch.bitwise_xor}[operation]
+    total = rows[0]
+    for row in rows[1:]:
+        total = step(total, row)
+    return total
+
+
+def _per_block(magnitudes, length):
+    """Of each element, the largest magnitude in its block."""
+    flat = magnitudes.flatten()
+    blocks = torch.nn.functional.pad(flat, (0, -flat.numel() % length)).view(-1, length)
+    return blocks.amax(1, keepdim=True).expand_as(blocks).flatten()[:flat.numel()].view_as(
+        magnitudes)
+
+
+_ROUNDING = {"bfp32": 2.0**-30, "bfp16": 2.0**-14, "bfp8": 2.0**-6}
+
+
+def bound(tensors, wire=None, average=False):
+    """By how much a sum of these may differ from the exact one, for each element.
+
+    Each rank rounds once to a block of 32 (64 of float64) with a common scale, and the sum is
+    rounded so once more; every such rounding errs by M x 2^-30 in bfp32, 2^-14 in bfp16 and 2^-6 in
+    bfp8, M being the block's largest magnitude (spec/protocol.md, section 10). At the end the
+    result is rounded to the tensor's own type.
+    """
+    dtype = tensors[0].dtype
+    if dtype.is_complex:
+        tensors = [torch.view_as_real(each) for each in tensors]
+        dtype = torch.float32
+    wire = wire or ("bfp16" if dtype in (torch.float16, torch.bfloat16) else "bfp32")
+    length = 64 if dtype == torch.float64 else 32
+    rows = torch.stack([each.detach().double() for each in tensors])
+    if not rows.numel():
+        return rows[0]
+    largest = torch.stack([_per_block(row.abs(), length) for row in rows]).sum(0)
+    total = _per_block(rows.sum(0).abs(), length) + largest * _ROUNDING[wire]
+    scale = 1 / len(tensors) if average else 1
+    own = torch.finfo(dtype).eps * (rows.sum(0).abs() + largest * _ROUNDING[wire])
+    smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    return (largest * _ROUNDING[wire] + total * _ROUNDING[wire] + own) * scale + smallest
+
+
+def real(tensor):
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
+    """A float sum is as near to the exact one as the wire format promises."""
+    scaled = [(each.detach() * factor).to(each.dtype) for each in tensors]
+    exact = real(plain(operation, scaled))
+    error = (real(found.detach()).double() - exact).abs()
+    allowed = bound(scaled, wire, operation == "AVG")
+    assert bool((error <= allowed).all()), (
+        f"{name}: off by {error.max().item()}; allowed {allowed.flatten()[error.argmax()].item()}")
+
+
+def check_same(name, found, expected):
+    """Bit for bit, in values and type; whatever the layout."""
+    assert found.dtype == expected.dtype and found.shape == expected.shape, (
+        f"{name}: {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}")
+    found, expected = (
+        each.detach().resolve_conj().contiguous().unsqueeze(-1).view(torch.uint8)
+        for each in (found, expected))
+    assert torch.equal(found, expected), (
+        f"{name}: {int((found != expected).sum())} of {found.numel()} bytes differ")

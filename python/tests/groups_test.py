@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups: parts of the ranks, many at once, none waits for another, and none leaves a trace."""
+
+import ctypes
+import os
+import tempfile
+import threading
+
+import pytest
+import ranks
+import torch
+import torch.distributed as dist
+from ranks import run_ranks
+from torch.distributed.device_mesh import init_device_mesh
+
+import infold
+
+_M_ARENA_MAX = -8  # of malloc.h
+
+
+def _sum(group=None, value=1.0, size=1000):
+    tensor = torch.full((size,), float(value))
+    dist.all_reduce(tensor, group=group)
+    assert bool((tensor == tensor[0]).all())
+    return float(tensor[0])
+
+
+def _subsets(rank, world):
+    subsets = ([0], [1, 3], [0, 2, 4], [4, 1], list(range(world)))
+    groups = [dist.new_group(subset) for subset in subsets]
+    for subset, group in zip(subsets, groups, strict=True):
+        if rank in subset:
+            assert _sum(group, rank) == sum(subset)
+            _move_in_subset(rank, subset, group)
+    assert _sum(value=rank) == sum(range(world))
+
+
+def _move_in_subset(rank, subset, group):
+    """Roots and peers are named by their number in the whole world."""
+    tensor = torch.tensor([rank])
+    dist.broadcast(tensor, subset[-1], group=group)
+    assert tensor.item() == subset[-1]
+    objects = [None] * len(subset)
+    dist.all_gather_object(objects, rank, group=group)
+    assert objects == sorted(subset)
+    total = torch.tensor([rank])
+    dist.reduce(total, subset[0], group=group)
+    assert rank != subset[0] or total.item() == sum(subset)
+    dist.barrier(group)
+
+
+def test_parts_of_the_ranks():
+    run_ranks(5, _subsets)
+
+
+def test_parts_of_the_ranks_on_a_switch(one_switch):
+    run_ranks(5, _subsets, options=one_switch)
+
+
+def _own_options(rank, world):
+    """bfp8 shows: seven bits are too few for these."""
+    values = torch.linspace(1, 2, 32)
+    errors = {}
+    for wire in ("bfp8", "bfp32"):
+        group = dist.new_group(pg_options=infold.Options(wire=wire))
+        tensor = values.clone()
+        dist.all_reduce(tensor, group=group)
+        errors[wire] = float((tensor - world * values).abs().max())
+    assert errors["bfp32"] < 1e-6 < 1e-3 < errors["bfp8"]
+    group = dist.new_group(pg_options=infold.Options(shared_memory="off"))
+    assert _sum(group) == world
+    assert infold.statistics(group)["contributions_on_network"] == world
+    assert _sum() == world
+    assert infold.statistics()["contributions_on_network"] == 0
+
+
+def test_options_of_a_group_are_its_own():
+    run_ranks(2, _own_options)
+
+
+def _many(rank, world):
+    groups = [dist.new_group() for _ in range(32)]
+    tensors = [torch.full((1000,), float(i)) for i in range(len(groups))]
+    works = [dist.all_reduce(tensor, group=group, async_op=True)
+             for tensor, group in zip(tensors, groups, strict=True)]
+    for work in reversed(works):
+        work.wait()
+    for i, tensor in enumerate(tensors):
+        assert torch.equal(tensor, torch.full((1000,), float(i * world)))
+    for group in groups:
+        dist.destroy_process_group(group)
+
+
+def test_many_groups_at_once():
+    run_ranks(2, _many)
+
+
+def test_many_groups_at_one_switch():
+    """Each has 512 of the switch's slots."""
+    with ranks.running_switch("--slots", "20000") as switch:
+        run_ranks(2, _many, options={"switches": [switch], "shared_memory": "off"})
+
+
+def _alone(rank, world):
+    group = [dist.new_group([each]) for each in range(world)][rank]
+    tensor = torch.arange(10.0)
+    for call in (
+        lambda: dist.all_reduce(tensor, dist.ReduceOp.AVG, group),
+        lambda: dist.broadcast(tensor, rank, group),
+        lambda: dist.barrier(group),
+        lambda: dist.all_gather_single(tensor.clone(), tensor, group),
+    ):
+        call()
+    work = dist.all_reduce(tensor, group=group, async_op=True)
+    assert work.is_completed() and work.is_success()
+    assert work.get_future().value()[0] is tensor or torch.equal(
+        work.get_future().value()[0], tensor)
+    assert torch.equal(tensor, torch.arange(10.0))
+    assert infold.statistics(group) is None  # nothing has joined anything
+
+
+def test_groups_of_one_need_no_network():
+    run_ranks(1, _alone)
+    run_ranks(3, _alone, options={"switches": ["127.0.0.1:1"]})
+
+
+def _crossed(rank, world):
+    """Each rank's second call is what another's first one waits for."""
+    first, second = dist.new_group(), dist.new_group()
+    for size in (10, 300_000):
+        tensors = {group: torch.ones(size) for group in (first, second)}
+        order = (first, second) if rank % 2 == 0 else (second, first)
+        works = [dist.all_reduce(tensors[group], group=group, async_op=True) for group in order]
+        for work in works:
+            work.wait()
+        for tensor in tensors.values():
+            assert torch.equal(tensor, torch.full((size,), float(world)))
+
+
+def _stalled(rank, world):
+    """A call that one rank makes late holds nobody else up."""
+    stalled, lively = dist.new_group(), dist.new_group()
+    tensor = torch.ones(1000)
+    work = None if rank == 0 else dist.all_reduce(tensor, group=stalled, async_op=True)
+    for turn in range(20):
+        assert _sum(lively, turn) == turn * world
+    if rank == 0:
+        work = dist.all_reduce(tensor, group=stalled, async_op=True)
+    work.wait()
+    assert torch.equal(tensor, torch.full((1000,), float(world)))
+
+
+@pytest.mark.parametrize("body", (_crossed, _stalled))
+def test_groups_do_not_wait_for_each_other(body, path):
+    run_ranks(3, body, options=path)
+
+
+def _from_threads(rank, world):
+    """A thread for each group, with nothing that orders them."""
+    groups = [dist.new_group() for _ in range(4)]
+    failures = []
+
+    def work(group, number):
+        try:
+            for turn in range(25):
+                assert _sum(group, turn + number) == (turn + number) * world
+        except BaseException as error:  # pylint: disable=broad-exception-caught
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(group, number))
+               for number, group in enumerate(groups)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_a_thread_for_each_group(one_switch):
+    run_ranks(3, _from_threads)
+    run_ranks(3, _from_threads, options=one_switch)
+
+
+def _mesh(rank, world):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "shards"))
+    assert _sum(mesh.get_group("replicas"), rank) == rank % 2 * 2 + 2
+    assert _sum(mesh.get_group("shards"), rank) == (1 if rank < 2 else 5)
+    for name in ("replicas", "shards"):
+        backend = mesh.get_group(name)._get_backend(torch.device("cpu"))
+        assert backend.name() == "infold"
+    return infold.statistics(mesh.get_group("shards"))["contributions_on_network"]
+
+
+def test_device_mesh(path):
+    assert run_ranks(4, _mesh, options=path) == [2] * 4
+
+
+def _belongings():
+    """Threads, open files with sockets, kilobytes of memory."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        kilobytes = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), kilobytes
+
+
+def _again_and_again(rank, world, folder, options):
+    # One heap for all threads: growth is then a leak, and not what is free elsewhere.
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    seen = []
+    for life in range(50):
+        dist.init_process_group("infold", init_method=f"file://{folder}/{life}", rank=rank,
+                                world_size=world, pg_options=options)
+        alone = [dist.new_group([each]) for each in range(world)][rank]
+        assert _sum(value=life) == life * world and _sum(alone, rank) == rank
+        works = [dist.all_reduce(torch.ones(1000), async_op=True) for _ in range(3)]
+        works[-1].get_future().wait()
+        del works, alone
+        dist.destroy_process_group()
+        seen.append(_belongings())
+    return seen
+
+
+def _check_no_growth(options):
+    """From the tenth life to the last: what a library keeps from its first use is no leak."""
+    with tempfile.TemporaryDirectory() as folder:
+        seen = run_ranks(2, _again_and_again, folder, options, backend=None)
+    for of_rank in seen:
+        early, late = of_rank[9], of_rank[-1]
+        assert late[0] <= early[0], f"threads: {[each[0] for each in of_rank]}"
+        assert late[1] <= early[1], f"files: {[each[1] for each in of_rank]}"
+        assert late[2] <= early[2] + 16384, f"kilobytes: {[each[2] for each in of_rank]}"
+
+
+def test_fifty_lives_leave_nothing_on_the_ranks():
+    _check_no_growth(None)
+
+
+def test_fifty_lives_leave_nothing_with_a_switch(one_switch):
+    _check_no_growth(one_switch)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package around the backend: it registers itself, refuses another torch, tells which path is
+in use, and its stubs name what is there."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+from ranks import running_switch
+
+import infold
+from infold import _build, _version
+
+PACKAGE = pathlib.Path(infold.__file__).parent
+ALONE = """
+import torch, torch.distributed as dist
+dist.init_process_group("infold", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+tensor = torch.ones(3)
+dist.all_reduce(tensor)
+print(dist.get_backend(), tensor.tolist())
+"""
+
+
+def run(*words, **variables):
+    return subprocess.run([sys.executable, *words], env=os.environ | variables, text=True,
+                          capture_output=True, check=False, timeout=120)
+
+
+def test_needs_no_import():
+    if "site-packages" not in str(PACKAGE):
+        pytest.skip("the package is not installed, so that torch cannot find it")
+    done = run("-c", ALONE)
+    assert done.stdout == "infold [1.0, 1.0, 1.0]\n", done.stderr
+
+
+def test_importing_it_is_enough():
+    done = run("-c", "import infold" + ALONE, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert done.stdout == "infold [1.0, 1.0, 1.0]\n", done.stderr
+
+
+def test_refuses_another_minor_version(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.99.1")
+    with pytest.raises(ImportError, match=r"built against torch 2\.13.*this is torch 2\.99\.1"):
+        _version.check_torch()
+
+
+def test_takes_another_patch_release(monkeypatch):
+    minor = ".".join(_build.TORCH_VERSION.split(".")[:2])
+    monkeypatch.setattr(torch, "__version__", f"{minor}.77+cpu")
+    _version.check_torch()
+
+
+def test_doctor_says_that_there_is_no_switch():
+    done = run("-m", "infold.doctor", INFOLD_SWITCHES="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 contributions are summed at the ranks themselves (no switch)" in done.stdout
+    assert "sums      right" in done.stdout
+
+
+def test_doctor_says_that_the_switch_sums():
+    with running_switch() as address:
+        done = run("-m", "infold.doctor", INFOLD_SWITCHES=address)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"2 contributions are summed at switch {address}" in done.stdout
+
+
+@pytest.mark.parametrize("variables, words", [
+    ({"INFOLD_SWITCHES": "127.0.0.1:9"}, "127.0.0.1:9: does not answer"),
+    ({"INFOLD_SITES": "switch"}, "sites is 'switch'; allowed: automatic, switches"),
+    ({"INFOLD_CONFIG": "/nowhere.toml"}, "cannot read /nowhere.toml"),
+])
+def test_doctor_names_what_is_wrong(variables, words):
+    done = run("-m", "infold.doctor", **variables)
+    assert done.returncode == 1
+    assert words in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_doctor_has_help():
+    assert "Exit codes:" in run("-m", "infold.doctor", "--help").stdout
+
+
+def _names_in(stub):
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, [each.name for each in getattr(node, "body", [])
+                              if isinstance(each, ast.FunctionDef)]
+        elif isinstance(node, ast.AnnAssign):
+            yield node.target.id, []
+
+
+@pytest.mark.parametrize("module", ["infold", "infold._c"])
+def test_stubs_name_what_is_there(module):
+    words = module.split(".")
+    stub = PACKAGE.joinpath(*words[1:-1], (words[-1] if words[1:] else "__init__") + ".pyi")
+    there = __import__(module, fromlist=["*"])
+    for name, members in _names_in(stub):
+        for member in members:
+            assert hasattr(getattr(there, name), member), f"{name}.{member}"
+        assert hasattr(there, name), name

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks as processes of this host, for tests: forked, so that torch is imported once."""
+
+import contextlib
+import datetime
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import traceback
+
+import torch
+import torch.distributed as dist
+
+import infold
+
+# Whatever happens, a rank must have ended by then.
+PATIENCE_S = 120
+_FORK = multiprocessing.get_context("fork")
+
+
+class RankFailed(AssertionError):
+    """One or more ranks raised; the message has every traceback."""
+
+
+def _enter(pipe, rank, world, store, backend, options, timeout_s, body, arguments):
+    torch.set_num_threads(1)
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+    try:
+        if backend:
+            dist.init_process_group(
+                backend, init_method=f"file://{store}", rank=rank, world_size=world,
+                timeout=datetime.timedelta(seconds=timeout_s),
+                pg_options=options if backend == "infold" else None)
+        answer = body(rank, world, *arguments)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        pipe.send((True, answer))
+    except BaseException:  # pylint: disable=broad-exception-caught
+        pipe.send((False, traceback.format_exc()))
+    pipe.close()
+    # Not sys.exit: what pytest registered belongs to the parent.
+    import infold._c
+    infold._c.close_all()
+    os._exit(0)
+
+
+def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30):
+    """Calls body(rank, world, *arguments) in `world` processes that share a process group, and
+    gives their answers in the order of ranks. Raises RankFailed with what went wrong in any."""
+    answers, failures = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        store = os.path.join(folder, "store")
+        started = []
+        for rank in range(world):
+            ours, theirs = _FORK.Pipe(duplex=False)
+            process = _FORK.Process(target=_enter, args=(
+                theirs, rank, world, store, backend, options, timeout_s, body, arguments))
+            process.start()
+            theirs.close()
+            started.append((process, ours))
+        end = time.monotonic() + PATIENCE_S
+        for rank, (process, pipe) in enumerate(started):
+            try:
+                if not pipe.poll(max(0, end - time.monotonic())):
+                    raise TimeoutError(f"has not ended after {PATIENCE_S} s")
+                succeeded, answer = pipe.recv()
+            except (EOFError, TimeoutError) as error:
+                process.kill()
+                succeeded, answer = False, repr(error)
+            (answers if succeeded else failures).append(
+                answer if succeeded else f"rank {rank} of {world}:\n{answer}")
+        for process, pipe in started:
+            process.join()
+            pipe.close()
+    if failures:
+        raise RankFailed("\n".join(failures))
+    return answers
+
+
+@contextlib.contextmanager
+def running_switch(*words):
+    """A switch on a free port of loopback; gives its control address."""
+    binary = os.environ["INFOLD_BINARY"]
+    with subprocess.Popen([binary, "switch", "--listen", "127.0.0.1:0", "--json", *words],
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield json.loads(process.stdout.readline())["control"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE_S)
+
+
+@contextlib.contextmanager
+def running_switches(count):
+    """Options of a group that sums at as many switches, over loopback's UDP and not in memory."""
+    with contextlib.ExitStack() as stack:
+        switches = [stack.enter_context(running_switch()) for _ in range(count)]
+        yield infold.Options(switches=switches, shared_memory="off",
+                             sites="switches" if switches else "workers")
