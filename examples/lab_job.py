@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs train.py on the hosts of a lab: a namespace for each rank, links of a stated rate."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAB = [sys.executable, str(ROOT / "tools" / "lab" / "lab.py")]
+INFOLD = str(ROOT / "build" / "release" / "infold")
+NAME = "infold-example"
+FIRST_HOST = "10.77.0.1"
+SWITCH = "10.77.0.254:7700"
+# A rank that has said nothing for so long is taken for stuck.
+LIMIT_S = 600
+
+
+@contextlib.contextmanager
+def lab(world, rate):
+    subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
+                    "--congestion", "cubic"], check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        subprocess.run([*LAB, "down", "--name", NAME], check=True, stdout=subprocess.DEVNULL)
+
+
+def on_host(host, *command, **variables):
+    return subprocess.Popen([*LAB, "exec", "--name", NAME, str(host), *command],
+                            stdout=subprocess.PIPE, text=True, env=os.environ | variables)
+
+
+@contextlib.contextmanager
+def switch():
+    """infold's aggregator, on the switch's own namespace."""
+    process = on_host("switch", INFOLD, "switch", "--listen", SWITCH)
+    try:
+        if "packets at" not in process.stdout.readline():
+            raise RuntimeError("the switch did not start")
+        yield SWITCH
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def train(world, *words, program="examples/train.py", on_step=lambda step: None, **variables):
+    """Trains with a process on each host. Gives rank 0's closing object; calls on_step with those
+    of the steps."""
+    variables |= {"MASTER_ADDR": FIRST_HOST, "MASTER_PORT": "29500", "WORLD_SIZE": str(world),
+                  "GLOO_SOCKET_IFNAME": "eth0"}
+    ranks = [on_host(rank, sys.executable, str(ROOT / program), *words,
+                     **variables, RANK=str(rank)) for rank in range(world)]
+    last = {}
+    try:
+        for line in ranks[0].stdout:
+            last = json.loads(line)
+            if "step" in last:
+                on_step(last)
+        for rank in ranks:
+            if rank.wait(LIMIT_S) != 0:
+                raise RuntimeError("a rank failed; what it said is above")
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
+    return last
+
+
+def median_of(results):
+    """One result for several runs: those in the middle of each figure."""
+    middle = dict(results[0])
+    for key in ("step_s", "compute_s"):
+        middle[key] = sorted(each[key] for each in results)[len(results) // 2]
+    return middle
+
+
+def show_step(name):
+    def show(step):
+        print(f"  {name}: step {step['step']}, loss {step['loss']:.3f}, "
+              f"{step['seconds']:.2f} s", flush=True)
+    return show
+
+
+def need_root():
+    if os.geteuid() != 0:
+        sys.exit("this example makes a network of namespaces, which needs root: run it with sudo")

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The training job of `./dev example gloo`, with its gradients summed by a switch, beside Gloo on
+the same links, in turn. A few minutes; needs root."""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import lab_job
+
+UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+# Of a full frame of 1514 bytes, 1408 are gradients.
+PAYLOAD_SHARE = 1408 / 1494
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev example switch", description=__doc__)
+    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--rate", default="100mbit", help="of every link")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=1,
+                        help="times that each way is measured, in turn")
+    parser.add_argument("--out", default="example-switch.png", help="the picture")
+    return parser.parse_args()
+
+
+def wire_seconds(gradient_bytes, rate):
+    """How long a link needs for a step's gradients; nothing for links without a rate."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(kbit|mbit|gbit)", rate)
+    if not found:
+        return None
+    return 8 * gradient_bytes / (float(found[1]) * UNITS[found[2]] * PAYLOAD_SHARE)
+
+
+def measure(options):
+    ways = {"Gloo's ring": ("gloo", ""), "infold, bfp32": ("infold", ""),
+            "infold, bfp16": ("infold", "bfp16")}
+    results = {name: [] for name in ways}
+    with lab_job.lab(options.world, options.rate), lab_job.switch() as switch:
+        for _ in range(options.rounds):
+            for name, (backend, wire) in ways.items():
+                words = ["--backend", backend, "--steps", str(options.steps)]
+                words += ["--wire", wire] if wire else []
+                results[name].append(lab_job.train(options.world, *words, INFOLD_SWITCHES=switch,
+                                                   on_step=lab_job.show_step(name)))
+    return {name: lab_job.median_of(each) for name, each in results.items()}
+
+
+def main():
+    options = parse()
+    import pictures  # --help works without matplotlib
+
+    lab_job.need_root()
+    results = measure(options)
+    ring = results["Gloo's ring"]["step_s"]
+    for name, each in results.items():
+        print(json.dumps({"way": name, "world": options.world, "rate": options.rate,
+                          "step_s": round(each["step_s"], 4),
+                          "times": round(ring / each["step_s"], 3),
+                          "compute_s": round(each["compute_s"], 4)}))
+    gradient_bytes = results["Gloo's ring"]["gradient_bytes"]
+    bound = wire_seconds(gradient_bytes, options.rate)
+    pictures.draw_bars(options.out, f"{options.world} ranks, {options.rate} links, "
+              f"{gradient_bytes / 1e6:.0f} MB of gradients a step",
+              [(name, each["compute_s"], each["step_s"]) for name, each in results.items()],
+              bound, "all gradients once over a link, in 32 bits")
+
+
+if __name__ == "__main__":
+    main()
