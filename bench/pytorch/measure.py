@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the PyTorch backend in the lab: what it costs above the C++ call, and how much of the
+communication a backward pass hides. Needs root, and the environment that `./dev example` makes:
+
+    build/python/venv/bin/python bench/pytorch/measure.py small --rounds 5
+    build/python/venv/bin/python bench/pytorch/measure.py overlap --rate 100mbit --rounds 3
+
+Training steps beside Gloo: `./dev example switch --world 4 --rounds 5`. One JSON object a line.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "examples"))
+import lab_job  # noqa: E402
+
+RANK = "bench/pytorch/rank.py"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["small", "overlap"])
+    parser.add_argument("--world", type=int, default=0, help="default 2 and 4")
+    parser.add_argument("--rate", default="", help="default none and 100mbit")
+    parser.add_argument("--rounds", type=int, default=5)
+    return parser.parse_args()
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def show(**words):
+    print(json.dumps(words), flush=True)
+
+
+def in_cpp(world, switch):
+    """Median microseconds of a 4 KiB sum, from `infold bench allreduce` on the same hosts."""
+    words = [lab_job.INFOLD, "bench", "allreduce", "--switch", switch, "--job", "cpp", "--world",
+             str(world), "--bytes", "4096", "--iterations", "500", "--json"]
+    ranks = [lab_job.on_host(rank, *words, "--rank", str(rank)) for rank in range(world)]
+    out = [rank.communicate()[0] for rank in ranks][0]
+    return 1e3 * json.loads(out.splitlines()[-1])["median_ms"]
+
+
+def small(options):
+    world = options.world or 2
+    cpp, python = [], []
+    with lab_job.lab(world, options.rate or "none"), lab_job.switch() as switch:
+        for _ in range(options.rounds):
+            cpp.append(in_cpp(world, switch))
+            python.append(lab_job.train(world, "small", program=RANK,
+                                        INFOLD_SWITCHES=switch)["median_us"])
+            show(what="small", cpp_us=round(cpp[-1], 1), pytorch_us=round(python[-1], 1))
+    show(what="small", world=world, cpp_us=round(median(cpp), 1),
+         pytorch_us=round(median(python), 1), above_us=round(median(python) - median(cpp), 1))
+
+
+def overlap(options):
+    world = options.world or 4
+    exposed = []
+    with lab_job.lab(world, options.rate or "100mbit"), lab_job.switch() as switch:
+        def run(compute):
+            return lab_job.train(world, "overlap", "--iterations", "3", "--compute", str(compute),
+                                 program=RANK, INFOLD_SWITCHES=switch)
+        for _ in range(options.rounds):
+            alone = run(0.0)
+            communication = alone["step_s"] - alone["compute_s"]
+            both = run(communication)
+            share = (both["step_s"] - both["compute_s"]) / communication
+            exposed.append(share)
+            show(what="overlap", communication_s=round(communication, 3),
+                 step_s=round(both["step_s"], 3), exposed=round(share, 3))
+    show(what="overlap", world=world, exposed=round(median(exposed), 3))
+
+
+def main():
+    options = parse()
+    lab_job.need_root()
+    try:
+        (small if options.what == "small" else overlap)(options)
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        sys.exit(f"measure: {error}")
+
+
+if __name__ == "__main__":
+    main()
