@@ -23,7 +23,3 @@ __all__ = ["Options", "__version__", "hooks", "statistics"]
 
 check_torch()
 register()
-
-
-def _autoload():
-    """Called by torch itself while it is imported; everything is done above."""

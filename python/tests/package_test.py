@@ -30,9 +30,13 @@ def run(*words, **variables):
                           capture_output=True, check=False, timeout=120)
 
 
-def test_needs_no_import():
+def needs_installation():
     if "site-packages" not in str(PACKAGE):
         pytest.skip("the package is not installed, so that torch cannot find it")
+
+
+def test_needs_no_import():
+    needs_installation()
     done = run("-c", ALONE)
     assert done.stdout == "infold [1.0, 1.0, 1.0]\n", done.stderr
 
@@ -40,6 +44,29 @@ def test_needs_no_import():
 def test_importing_it_is_enough():
     done = run("-c", "import infold" + ALONE, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert done.stdout == "infold [1.0, 1.0, 1.0]\n", done.stderr
+
+
+def test_may_be_imported_before_torch():
+    done = run("-c", "import infold; import torch.distributed as dist; print('INFOLD' in "
+               "dist.Backend._plugins)")
+    assert done.stdout == "True\n", done.stderr
+
+
+OTHER_BUILD = """
+import sys, types
+build = types.ModuleType("infold._build")
+build.TORCH_VERSION, build.VERSION = "1.7.0", "0"
+sys.modules["infold._build"] = build
+import torch
+print("goes on")
+"""
+
+
+def test_does_not_stop_another_torch_from_being_imported():
+    needs_installation()
+    done = run("-c", OTHER_BUILD)
+    assert done.stdout == "goes on\n", done.stderr
+    assert "infold was built against torch 1.7.0" in done.stderr
 
 
 def test_refuses_another_minor_version(monkeypatch):
