@@ -35,9 +35,18 @@ void then(Plan& plan, std::function<void()> action) {
   };
 }
 
-void copy_into(const at::Tensor& to, const at::Tensor& from) {
-  const at::NoGradGuard no_grad;
-  to.copy_(from.view_as(to));
+// In a group of one the sum is the tensor, but for a factor.
+void multiply(const at::Tensor& tensor, const Summing& summing) {
+  if (!summing.factor) return;
+  give_back(network_form(tensor, tensor.scalar_type(), summing.factor), tensor);
+}
+
+void add_sum(Plan& plan, const at::Tensor& tensor, const Summing& summing, CallOptions call) {
+  call.reduction = summing.reduction;
+  add_in_place(plan, tensor, {summing.type, summing.factor},
+               [call](Communicator& communicator, TensorView input, MutableTensorView output) {
+                 return communicator.all_reduce(input, output, call);
+               });
 }
 
 at::Tensor flat(const at::Tensor& tensor) { return tensor.detach().view(-1); }
@@ -67,18 +76,10 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
     return delegated(copies, delegate_->allreduce(host, options));
   }
   CallOptions call = call_options(options.timeout);
-  call.reduction = summing->reduction;
   if (summing->is_float) call.wire = wire;
   Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
-  plan.alone = [tensor, factor = summing->factor] {
-    if (factor) copy_into(tensor, network_form(tensor, tensor.scalar_type(), factor));
-  };
-  if (size_ > 1) {
-    add_in_place(plan, tensor, {summing->type, summing->factor},
-                 [call](Communicator& communicator, TensorView input, MutableTensorView output) {
-                   return communicator.all_reduce(input, output, call);
-                 });
-  }
+  plan.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
+  if (size_ > 1) add_sum(plan, tensor, *summing, call);
   return submit(std::move(plan));
 }
 
@@ -115,18 +116,10 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
     return submit(std::move(plan));
   }
   for (std::size_t i = 0; i < tensors.size() && size_ > 1; ++i) {
-    call.reduction = summings[i].reduction;
-    add_in_place(plan, as_real(tensors[i], options.reduceOp),
-                 {summings[i].type, summings[i].factor},
-                 [call](Communicator& communicator, TensorView input, MutableTensorView output) {
-                   return communicator.all_reduce(input, output, call);
-                 });
+    add_sum(plan, as_real(tensors[i], options.reduceOp), summings[i], call);
   }
   plan.alone = [tensors, summings] {
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (!summings[i].factor) continue;
-      copy_into(tensors[i], network_form(tensors[i], tensors[i].scalar_type(), summings[i].factor));
-    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) multiply(tensors[i], summings[i]);
   };
   return submit(std::move(plan));
 }
@@ -159,9 +152,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   CallOptions call = call_options(options.timeout);
   call.reduction = summing->reduction;
   Plan plan = {OpType::REDUCE, "infold:reduce", tensors, tensors};
-  plan.alone = [tensor, factor = summing->factor] {
-    if (factor) copy_into(tensor, network_form(tensor, tensor.scalar_type(), factor));
-  };
+  plan.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
   const auto begin = [call, root = static_cast<int>(options.rootRank), rank = rank_](
                          Communicator& communicator, TensorView input, MutableTensorView output) {
     return communicator.reduce(input, rank == root ? output : MutableTensorView{}, root, call);
@@ -226,12 +217,12 @@ Backend::Works Backend::gather_lists(const std::vector<Tensors>& outputs, const 
     add_gather(plan, rows, input, timeout);
     then(plan, [rows, list = outputs[i]] {
       for (std::size_t rank = 0; rank < list.size(); ++rank) {
-        copy_into(list[rank], rows[static_cast<std::int64_t>(rank)]);
+        give_back(rows[static_cast<std::int64_t>(rank)], list[rank]);
       }
     });
   }
   plan.alone = [outputs, inputs] {
-    for (std::size_t i = 0; i < inputs.size(); ++i) copy_into(outputs[i][0], inputs[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i], outputs[i][0]);
   };
   return submit(std::move(plan));
 }
@@ -252,7 +243,7 @@ Backend::Works Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensor
     add_gather(plan, outputs[i], inputs[i], options.timeout);
   }
   plan.alone = [outputs, inputs] {
-    for (std::size_t i = 0; i < inputs.size(); ++i) copy_into(outputs[i], inputs[i].contiguous());
+    for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i].contiguous(), outputs[i]);
   };
   return submit(std::move(plan));
 }
@@ -266,7 +257,7 @@ Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& i
   check_alike(inputs[0], outputs[0], static_cast<std::size_t>(size_), kName);
   const at::Tensor rows = rows_like(outputs[0], inputs[0].size());
   for (std::size_t rank = 0; rank < inputs[0].size(); ++rank) {
-    copy_into(rows[static_cast<std::int64_t>(rank)], inputs[0][rank].contiguous());
+    give_back(inputs[0][rank].contiguous(), rows[static_cast<std::int64_t>(rank)]);
   }
   Tensors whole = {rows};
   return scatter_each(outputs, whole, options, OpType::REDUCE_SCATTER, [&] {
@@ -324,7 +315,7 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
   }
   plan.alone = [outputs, inputs, summings] {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      copy_into(outputs[i], network_form(inputs[i], inputs[i].scalar_type(), summings[i].factor));
+      give_back(network_form(inputs[i], inputs[i].scalar_type(), summings[i].factor), outputs[i]);
     }
   };
   return submit(std::move(plan));

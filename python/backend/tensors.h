@@ -41,7 +41,7 @@ at::Tensor plain(const at::Tensor& tensor);
 // is that already, else a copy.
 at::Tensor network_form(const at::Tensor& tensor, at::ScalarType type,
                         const std::optional<at::Tensor>& factor = std::nullopt);
-// Writes the result where the caller wants it, if it is not there.
+// Writes a result where the caller wants it, if it is not there.
 void give_back(const at::Tensor& network, const at::Tensor& tensor);
 
 // Elements of a contiguous tensor, in its own type or, where infold has none such, as bytes.
