@@ -44,6 +44,7 @@ def _create(group, given):
     store = _own_store(group.store, group.group_rank)
     delegate = dist.ProcessGroupGloo(
         dist.PrefixStore("gloo", store), group.group_rank, group.group_size, timeout)
+    _wait_for_all(store, group.group_size, timeout)
     settled["job"] = _job_of(settled["job"], group.group_id)
     settled["rendezvous"] = ""
     if settled["sites"] == "workers":
@@ -60,6 +61,14 @@ def _own_store(store, rank):
     outlive it."""
     lives = store.add(f"infold/{rank}", 1)
     return dist.PrefixStore(f"infold/{lives}", store)
+
+
+def _wait_for_all(store, size, timeout):
+    """Until all ranks have the delegate: one that destroyed its group at once would close
+    connections that others still make."""
+    if store.add("made", 1) == size:
+        store.set("all made", "")
+    store.wait(["all made"], timeout)
 
 
 def _job_of(job, group_id):
