@@ -9,18 +9,10 @@
 #include <fmt/format.h>
 
 #include "base/prng.h"
+#include "control/job_terms.h"
 #include "wire/infold_wire.h"
 
 namespace infold::control {
-
-struct RankPlace {
-  bool here = false;
-  bool ready = false;
-  ReadyWords ready_words;
-  bool gone = false;
-  RankWords words;
-  JobRegistry::EndListener on_end;
-};
 
 class JobRegistry::Job {
  public:
@@ -66,96 +58,8 @@ namespace {
 
 constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
 constexpr auto kLingerMax = std::chrono::seconds(2);
-
 tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
-}
-
-// An exact sum has 8 bytes an element on its way to a site, and its chunks are shorter.
-// That takes a processor's time at the leader, which only half of the bytes are worth.
-bool pays_off(const HostGroup& group, const std::vector<RankPlace>& ranks) {
-  std::uint64_t bytes = 0;
-  bool is_wanted = true;
-  for (std::uint32_t i = 0; i < group.ranks.count; ++i) {
-    const RankWords& words = ranks[group.ranks.first + i].words;
-    bytes += words.element_bytes;
-    is_wanted = is_wanted && words.always_shares;
-  }
-  return is_wanted || bytes >= 2 * sizeof(std::int64_t);
-}
-
-// Ranks that sum for each other over the network are sites of equal standing, and too many for a
-// host's leader to have a part of its own below each of them.
-std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
-  std::vector<std::optional<RankHost>> hosts;
-  bool has_sites = false;
-  for (const RankPlace& rank : ranks) {
-    hosts.push_back(rank.words.host);
-    has_sites = has_sites || rank.words.site;
-  }
-  std::vector<HostGroup> groups = find_groups(hosts);
-  if (is_one_host(groups, static_cast<std::uint32_t>(ranks.size()))) return groups;
-  if (has_sites) return {};
-  std::erase_if(groups, [&](const HostGroup& each) { return !pays_off(each, ranks); });
-  return groups;
-}
-
-struct OddRank {
-  std::size_t odd = 0;
-  std::size_t usual = 0;
-};
-
-// The first rank that says something else than the first one that says anything.
-template <typename Said>
-std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
-  std::optional<std::size_t> usual;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto own = said(ranks[rank].ready_words);
-    if (!own) continue;
-    if (!usual) usual = rank;
-    if (own != said(ranks[*usual].ready_words)) return OddRank{rank, *usual};
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> odd_sites(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) {
-    return words.site_order == 0 ? std::nullopt : std::optional(words.site_order);
-  });
-  if (!found) return std::nullopt;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}': rank {} has other sites than rank {}, or other weights or "
-                             "another order of them; all ranks must name the same switches in the "
-                             "same order and choose the same sites and weights",
-                             name, found->odd, found->usual),
-                 static_cast<int>(found->odd)};
-}
-
-// A rank that compares results alone makes calls that no other rank makes.
-std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) { return words.verifies; });
-  if (!found) return std::nullopt;
-  const bool verifies = *ranks[found->odd].ready_words.verifies;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}': rank {} {} results, rank {} {}; set JoinOptions.verify or "
-                             "INFOLD_VERIFY=1 at all ranks, or at none",
-                             name, found->odd, verifies ? "verifies" : "does not verify",
-                             found->usual, verifies ? "does not" : "does"),
-                 static_cast<int>(found->odd)};
-}
-
-// What one rank has finished, another cannot make again.
-std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) {
-    return std::optional(std::pair(words.calls_finished, words.calls_beyond));
-  });
-  if (!found) return std::nullopt;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}' cannot go on after it lost a switch: rank {} has finished "
-                             "other calls ({} and some) than rank {} ({} and some)",
-                             name, found->odd, ranks[found->odd].ready_words.calls_finished,
-                             found->usual, ranks[found->usual].ready_words.calls_finished),
-                 static_cast<int>(found->odd)};
 }
 
 }  // namespace
@@ -243,16 +147,20 @@ Answer<void> JobRegistry::start(Job& job) {
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   terms.elements_max =
       plane_ == nullptr ? std::uint32_t{INFOLD_ELEMENTS_MAX} : plane_->elements_max();
-  std::uint32_t small = 1U << 15, bulk = 1U << 15;
+  Slots slots = {1U << 15, 1U << 15};
   if (plane_ != nullptr) terms.sites = plane_->sites();
   for (const RankPlace& rank : job.ranks) {
     terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
-    small = std::min(small, rank.words.small_slots);
-    bulk = std::min(bulk, rank.words.bulk_slots);
+    slots.small = std::min(slots.small, rank.words.small_slots);
+    slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
     if (rank.words.site) terms.sites.push_back(*rank.words.site);
   }
-  terms.small_slots = static_cast<std::uint16_t>(small);
-  terms.bulk_slots = static_cast<std::uint16_t>(bulk);
+  if (plane_ != nullptr) {
+    const std::uint32_t total = plane_->slots_total();
+    slots = granted(slots, total - slots_used_, total);
+  }
+  terms.small_slots = static_cast<std::uint16_t>(slots.small);
+  terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
   if (terms.sites.empty()) {
     return refuse(RefusalReason::invalid,
                   "nobody aggregates: this is no switch and no rank brings a site of its own");
@@ -286,10 +194,7 @@ Answer<void> JobRegistry::take_slots(Job& job) {
 
 // All ranks are ready: some may have found that they share no memory after all.
 void JobRegistry::settle(Job& job) {
-  std::optional<Refusal> odd = odd_sites(job.name, job.ranks);
-  if (!odd) odd = odd_verifier(job.name, job.ranks);
-  if (!odd) odd = odd_history(job.name, job.ranks);
-  if (odd) {
+  if (std::optional<Refusal> odd = find_disagreement(job.name, job.ranks)) {
     job.settled = true;
     refuse_all(job, std::move(*odd));
     return;

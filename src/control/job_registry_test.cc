@@ -209,13 +209,26 @@ TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
   EXPECT_TRUE(registry_.status().empty()) << "a job that never began keeps its name";
 }
 
-TEST_F(Registry, SaysHowManySlotsAreLeft) {
-  fill(1);
-  const auto second = registry_.enter(words(0, 1, "other"), {});
-  ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().reason, RefusalReason::full);
-  EXPECT_THAT(second.error().message, HasSubstr("has 488 of 1000 slots left"));
-  EXPECT_THAT(second.error().message, HasSubstr("wants 512"));
+// Of 1000: all that it wants, then an eighth of what is free, then 32 each.
+TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
+  std::vector<int> granted;
+  std::uint32_t free = registry_.slots_free();
+  for (;;) {
+    const auto seat = registry_.enter(words(0, 1, "job " + std::to_string(granted.size())), {});
+    if (!seat) {
+      EXPECT_EQ(seat.error().reason, RefusalReason::full);
+      EXPECT_THAT(seat.error().message, HasSubstr("has 28 of 1000 slots left"));
+      EXPECT_THAT(seat.error().message, HasSubstr("wants 32"));
+      break;
+    }
+    const JobTerms& terms = registry_.terms(*seat);
+    EXPECT_GT(terms.small_slots, 0);
+    EXPECT_GT(terms.bulk_slots, terms.small_slots);
+    granted.push_back(terms.small_slots + terms.bulk_slots);
+    free -= static_cast<std::uint32_t>(granted.back());
+    EXPECT_EQ(registry_.slots_free(), free);
+  }
+  EXPECT_THAT(granted, testing::ElementsAre(512, 61, 53, 46, 41, 35, 32, 32, 32, 32, 32, 32, 32));
 }
 
 TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
@@ -297,10 +310,11 @@ TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
 TEST_F(Registry, AJobThatIsNotOneHostAfterAllTakesSlotsLate) {
   hosts_ = {"a", "a"};
   const auto first = fill(2, "first");
+  const auto second = fill(2, "second");
+  EXPECT_EQ(registry_.slots_free(), 1000U);
   make_ready(first, {true, false});
   EXPECT_EQ(registry_.slots_free(), 488U);
   EXPECT_EQ(plane_.started.size(), 1U);
-  const auto second = fill(2, "second");
   for (const auto& answer : make_ready(second, {false, false})) {
     ASSERT_FALSE(answer.has_value());
     EXPECT_EQ(answer.error().reason, RefusalReason::full);

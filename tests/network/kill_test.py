@@ -188,12 +188,12 @@ def a_switch_serves_again_after_a_job_died(binary):
 def jobs_that_cannot_be(binary):
     with Job(binary) as job:
         port = free_port()
-        job.start_switch(port, "--slots", "600")
+        job.start_switch(port, "--slots", "512")
         place = ("--switch", f"127.0.0.1:{port}", "--deadline", "2")
         start_job(job, place)
         for words, text in (
                 (("--job", "default"), "a job named 'default' is running"),
-                (("--job", "second"), "the switch has 88 of 600 slots left")):
+                (("--job", "second"), "the switch has 0 of 512 slots left")):
             status, said = outcome(job.start_rank(0, 1, *place, *words))
             expect(status == 1 and text in said, f"not '{text}' but: {said}")
     with Job(binary) as job:

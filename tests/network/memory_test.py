@@ -11,8 +11,8 @@ import time
 
 from processes import PATIENCE, Job, expect, free_port, kill_all, outcome, run_each, wait_for_sums
 
-# Two jobs at a time, of two ranks each: a job takes 512 slots.
-SLOTS = 1024
+# Two jobs at a time, of two ranks each: a job takes 512 slots while a quarter of all stay free.
+SLOTS = 1536
 CYCLES = 12
 # Their packets' sizes, which decide how long the slots' arrays are, change from job to job.
 PACKETS = (9000, 1500, 4000, 9000, 2000, 8000, 576)
@@ -72,7 +72,7 @@ def what_it_states_bounds_what_it_takes(binary):
                  f"at the end; {stated / 1e6:.0f} stated for slots")
         print(shown)
         expect(most <= before + stated + BESIDE_SLOTS, f"more than it stated: {shown}")
-        expect(most >= before + stated / 2, f"the jobs did not fill it: {shown}")
+        expect(most >= before + stated / 3, f"the jobs did not fill it: {shown}")
         expect(after <= before + BESIDE_SLOTS, f"not given back: {shown}")
 
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/job_terms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace infold::control {
+namespace {
+
+// A program may have a dozen groups, a job each. Jobs get what they ask for while a quarter of the
+// slots stay free, or if they are alone; later ones an eighth of what is free. Of 4096 slots six
+// get 512, and eighteen more fit before one is refused.
+constexpr std::uint32_t kReservedPart = 4;
+constexpr std::uint32_t kLatePart = 8;
+constexpr std::uint32_t kGrantMin = 32;
+
+// An exact sum has 8 bytes an element on its way to a site, and its chunks are shorter.
+// That takes a processor's time at the leader, which only half of the bytes are worth.
+bool pays_off(const HostGroup& group, const std::vector<RankPlace>& ranks) {
+  std::uint64_t bytes = 0;
+  bool is_wanted = true;
+  for (std::uint32_t i = 0; i < group.ranks.count; ++i) {
+    const RankWords& words = ranks[group.ranks.first + i].words;
+    bytes += words.element_bytes;
+    is_wanted = is_wanted && words.always_shares;
+  }
+  return is_wanted || bytes >= 2 * sizeof(std::int64_t);
+}
+
+struct OddRank {
+  std::size_t odd = 0;
+  std::size_t usual = 0;
+};
+
+// The first rank that says something else than the first one that says anything.
+template <typename Said>
+std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
+  std::optional<std::size_t> usual;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto own = said(ranks[rank].ready_words);
+    if (!own) continue;
+    if (!usual) usual = rank;
+    if (own != said(ranks[*usual].ready_words)) return OddRank{rank, *usual};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> odd_sites(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) {
+    return words.site_order == 0 ? std::nullopt : std::optional(words.site_order);
+  });
+  if (!found) return std::nullopt;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}': rank {} has other sites than rank {}, or other weights or "
+                             "another order of them; all ranks must name the same switches in the "
+                             "same order and choose the same sites and weights",
+                             name, found->odd, found->usual),
+                 static_cast<int>(found->odd)};
+}
+
+// A rank that compares results alone makes calls that no other rank makes.
+std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) { return words.verifies; });
+  if (!found) return std::nullopt;
+  const bool verifies = *ranks[found->odd].ready_words.verifies;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}': rank {} {} results, rank {} {}; set JoinOptions.verify or "
+                             "INFOLD_VERIFY=1 at all ranks, or at none",
+                             name, found->odd, verifies ? "verifies" : "does not verify",
+                             found->usual, verifies ? "does not" : "does"),
+                 static_cast<int>(found->odd)};
+}
+
+// What one rank has finished, another cannot make again.
+std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
+  const auto found = find_odd(ranks, [](const ReadyWords& words) {
+    return std::optional(std::pair(words.calls_finished, words.calls_beyond));
+  });
+  if (!found) return std::nullopt;
+  return Refusal{RefusalReason::mismatch,
+                 fmt::format("job '{}' cannot go on after it lost a switch: rank {} has finished "
+                             "other calls ({} and some) than rank {} ({} and some)",
+                             name, found->odd, ranks[found->odd].ready_words.calls_finished,
+                             found->usual, ranks[found->usual].ready_words.calls_finished),
+                 static_cast<int>(found->odd)};
+}
+
+}  // namespace
+
+// Fewer than asked for only make long tensors slower; both kinds shrink alike.
+Slots granted(Slots asked, std::uint32_t free, std::uint32_t total) {
+  const std::uint32_t wanted = asked.small + asked.bulk;
+  const std::uint32_t most = std::max(free / kLatePart, kGrantMin);
+  if (wanted <= most || free == total || free >= total / kReservedPart + wanted) return asked;
+  const std::uint32_t small = std::max(asked.small * most / wanted, std::min(asked.small, 1U));
+  return {small, most - small};
+}
+
+// Ranks that sum for each other over the network are sites of equal standing, and too many for a
+// host's leader to have a part of its own below each of them.
+std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
+  std::vector<std::optional<RankHost>> hosts;
+  bool has_sites = false;
+  for (const RankPlace& rank : ranks) {
+    hosts.push_back(rank.words.host);
+    has_sites = has_sites || rank.words.site;
+  }
+  std::vector<HostGroup> groups = find_groups(hosts);
+  if (is_one_host(groups, static_cast<std::uint32_t>(ranks.size()))) return groups;
+  if (has_sites) return {};
+  std::erase_if(groups, [&](const HostGroup& each) { return !pays_off(each, ranks); });
+  return groups;
+}
+
+std::optional<Refusal> find_disagreement(const std::string& name,
+                                         const std::vector<RankPlace>& ranks) {
+  std::optional<Refusal> odd = odd_sites(name, ranks);
+  if (!odd) odd = odd_verifier(name, ranks);
+  if (!odd) odd = odd_history(name, ranks);
+  return odd;
+}
+
+}  // namespace infold::control

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a job's ranks agree on, from what each has said: slots, hosts that sum first, and who says
+// something else than the others. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/job_registry.h"
+
+namespace infold::control {
+
+struct RankPlace {
+  bool here = false;
+  bool ready = false;
+  ReadyWords ready_words;
+  bool gone = false;
+  RankWords words;
+  JobRegistry::EndListener on_end;
+};
+
+struct Slots {
+  std::uint32_t small = 0;
+  std::uint32_t bulk = 0;
+};
+
+// What a job gets of those that are free. May be more than these.
+Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
+
+// Which ranks sum on their own host first, if they find that they can.
+std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks);
+
+// Why the ranks of the job of this name, all ready, cannot work together.
+std::optional<Refusal> find_disagreement(const std::string& name,
+                                         const std::vector<RankPlace>& ranks);
+
+}  // namespace infold::control
