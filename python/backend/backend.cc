@@ -166,8 +166,20 @@ void Backend::shutdown() {
   delegate_->shutdown();
 }
 
-Backend::Works Backend::delegated(const HostCopies& copies, Works work) {
-  Works whole = copies.after(std::move(work));
+// The delegate would wait for ranks that make another call until its time is out, and name none.
+Backend::Works Backend::check_of_ranks(std::chrono::milliseconds timeout) {
+  if (size_ == 1) return {};
+  Plan plan = {::c10d::OpType::BARRIER, "infold:check_of_ranks"};
+  const auto begin = [call = call_options(timeout)](Communicator& communicator) {
+    return communicator.barrier(call);
+  };
+  plan.steps.push_back({{}, begin, {}});
+  return submit(std::move(plan));
+}
+
+Backend::Works Backend::delegated(const HostCopies& copies, Works work,
+                                  std::chrono::milliseconds timeout) {
+  Works whole = copies.after(std::move(work), check_of_ranks(timeout));
   const std::lock_guard lock(delegated_mutex_);
   delegated_.push_back(whole);
   return whole;

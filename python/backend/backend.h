@@ -106,8 +106,10 @@ class Backend final : public ::c10d::Backend {
   Result<Communicator> join(std::stop_token stop) const;
   Result<Communicator> host_meeting(JoinOptions options) const;
   Works submit(Plan plan);
-  // Notes it for barriers. Not for send and recv, whose other half may come after one.
-  Works delegated(const HostCopies& copies, Works work);
+  // Notes it for barriers, and sees that all ranks make such a call. Not for send and recv, whose
+  // other half may come after a barrier and is not at all ranks.
+  Works delegated(const HostCopies& copies, Works work, std::chrono::milliseconds timeout);
+  Works check_of_ranks(std::chrono::milliseconds timeout);
   std::deque<Works> take_delegated_that_ended();
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,

@@ -73,7 +73,7 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
     check_reduction(options.reduceOp, tensor.scalar_type(), kName);
     HostCopies copies(Use::reduce);
     Tensors host = copies.written(tensors);
-    return delegated(copies, delegate_->allreduce(host, options));
+    return delegated(copies, delegate_->allreduce(host, options), options.timeout);
   }
   CallOptions call = call_options(options.timeout);
   if (summing->is_float) call.wire = wire;
@@ -98,7 +98,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
       check_reduction(options.reduceOp, tensor.scalar_type(), kName);
       HostCopies copies(Use::reduce);
       Tensors host = copies.written(tensors);
-      return delegated(copies, delegate_->allreduce_coalesced(host, options));
+      return delegated(copies, delegate_->allreduce_coalesced(host, options), options.timeout);
     }
     is_list = is_list && tensor.device().is_cpu() && is_plain(tensor) && !summing->factor &&
               summing->type == tensor.scalar_type() && summing->type == tensors[0].scalar_type();
@@ -147,7 +147,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
     check_reduction(options.reduceOp, tensor.scalar_type(), "reduce");
     HostCopies copies(Use::reduce);
     Tensors host = copies.written(tensors);
-    return delegated(copies, delegate_->reduce(host, options));
+    return delegated(copies, delegate_->reduce(host, options), options.timeout);
   }
   CallOptions call = call_options(options.timeout);
   call.reduction = summing->reduction;
@@ -264,7 +264,8 @@ Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& i
     HostCopies copies(Use::reduce);
     Tensors host_outputs = copies.written(outputs);
     std::vector<Tensors> host_inputs = {copies.read(inputs[0])};
-    return delegated(copies, delegate_->reduce_scatter(host_outputs, host_inputs, options));
+    return delegated(copies, delegate_->reduce_scatter(host_outputs, host_inputs, options),
+                     options.timeout);
   });
 }
 
@@ -277,7 +278,8 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
     // It compares first dimensions, for which stacked parts would not do.
     at::Tensor host_output = flat(copies.written(output));
     at::Tensor host_input = flat(copies.read(input));
-    return delegated(copies, delegate_->_reduce_scatter_base(host_output, host_input, options));
+    return delegated(copies, delegate_->_reduce_scatter_base(host_output, host_input, options),
+                     options.timeout);
   });
 }
 
@@ -289,8 +291,9 @@ Backend::Works Backend::reduce_scatter_tensor_coalesced(
     Tensors host_inputs;
     for (const at::Tensor& output : outputs) host_outputs.push_back(flat(copies.written(output)));
     for (const at::Tensor& input : inputs) host_inputs.push_back(flat(copies.read(input)));
-    return delegated(
-        copies, delegate_->reduce_scatter_tensor_coalesced(host_outputs, host_inputs, options));
+    return delegated(copies,
+                     delegate_->reduce_scatter_tensor_coalesced(host_outputs, host_inputs, options),
+                     options.timeout);
   });
 }
 

@@ -12,7 +12,7 @@ Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
   std::vector<Tensors> host_outputs;
   for (const Tensors& list : outputs) host_outputs.push_back(copies.written(list));
   Tensors host_inputs = copies.read(inputs);
-  return delegated(copies, delegate_->gather(host_outputs, host_inputs, options));
+  return delegated(copies, delegate_->gather(host_outputs, host_inputs, options), options.timeout);
 }
 
 Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -21,7 +21,7 @@ Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
   Tensors host_outputs = copies.written(outputs);
   std::vector<Tensors> host_inputs;
   for (const Tensors& list : inputs) host_inputs.push_back(copies.read(list));
-  return delegated(copies, delegate_->scatter(host_outputs, host_inputs, options));
+  return delegated(copies, delegate_->scatter(host_outputs, host_inputs, options), options.timeout);
 }
 
 Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -31,8 +31,10 @@ Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
   HostCopies copies(Use::move);
   at::Tensor host_output = copies.written(output);
   at::Tensor host_input = copies.read(input);
-  return delegated(copies, delegate_->alltoall_base(host_output, host_input, output_splits,
-                                                    input_splits, options));
+  return delegated(
+      copies,
+      delegate_->alltoall_base(host_output, host_input, output_splits, input_splits, options),
+      options.timeout);
 }
 
 Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
@@ -51,8 +53,10 @@ Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
   HostCopies copies(Use::move);
   at::Tensor host_output = copies.written_joined(outputs);
   at::Tensor host_input = copies.read_joined(inputs);
-  return delegated(copies, delegate_->alltoall_base(host_output, host_input, output_splits,
-                                                    input_splits, options));
+  return delegated(
+      copies,
+      delegate_->alltoall_base(host_output, host_input, output_splits, input_splits, options),
+      options.timeout);
 }
 
 Backend::Works Backend::send(Tensors& tensors, int to, int tag) {

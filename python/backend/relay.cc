@@ -13,6 +13,8 @@ namespace {
 
 using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
+using Works = c10::intrusive_ptr<::c10d::Work>;
+
 // Happens once, whoever comes first: the caller may write to its tensors afterwards.
 struct CopyingBack {
   const Copies copies;
@@ -30,24 +32,32 @@ struct CopyingBack {
 
 class RelayedWork final : public ::c10d::Work {
  public:
-  RelayedWork(c10::intrusive_ptr<::c10d::Work> work, Copies copies, std::vector<at::Tensor> outputs)
+  RelayedWork(Works work, Works check, Copies copies, std::vector<at::Tensor> outputs)
       : work_(std::move(work)),
+        check_(std::move(check)),
         back_(std::make_shared<CopyingBack>(std::move(copies))),
         outputs_(std::move(outputs)) {}
 
+  // Where the check has failed, the work may never end.
   bool isCompleted() override {
+    if (check_ && !check_->isCompleted()) return false;
+    if (check_ && !check_->isSuccess()) return true;
     if (!work_->isCompleted()) return false;
     if (work_->isSuccess()) back_->run();
     return true;
   }
-  bool isSuccess() const override { return work_->isSuccess(); }
-  std::exception_ptr exception() const override { return work_->exception(); }
+  bool isSuccess() const override { return (!check_ || check_->isSuccess()) && work_->isSuccess(); }
+  std::exception_ptr exception() const override {
+    const std::exception_ptr failure = check_ ? check_->exception() : nullptr;
+    return failure ? failure : work_->exception();
+  }
   int sourceRank() const override { return work_->sourceRank(); }
   void abort() override { work_->abort(); }
   void synchronize() override { wait(kNoTimeout); }
   std::vector<at::Tensor> result() override { return outputs_; }
 
   bool wait(std::chrono::milliseconds timeout) override {
+    if (check_) check_->wait(timeout);
     const bool done = work_->wait(timeout);
     back_->run();
     return done;
@@ -55,28 +65,40 @@ class RelayedWork final : public ::c10d::Work {
 
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
     std::vector<c10::Device> devices;
-    if (!outputs_.front().device().is_cpu()) devices.push_back(outputs_.front().device());
+    if (!outputs_.empty() && !outputs_.front().device().is_cpu()) {
+      devices.push_back(outputs_.front().device());
+    }
     auto future = c10::make_intrusive<c10::ivalue::Future>(
         c10::ListType::create(c10::TensorType::get()), std::move(devices));
-    work_->getFuture()->addCallback(
-        [future, back = back_, outputs = outputs_](c10::ivalue::Future& done) {
-          if (done.hasError()) {
-            future->setError(done.exception_ptr());
-            return;
-          }
-          try {
-            back->run();
-          } catch (...) {
-            future->setError(std::current_exception());
-            return;
-          }
-          future->markCompleted(c10::IValue(outputs));
-        });
+    const auto finish = [future, back = back_, outputs = outputs_](c10::ivalue::Future& done) {
+      if (pass_error(done, *future)) return;
+      try {
+        back->run();
+      } catch (...) {
+        future->setError(std::current_exception());
+        return;
+      }
+      future->markCompleted(c10::IValue(outputs));
+    };
+    if (!check_) {
+      work_->getFuture()->addCallback(finish);
+      return future;
+    }
+    check_->getFuture()->addCallback([future, finish, work = work_](c10::ivalue::Future& done) {
+      if (!pass_error(done, *future)) work->getFuture()->addCallback(finish);
+    });
     return future;
   }
 
  private:
-  c10::intrusive_ptr<::c10d::Work> work_;
+  static bool pass_error(c10::ivalue::Future& from, c10::ivalue::Future& to) {
+    if (!from.hasError()) return false;
+    to.setError(from.exception_ptr());
+    return true;
+  }
+
+  Works work_;
+  Works check_;  // may be null
   const std::shared_ptr<CopyingBack> back_;
   const std::vector<at::Tensor> outputs_;
 };
@@ -162,9 +184,9 @@ at::Tensor HostCopies::written_joined(const std::vector<at::Tensor>& tensors) {
   return shown(room);
 }
 
-c10::intrusive_ptr<::c10d::Work> HostCopies::after(c10::intrusive_ptr<::c10d::Work> work) const {
-  if (copies_.empty()) return work;
-  return c10::make_intrusive<RelayedWork>(std::move(work), copies_, outputs_);
+Works HostCopies::after(Works work, Works check) const {
+  if (copies_.empty() && !check) return work;
+  return c10::make_intrusive<RelayedWork>(std::move(work), std::move(check), copies_, outputs_);
 }
 
 }  // namespace infold::pytorch

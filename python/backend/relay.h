@@ -30,8 +30,10 @@ class HostCopies {
   at::Tensor read_joined(const std::vector<at::Tensor>& tensors) const;
   at::Tensor written_joined(const std::vector<at::Tensor>& tensors);
 
-  // The delegate's work, with the copying back as a part of it.
-  c10::intrusive_ptr<::c10d::Work> after(c10::intrusive_ptr<::c10d::Work> work) const;
+  // The delegate's work, with the copying back as a part of it. With a `check`, that has to succeed
+  // as well, and is what is waited for first.
+  c10::intrusive_ptr<::c10d::Work> after(c10::intrusive_ptr<::c10d::Work> work,
+                                         c10::intrusive_ptr<::c10d::Work> check = {}) const;
 
  private:
   bool will_do(const at::Tensor& tensor) const;

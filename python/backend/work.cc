@@ -31,8 +31,12 @@ std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) 
 }  // namespace
 
 std::exception_ptr exception_of(const Error& error) {
+  std::string text = "infold: " + error.message;
+  if (error.code == Code::mismatch && text.find("barrier") != std::string::npos) {
+    text += " (what Gloo does for infold shows as a barrier here)";
+  }
   return std::make_exception_ptr(c10::DistBackendError(
-      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, "infold: " + error.message));
+      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, std::move(text)));
 }
 
 bool Plan::blocks() const {

@@ -66,6 +66,26 @@ def _calls_with_a_barrier(rank):
         dist.barrier()
 
 
+def _operations_of_gloo(rank):
+    dist.all_reduce(torch.ones(10), dist.ReduceOp.PRODUCT if rank == 1 else dist.ReduceOp.SUM)
+
+
+def _calls_of_gloo(rank):
+    part, whole = torch.ones(10), torch.ones(30)
+    if rank == 1:
+        dist.all_to_all_single(whole, torch.ones(30))
+    else:
+        dist.all_gather_single(whole, part)
+
+
+def _gathering(rank):
+    part = torch.ones(10)
+    if rank == 1:
+        dist.all_reduce(part)
+    else:
+        dist.gather(part, [torch.ones(10) for _ in range(3)] if rank == 0 else None)
+
+
 def _parts(rank):
     part = torch.ones(11 if rank == 1 else 10)
     dist.all_gather_single(torch.ones(3 * part.numel()), part)
@@ -84,6 +104,9 @@ _DISAGREEMENTS = {
     _roots_of_a_reduce: ("reduce", "root 0", "root 1", "same root"),
     _calls: ("all_reduce", "broadcast", "same calls in the same order"),
     _calls_with_a_barrier: ("all_reduce", "barrier", "same calls in the same order"),
+    _operations_of_gloo: ("all_reduce", "barrier", "Gloo"),
+    _calls_of_gloo: ("barrier", "Gloo", "same calls in the same order"),
+    _gathering: ("all_reduce", "barrier", "Gloo"),
     _parts: ("all_gather", "10 elements", "11 elements", "same size"),
     _parts_of_a_sum: ("reduce_scatter", "elements", "same size"),
 }
