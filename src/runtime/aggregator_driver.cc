@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/clock.h"
 #include "runtime/driver_thread.h"
 
 namespace infold::runtime {
@@ -39,7 +40,14 @@ void AggregatorDriver::run() {
   for (;;) {
     const std::span<const io::Received> batch = port_->receive();
     if (!step(batch)) return;
-    if (batch.empty()) port_->wait(base::Instant::never());
+    const base::Instant now = io::monotonic_now();
+    if (!batch.empty()) {
+      polling_.found(now);
+    } else if (polling_.looks_again(now, last_was_small_)) {
+      std::this_thread::yield();
+    } else {
+      port_->wait(base::Instant::never());
+    }
   }
 }
 
@@ -54,6 +62,7 @@ void AggregatorDriver::handle(const io::Received& received) {
   const auto link = static_cast<std::size_t>(received.from);
   CHECK_THAT(link, <, node_of_.size());
   core::Aggregator& aggregator = aggregators_[node_of_[link]];
+  last_was_small_ = is_of_small_tensor(received.datagram, nodes_[node_of_[link]].small_slots);
   aggregator.handle_datagram(received.datagram);
   while (const auto transmit = aggregator.poll_transmit()) send(nodes_[node_of_[link]], *transmit);
 }

@@ -13,6 +13,7 @@
 
 #include "core/aggregator.h"
 #include "io/datagram_port.h"
+#include "runtime/polling.h"
 
 namespace infold::runtime {
 
@@ -23,6 +24,7 @@ class AggregatorDriver {
     core::AggregatorOptions options;
     std::vector<io::Peer> workers;  // in the order of options.workers
     std::optional<io::Peer> parent;
+    std::uint16_t small_slots = 0;  // below it are those for small tensors
   };
 
   // Every peer of the port belongs to one node. Throws std::system_error without a thread.
@@ -43,6 +45,8 @@ class AggregatorDriver {
   std::vector<core::Aggregator> aggregators_;
   std::vector<std::size_t> node_of_;  // by peer
   std::unique_ptr<io::DatagramPort> port_;
+  Polling polling_;
+  bool last_was_small_ = false;
   bool stops_ = false;
   std::thread thread_;
 };

@@ -74,13 +74,14 @@ base::Result<void> HostShare::attend_meeting(const control::HostGroup& group, st
   return {};
 }
 
-void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves,
+void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,
                      std::unique_ptr<io::UdpPort> network) {
   CHECK(leader_port_ != nullptr);
   const std::size_t members = leader_port_->peer_count() / leaves.size();
   std::vector<AggregatorDriver::Node> nodes(leaves.size());
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     nodes[leaf].options = leaves[leaf];
+    nodes[leaf].small_slots = small_slots;
     CHECK_THAT(leaves[leaf].workers.size(), ==, members);
     for (std::size_t member = 0; member < members; ++member) {
       const std::size_t peer = member * leaves.size() + leaf;

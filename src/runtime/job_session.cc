@@ -213,7 +213,7 @@ Result<void> JobSession::take_seat(Seat& seat) {
   if (shard_) {
     control::JobTerms flat = terms();  // what has sites of ranks has no groups, or no use for sites
     flat.groups.clear();
-    shard_->add_job(aggregator_options(flat));
+    shard_->add_job(aggregator_options(flat), flat.small_slots);
   }
   if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
     return carried;
@@ -403,7 +403,7 @@ void JobSession::lead(const core::WorkerOptions& worker, const control::HostGrou
   if (!is_one_host()) {
     network = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
   }
-  share_->lead(leaves, std::move(network));
+  share_->lead(leaves, worker.small_slots, std::move(network));
 }
 
 void JobSession::watch(const Listener& listener) {

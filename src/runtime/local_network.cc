@@ -93,6 +93,7 @@ class Builder {
     node.options.world = static_cast<std::uint32_t>(world_);
     node.options.datagram_bytes_max = static_cast<std::uint32_t>(datagram_bytes());
     node.options.arithmetic = &numeric::arithmetic();
+    node.small_slots = kSmallSlots;
     return node;
   }
 

@@ -85,7 +85,7 @@ std::vector<ShardStatistics> SwitchServer::statistics() {
 
 void SwitchServer::start_job(const control::JobTerms& terms) {
   for (const std::unique_ptr<SwitchShard>& shard : shards_) {
-    shard->add_job(aggregator_options(terms));
+    shard->add_job(aggregator_options(terms), terms.small_slots);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/clock.h"
 #include "io/path_probe.h"
 #include "runtime/driver_thread.h"
 #include "wire/infold_wire.h"
@@ -49,10 +50,10 @@ SwitchShard::~SwitchShard() {
   thread_.join();
 }
 
-void SwitchShard::add_job(const core::AggregatorOptions& options) {
+void SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots) {
   CHECK(!options.parent_worker);  // racks below a spine have no wires here
   // The slots' memory is taken and touched here, not on the packet path.
-  auto job = std::make_unique<Job>(options);
+  auto job = std::make_unique<Job>(options, small_slots);
   command([this, &job, number = options.job] { jobs_[number].swap(job); });
 }
 
@@ -109,7 +110,14 @@ void SwitchShard::run() {
     const std::span<const io::UdpSocket::Arrival> batch = socket_.receive();
     for (const io::UdpSocket::Arrival& arrival : batch) handle(arrival);
     socket_.flush();
-    if (batch.empty()) socket_.wait(base::Instant::never());
+    const base::Instant now = io::monotonic_now();
+    if (!batch.empty()) {
+      polling_.found(now);
+    } else if (polling_.looks_again(now, last_was_small_)) {
+      std::this_thread::yield();
+    } else {
+      socket_.wait(base::Instant::never());
+    }
   }
 }
 
@@ -139,6 +147,7 @@ void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
     ++unknown_;
     return;
   }
+  last_was_small_ = is_of_small_tensor(arrival.datagram, job->small_slots);
   const core::Verdict verdict = job->aggregator.handle_datagram(arrival.datagram);
   if (was_accepted(verdict)) learn(*job, header.worker, *arrival.from);
   send(*job);

@@ -16,6 +16,7 @@
 
 #include "core/aggregator.h"
 #include "io/udp_socket.h"
+#include "runtime/polling.h"
 
 namespace infold::runtime {
 
@@ -34,7 +35,8 @@ class SwitchShard {
   ~SwitchShard();  // tells every job that this aggregator has stopped
 
   // All of these are for any thread, and have taken effect when they return.
-  void add_job(const core::AggregatorOptions& options);
+  // Slots below `small_slots` are for small tensors, whose ranks wait for every answer.
+  void add_job(const core::AggregatorOptions& options, std::uint16_t small_slots);
   // Tells the job's workers. Its aggregator stays, to repeat the answer, until it is removed.
   void end_job(std::uint16_t job, const core::Abort& abort);
   void remove_job(std::uint16_t job);
@@ -45,9 +47,10 @@ class SwitchShard {
 
  private:
   struct Job {
-    explicit Job(const core::AggregatorOptions& options)
-        : aggregator(options), workers(options.workers.size()) {}
+    Job(const core::AggregatorOptions& options, std::uint16_t small)
+        : aggregator(options), small_slots(small), workers(options.workers.size()) {}
     core::Aggregator aggregator;
+    std::uint16_t small_slots;
     std::vector<io::SocketAddress> workers;  // unset until a worker has been heard of
     std::size_t known = 0;
   };
@@ -65,6 +68,8 @@ class SwitchShard {
   bool uses_trains_ = false;
   std::vector<std::unique_ptr<Job>> jobs_;  // by number
   std::uint64_t unknown_ = 0;
+  Polling polling_;
+  bool last_was_small_ = false;
   std::array<io::SocketAddress, 1> echo_to_;
   std::vector<std::byte> echo_;
 

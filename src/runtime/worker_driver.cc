@@ -60,8 +60,13 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
     if (gathers_for_.ns > 0) io::rest(gathers_for_);
     return true;
   }
-  if (deadline != base::Instant::never() && io::monotonic_now() >= deadline) return false;
-  port_->wait(std::min(*next, deadline));
+  const base::Instant now = io::monotonic_now();
+  if (deadline != base::Instant::never() && now >= deadline) return false;
+  if (polling_.looks_again(now, waits_shortly_)) {
+    std::this_thread::yield();
+  } else {
+    port_->wait(std::min(*next, deadline));
+  }
   return true;
 }
 
@@ -127,6 +132,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
     port_->flush();
     transmit(now);
   }
+  if (!batch.empty()) polling_.found(now);
   std::size_t handled = 0;
   for (const io::Received& received : batch) {
     worker_.handle_datagram(now, static_cast<std::uint8_t>(received.from), received.datagram);
@@ -141,6 +147,8 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   port_->flush();
   while (const auto event = worker_.poll_event()) sink_.take(now, *event);
 
+  const std::uint32_t in_flight = worker_.in_flight();
+  waits_shortly_ = in_flight > 0 && in_flight <= kFewInFlight;
   const auto next = worker_.poll_timeout();
   if (ends_at_ != base::Instant::never() && (!next || ends_at_ <= now)) return std::nullopt;
   base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);

@@ -26,6 +26,7 @@
 #include "core/worker.h"
 #include "io/clock.h"
 #include "io/datagram_port.h"
+#include "runtime/polling.h"
 
 namespace infold::runtime {
 
@@ -113,6 +114,8 @@ class WorkerDriver {
   // Where packets come one by one, waking up for each costs more than the packet: whoever drives
   // lets some gather first, as long as the worker has patience.
   base::Duration gathers_for_;
+  Polling polling_;
+  bool waits_shortly_ = false;  // for few packets, all of which are under way
   base::Instant ends_at_ = base::Instant::never();
 
   // Of the wheel, below mutex_ in the order of locks.

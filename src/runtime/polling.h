@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a thread that waits for a short answer looks again at once or sleeps. Falling asleep and
+// being woken takes longer than the answer to a small tensor; who looks again lets all others run
+// in between, so that it costs the less the more there is to do.
+//
+// How long it looks adapts, as hypervisors do for idle guests: it doubles with every sleep that was
+// short enough to have been spent looking, and a long one ends it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/instant.h"
+#include "wire/infold_wire.h"
+
+namespace infold::runtime {
+
+class Polling {
+ public:
+  // There was nothing to read. True: let others run, and look again. False: sleep. Of waits that
+  // are `short_lived`, as for a small tensor, and of no others is anything learnt.
+  bool looks_again(base::Instant now, bool short_lived) {
+    if (!std::exchange(waits_, short_lived) || !short_lived) {
+      since_ = now;
+      sleeps_ = false;
+    }
+    sleeps_ = sleeps_ || !short_lived || now - since_ >= limit_;
+    return !sleeps_;
+  }
+
+  // There was something.
+  void found(base::Instant now) {
+    if (!std::exchange(waits_, false)) return;
+    if (now - since_ > kMost) {
+      limit_ = {};
+    } else if (sleeps_) {
+      limit_ = std::clamp(limit_ * 2, kLeast, kMost);
+    }
+  }
+
+ private:
+  // The sum of a few packets, when processors are busy. Of 20, 50 and 200 us the last was best, by
+  // a third at 4 KiB.
+  static constexpr base::Duration kMost = base::microseconds(200);
+  static constexpr base::Duration kLeast = base::microseconds(10);
+
+  base::Duration limit_;  // 0: sleep at once
+  base::Instant since_;   // the first look of this wait
+  bool waits_ = false;
+  bool sleeps_ = false;
+};
+
+// Whether a packet is of a small tensor, whose ranks wait for every answer; of those of other jobs
+// and of none this says nothing.
+inline bool is_of_small_tensor(std::span<const std::byte> datagram, std::uint16_t small_slots) {
+  if (datagram.size() < sizeof(infold_header)) return false;
+  infold_be16 slot;
+  std::memcpy(&slot, datagram.data() + offsetof(infold_header, slot), sizeof(slot));
+  return infold_from_be16(slot) < small_slots;
+}
+
+}  // namespace infold::runtime
