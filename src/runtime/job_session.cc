@@ -4,7 +4,6 @@
 #include "runtime/job_session.h"
 
 #include <algorithm>
-#include <bit>
 #include <future>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "io/entropy.h"
 #include "io/path_probe.h"
 #include "io/udp_port.h"
-#include "numeric/codec.h"
 #include "runtime/switch_server.h"
 
 namespace infold::runtime {
@@ -25,17 +23,6 @@ constexpr std::uint32_t kBulkSlots = 448;
 constexpr int kMtuMost = 9216;
 // Fifty tries: a path that loses a third of all packets passes.
 constexpr base::Duration kProbeMax = base::seconds(1);
-
-// How long ranks of a host may take to come together before they do without: some milliseconds,
-// unless the host is very busy or one of them has stopped.
-constexpr std::chrono::nanoseconds kMeetingMax = std::chrono::seconds(3);
-constexpr std::uint32_t kPlacesMax = 2048;
-// The longest packet: 8192 elements of bfp8 with the exponents of their blocks.
-constexpr std::uint32_t kMemoryDatagramBytes =
-    INFOLD_HEADER_BYTES + INFOLD_PAYLOAD_BYTES_MAX + 8192 / INFOLD_BLOCK_ELEMENTS;
-// Nothing is lost there, so that a window's worth of slots is enough, and fewer stay in the cache.
-constexpr std::uint16_t kMemorySmallSlots = 32;
-constexpr std::uint16_t kMemoryBulkSlots = 32;
 
 Error unavailable(std::string message, int rank = -1) {
   return {Code::unavailable, "join: " + std::move(message), rank, ""};
@@ -280,36 +267,6 @@ Result<void> JobSession::find_sites(Seat& seat) {
   return {};
 }
 
-// Whether this rank shares memory with all of the group that was proposed for it. Hosts of the
-// job's control planes that propose different groups, which those with sites of ranks do, get none.
-bool JobSession::meet_host(const core::WorkerOptions& worker) {
-  for (const Link& each : links_) {
-    if (each.link->terms().groups != terms().groups) return false;
-  }
-  const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
-  if (!share_ || group == nullptr) return false;
-  const auto patience = std::min<std::chrono::nanoseconds>(options_.deadline / 2, kMeetingMax);
-  return share_->meet(*group, worker.rank, meeting_terms(worker, is_one_host()),
-                      io::monotonic_now() + base::Duration{patience.count()});
-}
-
-// Equal at all ranks of a group before the group is in use, so by what was proposed.
-io::MeetingTerms JobSession::meeting_terms(const core::WorkerOptions& worker, bool one_host) const {
-  core::WorkerOptions used = worker;
-  if (one_host) place_on_one_host(used);
-  // What may be under way is at most a quarter of the slots of each site, or 32 chunks of each
-  // stream; half of the places are for repeats and questions.
-  const std::uint32_t under_way =
-      std::max(used.bulk_slots / 4U, 32U) + std::max(used.small_slots / 4U, 32U);
-  io::MeetingTerms meeting;
-  meeting.ticket = base::mix64(std::uint64_t{terms().epoch} << 32 | terms().job);
-  meeting.shape.channels = static_cast<std::uint32_t>(used.sites.size());
-  meeting.shape.places =
-      std::min(std::bit_ceil(2 * under_way * meeting.shape.channels), kPlacesMax);
-  meeting.shape.datagram_bytes_max = used.limits.datagram_bytes_max;
-  return meeting;
-}
-
 // Whether packets of full size pass to each site and back, unless the job is to need no network.
 Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
   if (is_one_host()) return {};
@@ -369,41 +326,6 @@ void JobSession::place_at_sites(core::WorkerOptions& worker) const {
     site.worker = static_cast<std::uint8_t>(group != nullptr ? worker.rank - group->ranks.first
                                                              : party - parties.begin());
   }
-}
-
-// One leaf is the only site, and no packet has to fit a network.
-void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
-  worker.sites = {{static_cast<std::uint8_t>(worker.rank), 1, terms().job, terms().epoch}};
-  worker.limits.datagram_bytes_max = kMemoryDatagramBytes;
-  worker.limits.elements_max = INFOLD_ELEMENTS_MAX;
-  worker.small_slots = std::min(worker.small_slots, kMemorySmallSlots);
-  worker.bulk_slots = std::min(worker.bulk_slots, kMemoryBulkSlots);
-}
-
-// A leaf per site: to the ranks it is the site, to the site it is one worker.
-void JobSession::lead(const core::WorkerOptions& worker, const control::HostGroup& group) {
-  const auto parties = control::parties_of(terms().groups, worker.world);
-  const auto party = std::find(parties.begin(), parties.end(), group.ranks) - parties.begin();
-  std::vector<core::AggregatorOptions> leaves;
-  for (const core::SiteOptions& site : worker.sites) {
-    core::AggregatorOptions& leaf = leaves.emplace_back();
-    leaf.job = site.job;
-    leaf.epoch = site.epoch;
-    leaf.slot_count = static_cast<std::uint16_t>(worker.small_slots + worker.bulk_slots);
-    leaf.world = worker.world;
-    for (std::uint16_t i = 0; i < group.ranks.count; ++i) {
-      leaf.workers.push_back({static_cast<std::uint16_t>(group.ranks.first + i), 1});
-    }
-    if (!is_one_host()) leaf.parent_worker = static_cast<std::uint8_t>(party);
-    leaf.datagram_bytes_max = worker.limits.datagram_bytes_max;
-    leaf.elements_max = worker.limits.elements_max;
-    leaf.arithmetic = &numeric::arithmetic();
-  }
-  std::unique_ptr<io::UdpPort> network;
-  if (!is_one_host()) {
-    network = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
-  }
-  share_->lead(leaves, worker.small_slots, std::move(network));
 }
 
 void JobSession::watch(const Listener& listener) {
