@@ -21,6 +21,7 @@ namespace {
 using core::Collective;
 using core::DataType;
 using core::ElementLayout;
+using core::LaneWidth;
 using core::Reduction;
 using core::TensorCodec;
 using core::WireFormat;
@@ -146,18 +147,25 @@ KernelBench add_bench(DataType dtype, WireFormat format) {
   return {std::string("add ") + format_name(format), make};
 }
 
+std::string in_lanes(const char* work, WireFormat format, LaneWidth width) {
+  const std::string bits = std::to_string(8 * core::lane_bytes(width));
+  return std::string(work) + " " + format_name(format) + " in " + bits;
+}
+
 // An aggregator's work on block floats: its lanes are one chunk's, the datagrams are many.
-KernelBench accumulate_bench(WireFormat format) {
+KernelBench accumulate_bench(WireFormat format, LaneWidth width) {
   const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
     const ElementLayout layout = {format, DataType::f32};
     auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
-    auto lanes = std::make_shared<base::CacheLineVector<std::int64_t>>(streams->elements());
+    auto lanes = std::make_shared<Bytes>(streams->elements() * core::lane_bytes(width));
     // Every second block comes with a coarser exponent than the lanes'.
-    std::vector<core::BlockStep> steps(layout.block_count(streams->elements()));
+    std::vector<core::BlockStep> steps(layout.block_count(streams->elements()) +
+                                       core::kBlocksTogether);
     for (std::size_t block = 0; block < steps.size(); ++block) {
-      steps[block] = {core::BlockStep::Action::add, 0, static_cast<std::uint8_t>(block % 2)};
+      steps[block] = {core::BlockStep::Action::add, 0, static_cast<std::uint32_t>(block % 2)};
     }
-    const auto accumulate = set.arithmetic->accumulate[core::mantissa_index(format)];
+    const auto accumulate =
+        set.arithmetic->accumulate[core::lane_index(width)][core::mantissa_index(format)];
     return {streams->tensor_bytes(), [=] {
               for (std::size_t chunk = 0; chunk < streams->chunks(); ++chunk) {
                 accumulate(lanes->data(), streams->wire_elements(chunk), streams->elements(),
@@ -165,21 +173,24 @@ KernelBench accumulate_bench(WireFormat format) {
               }
             }};
   };
-  return {std::string("accumulate ") + format_name(format), make};
+  return {in_lanes("accumulate", format, width), make};
 }
 
-KernelBench reencode_bench(WireFormat format) {
+KernelBench reencode_bench(WireFormat format, LaneWidth width) {
   const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
     const ElementLayout layout = {format, DataType::f32};
     auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
-    base::CacheLineVector<std::int64_t> lanes(streams->elements());
+    Bytes lanes(streams->elements() * core::lane_bytes(width));
     base::Prng prng(3);
-    for (std::int64_t& lane : lanes) {  // as of eight ranks whose exponents differ a little
-      lane = static_cast<std::int64_t>(prng.next()) >> (57 - layout.mantissa_top_bit());
+    // As of eight ranks whose exponents differ a little.
+    for (std::size_t at = 0; at < lanes.size(); at += core::lane_bytes(width)) {
+      const auto lane = static_cast<std::int64_t>(prng.next()) >> (57 - layout.mantissa_top_bit());
+      std::memcpy(&lanes[at], &lane, core::lane_bytes(width));
     }
     const std::vector<std::uint16_t> lane_codes(layout.block_count(streams->elements()), 100);
     auto codes = std::make_shared<std::vector<std::uint16_t>>(lane_codes.size());
-    const auto encode = set.arithmetic->encode[core::mantissa_index(format)];
+    const auto encode =
+        set.arithmetic->encode[core::lane_index(width)][core::mantissa_index(format)];
     return {streams->tensor_bytes(), [=] {
               for (std::size_t chunk = 0; chunk < streams->chunks(); ++chunk) {
                 encode(lanes.data(), streams->elements(), layout, lane_codes.data(), codes->data(),
@@ -187,7 +198,7 @@ KernelBench reencode_bench(WireFormat format) {
               }
             }};
   };
-  return {std::string("re-encode ") + format_name(format), make};
+  return {in_lanes("re-encode", format, width), make};
 }
 
 }  // namespace
@@ -198,8 +209,12 @@ std::vector<KernelBench> kernel_benches() {
   benches.push_back(add_bench(DataType::i32, WireFormat::i32));
   benches.push_back(add_bench(DataType::i64, WireFormat::i64));
   for (const WireFormat format : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
-    benches.push_back(accumulate_bench(format));
-    benches.push_back(reencode_bench(format));
+    for (const LaneWidth width : {LaneWidth::bits64, LaneWidth::bits32, LaneWidth::bits16}) {
+      const ElementLayout layout = {format, DataType::f32};
+      if (core::lane_bytes(width) <= layout.element_bytes()) continue;
+      benches.push_back(accumulate_bench(format, width));
+      benches.push_back(reencode_bench(format, width));
+    }
   }
   constexpr ElementLayout kLayouts[] = {
       {WireFormat::bfp32, DataType::f32}, {WireFormat::bfp16, DataType::f32},

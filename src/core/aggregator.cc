@@ -19,6 +19,22 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 
 bool travels_down(Kind kind) { return kind >= Kind::result; }
 
+// That of 64 bits is R-033's. Narrow lanes hold one contribution of each direct worker and nothing
+// else, at most 2^(top+1) each before it is moved up, so that they stay within -2^31 and 2^31 - 1.
+std::array<std::int32_t, kLaneWidths> lane_spreads(WireFormat format,
+                                                   const AggregatorOptions& options) {
+  const ElementLayout layout = {format, DataType::f32};
+  const auto workers = static_cast<std::uint32_t>(options.workers.size());
+  std::array<std::int32_t, kLaneWidths> spreads = {-1, -1,
+                                                   exponent_spread_max(layout, options.world)};
+  for (const LaneWidth width : {LaneWidth::bits16, LaneWidth::bits32}) {
+    if (lane_bytes(width) <= layout.element_bytes()) continue;
+    const auto bits = static_cast<std::int32_t>(8 * lane_bytes(width));
+    spreads[lane_index(width)] = bits - 64 + exponent_spread_max(layout, workers);
+  }
+  return spreads;
+}
+
 }  // namespace
 
 const char* verdict_name(Verdict verdict) {
@@ -59,7 +75,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
     expected_[worker / 64] |= std::uint64_t{1} << (worker % 64);
   }
   for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {
-    spread_[mantissa_index(format)] = exponent_spread_max({format, DataType::f32}, options.world);
+    spread_[mantissa_index(format)] = lane_spreads(format, options);
   }
   // As if each slot's chunks 0 and -1 had been summed: chunk 1 is the next of the odd copy.
   for (std::size_t slot = 0; slot < options.slot_count; ++slot) copies_[slot * 2 + 1].round = ~0U;
@@ -67,16 +83,18 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   const std::uint32_t body = options.datagram_bytes_max - INFOLD_HEADER_BYTES;
   elements_max_ = std::min({options.elements_max, body, std::uint32_t{INFOLD_ELEMENTS_MAX}});
   elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, base::kCacheLineBytes));
-  blocks_max_ = elements_max_ / INFOLD_BLOCK_ELEMENTS;
+  blocks_max_ =
+      static_cast<std::uint32_t>(round_up(elements_max_ / INFOLD_BLOCK_ELEMENTS, kBlocksTogether));
   stored_bytes_max_ =
       static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
   datagrams_.resize(copies_.size() * stored_bytes_max_);
-  lanes_.resize(copies_.size() * elements_max_);
+  lanes_.resize(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
   codes_.resize(copies_.size() * blocks_max_ * 2);
   specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
   steps_.resize(blocks_max_);
-  packet_codes_.resize(std::size_t{blocks_max_} * 2);
+  // One stretch more, which is cleared when those before it are full.
+  packet_codes_.resize(std::size_t{blocks_max_} * 2 + kBlocksTogether);
 }
 
 Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram) {
@@ -184,7 +202,7 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
   copy.seen[header.worker / 64] |= std::uint64_t{1} << (header.worker % 64);
   copy.contributors += header.contributors;
   if (header.kind != Kind::skip) add_payload(packet, copy, arrays);
-  if (copy.seen != expected_) return Verdict::contributed;
+  if (!has_all(copy)) return Verdict::contributed;
   return complete(copy, arrays, header.slot, header.worker);
 }
 
@@ -290,7 +308,7 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
   std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
   std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
   return {datagrams_.data() + copy * stored_bytes_max_,
-          lanes_.data() + copy * elements_max_,
+          lanes_.data() + copy * elements_max_ * lane_bytes(LaneWidth::bits64),
           codes,
           codes + blocks_max_,
           specials,
@@ -298,15 +316,15 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
 }
 
 std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() +
-         lanes_.capacity() * sizeof(std::int64_t) + codes_.capacity() * sizeof(std::uint16_t) +
-         specials_.capacity() * sizeof(std::uint64_t) + cleaned_.capacity() +
-         steps_.capacity() * sizeof(BlockStep) + packet_codes_.capacity() * sizeof(std::uint16_t);
+  return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() + lanes_.capacity() +
+         codes_.capacity() * sizeof(std::uint16_t) + specials_.capacity() * sizeof(std::uint64_t) +
+         cleaned_.capacity() + steps_.capacity() * sizeof(BlockStep) +
+         packet_codes_.capacity() * sizeof(std::uint16_t);
 }
 
 void Aggregator::assert_invariants(const Copy& copy) const {
 #ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
-  const bool complete = copy.seen == expected_;
+  const bool complete = has_all(copy);
   CHECK(copy.phase != Phase::collecting || !complete);
   CHECK(copy.phase != Phase::forwarded || (complete && has_parent()));
 #endif
@@ -319,7 +337,7 @@ std::uint64_t Aggregator::digest() const {
     const Copy& copy = copies_[i];
     digest.add(static_cast<std::uint64_t>(copy.phase) | std::uint64_t{copy.overrange} << 8 |
                std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
-               std::uint64_t{copy.round} << 32);
+               static_cast<std::uint64_t>(copy.lane_width) << 11 | std::uint64_t{copy.round} << 32);
     for (const std::uint64_t word : copy.seen) digest.add(word);
     digest.add(copy.contributors.digest);
     const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
@@ -330,7 +348,8 @@ std::uint64_t Aggregator::digest() const {
       digest.add({datagram + INFOLD_HEADER_BYTES,
                   copy.words.elements * copy.words.layout().element_bytes()});
     } else if (copy.has_lanes) {
-      digest.add(std::as_bytes(std::span(lanes_).subspan(i * elements_max_, copy.words.elements)));
+      const std::byte* const lanes = &lanes_[i * elements_max_ * lane_bytes(LaneWidth::bits64)];
+      digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
       digest.add(std::as_bytes(std::span(codes_).subspan(i * blocks_max_ * 2, blocks_max_ * 2)));
     }
   }

@@ -94,17 +94,20 @@ class Aggregator {
  private:
   enum class Phase : std::uint8_t { done, collecting, forwarded };
 
+  using WorkerSet = std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64>;
+
   struct Copy {
     Phase phase = Phase::done;
     bool overrange = false;  // exponents too far apart for exact lanes
     bool has_lanes = false;  // some contribution had elements
     bool has_specials = false;
+    LaneWidth lane_width = LaneWidth::bits64;
     std::uint32_t round = 0;
     ChunkWords words;
     std::uint8_t first_worker = 0;
     std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
     Contributors contributors;
-    std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> seen{};
+    WorkerSet seen{};
 
     bool has_seen(std::uint8_t worker) const {
       return (seen[worker / 64] >> (worker % 64) & 1) != 0;
@@ -114,17 +117,11 @@ class Aggregator {
   // Where a copy's arrays lie, resolved once per datagram.
   struct Arrays {
     std::byte* datagram;        // result, realign, or what went to the parent
-    std::int64_t* lanes;        // block floats only; integers are summed in the datagram
+    std::byte* lanes;           // block floats only; integers are summed in the datagram
     std::uint16_t* low_codes;   // of each block: the lanes' unit, 0 while empty
     std::uint16_t* high_codes;  // of each block: the largest seen
     std::uint64_t* plus_infinity;
     std::uint64_t* minus_infinity;
-  };
-
-  // A contribution's exponent codes: lowest and highest of each block, the same but for partials.
-  struct BlockCodes {
-    const std::uint16_t* low;
-    const std::uint16_t* high;
   };
 
   // Where a chunk stands to the copy of the slot that it belongs to.
@@ -146,8 +143,8 @@ class Aggregator {
   void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
-  bool plan_blocks(const BlockCodes& codes, std::uint32_t blocks, std::int32_t spread,
-                   Arrays arrays);
+  LaneWidth width_for(WireFormat format, std::int32_t reach) const;
+  void widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const;
   const std::byte* take_specials(const Packet& packet, Copy& copy, Arrays arrays);
 
   Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
@@ -159,6 +156,12 @@ class Aggregator {
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
   void send_pending(const Packet& packet, const Copy& copy);
   void send_abort(To to, std::uint8_t worker, Kind kind);
+  // Array comparison would call memcmp, three times a packet and 2 ns each.
+  bool has_all(const Copy& copy) const {
+    std::uint64_t missing = 0;
+    for (std::size_t i = 0; i < expected_.size(); ++i) missing |= copy.seen[i] ^ expected_[i];
+    return missing == 0;
+  }
   bool has_parent() const { return options_.parent_worker.has_value(); }
   Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
     return copies_[slot * 2U + (round & 1)];
@@ -168,8 +171,9 @@ class Aggregator {
 
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
-  std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64> expected_{};
-  std::array<std::int32_t, 3> spread_{};  // of bfp8, bfp16, bfp32
+  WorkerSet expected_{};
+  // Of bfp8, bfp16, bfp32: how far apart codes may lie, by lane width; negative if never.
+  std::array<std::array<std::int32_t, kLaneWidths>, 3> spread_{};
   std::vector<Copy> copies_;
 
   // One stretch of each per copy, in step with copies_.
@@ -177,7 +181,7 @@ class Aggregator {
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
   base::CacheLineVector<std::byte> datagrams_;
-  base::CacheLineVector<std::int64_t> lanes_;
+  base::CacheLineVector<std::byte> lanes_;  // 64 bits for each element, narrow ones in front
   std::vector<std::uint16_t> codes_;
   std::vector<std::uint64_t> specials_;
 

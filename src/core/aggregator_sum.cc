@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an aggregator does to a contribution's elements, and how it writes the sum (spec section
-// 4). Integers are summed where the result will be sent from; block floats in 64-bit lanes that
-// count in the unit of the finest exponent seen, so that the sum is exact whatever the order.
+// 4). Integers are summed where the result will be sent from; block floats in lanes that count in
+// the unit of the finest exponent seen, so that the sum is exact whatever the order. A copy's lanes
+// are as narrow as its exponents allow and are widened when they no longer do; they read the same.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -36,6 +37,14 @@ void store_mantissa(std::byte* mantissas, std::uint32_t index, std::uint32_t wid
 
 std::size_t special_words(const ChunkWords& words) { return (words.elements + 63U) / 64; }
 
+// With zeros up to a multiple of what is planned together.
+void read_codes_padded(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
+                       std::uint16_t* codes) {
+  std::fill_n(codes + blocks / kBlocksTogether * kBlocksTogether, kBlocksTogether,
+              std::uint16_t{0});
+  read_codes(layout, wire, blocks, codes);
+}
+
 }  // namespace
 
 void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
@@ -63,28 +72,18 @@ void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
   }
 }
 
-// Decides how each block joins the lanes; an empty block has code 0. Returns whether
-// all exponents lie within the spread. If not, the high codes are still those of all blocks.
-bool Aggregator::plan_blocks(const BlockCodes& codes, std::uint32_t blocks, std::int32_t spread,
-                             Arrays arrays) {
-  bool fits = true;
-  for (std::uint32_t block = 0; block < blocks; ++block) {
-    const std::uint16_t low = codes.low[block];
-    const std::uint16_t lane_low = arrays.low_codes[block];
-    const std::uint16_t high = std::max({low, codes.high[block], arrays.high_codes[block]});
-    arrays.high_codes[block] = high;
-    BlockStep step;
-    if (low != 0) {
-      const std::uint16_t finest = lane_low == 0 ? low : std::min(low, lane_low);
-      fits = fits && high - finest <= spread;
-      step.action = lane_low == 0 ? BlockStep::Action::store : BlockStep::Action::add;
-      step.lane_shift = static_cast<std::uint8_t>(lane_low == 0 ? 0 : lane_low - finest);
-      step.mantissa_shift = static_cast<std::uint8_t>(low - finest);
-      arrays.low_codes[block] = finest;
-    }
-    steps_[block] = step;
+LaneWidth Aggregator::width_for(WireFormat format, std::int32_t reach) const {
+  const auto& spread = spread_[mantissa_index(format)];
+  if (reach <= spread[lane_index(LaneWidth::bits16)]) return LaneWidth::bits16;
+  if (reach <= spread[lane_index(LaneWidth::bits32)]) return LaneWidth::bits32;
+  return LaneWidth::bits64;
+}
+
+void Aggregator::widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const {
+  while (copy.lane_width < wanted) {
+    arithmetic_->widen[lane_index(copy.lane_width)](arrays.lanes, copy.words.elements);
+    copy.lane_width = static_cast<LaneWidth>(lane_index(copy.lane_width) + 1);
   }
-  return fits;
 }
 
 void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
@@ -94,20 +93,26 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
   const bool is_partial = packet.header.kind == Kind::partial;
   std::uint16_t* const lows = packet_codes_.data();
   std::uint16_t* const highs = is_partial ? lows + blocks_max_ : lows;
-  read_codes(layout, packet.exponents, blocks, lows);
+  read_codes_padded(layout, packet.exponents, blocks, lows);
   if (is_partial) {
-    read_codes(layout, packet.exponents + blocks * layout.exponent_code_bytes(), blocks, highs);
+    read_codes_padded(layout, packet.exponents + blocks * layout.exponent_code_bytes(), blocks,
+                      highs);
   }
-  const bool fits =
-      plan_blocks({lows, highs}, blocks, spread_[mantissa_index(layout.format)], arrays);
+  const auto reach = static_cast<std::int32_t>(
+      arithmetic_->plan({lows, highs, arrays.low_codes, arrays.high_codes}, blocks, steps_.data()));
+  const bool fits = reach <= spread_[mantissa_index(layout.format)][lane_index(LaneWidth::bits64)];
   copy.overrange = copy.overrange || !fits || packet.header.kind == Kind::overrange;
+  const bool is_first = !copy.has_lanes;
   copy.has_lanes = true;
   if (copy.overrange) return;
+  const LaneWidth width = is_partial ? LaneWidth::bits64 : width_for(layout.format, reach);
+  if (is_first) copy.lane_width = width;
+  widen_lanes(copy, arrays, width);
   const std::byte* const mantissas =
       packet.has_specials() ? take_specials(packet, copy, arrays) : packet.elements;
-  const std::uint32_t width = is_partial ? 3 : mantissa_index(layout.format);
-  arithmetic_->accumulate[width](arrays.lanes, mantissas, elements, layout.block_elements(),
-                                 steps_.data());
+  const std::uint32_t mantissa_width = is_partial ? 3 : mantissa_index(layout.format);
+  arithmetic_->accumulate[lane_index(copy.lane_width)][mantissa_width](
+      arrays.lanes, mantissas, elements, layout.block_elements(), steps_.data());
 }
 
 // Moves NaN and infinities out of the way of the sum: into two bit sets, where a NaN is in both.
@@ -153,7 +158,8 @@ void Aggregator::write_result(Copy& copy, Arrays arrays, Header& header) {
   std::byte* const exponents = arrays.datagram + INFOLD_HEADER_BYTES;
   std::byte* const mantissas = exponents + layout.exponent_bytes(elements);
   std::fill(exponents, mantissas, std::byte{0});
-  const bool overflowed = arithmetic_->encode[mantissa_index(layout.format)](
+  const auto& encode = arithmetic_->encode[lane_index(copy.lane_width)];
+  const bool overflowed = encode[mantissa_index(layout.format)](
       arrays.lanes, elements, layout, arrays.low_codes, packet_codes_.data(), mantissas);
   write_codes(layout, packet_codes_.data(), layout.block_count(elements), exponents);
   if (copy.has_specials) overlay_specials(copy, arrays, mantissas);
@@ -191,13 +197,14 @@ void Aggregator::write_partial(Copy& copy, Arrays arrays, Header& header) {
   std::fill(codes, lanes, std::byte{0});
   write_codes(layout, arrays.low_codes, blocks, codes);
   write_codes(layout, arrays.high_codes, blocks, codes + blocks * layout.exponent_code_bytes());
+  widen_lanes(copy, arrays, LaneWidth::bits64);
+  std::memcpy(lanes, arrays.lanes, elements * sizeof(std::int64_t));
   for (std::uint32_t block = 0; block < blocks; ++block) {
     if (arrays.low_codes[block] != 0) continue;
     const std::uint32_t first = block * layout.block_elements();
-    std::fill_n(arrays.lanes + first, std::min(layout.block_elements(), elements - first),
-                std::int64_t{0});
+    const std::uint32_t size = std::min(layout.block_elements(), elements - first);
+    std::fill_n(lanes + first * sizeof(std::int64_t), size * sizeof(std::int64_t), std::byte{0});
   }
-  std::memcpy(lanes, arrays.lanes, elements * sizeof(std::int64_t));
   if (!copy.has_specials) return;
   header.flags |= INFOLD_FLAG_SPECIALS;
   const std::size_t bytes = special_words(copy.words) * sizeof(std::uint64_t);

@@ -48,21 +48,46 @@ void combine(std::byte* into, const std::byte* elements, std::uint32_t count) {
   }
 }
 
-template <typename Int>
-void accumulate(std::int64_t* lanes, const std::byte* mantissas, std::uint32_t count,
+std::uint32_t plan(const BlockCodes& codes, std::uint32_t blocks, BlockStep* steps) {
+  std::uint32_t reach = 0;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    const std::uint32_t low = codes.low[block];
+    const std::uint32_t lane_low = codes.lane_low[block];
+    const std::uint32_t high =
+        std::max({low, std::uint32_t{codes.high[block]}, std::uint32_t{codes.lane_high[block]}});
+    codes.lane_high[block] = static_cast<std::uint16_t>(high);
+    steps[block] = BlockStep();
+    if (low == 0) continue;
+    const std::uint32_t finest = lane_low == 0 ? low : std::min(low, lane_low);
+    codes.lane_low[block] = static_cast<std::uint16_t>(finest);
+    reach = std::max(reach, high - finest);
+    steps[block] = lane_low == 0
+                       ? BlockStep(BlockStep::Action::store, 0, 0)
+                       : BlockStep(BlockStep::Action::add, lane_low - finest, low - finest);
+  }
+  return reach;
+}
+
+template <typename Lane, typename Int>
+void accumulate(std::byte* lanes, const std::byte* mantissas, std::uint32_t count,
                 std::uint32_t block_elements, const BlockStep* steps) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const BlockStep step = steps[i / block_elements];
-    if (step.action == BlockStep::Action::skip) continue;
-    const std::int64_t mantissa = load<Int>(mantissas, i);
-    if (step.action == BlockStep::Action::store) {
-      lanes[i] = mantissa;
-      continue;
+    if (step.action() == BlockStep::Action::skip) continue;
+    const auto mantissa = static_cast<std::uint64_t>(std::int64_t{load<Int>(mantissas, i)});
+    std::uint64_t sum = mantissa;
+    if (step.action() == BlockStep::Action::add) {
+      const auto lane = static_cast<std::uint64_t>(std::int64_t{load<Lane>(lanes, i)});
+      sum = (lane << step.lane_shift()) + (mantissa << step.mantissa_shift());
     }
-    const auto lane = static_cast<std::uint64_t>(lanes[i]) << step.lane_shift;
-    lanes[i] = static_cast<std::int64_t>(
-        lane + (static_cast<std::uint64_t>(mantissa) << step.mantissa_shift));
+    store<Lane>(lanes, i, static_cast<Lane>(sum));
   }
+}
+
+// From the end, so that no lane is written over before it is read.
+template <typename Lane, typename Wider>
+void widen(std::byte* lanes, std::uint32_t count) {
+  for (std::uint32_t i = count; i-- > 0;) store<Wider>(lanes, i, load<Lane>(lanes, i));
 }
 
 std::uint64_t magnitude(std::int64_t value) {
@@ -90,8 +115,8 @@ std::int32_t result_code(std::uint64_t largest, std::int32_t lane_code, ElementL
   return std::clamp(code, 1, layout.exponent_code_max());
 }
 
-template <typename Int>
-bool encode(const std::int64_t* lanes, std::uint32_t count, ElementLayout layout,
+template <typename Lane, typename Int>
+bool encode(const std::byte* lanes, std::uint32_t count, ElementLayout layout,
             const std::uint16_t* lane_codes, std::uint16_t* codes, std::byte* mantissas) {
   bool overflowed = false;
   const std::uint32_t block_elements = layout.block_elements();
@@ -100,7 +125,9 @@ bool encode(const std::int64_t* lanes, std::uint32_t count, ElementLayout layout
     const std::uint32_t end = std::min(count, first + block_elements);
     std::uint64_t largest = 0;
     if (lane_codes[block] != 0) {
-      for (std::uint32_t i = first; i < end; ++i) largest = std::max(largest, magnitude(lanes[i]));
+      for (std::uint32_t i = first; i < end; ++i) {
+        largest = std::max(largest, magnitude(load<Lane>(lanes, i)));
+      }
     }
     if (largest == 0) {
       codes[block] = 0;
@@ -111,13 +138,14 @@ bool encode(const std::int64_t* lanes, std::uint32_t count, ElementLayout layout
     const std::int32_t code = result_code(largest, lane_code, layout);
     codes[block] = static_cast<std::uint16_t>(code);
     for (std::uint32_t i = first; i < end; ++i) {
-      const std::uint64_t rounded = round_shift(magnitude(lanes[i]), code - lane_code);
+      const std::int64_t lane = load<Lane>(lanes, i);
+      const std::uint64_t rounded = round_shift(magnitude(lane), code - lane_code);
       auto mantissa = static_cast<std::int64_t>(rounded);
       if (rounded > limit) {  // only at the largest code: the sum is beyond every float
         mantissa = layout.code_plus_infinity();
         overflowed = true;
       }
-      store<Int>(mantissas, i, static_cast<Int>(lanes[i] < 0 ? -mantissa : mantissa));
+      store<Int>(mantissas, i, static_cast<Int>(lane < 0 ? -mantissa : mantissa));
     }
   }
   return overflowed;
@@ -130,9 +158,17 @@ constexpr Arithmetic kScalar = {
             combine<std::int64_t, Min>},
     .max = {combine<std::int8_t, Max>, combine<std::int16_t, Max>, combine<std::int32_t, Max>,
             combine<std::int64_t, Max>},
-    .accumulate = {accumulate<std::int8_t>, accumulate<std::int16_t>, accumulate<std::int32_t>,
-                   accumulate<std::int64_t>},
-    .encode = {encode<std::int8_t>, encode<std::int16_t>, encode<std::int32_t>},
+    .plan = plan,
+    .accumulate = {{accumulate<std::int16_t, std::int8_t>},
+                   {accumulate<std::int32_t, std::int8_t>, accumulate<std::int32_t, std::int16_t>},
+                   {accumulate<std::int64_t, std::int8_t>, accumulate<std::int64_t, std::int16_t>,
+                    accumulate<std::int64_t, std::int32_t>,
+                    accumulate<std::int64_t, std::int64_t>}},
+    .encode = {{encode<std::int16_t, std::int8_t>},
+               {encode<std::int32_t, std::int8_t>, encode<std::int32_t, std::int16_t>},
+               {encode<std::int64_t, std::int8_t>, encode<std::int64_t, std::int16_t>,
+                encode<std::int64_t, std::int32_t>}},
+    .widen = {widen<std::int16_t, std::int32_t>, widen<std::int32_t, std::int64_t>},
 };
 
 }  // namespace

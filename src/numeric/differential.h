@@ -22,9 +22,13 @@ namespace infold::numeric {
 class Differential {
  public:
   static constexpr std::uint32_t kCombines = 12;
-  static constexpr std::uint32_t kAccumulates = 4;
-  static constexpr std::uint32_t kEncodes = 3;
-  static_assert(sizeof(core::Arithmetic) == (kCombines + kAccumulates + kEncodes) * sizeof(void*),
+  static constexpr std::uint32_t kAccumulates = core::kLaneWidths * 4;
+  static constexpr std::uint32_t kEncodes = core::kLaneWidths * 3;
+  static constexpr std::uint32_t kWidens = core::kLaneWidths - 1;
+  static constexpr std::uint32_t kPlans = 1;
+  static constexpr std::uint32_t kArithmetic =
+      kCombines + kAccumulates + kEncodes + kWidens + kPlans;
+  static_assert(sizeof(core::Arithmetic) == kArithmetic * sizeof(void*),
                 "a kernel was added to the arithmetic: compare it here");
   static_assert(sizeof(core::TensorCodec) == 3 * sizeof(void*),
                 "a function was added to the codecs: compare it here");
@@ -38,8 +42,7 @@ class Differential {
   static constexpr std::uint32_t kCodecs = kDtypes * kFormats * kReductions * kCollectives;
   static constexpr std::uint32_t kAgreed = kDtypes * kReductions;
   static constexpr std::uint32_t kCodeLists = kDtypes;
-  static constexpr std::uint32_t kKernels =
-      kCombines + kAccumulates + kEncodes + kCodecs + kAgreed + kCodeLists;
+  static constexpr std::uint32_t kKernels = kArithmetic + kCodecs + kAgreed + kCodeLists;
 
   Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
 
@@ -51,6 +54,10 @@ class Differential {
     kernel -= kAccumulates;
     if (kernel < kEncodes) return compare_encode(kernel);
     kernel -= kEncodes;
+    if (kernel < kWidens) return compare_widen(kernel);
+    kernel -= kWidens;
+    if (kernel < kPlans) return compare_plan();
+    kernel -= kPlans;
     if (kernel < kCodecs) return compare_any_codec(kernel);
     kernel -= kCodecs;
     if (kernel < kAgreed) return compare_agreed(kernel);
@@ -85,28 +92,99 @@ class Differential {
     return verdict(into.all() == expected.all(), "combine " + std::to_string(kernel));
   }
 
-  std::string compare_accumulate(std::uint32_t width) {
+  std::string compare_accumulate(std::uint32_t kernel) {
+    const std::uint32_t width = kernel % 4;
+    const std::uint32_t lane_bytes = 2U << kernel / 4;
+    const auto fast = set_.arithmetic->accumulate[kernel / 4][width];
+    const auto scalar = core::scalar_arithmetic().accumulate[kernel / 4][width];
+    if (fast == nullptr || scalar == nullptr) return verdict(fast == scalar, "accumulate exists");
     const std::uint32_t count = input_.below(kElementsMax) + 1;
     const std::uint32_t block = input_.below(4) == 0 ? input_.below(80) + 1 : 32;
-    std::vector<core::BlockStep> steps((count + block - 1) / block);
+    std::vector<core::BlockStep> steps(padded((count + block - 1) / block));
+    const bool all_add = input_.below(2) == 0;
     for (core::BlockStep& step : steps) {
-      step = {static_cast<core::BlockStep::Action>(input_.below(3)),
-              static_cast<std::uint8_t>(input_.below(2) * input_.below(64)),
-              static_cast<std::uint8_t>(input_.below(2) * input_.below(64))};
+      const auto action = static_cast<core::BlockStep::Action>(all_add ? 2 : input_.below(3));
+      const std::uint32_t lane_shift = input_.below(2) * input_.below(8 * lane_bytes);
+      step = {action, lane_shift, input_.below(2) * input_.below(8 * lane_bytes)};
     }
-    std::vector<std::int64_t> lanes(count + 1);
-    for (std::int64_t& lane : lanes) lane = input_.take<std::int64_t>();
-    std::vector<std::int64_t> expected = lanes;
+    Buffer lanes(std::size_t{count} * lane_bytes, 0);
+    fill(lanes.data(), std::size_t{count} * lane_bytes);
+    Buffer expected = lanes;
     Buffer mantissas(std::size_t{count} << width, input_.below(8));
     fill(mantissas.data(), std::size_t{count} << width);
-    set_.arithmetic->accumulate[width](lanes.data(), mantissas.data(), count, block, steps.data());
-    core::scalar_arithmetic().accumulate[width](expected.data(), mantissas.data(), count, block,
-                                                steps.data());
-    return verdict(lanes == expected, "accumulate " + std::to_string(width));
+    fast(lanes.data(), mantissas.data(), count, block, steps.data());
+    scalar(expected.data(), mantissas.data(), count, block, steps.data());
+    return verdict(lanes.all() == expected.all(), "accumulate " + std::to_string(kernel));
+  }
+
+  static std::size_t padded(std::size_t blocks) {
+    return (blocks + core::kBlocksTogether - 1) / core::kBlocksTogether * core::kBlocksTogether;
+  }
+
+  // What is wrong with steps is not compared where they are of no use.
+  std::string compare_plan() {
+    using Codes = std::vector<std::uint16_t>;
+    const std::uint32_t blocks = input_.below(80) + 1;
+    const std::uint32_t codes_end = input_.below(2) == 0 ? 4096 : 66;
+    const bool partial = input_.below(2) == 0;
+    Codes low(padded(blocks));
+    Codes high(low.size());
+    Codes lane_low(low.size());
+    Codes lane_high(low.size());
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+      low[i] = static_cast<std::uint16_t>(input_.below(4) == 0 ? 0 : input_.below(codes_end));
+      high[i] = partial ? static_cast<std::uint16_t>(input_.below(codes_end)) : low[i];
+      lane_low[i] = static_cast<std::uint16_t>(input_.below(4) == 0 ? 0 : input_.below(codes_end));
+      lane_high[i] = static_cast<std::uint16_t>(lane_low[i] + input_.below(20));
+    }
+    Codes expected_low = lane_low;
+    Codes expected_high = lane_high;
+    std::vector<core::BlockStep> steps(low.size());
+    std::vector<core::BlockStep> expected = steps;
+    const std::uint32_t reach = set_.arithmetic->plan(
+        {low.data(), high.data(), lane_low.data(), lane_high.data()}, blocks, steps.data());
+    const std::uint32_t expected_reach = core::scalar_arithmetic().plan(
+        {low.data(), high.data(), expected_low.data(), expected_high.data()}, blocks,
+        expected.data());
+    return verdict(reach == expected_reach && lane_low == expected_low &&
+                       lane_high == expected_high && (reach > 63 || steps == expected),
+                   "plan");
+  }
+
+  std::string compare_widen(std::uint32_t kernel) {
+    const std::uint32_t count = input_.below(kElementsMax) + 1;
+    Buffer lanes(std::size_t{count} * 4 << kernel, 0);
+    fill(lanes.data(), std::size_t{count} * 2 << kernel);
+    Buffer expected = lanes;
+    set_.arithmetic->widen[kernel](lanes.data(), count);
+    core::scalar_arithmetic().widen[kernel](expected.data(), count);
+    return verdict(lanes.all() == expected.all(), "widen " + std::to_string(kernel));
+  }
+
+  // Lanes of a block are of one size, and sizes of all kinds appear; some blocks are ties.
+  void fill_lanes(const std::vector<std::uint16_t>& lane_codes, std::uint32_t block_elements,
+                  std::uint32_t lane_bytes, std::uint32_t count, std::byte* lanes) {
+    const int bits = static_cast<int>(8 * lane_bytes);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t block = i / block_elements;
+      const std::uint16_t code = lane_codes[block];
+      const int shift = code * 37 % bits;
+      const auto value = input_.take<std::int64_t>() >> (64 - bits);
+      std::int64_t lane = value >> shift;
+      if (block % 3 == 1) lane &= ~std::int64_t{0} << (bits - 1 - shift) / 2;
+      if (code % 16 == 3) lane = input_.below(2) == 0 ? 0 : INT64_MIN >> (64 - bits) >> shift;
+      if (code % 16 == 4) lane = 0;
+      std::memcpy(lanes + std::size_t{i} * lane_bytes, &lane, lane_bytes);
+    }
   }
 
   // A lane code above the largest code cannot come from a decoder, and none is tried.
-  std::string compare_encode(std::uint32_t width) {
+  std::string compare_encode(std::uint32_t kernel) {
+    const std::uint32_t width = kernel % 3;
+    const std::uint32_t lane_bytes = 2U << kernel / 3;
+    const auto fast = set_.arithmetic->encode[kernel / 3][width];
+    const auto scalar = core::scalar_arithmetic().encode[kernel / 3][width];
+    if (fast == nullptr || scalar == nullptr) return verdict(fast == scalar, "encode exists");
     const core::ElementLayout layout = {
         static_cast<core::WireFormat>(INFOLD_FORMAT_BFP8 + width),
         input_.below(4) == 0 ? core::DataType::f64 : core::DataType::f32};
@@ -121,28 +199,20 @@ class Differential {
                                         : kind == 2 ? code_max - input_.below(40)
                                                     : input_.below(code_max + 1));
     }
-    std::vector<std::int64_t> lanes(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t block = i / layout.block_elements();
-      // Lanes of a block are of one size, and sizes of all kinds appear; some blocks are ties.
-      const auto shift = static_cast<int>(lane_codes[block] * 37U % 64U);
-      lanes[i] = input_.take<std::int64_t>() >> shift;
-      if (block % 3 == 1) lanes[i] &= ~std::int64_t{0} << (63 - shift) / 2;
-      if (lane_codes[block] % 16 == 3) lanes[i] = input_.below(2) == 0 ? 0 : INT64_MIN >> shift;
-      if (lane_codes[block] % 16 == 4) lanes[i] = 0;
-    }
+    Buffer lanes(std::size_t{count} * lane_bytes, 0);
+    fill_lanes(lane_codes, layout.block_elements(), lane_bytes, count, lanes.data());
     std::vector<std::uint16_t> codes(block_count + 1, 7);
     std::vector<std::uint16_t> expected_codes = codes;
     const std::size_t size = count * layout.element_bytes();
     Buffer mantissas(size, input_.below(8));
     Buffer expected = mantissas;
-    const bool overflowed = set_.arithmetic->encode[width](
-        lanes.data(), count, layout, lane_codes.data(), codes.data(), mantissas.data());
-    const bool expected_overflowed = core::scalar_arithmetic().encode[width](
-        lanes.data(), count, layout, lane_codes.data(), expected_codes.data(), expected.data());
+    const bool overflowed =
+        fast(lanes.data(), count, layout, lane_codes.data(), codes.data(), mantissas.data());
+    const bool expected_overflowed = scalar(lanes.data(), count, layout, lane_codes.data(),
+                                            expected_codes.data(), expected.data());
     return verdict(overflowed == expected_overflowed && codes == expected_codes &&
                        mantissas.all() == expected.all(),
-                   "encode " + std::to_string(width));
+                   "encode " + std::to_string(kernel));
   }
 
   // Elements whose magnitudes resemble those of tensors, or any bits at all.

@@ -22,7 +22,7 @@ TEST(Differential, EveryKernelOfEverySetWritesWhatTheScalarOneDoes) {
     base::Prng prng(kSeed);
     for (std::uint32_t kernel = 0; kernel < Differential::kKernels; ++kernel) {
       // Most codecs do not exist; of the others, fewer repetitions suffice where each is long.
-      const int repetitions = kernel < 19 ? 100 : 8;
+      const int repetitions = kernel < Differential::kArithmetic ? 100 : 8;
       for (int repetition = 0; repetition < repetitions; ++repetition) {
         std::array<std::uint8_t, 8> bytes;
         for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(prng.next());

@@ -23,6 +23,7 @@ namespace {
 using core::BlockStep;
 
 constexpr std::uint32_t kBlock = INFOLD_BLOCK_ELEMENTS;
+constexpr core::LaneWidth kLanes = core::LaneWidth::bits64;
 
 double normal(base::Prng& prng) {
   const double radius = std::sqrt(-2 * std::log(1 - prng.uniform()));
@@ -61,8 +62,9 @@ class ChunkSum {
       : set_(set),
         layout_{format, core::DataType::f32},
         elements_(elements),
-        lanes_(elements),
-        codes_(layout_.block_count(elements)),
+        lanes_(elements * core::lane_bytes(kLanes)),
+        codes_(layout_.block_count(elements) + core::kBlocksTogether),
+        high_codes_(codes_.size()),
         exponents_(layout_.exponent_bytes(elements)),
         mantissas_(elements * layout_.element_bytes()) {}
 
@@ -70,32 +72,28 @@ class ChunkSum {
   bool add(const Tensor& tensor, std::uint64_t first) {
     codec().encode(reinterpret_cast<const std::byte*>(tensor.data()), {first, elements_}, nullptr,
                    exponents_.data(), mantissas_.data());
+    const std::size_t blocks = layout_.block_count(elements_);
     std::vector<BlockStep> steps(codes_.size());
-    for (std::size_t block = 0; block < codes_.size(); ++block) {
-      const auto code = std::to_integer<std::uint16_t>(exponents_[block]);
-      if (code == 0) continue;
-      const std::uint16_t lane_code = codes_[block];
-      if (lane_code == 0) {
-        steps[block] = {BlockStep::Action::store, 0, 0};
-        codes_[block] = code;
-        continue;
-      }
-      const std::uint16_t finest = std::min(code, lane_code);
-      if (std::max(code, lane_code) - finest > 63) return false;
-      steps[block] = {BlockStep::Action::add, static_cast<std::uint8_t>(lane_code - finest),
-                      static_cast<std::uint8_t>(code - finest)};
-      codes_[block] = finest;
+    std::vector<std::uint16_t> codes(codes_.size());
+    for (std::size_t block = 0; block < blocks; ++block) {
+      codes[block] = std::to_integer<std::uint16_t>(exponents_[block]);
     }
-    set_.arithmetic->accumulate[core::mantissa_index(layout_.format)](
-        lanes_.data(), mantissas_.data(), elements_, kBlock, steps.data());
+    const std::uint32_t reach =
+        set_.arithmetic->plan({codes.data(), codes.data(), codes_.data(), high_codes_.data()},
+                              static_cast<std::uint32_t>(blocks), steps.data());
+    if (reach > 63) return false;
+    const auto& accumulate = set_.arithmetic->accumulate[core::lane_index(kLanes)];
+    accumulate[core::mantissa_index(layout_.format)](lanes_.data(), mantissas_.data(), elements_,
+                                                     kBlock, steps.data());
     return true;
   }
 
   // The result on the wire, as numbers, and its decoding into `tensor`.
   std::vector<long double> finish(std::uint64_t first, Tensor& tensor) {
     std::vector<std::uint16_t> codes(codes_.size());
-    set_.arithmetic->encode[core::mantissa_index(layout_.format)](
-        lanes_.data(), elements_, layout_, codes_.data(), codes.data(), mantissas_.data());
+    const auto& encode = set_.arithmetic->encode[core::lane_index(kLanes)];
+    encode[core::mantissa_index(layout_.format)](lanes_.data(), elements_, layout_, codes_.data(),
+                                                 codes.data(), mantissas_.data());
     std::vector<long double> wire(elements_);
     for (std::uint32_t i = 0; i < elements_; ++i) {
       std::int64_t mantissa = 0;
@@ -105,7 +103,7 @@ class ChunkSum {
       wire[i] =
           std::ldexp(static_cast<long double>(mantissa), layout_.unit_exponent(codes[i / kBlock]));
     }
-    for (std::size_t block = 0; block < codes.size(); ++block) {
+    for (std::size_t block = 0; block < layout_.block_count(elements_); ++block) {
       exponents_[block] = static_cast<std::byte>(codes[block]);
     }
     codec().decode(reinterpret_cast<std::byte*>(tensor.data()), {first, elements_},
@@ -122,8 +120,9 @@ class ChunkSum {
   const KernelSet& set_;
   core::ElementLayout layout_;
   std::uint32_t elements_;
-  std::vector<std::int64_t> lanes_;
-  std::vector<std::uint16_t> codes_;
+  std::vector<std::byte> lanes_;
+  std::vector<std::uint16_t> codes_;  // with room for what is planned together
+  std::vector<std::uint16_t> high_codes_;
   std::vector<std::byte> exponents_;
   std::vector<std::byte> mantissas_;
 };
