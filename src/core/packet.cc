@@ -158,25 +158,28 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   return Malformed::none;
 }
 
+// Into the datagram itself, field by field, for the reason that unpack() gives.
 void write_header(const Header& header, std::span<std::byte> out) {
-  infold_header wire = {};
-  wire.magic = INFOLD_MAGIC;
-  wire.version_kind =
+  const auto put = [out](std::size_t at, auto field) {
+    std::memcpy(out.data() + at, &field, sizeof(field));
+  };
+  const auto version_kind =
       static_cast<std::uint8_t>(INFOLD_VERSION << 4 | static_cast<unsigned>(header.kind));
-  wire.flags = header.flags;
-  wire.worker = header.worker;
-  wire.job = infold_to_be16(header.job);
-  wire.slot = infold_to_be16(header.slot);
-  wire.epoch = infold_to_be32(header.epoch);
-  wire.round = infold_to_be32(header.round);
-  wire.elements = infold_to_be16(header.words.elements);
-  wire.format = header.words.format;
-  wire.operation = header.words.operation;
-  wire.shape = infold_to_be32(header.words.shape);
-  wire.contributors = infold_to_be16(header.contributors.count);
-  wire.weight = infold_to_be16(header.contributors.weight);
-  wire.contributor_digest = infold_to_be32(header.contributors.digest);
-  std::memcpy(out.data(), &wire, sizeof(wire));
+  put(offsetof(infold_header, magic), std::uint8_t{INFOLD_MAGIC});
+  put(offsetof(infold_header, version_kind), version_kind);
+  put(offsetof(infold_header, flags), header.flags);
+  put(offsetof(infold_header, worker), header.worker);
+  put(offsetof(infold_header, job), infold_to_be16(header.job));
+  put(offsetof(infold_header, slot), infold_to_be16(header.slot));
+  put(offsetof(infold_header, epoch), infold_to_be32(header.epoch));
+  put(offsetof(infold_header, round), infold_to_be32(header.round));
+  put(offsetof(infold_header, elements), infold_to_be16(header.words.elements));
+  put(offsetof(infold_header, format), header.words.format);
+  put(offsetof(infold_header, operation), header.words.operation);
+  put(offsetof(infold_header, shape), infold_to_be32(header.words.shape));
+  put(offsetof(infold_header, contributors), infold_to_be16(header.contributors.count));
+  put(offsetof(infold_header, weight), infold_to_be16(header.contributors.weight));
+  put(offsetof(infold_header, contributor_digest), infold_to_be32(header.contributors.digest));
 }
 
 void write_codes(ElementLayout layout, const std::uint16_t* codes, std::uint32_t blocks,

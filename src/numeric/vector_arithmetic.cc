@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The aggregator's arithmetic in vectors: the loops over plain integers, which hand their odd tails
-// to those of core/arithmetic.cc, and the table of all. Those over lanes are vector_lanes-inl.h.
+// to those of core/arithmetic.cc, and the table of all.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector_arithmetic.cc"
 #include <hwy/foreach_target.h>
@@ -9,6 +9,7 @@
 
 #include "core/arithmetic.h"
 #include "numeric/vector_lanes-inl.h"
+#include "numeric/vector_reencode-inl.h"
 #include "numeric/vector_sets.h"
 
 HWY_BEFORE_NAMESPACE();
