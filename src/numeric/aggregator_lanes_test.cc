@@ -215,7 +215,7 @@ void expect_as_modelled(const KernelSet& set, const Case& test, base::Prng& prng
   if (test.has_parent) options.parent_worker = 0;
   for (std::uint16_t rank = 0; rank < test.workers; ++rank) options.workers.push_back({rank, 1});
   core::Aggregator aggregator(options);
-  for (std::uint32_t round = 1; round <= 4; ++round) {
+  for (std::uint32_t round = 1; round <= 8; ++round) {
     const std::int32_t edges[] = {0, 3, spread_of(test, 16), spread_of(test, 32),
                                   spread_of(test, 64)};
     const std::int32_t edge = edges[prng.below(std::size(edges))];
