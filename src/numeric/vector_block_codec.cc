@@ -58,6 +58,16 @@ class Scales {
   alignas(16) float values_[hn::MaxLanes(D())];
 };
 
+// Asks for the cache lines that kBytes of output will be in. A store asks only when it retires, after
+// all that was computed for it, and then waits in order: of lines in the second cache that is a
+// third of the time of encoding f32.
+template <std::uint32_t kBytes>
+HWY_INLINE void expect_stores(void* at) {
+  for (std::uint32_t line = 0; line < kBytes; line += 64) {
+    __builtin_prefetch(static_cast<std::byte*>(at) + line, 1);
+  }
+}
+
 // One whole block of any kind, given its largest magnitude.
 template <typename Format, typename Mantissa>
 HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, typename Format::Bits largest,
@@ -112,6 +122,7 @@ class PlainEncoder {
   HWY_INLINE bool encode(const typename Format::Bits* tensor, std::byte* exponents,
                          Mantissa* mantissas) const {
     const D d;
+    expect_stores<kGroup<Format> * B::kElements * sizeof(Mantissa)>(mantissas);
     const auto largest = largest_of_group<B::kElements, Format>(tensor);
     const auto field = hn::ShiftRight<Format::kFractionBits>(hn::Add(largest, carry_));
     const auto above_first = hn::Sub(field, first_field_);
@@ -233,6 +244,7 @@ class PlainDecoder {
   HWY_INLINE bool decode(const std::byte* exponents, const Mantissa* mantissas,
                          typename Format::Bits* tensor) const {
     const D d;
+    expect_stores<4 * B::kElements * sizeof(typename Format::Bits)>(tensor);
     const hn::Rebind<std::uint8_t, D> bytes;
     const auto code =
         hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(exponents)));
