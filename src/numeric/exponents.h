@@ -38,4 +38,10 @@ inline void write_padding(std::byte* exponents, core::ElementLayout layout,
   std::memset(exponents + used, 0, layout.exponent_bytes(elements) - used);
 }
 
+// As write_padding if codes are written afterwards: clears the last whole word, without a call.
+inline void clear_padding(std::byte* exponents, core::ElementLayout layout,
+                          std::uint32_t elements) {
+  std::memset(exponents + layout.exponent_bytes(elements) - 4, 0, 4);
+}
+
 }  // namespace infold::numeric

@@ -95,9 +95,11 @@ struct Block {
     }
   }
 
-  static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit, Bits* tensor) {
+  // both_units: unit * kBothUnits, which only pairs need.
+  static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit,
+                                      [[maybe_unused]] Wide<Format> both_units, Bits* tensor) {
     if constexpr (kPairs) {
-      decode_bf16_pairs<kElements>(mantissas, unit, tensor);
+      decode_bf16_pairs<kElements>(mantissas, unit, both_units, tensor);
     } else {
       const hn::CappedTag<Wide<Format>, kElements> d;
       const auto scale = hn::Set(d, unit);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of block floats in vectors, a group of blocks at a time where all are plain (see
-// vector_block-inl.h). Every other block, one with a floor above its own code, and a partial one at
-// the tensor's end go to the scalar loops. Assumes the default rounding mode, as all compiled code
-// does.
+// Chunks of block floats in vectors, batches of blocks where all are plain (vector_plain-inl.h).
+// Every other block, one with a floor above its own code, and a partial one at the tensor's end go
+// to the scalar loops. Assumes the default rounding mode, as all compiled code does.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector_block_codec.cc"
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include "numeric/exponents.h"
 #include "numeric/scalar_codecs.h"
 #include "numeric/vector_block-inl.h"
+#include "numeric/vector_maxima-inl.h"
+#include "numeric/vector_plain-inl.h"
 #include "numeric/vector_sets.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,44 +30,6 @@ namespace {
 BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
 #else
-
-using Four = hn::Full128<std::uint32_t>;
-
-// Scales given as exponent fields, each read back from memory into all lanes: a shuffle and a
-// broadcast in registers would keep the one port busy that the shuffles before need.
-template <typename D>
-class Scales {
- public:
-  explicit HWY_INLINE Scales(hn::VFromD<D> fields) {
-    if constexpr (hn::MaxLanes(D()) == 4) {
-      put(0, fields);
-    } else {
-      const hn::Half<D> half;
-      put(0, hn::PromoteTo(Four(), hn::LowerHalf(half, fields)));
-      put(4, hn::PromoteTo(Four(), hn::UpperHalf(half, fields)));
-    }
-    asm volatile("" : "+m"(values_));  // or the compiler sees what the loads will find
-  }
-  HWY_INLINE float operator[](std::uint32_t block) const { return values_[block]; }
-
- private:
-  HWY_INLINE void put(std::uint32_t first, hn::VFromD<Four> fields) {
-    hn::Store(hn::ShiftLeft<F32::kFractionBits>(fields), Four(),
-              reinterpret_cast<std::uint32_t*>(values_ + first));
-  }
-
-  alignas(16) float values_[hn::MaxLanes(D())];
-};
-
-// Asks for the cache lines that kBytes of output will be in. A store asks only when it retires, after
-// all that was computed for it, and then waits in order: of lines in the second cache that is a
-// third of the time of encoding f32.
-template <std::uint32_t kBytes>
-HWY_INLINE void expect_stores(void* at) {
-  for (std::uint32_t line = 0; line < kBytes; line += 64) {
-    __builtin_prefetch(static_cast<std::byte*>(at) + line, 1);
-  }
-}
 
 // One whole block of any kind, given its largest magnitude.
 template <typename Format, typename Mantissa>
@@ -105,55 +68,6 @@ HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const st
   return specials;
 }
 
-// A group of whole blocks at a time, if all are plain.
-template <typename Format, typename Mantissa>
-class PlainEncoder {
- public:
-  // All in terms of the exponent field of the largest magnitude, after the carry. The field of
-  // 2^-unit is the bias less the unit, and that is the block's field plus a constant.
-  HWY_INLINE PlainEncoder()
-      : carry_(constant(B::kCarry)),
-        first_field_(constant(B::kEncodeFirst - B::kCodeOfField)),
-        range_(constant(B::kEncodeLast - B::kEncodeFirst)),
-        code_of_field_(constant(B::kCodeOfField)),
-        unit_field_(constant(F32::kBias - B::kLayout.unit_exponent(B::kCodeOfField))) {}
-
-  // False if some block is not plain; nothing is written then.
-  HWY_INLINE bool encode(const typename Format::Bits* tensor, std::byte* exponents,
-                         Mantissa* mantissas) const {
-    const D d;
-    expect_stores<kGroup<Format> * B::kElements * sizeof(Mantissa)>(mantissas);
-    const auto largest = largest_of_group<B::kElements, Format>(tensor);
-    const auto field = hn::ShiftRight<Format::kFractionBits>(hn::Add(largest, carry_));
-    const auto above_first = hn::Sub(field, first_field_);
-    if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
-
-    const Scales<D> inverse_units(hn::Sub(unit_field_, field));
-    const hn::Rebind<std::uint8_t, D> bytes;
-    hn::StoreU(hn::TruncateTo(bytes, hn::Add(field, code_of_field_)), bytes,
-               reinterpret_cast<std::uint8_t*>(exponents));
-    for (std::uint32_t block = 0; block < kGroup<Format>; ++block) {
-      B::encode_plain(tensor + block * B::kElements, inverse_units[block],
-                      mantissas + block * B::kElements);
-    }
-    return true;
-  }
-
- private:
-  using B = Block<Format, Mantissa>;
-  using D = Group<Format>;
-  using V = hn::VFromD<D>;
-  static HWY_INLINE V constant(std::int64_t value) {
-    return kept_constant(D(), static_cast<typename Format::Bits>(value));
-  }
-
-  V carry_;
-  V first_field_;
-  V range_;
-  V code_of_field_;
-  V unit_field_;
-};
-
 // Whole blocks in groups, at least one, of which the last overlaps blocks that are done: writing
 // those again changes nothing. Returns whether there are specials.
 template <typename Format, typename Mantissa>
@@ -164,18 +78,20 @@ HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t
   constexpr std::uint32_t kStep = kGroup<Format>;
   const PlainEncoder<Format, Mantissa> plain;
   bool specials = false;
-  for (std::uint32_t block = 0; block < whole; block += kStep) {
+  for (std::uint32_t block = 0; block < whole;) {
     block = std::min(block, whole - kStep);
-    // The inner loop calls nothing, so that constants can stay in registers.
-    while (floors == nullptr && plain.encode(tensor + block * kElements, exponents + block,
-                                             mantissas + block * kElements)) {
-      block += kStep;
-      if (block >= whole) return specials;
+    const std::uint32_t blocks = std::min(whole - block, kBatch);
+    if (floors == nullptr) {
+      const std::uint32_t done = plain.encode(tensor + block * kElements, blocks, exponents + block,
+                                              mantissas + block * kElements);
+      block += done;
+      if (done == blocks) continue;
       block = std::min(block, whole - kStep);
     }
     specials |= encode_any_group<Format>(tensor + block * kElements,
                                          floors == nullptr ? nullptr : floors + block,
                                          exponents + block, mantissas + block * kElements);
+    block += kStep;
   }
   return specials;
 }
@@ -189,6 +105,7 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
   const auto floor_of = [codes](std::uint32_t block) {
     return codes == nullptr ? std::uint16_t{0} : codes[block];
   };
+  clear_padding(exponents, B::kLayout, range.elements);
   bool specials = false;
   const auto put = [&](std::uint32_t block, BlockCode result) {
     write_code<B::kLayout.wide_exponents()>(exponents, block, result.code);
@@ -213,7 +130,6 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
                                               range.elements - done, floor_of(whole),
                                               reinterpret_cast<std::byte*>(target + done)));
   }
-  write_padding(exponents, B::kLayout, range.elements);
   return specials;
 }
 
@@ -229,48 +145,6 @@ HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, Bl
   }
 }
 
-// Four whole blocks without specials at a time, if all are plain. (Eight, for which encoding has
-// maxima to share, are slower here.)
-template <typename Format, typename Mantissa>
-class PlainDecoder {
- public:
-  // Units are divided by 2^halvings. A unit's exponent field is its code plus a constant.
-  explicit HWY_INLINE PlainDecoder(std::int32_t halvings)
-      : first_(constant(B::kDecodeFirst)),
-        range_(constant(B::kDecodeLast - B::kDecodeFirst)),
-        unit_field_(constant(F32::kBias + B::kLayout.unit_exponent(0) - halvings)) {}
-
-  // False if some block is not plain; nothing is written then.
-  HWY_INLINE bool decode(const std::byte* exponents, const Mantissa* mantissas,
-                         typename Format::Bits* tensor) const {
-    const D d;
-    expect_stores<4 * B::kElements * sizeof(typename Format::Bits)>(tensor);
-    const hn::Rebind<std::uint8_t, D> bytes;
-    const auto code =
-        hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(exponents)));
-    const auto above_first = hn::Sub(code, first_);
-    if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
-    const Scales<D> units(hn::Add(code, unit_field_));
-    for (std::uint32_t block = 0; block < 4; ++block) {
-      const std::uint32_t first = block * B::kElements;
-      B::decode_plain(mantissas + first, units[block], tensor + first);
-    }
-    return true;
-  }
-
- private:
-  using B = Block<Format, Mantissa>;
-  using D = Four;
-  using V = hn::VFromD<D>;
-  static HWY_INLINE V constant(std::int32_t value) {
-    return kept_constant(D(), static_cast<std::uint32_t>(value));
-  }
-
-  V first_;
-  V range_;
-  V unit_field_;
-};
-
 template <typename Format, typename Mantissa, bool kPowerOfTwo>
 HWY_INLINE void decode_one(const Mantissa* mantissas, BlockScale scale,
                            typename Format::Bits* tensor) {
@@ -282,7 +156,8 @@ HWY_INLINE void decode_one(const Mantissa* mantissas, BlockScale scale,
     decode_rest<Format>(mantissas, B::kElements, scale, tensor);
   } else if constexpr (kPowerOfTwo) {
     const std::int32_t halvings = std::countr_zero(scale.divisor);
-    B::decode_plain(mantissas, power_of_two<typename B::W>(unit - halvings), tensor);
+    const auto scale = power_of_two<typename B::W>(unit - halvings);
+    B::decode_plain(mantissas, scale, scale * kBothUnits, tensor);
   } else {
     B::decode_quotient(mantissas, 1.0 / scale.divisor * power_of_two<F64>(unit), tensor);
   }
@@ -306,19 +181,21 @@ HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::u
   };
 
   const std::uint32_t whole = elements / B::kElements;
-  if (Format::kWidth == 64 || !kPowerOfTwo || whole < 4 || received.specials) {
+  using Plain = PlainDecoder<Format, Mantissa>;
+  if (Format::kWidth == 64 || !kPowerOfTwo || whole < Plain::kStep || received.specials) {
     decode_some(0, whole);
   } else if constexpr (Format::kWidth < 64) {  // as in encode_groups
-    const PlainDecoder<Format, Mantissa> plain(std::countr_zero(divisor));
-    for (std::uint32_t block = 0; block < whole; block += 4) {
-      block = std::min(block, whole - 4);
-      while (plain.decode(exponents + block, mantissas + block * B::kElements,
-                          tensor + block * B::kElements)) {
-        block += 4;
-        if (block >= whole) break;
-        block = std::min(block, whole - 4);
-      }
-      if (block < whole) decode_some(block, block + 4);
+    const Plain plain(std::countr_zero(divisor));
+    for (std::uint32_t block = 0; block < whole;) {
+      block = std::min(block, whole - Plain::kStep);
+      const std::uint32_t blocks = std::min(whole - block, kBatch);
+      const std::uint32_t done = plain.decode(exponents + block, mantissas + block * B::kElements,
+                                              blocks, tensor + block * B::kElements);
+      block += done;
+      if (done == blocks) continue;
+      block = std::min(block, whole - Plain::kStep);
+      decode_some(block, block + Plain::kStep);
+      block += Plain::kStep;
     }
   }
   if (const std::uint32_t done = whole * B::kElements; done < elements) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Float types and mantissas as vectors, once per instruction set: loads, stores, largest
-// magnitudes, conversions. f16, bf16 and f32 are computed in f32, f64 in f64. Conversions are
-// exact or round to nearest, ties to even, whatever the instruction set.
+// Float types and mantissas as vectors, once per instruction set: loads, stores, conversions. f16,
+// bf16 and f32 are computed in f32, f64 in f64. Conversions are exact or round to nearest, ties to
+// even, whatever the instruction set.
 #if defined(INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
@@ -41,6 +41,16 @@ template <typename D>
 HWY_INLINE hn::VFromD<D> kept_constant(D d, hn::TFromD<D> value) {
   asm("" : "+r"(value));
   return hn::Set(d, value);
+}
+
+// g++ loads anew for every use where instructions take operands from memory; elements in datagrams
+// lie across cache lines, so that each such load is two.
+template <typename V>
+HWY_INLINE V loaded_once(V value) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(value.raw));
+#endif
+  return value;
 }
 
 // The type a format is computed in.
@@ -179,8 +189,43 @@ HWY_INLINE hn::VFromD<D> load_mantissas(D d, const Mantissa* at) {
   }
 }
 
-// Stores two vectors' worth of `from` * scale as 16-bit integers, where one instruction picks the
-// lower halves of the lanes of both; false, and nothing is stored, where none does.
+#if HWY_TARGET <= HWY_AVX3
+// `kept`, except that bytes of the mask are those of `swapped` after the halves of its 32-bit lanes
+// change places.
+HWY_INLINE __m512i swap_halves(__m512i kept, __mmask64 mask, __m512i swapped) {
+  const __m512i order =
+      _mm512_broadcast_i32x4(_mm_set_epi8(13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2));
+  return _mm512_mask_shuffle_epi8(kept, mask, swapped, order);
+}
+#endif
+
+// The lower (upper) halves of 32-bit lanes of even and odd, side by side. The halves of one are
+// moved and written over the other's in one instruction, where there is such a thing.
+template <typename V>
+HWY_INLINE V lower_halves(V even, V odd) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(even.raw) == 64) {
+    return V{swap_halves(even.raw, 0xCCCCCCCCCCCCCCCC, odd.raw)};
+  }
+#endif
+  const hn::Repartition<std::uint16_t, hn::DFromV<V>> d16;
+  const auto upper = hn::BitCast(d16, hn::ShiftLeft<16>(odd));
+  return hn::BitCast(hn::DFromV<V>(), hn::OddEven(upper, hn::BitCast(d16, even)));
+}
+
+// Requires: the lower halves of odd are 0.
+template <typename V>
+HWY_INLINE V upper_halves(V even, V odd) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(even.raw) == 64) {
+    return V{swap_halves(odd.raw, 0x3333333333333333, even.raw)};
+  }
+#endif
+  return hn::Or(hn::ShiftRight<16>(even), odd);
+}
+
+// Stores two vectors' worth of `from` * scale as 16-bit integers, where one instruction puts the
+// halves of lanes into their places; false, and nothing is stored, where none does.
 template <typename Format, typename D>
 HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> scale,
                           std::int16_t* to) {
@@ -189,8 +234,12 @@ HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> 
   const hn::Repartition<std::uint16_t, D> d16;
   const auto lower = scaled_integers(d, load_floats<Format>(d, from), scale);
   const auto upper = scaled_integers(d, load_floats<Format>(d, from + lanes), scale);
-  const auto both = hn::ConcatEven(d16, hn::BitCast(d16, upper), hn::BitCast(d16, lower));
-  hn::StoreU(both, d16, reinterpret_cast<std::uint16_t*>(to));
+  alignas(64) static constexpr std::uint16_t kOrder[] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20,
+                                                         22, 24, 26, 28, 30, 1,  3,  5,  7,  9,  11,
+                                                         13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const auto order = hn::Load(d16, kOrder);
+  const auto both = _mm512_permutexvar_epi16(order.raw, lower_halves(lower, upper).raw);
+  hn::StoreU(hn::VFromD<decltype(d16)>{both}, d16, reinterpret_cast<std::uint16_t*>(to));
   return true;
 #else
   static_cast<void>(d), static_cast<void>(from), static_cast<void>(scale), static_cast<void>(to);
@@ -207,107 +256,40 @@ HWY_INLINE void encode_bf16_pairs(const std::uint16_t* from, float inverse_unit,
   const hn::RebindToFloat<decltype(du)> d;
   const auto scale = hn::Set(d, inverse_unit);
   for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
-    const auto both = hn::BitCast(du, hn::LoadU(d16, from + i));
+    const auto both = loaded_once(hn::BitCast(du, hn::LoadU(d16, from + i)));
     const auto even = hn::BitCast(d, hn::ShiftLeft<16>(both));
     const auto odd = hn::BitCast(d, hn::And(both, hn::Set(du, 0xFFFF0000)));
-    const auto low = hn::BitCast(d16, scaled_integers(d, even, scale));
-    const auto high = hn::BitCast(d16, hn::ShiftLeft<16>(scaled_integers(d, odd, scale)));
-    hn::StoreU(hn::OddEven(high, low), d16, reinterpret_cast<std::uint16_t*>(to + i));
+    const auto halves =
+        lower_halves(scaled_integers(d, even, scale), scaled_integers(d, odd, scale));
+    hn::StoreU(hn::BitCast(d16, halves), d16, reinterpret_cast<std::uint16_t*>(to + i));
   }
 }
 
 // Rounds to bf16 without integer steps. With x a mantissa of at most 16 bits times the unit,
 // x * 65536 + x rounded to the 24 bits of f32 is x * 65536, exactly, plus x rounded to 8 bits, ties
 // seeing the right last bit; the difference is exact again. A mantissa in the upper half of its
-// lane is that many times too large already. Requires: x * 65537 is finite.
+// lane is that many times too large already. Requires: x * 65537 is finite, both_units is unit *
+// kBothUnits.
+constexpr float kBothUnits = 1 + 0x1p-16f;
 template <std::uint32_t kCount>
-HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, std::uint16_t* to) {
+HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, float both_units,
+                                  std::uint16_t* to) {
   const hn::CappedTag<std::int16_t, kCount> d16;
   const hn::RepartitionToWide<decltype(d16)> di;
   const hn::RebindToUnsigned<decltype(di)> du;
   const hn::RebindToFloat<decltype(di)> d;
   const auto scale = hn::Set(d, unit);
-  // A power of two times 1 + 2^-16.
-  const auto both_scales =
-      hn::BitCast(d, hn::Or(hn::BitCast(du, scale), hn::Set(du, std::uint32_t{1} << (23 - 16))));
-  const auto rounded = [&](hn::VFromD<decltype(di)> upper_halves) HWY_ATTR {
-    const auto value = hn::ConvertTo(d, upper_halves);
+  const auto both_scales = hn::Set(d, both_units);
+  const auto rounded = [&](hn::VFromD<decltype(di)> mantissas) HWY_ATTR {
+    const auto value = hn::ConvertTo(d, mantissas);
     return hn::BitCast(du, hn::NegMulAdd(value, scale, hn::Mul(value, both_scales)));
   };
   for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
-    const auto both = hn::BitCast(di, hn::LoadU(d16, from + i));
+    const auto both = loaded_once(hn::BitCast(di, hn::LoadU(d16, from + i)));
     const auto even = rounded(hn::ShiftLeft<16>(both));
     const auto odd = rounded(hn::And(both, hn::Set(di, INT32_C(-0x10000))));
-    const auto result = hn::Or(hn::ShiftRight<16>(even), odd);
-    hn::StoreU(hn::BitCast(d16, result), d16, reinterpret_cast<std::int16_t*>(to + i));
-  }
-}
-
-// The largest magnitudes of kCount elements, lane by lane; NaN is larger than any number.
-template <std::uint32_t kCount, typename Format>
-HWY_INLINE auto largest_lanes(const typename Format::Bits* at) {
-  const hn::CappedTag<typename Format::Bits, kCount> d;
-  const auto mask = hn::Set(d, static_cast<typename Format::Bits>(~Format::kSign));
-  auto largest = hn::And(hn::LoadU(d, at), mask);
-  for (std::uint32_t i = static_cast<std::uint32_t>(hn::Lanes(d)); i < kCount;
-       i += static_cast<std::uint32_t>(hn::Lanes(d))) {
-    largest = hn::Max(largest, hn::And(hn::LoadU(d, at + i), mask));
-  }
-  return largest;
-}
-
-template <std::uint32_t kCount, typename Format>
-HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
-  const auto lanes = largest_lanes<kCount, Format>(at);
-  return hn::GetLane(hn::MaxOfLanes(hn::DFromV<decltype(lanes)>(), lanes));
-}
-
-// One lane for each of a group of blocks: four of f32, eight of 16-bit types.
-template <typename Format>
-using Group = hn::Full128<typename Format::Bits>;
-template <typename Format>
-constexpr std::uint32_t kGroup = 16 / sizeof(typename Format::Bits);
-
-// Takes lanes (or pairs, or fours of lanes) from a and b in turn, the larger of two each.
-template <typename Lane, typename V>
-HWY_INLINE V merge(V a, V b) {
-  const hn::DFromV<V> d;
-  const hn::Repartition<Lane, decltype(d)> lanes;
-  const auto lower = hn::InterleaveLower(lanes, hn::BitCast(lanes, a), hn::BitCast(lanes, b));
-  const auto upper = hn::InterleaveUpper(lanes, hn::BitCast(lanes, a), hn::BitCast(lanes, b));
-  return hn::Max(hn::BitCast(d, lower), hn::BitCast(d, upper));
-}
-
-// The largest of all 16-byte parts, lane by lane.
-template <typename V>
-HWY_INLINE auto fold(V value) {
-  const hn::DFromV<V> d;
-  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromV<V>) == 16) {
-    return value;
-  } else {
-    const hn::Half<decltype(d)> half;
-    return fold(hn::Max(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
-  }
-}
-
-// The largest magnitude of each of a group of blocks of kCount elements that follow each other.
-// Reducing them together takes a third of the shuffles of one after the other.
-template <std::uint32_t kCount, typename Format>
-HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bits* at) {
-  const auto lanes = [at](std::uint32_t block)
-                         HWY_ATTR { return largest_lanes<kCount, Format>(at + block * kCount); };
-  if constexpr (kGroup<Format> == 4) {
-    const auto ab = merge<std::uint32_t>(lanes(0), lanes(1));
-    const auto cd = merge<std::uint32_t>(lanes(2), lanes(3));
-    return fold(merge<std::uint64_t>(ab, cd));
-  } else {
-    const auto ab = merge<std::uint16_t>(lanes(0), lanes(1));
-    const auto cd = merge<std::uint16_t>(lanes(2), lanes(3));
-    const auto ef = merge<std::uint16_t>(lanes(4), lanes(5));
-    const auto gh = merge<std::uint16_t>(lanes(6), lanes(7));
-    const auto abcd = merge<std::uint32_t>(ab, cd);
-    const auto efgh = merge<std::uint32_t>(ef, gh);
-    return fold(merge<std::uint64_t>(abcd, efgh));
+    hn::StoreU(hn::BitCast(d16, upper_halves(even, odd)), d16,
+               reinterpret_cast<std::int16_t*>(to + i));
   }
 }
 
