@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where workers are: known by their numbers, they are answered where their last valid packet came
+ * from (src/runtime/switch_shard.cc does the same), so that they may sit behind a NAT.
+ */
+#pragma once
+
+#include "bpf/maps.h"
+
+/* Where a packet comes from and which of our addresses it came to. */
+INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
+                          struct infold_xdp_member* from) {
+  const uint8_t* const data = (const uint8_t*)(long)ctx->data;
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  const uint8_t* udp;
+  if (data + kDatagramAt4 > end) return 0;
+  if (w->at == kDatagramAt4) {
+    from->address.word[0] = 0;
+    from->address.word[1] = (uint64_t)*(const uint32_t*)(data + 26) << 32 | 0xffff0000;
+    from->own_address.word[0] = 0;
+    from->own_address.word[1] = (uint64_t)*(const uint32_t*)(data + 30) << 32 | 0xffff0000;
+    udp = data + kEthernetBytes + kIpv4Bytes;
+  } else {
+    if (data + kDatagramAt6 > end) return 0;
+    from->address.word[0] = *(const uint64_t*)(data + 22);
+    from->address.word[1] = *(const uint64_t*)(data + 30);
+    from->own_address.word[0] = *(const uint64_t*)(data + 38);
+    from->own_address.word[1] = *(const uint64_t*)(data + 46);
+    udp = data + kEthernetBytes + kIpv6Bytes;
+  }
+  from->port.wire = *(const uint16_t*)udp;
+  __builtin_memcpy(from->own_mac, data, 6);
+  __builtin_memcpy(from->mac, data + 6, 6);
+  from->ifindex = ctx->ingress_ifindex;
+  return 1;
+}
+
+INLINE struct infold_xdp_member* member_of(const struct work* w) {
+  const uint32_t number = w->kind >= INFOLD_KIND_RESULT ? INFOLD_XDP_PARENT : w->worker;
+  return entry(&members, w->job * INFOLD_XDP_MEMBERS + number);
+}
+
+INLINE int same_place(const struct infold_xdp_member* a, const struct infold_xdp_member* b) {
+  return a->address.word[1] == b->address.word[1] && a->address.word[0] == b->address.word[0] &&
+         a->own_address.word[1] == b->own_address.word[1] &&
+         a->own_address.word[0] == b->own_address.word[0] && a->port.wire == b->port.wire &&
+         a->ifindex == b->ifindex && *(const uint32_t*)a->mac == *(const uint32_t*)b->mac &&
+         *(const uint64_t*)(a->mac + 4) == *(const uint64_t*)(b->mac + 4);
+}
+
+INLINE int is_where_known(struct xdp_md* ctx, const struct work* w) {
+  struct infold_xdp_member here;
+  const struct infold_xdp_member* const member = member_of(w);
+  return member && read_addresses(ctx, w, &here) && same_place(&here, member);
+}
+
+/* Two processors that learn different places at once leave a mixture, which the next packet of
+ * the worker sets right: an answer lost, as on a wire. */
+INLINE void learn(struct xdp_md* ctx, const struct work* w) {
+  struct infold_xdp_member here;
+  struct infold_xdp_member* const member = member_of(w);
+  if (!member || !read_addresses(ctx, w, &here) || same_place(&here, member)) return;
+  member->address = here.address;
+  member->own_address = here.own_address;
+  member->port = here.port;
+  __builtin_memcpy(member->mac, here.mac, sizeof(here.mac));
+  __builtin_memcpy(member->own_mac, here.own_mac, sizeof(here.own_mac));
+  member->ifindex = here.ifindex;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a packet becomes its answer: the frame that came is given the answer's length, bytes and
+ * addresses, and a note before it says to whom it goes. A frame that cannot grow that far goes up
+ * to the second program at the host's ingress, with the same note.
+ */
+#pragma once
+
+#include "bpf/checksum.h"
+#include "bpf/maps.h"
+
+/* Swaps where it came from with where it came to, and writes lengths and checksums anew. */
+INLINE void readdress_ipv4(uint8_t* data, uint32_t datagram_bytes) {
+  uint8_t* const ip = data + kEthernetBytes;
+  const uint32_t source = *(uint32_t*)(ip + 12);
+  *(uint32_t*)(ip + 12) = *(uint32_t*)(ip + 16);
+  *(uint32_t*)(ip + 16) = source;
+  *(uint16_t*)(ip + 2) = bpf_htons((uint16_t)(kIpv4Bytes + kUdpBytes + datagram_bytes));
+  ip[8] = 64;
+  *(uint16_t*)(ip + 10) = 0;
+  uint64_t sum = 0;
+  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(uint32_t*)(ip + i);
+  *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
+}
+
+INLINE void readdress_ipv6(uint8_t* data, uint32_t datagram_bytes) {
+  uint8_t* const ip = data + kEthernetBytes;
+  UNROLL for (uint32_t i = 8; i < 24; i += 8) {
+    const uint64_t source = *(uint64_t*)(ip + i);
+    *(uint64_t*)(ip + i) = *(uint64_t*)(ip + i + 16);
+    *(uint64_t*)(ip + i + 16) = source;
+  }
+  *(uint16_t*)(ip + 4) = bpf_htons((uint16_t)(kUdpBytes + datagram_bytes));
+  ip[7] = 64;
+}
+
+INLINE void readdress_ends(uint8_t* data, uint8_t* udp, uint32_t datagram_bytes) {
+  const uint32_t mac = *(uint32_t*)data;
+  const uint16_t rest = *(uint16_t*)(data + 4);
+  __builtin_memcpy(data, data + 6, 6);
+  *(uint32_t*)(data + 6) = mac;
+  *(uint16_t*)(data + 10) = rest;
+  const uint16_t port = *(uint16_t*)udp;
+  *(uint16_t*)udp = *(uint16_t*)(udp + 2);
+  *(uint16_t*)(udp + 2) = port;
+  *(uint16_t*)(udp + 4) = bpf_htons((uint16_t)(kUdpBytes + datagram_bytes));
+  *(uint16_t*)(udp + 6) = 0;
+}
+
+/* Of the pseudo-header, without the datagram. */
+INLINE uint64_t pseudo_sum(const uint8_t* ip, int is_ipv4, uint32_t udp_bytes) {
+  uint64_t sum = bpf_htonl(kProtocolUdp) + (uint64_t)bpf_htonl(udp_bytes);
+  if (is_ipv4) {
+    UNROLL for (uint32_t i = 12; i < 20; i += 4) sum += *(const uint32_t*)(ip + i);
+  } else {
+    UNROLL for (uint32_t i = 8; i < 40; i += 4) sum += *(const uint32_t*)(ip + i);
+  }
+  return sum;
+}
+
+INLINE int readdress(struct xdp_md* ctx, const struct work* w) {
+  uint8_t* data = (uint8_t*)(long)ctx->data;
+  const uint8_t* end = (const uint8_t*)(long)ctx->data_end;
+  const int is_ipv4 = w->at == kDatagramAt4;
+  if (data + kDatagramAt6 > end) return 0; /* holds for IPv4 too: a datagram has 32 bytes */
+  uint8_t* const udp = data + (is_ipv4 ? kDatagramAt4 : kDatagramAt6) - kUdpBytes;
+  if (udp + kUdpBytes > end) return 0;
+  const uint32_t bytes = w->answer_bytes;
+  if (is_ipv4) {
+    readdress_ipv4(data, bytes);
+  } else {
+    readdress_ipv6(data, bytes);
+  }
+  readdress_ends(data, udp, bytes);
+  uint64_t sum = pseudo_sum(data + kEthernetBytes, is_ipv4, kUdpBytes + bytes);
+  sum += sum_of_frame(ctx, w->at - kUdpBytes, kUdpBytes + bytes);
+  const uint32_t folded = ~fold(sum) & 0xffff;
+  data = (uint8_t*)(long)ctx->data;
+  end = (const uint8_t*)(long)ctx->data_end;
+  const uint32_t at = (is_ipv4 ? kDatagramAt4 : kDatagramAt6) - 2;
+  if (data + at + 2 > end) return 0;
+  *(uint16_t*)(data + at) = folded ? (uint16_t)folded : 0xffff;
+  return 1;
+}
+
+INLINE int add_note(struct xdp_md* ctx, const struct work* w, const struct infold_xdp_job* job) {
+  if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(struct infold_xdp_note))) return 0;
+  struct infold_xdp_note* const note = (struct infold_xdp_note*)(long)ctx->data_meta;
+  if ((uint8_t*)(note + 1) > (uint8_t*)(long)ctx->data) return 0;
+  note->magic = INFOLD_XDP_NOTE_MAGIC;
+  note->epoch = job->epoch;
+  note->job = w->job;
+  note->copy = w->copy;
+  note->stored_bytes = (uint16_t)w->answer_bytes;
+  note->to = w->answer_to;
+  note->worker = w->worker;
+  return 1;
+}
+
+INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
+  uint32_t bytes = w->answer_bytes;
+  const uint32_t at = w->at;
+  if (at > kDatagramAt6) return 0;
+  if (w->answer_from == kFromSmall) {
+    if (bytes > sizeof(w->small) || bytes == 0) return 0;
+    return bpf_xdp_store_bytes(ctx, at, (void*)w->small, bytes) == 0;
+  }
+  uint8_t* const from = entry(&stored, w->copy);
+  OPAQUE(bytes);
+  if (!from || bytes > config.stored_bytes_max || bytes == 0) return 0;
+  return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
+}
+
+SEC("xdp") int answer_worker(struct xdp_md* ctx) {
+  struct work* const w = entry(&works, 0);
+  if (!w) return XDP_ABORTED;
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  if (!job) return XDP_ABORTED;
+  if (w->answer_from != kFromPacket) {
+    const int have = (int)(ctx->data_end - ctx->data);
+    const int more = (int)(w->at + w->answer_bytes) - have;
+    if (more != 0 && bpf_xdp_adjust_tail(ctx, more))
+      return add_note(ctx, w, job) ? XDP_PASS : XDP_DROP;
+    if (!write_datagram(ctx, w)) return XDP_ABORTED;
+  }
+  if (!readdress(ctx, w) || !add_note(ctx, w, job)) return XDP_ABORTED;
+  return w->answer_to == INFOLD_XDP_TO_WORKER ? XDP_TX : XDP_REDIRECT;
+}
+
+struct missing {
+  uint32_t ranges;
+  uint32_t first; /* ranks of the range that was begun last */
+  uint32_t after;
+};
+
+/* R-065, one worker of up to 256: the missing ranks, ranges that touch joined. A loop of the
+ * kernel's, which the verifier follows once. */
+static long add_missing(uint32_t worker, void* context) {
+  struct missing* const missing = context;
+  struct work* const w = entry(&works, 0);
+  if (!w) return 1;
+  if (w->seen[worker >> 6 & 3] >> (worker & 63) & 1) return 0;
+  const struct infold_xdp_member* const member =
+      entry(&members, w->job * INFOLD_XDP_MEMBERS + worker);
+  if (!member) return 1;
+  if (missing->ranges != 0 && member->first == missing->after) {
+    missing->after = member->first + member->count;
+  } else if (missing->ranges < INFOLD_PENDING_RANGES_MAX) {
+    ++missing->ranges;
+    missing->first = member->first;
+    missing->after = member->first + member->count;
+  } else {
+    return 0;
+  }
+  const uint32_t at = missing->ranges - 1;
+  if (at >= INFOLD_PENDING_RANGES_MAX) return 1;
+  struct infold_rank_range* const out = (void*)(w->small + INFOLD_HEADER_BYTES);
+  out[at].first = infold_to_be16((uint16_t)missing->first);
+  out[at].count = infold_to_be16((uint16_t)(missing->after - missing->first));
+  return 0;
+}
+
+SEC("xdp") int answer_pending(struct xdp_md* ctx) {
+  struct work* const w = entry(&works, 0);
+  if (!w) return XDP_ABORTED;
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  if (!job) return XDP_ABORTED;
+  struct infold_header* const h = (struct infold_header*)w->small;
+  h->magic = INFOLD_MAGIC;
+  h->version_kind = INFOLD_VERSION << 4 | INFOLD_KIND_PENDING;
+  h->flags = 0;
+  h->worker = w->worker;
+  h->job = infold_to_be16(job->number);
+  h->slot = infold_to_be16((uint16_t)(w->slot - job->slot_first));
+  h->epoch = infold_to_be32(job->epoch);
+  h->round = infold_to_be32(w->round);
+  *(uint64_t*)&h->elements = w->words;
+  *(uint64_t*)&h->contributors = 0;
+  struct missing missing = {0, 0, 0};
+  bpf_loop(job->workers, add_missing, &missing, 0);
+  w->answer_bytes = INFOLD_HEADER_BYTES + 4 * missing.ranges;
+  w->answer_from = kFromSmall;
+  w->answer_to = INFOLD_XDP_TO_WORKER;
+  count(INFOLD_XDP_ANSWERED_PENDING);
+  return go_on(ctx, kAnswer);
+}

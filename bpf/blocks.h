@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Block floats into 64-bit lanes (R-032, R-033), mirroring core/aggregator_sum.cc. Each block's
+ * step is decided from its codes and then taken on 32 elements at a time; all of it runs under the
+ * slot's lock. The step goes through memory, where the verifier loses sight of it: one path for
+ * all steps in place of one for each.
+ */
+#pragma once
+
+#include "bpf/take.h"
+
+enum { kGroup = 32, kGroupsMax = INFOLD_XDP_ELEMENTS_MAX / kGroup };
+/* Whether elements follow the codes of a contribution. */
+enum holds { kNumbers, kCodesAlone };
+enum action { kSkipBlock, kStoreBlock, kAddBlock, kShiftAndAddBlock };
+/* Mantissas this wide, as log2 of their bytes, are another aggregator's lanes. */
+enum { kLaneShift = 3 };
+
+/* Where a contribution's parts lie. */
+struct parts {
+  const uint8_t* low;
+  const uint8_t* high;
+  const uint8_t* elements;
+  const uint8_t* end;
+};
+
+/* -1 where the packet ends, which it does not: a path that leads out of the loop costs the verifier
+ * less than one that goes on with fewer bytes known. */
+INLINE int32_t read_code(const uint8_t* at, const uint8_t* end, uint32_t block, int wide) {
+  if (!wide) return at + block + 1 > end ? -1 : at[block];
+  if (at + 2 * block + 2 > end) return -1;
+  const int32_t code = bpf_ntohs(*(const uint16_t*)(at + 2 * block));
+  return code < INFOLD_EXPONENT_CODE_MAX_F64 ? code : INFOLD_EXPONENT_CODE_MAX_F64;
+}
+
+/* How this block joins the lanes; 0 codes are those of empty blocks. Shifts are from the left of a
+ * 64-bit word, where a mantissa stands when its sign is extended. */
+INLINE void plan_block(struct work* w, struct infold_xdp_copy* copy, struct infold_xdp_codes* codes,
+                       uint32_t block, int32_t low, int32_t high, uint32_t shift) {
+  const int32_t lane_low = copy->has_lanes ? codes->low[block] : 0;
+  const int32_t lane_high = copy->has_lanes ? codes->high[block] : 0;
+  if (high < low) high = low;
+  if (high < lane_high) high = lane_high;
+  codes->high[block] = (uint16_t)high;
+  int32_t finest = low;
+  if (low == 0 || (lane_low != 0 && lane_low < low)) finest = lane_low;
+  codes->low[block] = (uint16_t)finest;
+  w->action = kSkipBlock;
+  if (low == 0) return;
+  if (high - finest > w->spread) copy->overrange = 1;
+  if (copy->overrange) return;
+  const uint32_t lane_shift = lane_low == 0 ? 0 : (uint32_t)(lane_low - finest);
+  const uint32_t mantissa_shift = (uint32_t)(low - finest);
+  w->action = lane_low == 0 ? kStoreBlock : lane_shift == 0 ? kAddBlock : kShiftAndAddBlock;
+  w->lane_shift = (uint8_t)lane_shift;
+  w->mantissa_shift =
+      (uint8_t)(shift == kLaneShift ? mantissa_shift : 64 - (8U << shift) - mantissa_shift);
+}
+
+/* The mantissa in the lanes' unit. Spreads are such that `by` is not negative. */
+INLINE int64_t mantissa(const uint8_t* at, uint32_t index, uint32_t shift, uint32_t by) {
+  switch (shift) {
+    case 0: return (int64_t)((uint64_t)at[index] << 56) >> by;
+    case 1: return (int64_t)((uint64_t)((const uint16_t*)at)[index] << 48) >> by;
+    case 2: return (int64_t)((uint64_t)((const uint32_t*)at)[index] << 32) >> by;
+    default: return (int64_t)(((const uint64_t*)at)[index] << by);
+  }
+}
+
+INLINE void add_one(int64_t* lane, int64_t value, uint32_t action, uint32_t lane_shift) {
+  if (action == kStoreBlock) {
+    *lane = value;
+  } else {
+    *lane = (int64_t)(((uint64_t)*lane << lane_shift) + (uint64_t)value);
+  }
+}
+
+INLINE void add_group(int64_t* into, const uint8_t* from, const struct work* w, uint32_t shift) {
+  const uint32_t by = w->mantissa_shift;
+  const uint32_t lane_shift = w->lane_shift;
+  switch (w->action) {
+    case kStoreBlock:
+      UNROLL for (uint32_t i = 0; i < kGroup; ++i) into[i] = mantissa(from, i, shift, by);
+      return;
+    case kAddBlock:
+      UNROLL for (uint32_t i = 0; i < kGroup; ++i) into[i] += mantissa(from, i, shift, by);
+      return;
+    case kShiftAndAddBlock:
+      UNROLL for (uint32_t i = 0; i < kGroup; ++i) {
+        into[i] =
+            (int64_t)(((uint64_t)into[i] << lane_shift) + (uint64_t)mantissa(from, i, shift, by));
+      }
+      return;
+    default: return;
+  }
+}
+
+/* The same element by element, for a block that is not whole. */
+INLINE void add_singly(const struct work* w, int64_t* into, const uint8_t* from, const uint8_t* end,
+                       uint32_t elements, uint32_t shift) {
+  const uint32_t by = w->mantissa_shift;
+  const uint32_t action = w->action;
+  const uint32_t lane_shift = w->lane_shift;
+  if (action == kSkipBlock) return;
+  for (uint32_t i = 0; i < kGroup; ++i) {
+    if (i >= elements) break;
+    if (from + ((uint64_t)(i + 1) << shift) > end) break;
+    add_one(into + i, mantissa(from, i, shift, by), action, lane_shift);
+  }
+}
+
+/* Adds what was found beforehand, outside the lock (bpf/specials.h). */
+INLINE void add_specials(const struct infold_xdp_specials* found, uint32_t elements,
+                         struct infold_xdp_copy* copy, struct infold_xdp_codes* codes) {
+  const uint32_t words = (elements + 63) >> 6;
+  const int first = !copy->has_specials;
+  copy->has_specials = 1;
+  for (uint32_t i = 0; i < INFOLD_XDP_SPECIAL_WORDS_MAX; ++i) {
+    if (i >= words) break;
+    codes->sets.plus[i] = (first ? 0 : codes->sets.plus[i]) | found->plus[i];
+    codes->sets.minus[i] = (first ? 0 : codes->sets.minus[i]) | found->minus[i];
+  }
+}
+
+/* Decides on the block that begins with this group, if one does. Returns whether it could. */
+INLINE int begin_group(const struct place* at, struct infold_xdp_codes* codes,
+                       const struct parts* from, uint32_t group, uint32_t shift) {
+  const int wide = at->w->wide;
+  if (wide && group & 1) return 1;
+  const uint32_t block = wide ? group >> 1 : group;
+  const int32_t low = read_code(from->low, from->end, block, wide);
+  if (low < 0) return 0;
+  const int32_t high = shift == kLaneShift ? read_code(from->high, from->end, block, wide) : low;
+  if (high < 0) return 0;
+  plan_block(at->w, at->copy, codes, block, low, high, shift);
+  return 1;
+}
+
+/* Whole groups, then what is left over. That exponents are too far apart shows in the copy. */
+INLINE void add_blocks(const struct place* at, struct infold_xdp_codes* codes, int64_t* lane,
+                       const struct parts* from, uint32_t shift, int holds) {
+  struct work* const w = at->w;
+  const uint32_t whole = w->elements;
+  for (uint32_t group = 0; group < kGroupsMax; ++group) {
+    const uint32_t first = group * kGroup;
+    if (first + kGroup > whole || first + kGroup > config.elements_max) break;
+    if (!begin_group(at, codes, from, group, shift)) return;
+    if (holds == kCodesAlone) continue;
+    const uint8_t* const mantissas = from->elements + ((uint64_t)first << shift);
+    if (mantissas + (kGroup << shift) > from->end) return;
+    add_group(lane + first, mantissas, w, shift);
+  }
+  const uint32_t elements = REREAD(w->elements);
+  if (elements > config.elements_max || (elements & (kGroup - 1)) == 0) return;
+  const uint32_t group = elements / kGroup;
+  if (group >= kGroupsMax || group * kGroup + kGroup > config.elements_max) return;
+  if (!begin_group(at, codes, from, group, shift) || holds == kCodesAlone) return;
+  add_singly(w, lane + group * kGroup, from->elements + ((uint64_t)(group * kGroup) << shift),
+             from->end, elements & (kGroup - 1), shift);
+}
+
+/* ADD, PARTIAL and OVERRANGE. `shift` is that of what is added, lanes or mantissas. */
+INLINE int add_contribution(struct xdp_md* ctx, uint32_t shift, int holds) {
+  struct place at;
+  if (!find_place(&at)) return XDP_ABORTED;
+  struct work* const w = at.w;
+  struct infold_xdp_codes* const its_codes = entry(&codes, w->copy);
+  int64_t* const lane = entry(&lanes, w->copy);
+  const struct infold_xdp_specials* const found = entry(&specials, 0);
+  const uint32_t start = w->at;
+  if (!its_codes || !lane || !found || start > kDatagramAt6) return XDP_ABORTED;
+  uint32_t high_at = 0;
+  uint32_t skip = exponent_bytes(w);
+  if (shift == kLaneShift && holds == kNumbers) {
+    high_at = blocks_of(w) << (w->wide & 1);
+    skip = partial_exponent_bytes(w);
+  }
+  OPAQUE(high_at);
+  OPAQUE(skip);
+  if (skip > INFOLD_XDP_DATAGRAM_BYTES_MAX || high_at > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
+    return XDP_ABORTED;
+  }
+  w->spread = at.job->spread[w->element_shift & 3];
+  const uint8_t* const body = (const uint8_t*)(long)ctx->data + start + INFOLD_HEADER_BYTES;
+  const struct parts from = {body, body + high_at, body + skip,
+                             (const uint8_t*)(long)ctx->data_end};
+
+  bpf_spin_lock(&at.slot->lock);
+  int outcome = admit(at.copy, at.other, at.job, w);
+  if (outcome == kAdds) {
+    if (holds == kCodesAlone) at.copy->overrange = 1;
+    add_blocks(&at, its_codes, lane, &from, shift, holds);
+    if (w->has_found) add_specials(found, w->elements, at.copy, its_codes);
+    at.copy->has_lanes = 1;
+    outcome = close(at.copy, at.stored, at.job, w);
+  }
+  bpf_spin_unlock(&at.slot->lock);
+  return settle(ctx, w, at.job, at.copy, outcome);
+}
+
+SEC("xdp") int add_bfp8(struct xdp_md* ctx) { return add_contribution(ctx, 0, kNumbers); }
+SEC("xdp") int add_bfp16(struct xdp_md* ctx) { return add_contribution(ctx, 1, kNumbers); }
+SEC("xdp") int add_bfp32(struct xdp_md* ctx) { return add_contribution(ctx, 2, kNumbers); }
+SEC("xdp") int add_partial(struct xdp_md* ctx) {
+  return add_contribution(ctx, kLaneShift, kNumbers);
+}
+SEC("xdp") int add_overrange(struct xdp_md* ctx) {
+  return add_contribution(ctx, kLaneShift, kCodesAlone);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The checksums of IP and UDP: sums of 16-bit words with the carries added back (RFC 1071). Sums
+ * are kept in 64 bits, where the carries of a whole packet have room, and folded once.
+ */
+#pragma once
+
+#include "bpf/consts.h"
+
+INLINE uint32_t fold(uint64_t sum) {
+  sum = (sum & 0xffffffff) + (sum >> 32);
+  sum = (sum & 0xffffffff) + (sum >> 32);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  return (uint32_t)sum;
+}
+
+/* Of `bytes` bytes at frame offset `at`, which is even; less when the frame ends before. */
+static __attribute__((noinline)) uint64_t sum_of_frame(struct xdp_md* ctx, uint32_t at,
+                                                       uint32_t bytes) {
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  if (at > kDatagramAt6 || bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX + kUdpBytes) return 0;
+  const uint8_t* p = (const uint8_t*)(long)ctx->data + at;
+  uint64_t sum = 0;
+  uint64_t odd = 0; /* a second sum, so that additions need not wait for each other */
+  uint32_t left = bytes;
+  for (uint32_t step = 0; step <= kStepsMax; ++step) {
+    if (left < kStepBytes || p + kStepBytes > end) break;
+    UNROLL for (uint32_t i = 0; i < kStepBytes; i += 8) {
+      sum += *(const uint32_t*)(p + i);
+      odd += *(const uint32_t*)(p + i + 4);
+    }
+    p += kStepBytes;
+    left -= kStepBytes;
+  }
+  sum += odd;
+  for (uint32_t step = 0; step < kStepBytes / 4; ++step) {
+    if (left < 4 || p + 4 > end) break;
+    sum += *(const uint32_t*)p;
+    p += 4;
+    left -= 4;
+  }
+  if (left >= 2 && p + 2 <= end) {
+    sum += *(const uint16_t*)p;
+    p += 2;
+    left -= 2;
+  }
+  if (left == 1 && p + 1 <= end) sum += *p;
+  return sum;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums, minima and maxima of integers in place, mirroring `combine` in core/arithmetic.cc. No
+ * branches: a wrong guess costs a processor as much as ten additions, and the verifier would
+ * follow both sides of each.
+ */
+#pragma once
+
+#include "bpf/consts.h"
+
+enum combination { kStore, kSum, kMin, kMax };
+
+/* The smaller number's distance from b, 0 if that is b. */
+INLINE int64_t below(int64_t a, int64_t b) {
+  const int64_t distance = (int64_t)((uint64_t)a - (uint64_t)b);
+  int64_t is_less = (distance ^ ((a ^ b) & (distance ^ a))) >> 63;
+  OPAQUE(is_less); /* or clang makes a branch of it */
+  return distance & is_less;
+}
+
+INLINE uint64_t combined(uint64_t a, uint64_t b, int how) {
+  if (how == kStore) return b;
+  if (how == kSum) return a + b;
+  const uint64_t distance = (uint64_t)below((int64_t)a, (int64_t)b);
+  return how == kMin ? b + distance : a - distance;
+}
+
+INLINE void combine_one(uint8_t* into, const uint8_t* from, uint32_t shift, int how) {
+  switch (shift) {
+    case 0:
+      *into = (uint8_t)combined((uint64_t)(int64_t)*(int8_t*)into,
+                                (uint64_t)(int64_t)*(const int8_t*)from, how);
+      return;
+    case 1:
+      *(uint16_t*)into = (uint16_t)combined((uint64_t)(int64_t)*(int16_t*)into,
+                                            (uint64_t)(int64_t)*(const int16_t*)from, how);
+      return;
+    case 2:
+      *(uint32_t*)into = (uint32_t)combined((uint64_t)(int64_t)*(int32_t*)into,
+                                            (uint64_t)(int64_t)*(const int32_t*)from, how);
+      return;
+    default: *(uint64_t*)into = combined(*(uint64_t*)into, *(const uint64_t*)from, how); return;
+  }
+}
+
+/* Sums of all bytes, or all 16-bit words, of 8 bytes at once: the top bits, which would carry into
+ * the neighbour, are added apart. */
+INLINE uint64_t sum_in_parts(uint64_t a, uint64_t b, uint64_t tops) {
+  return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
+}
+
+INLINE void combine_step(uint8_t* into, const uint8_t* from, uint32_t shift, int how) {
+  if (how == kStore || (how == kSum && shift != 2)) {
+    const uint64_t tops = shift == 0 ? 0x8080808080808080 : 0x8000800080008000;
+    UNROLL for (uint32_t i = 0; i < kStepBytes; i += 8) {
+      uint64_t* const a = (uint64_t*)(into + i);
+      const uint64_t b = *(const uint64_t*)(from + i);
+      *a = how == kStore ? b : shift == 3 ? *a + b : sum_in_parts(*a, b, tops);
+    }
+    return;
+  }
+  UNROLL for (uint32_t i = 0; i < kStepBytes; i += 4) {
+    if (how == kSum) {
+      *(uint32_t*)(into + i) += *(const uint32_t*)(from + i);
+      continue;
+    }
+    UNROLL for (uint32_t j = 0; j < 4; j += 1U << shift) {
+      if (shift == 3 && i % 8 != 0) continue;
+      combine_one(into + i + j, from + i + j, shift, how);
+    }
+  }
+}
+
+/* `elements` are *element_bytes bytes of a packet that ends at `end`; `sum` lies in a map's value
+ * with room for `room` bytes, a constant. */
+INLINE void combine(uint8_t* sum, uint32_t room, const uint8_t* elements, const uint8_t* end,
+                    const uint32_t* element_bytes, uint32_t shift, int how) {
+  const uint32_t bytes = *element_bytes;
+  uint32_t done = 0;
+  const uint8_t* from = elements;
+  for (uint32_t step = 0; step < kStepsMax; ++step) {
+    if (done + kStepBytes > bytes || done + kStepBytes > room) break;
+    if (from + kStepBytes > end) break;
+    combine_step(sum + done, from, shift, how);
+    done += kStepBytes;
+    from += kStepBytes;
+  }
+  /* Read anew: each of the loop's ends has taught the verifier a different range of `bytes`, and it
+   * would follow what comes now once for each. */
+  const uint32_t again = REREAD(*element_bytes);
+  const uint32_t at = again & ~(uint32_t)(kStepBytes - 1);
+  const uint32_t rest = again & (kStepBytes - 1);
+  if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX || at + kStepBytes > room) return;
+  from = elements + at;
+  for (uint32_t i = 0; i < kStepBytes; i += 1U << shift) {
+    if (i >= rest) break;
+    if (from + i + (1U << shift) > end) break;
+    combine_one(sum + at + i, from + i, shift, how);
+  }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names for the bytes before a datagram, and the few macros without which clang and the verifier
+ * do not understand each other.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/state.h"
+
+enum {
+  kEthernetBytes = 14,
+  kIpv4Bytes = 20,
+  kIpv6Bytes = 40,
+  kUdpBytes = 8,
+  kProtocolUdp = 17,
+  /* Where a datagram starts in the frame, over IPv4 and over IPv6. */
+  kDatagramAt4 = kEthernetBytes + kIpv4Bytes + kUdpBytes,
+  kDatagramAt6 = kEthernetBytes + kIpv6Bytes + kUdpBytes,
+  /* Elements are worked on in steps of this many bytes of the packet. */
+  kStepBytes = 64,
+  kStepsMax = INFOLD_XDP_DATAGRAM_BYTES_MAX / kStepBytes
+};
+
+/* Keeps clang from knowing a value better than the verifier will. */
+#define OPAQUE(variable) asm volatile("" : "+r"(variable))
+/* Loads a value again, so that neither of them knows what a loop has shown of it. */
+#define REREAD(place) (*(const volatile __typeof__(place)*)&(place))
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("clang loop unroll(full)")
+
+/* Packets are not aligned. Types that said so would make clang load byte by byte, so the loads say
+ * nothing; the processors that run this do not mind. The build turns off strict aliasing. */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lanes to the mantissas of a result (R-035), mirroring `encode` in core/arithmetic.cc, and the
+ * other answers that are written when a chunk of block floats is complete. The copy is in phase
+ * CLOSING, so no lock is held, and the kernel's loop runs over blocks, followed once by the
+ * verifier.
+ */
+#pragma once
+
+#include "bpf/settle.h"
+
+enum { kBlock = INFOLD_BLOCK_ELEMENTS, kLargestBlock = INFOLD_BLOCK_ELEMENTS_F64 };
+
+/* What the loops over blocks need. */
+struct writing {
+  struct work* w;
+  struct infold_xdp_codes* codes;
+  int64_t* lanes;
+  uint8_t* body; /* of the answer */
+  uint32_t elements_at;
+  uint32_t wide;
+};
+
+struct encoding {
+  int32_t shift; /* right; from the lanes' unit to the result's */
+  int32_t code;
+  uint64_t limit;
+  int exact; /* no sum is so large that halves or infinities need care */
+};
+
+/* Six halvings without branches, whose every outcome the verifier would follow. */
+INLINE uint32_t top_bit(uint64_t value) {
+  uint32_t top = 0;
+  UNROLL for (uint32_t log = 6; log-- != 0;) {
+    const uint64_t upper = value >> (1U << log);
+    const uint32_t step = (uint32_t)((0 - upper) >> 63 << log);
+    value >>= step;
+    top += step;
+  }
+  return top;
+}
+
+INLINE uint64_t round_shift(uint64_t value, int32_t shift) {
+  if (shift <= 0) return value << (-shift & 63);
+  const uint64_t half = 1ULL << ((shift - 1) & 63);
+  return (value + half - 1 + (value >> (shift & 63) & 1)) >> (shift & 63);
+}
+
+/* The largest magnitude, without branches. 2^63 is the one that does not fit the comparison. */
+INLINE uint64_t largest_of(const int64_t* lane, uint64_t largest, uint64_t* seen_bits) {
+  UNROLL for (uint32_t i = 0; i < kBlock; ++i) {
+    const int64_t sign = lane[i] >> 63;
+    const uint64_t magnitude = (uint64_t)((lane[i] ^ sign) - sign);
+    *seen_bits |= magnitude;
+    int64_t more = (int64_t)(largest - magnitude);
+    more &= more >> 63;
+    largest -= (uint64_t)more;
+  }
+  return largest;
+}
+
+INLINE void plan_encoding(struct encoding* e, uint64_t largest, int32_t lane_code, uint32_t shift,
+                          int wide) {
+  const int32_t top = (int32_t)top_bit(largest);
+  const int32_t mantissa_top = (int32_t)(8U << shift) - 2;
+  const int32_t code_max = wide ? INFOLD_EXPONENT_CODE_MAX_F64 : INFOLD_EXPONENT_CODE_MAX;
+  e->limit = (2ULL << mantissa_top) - 2;
+  int32_t code = lane_code + top - mantissa_top;
+  if (round_shift(largest, code - lane_code) > e->limit) ++code;
+  if (code < 1) code = 1;
+  if (code > code_max) code = code_max;
+  e->code = code;
+  e->shift = code - lane_code;
+  e->exact = top < 62 && round_shift(largest, e->shift) <= e->limit;
+}
+
+INLINE void store_mantissa(uint8_t* out, uint32_t index, uint32_t shift, int64_t value) {
+  switch (shift) {
+    case 0: out[index] = (uint8_t)value; return;
+    case 1: ((uint16_t*)out)[index] = (uint16_t)value; return;
+    default: ((uint32_t*)out)[index] = (uint32_t)value; return;
+  }
+}
+
+/* An arithmetic shift after adding just under a half, and the rest to a half where the result would
+ * be odd, rounds to nearest, ties to even, for both signs. */
+INLINE void encode_group(const int64_t* lane, uint8_t* out, const struct encoding* e,
+                         uint32_t shift) {
+  if (e->shift <= 0) {
+    const uint32_t left = (uint32_t)-e->shift & 63;
+    UNROLL for (uint32_t i = 0; i < kBlock; ++i) {
+      store_mantissa(out, i, shift, (int64_t)((uint64_t)lane[i] << left));
+    }
+    return;
+  }
+  const uint32_t right = (uint32_t)e->shift & 63;
+  const int64_t under_half = (int64_t)(1ULL << ((right - 1) & 63)) - 1;
+  UNROLL for (uint32_t i = 0; i < kBlock; ++i) {
+    const int64_t odd = lane[i] >> right & 1;
+    store_mantissa(out, i, shift, (lane[i] + under_half + odd) >> right);
+  }
+}
+
+struct careful {
+  struct work* w;
+  const int64_t* lane;
+  uint8_t* out;
+  uint64_t limit;
+  int32_t right;
+  uint32_t shift;
+};
+
+/* One element as the scalar loop has it, for sums that only a liar or the largest floats reach. */
+static long encode_carefully(uint32_t index, void* context) {
+  const struct careful* const in = context;
+  const int64_t value = in->lane[index & (kBlock - 1)];
+  const int64_t sign = value >> 63;
+  uint64_t rounded = round_shift((uint64_t)((value ^ sign) - sign), in->right);
+  if (rounded > in->limit) {
+    rounded = in->limit + 1;
+    in->w->overflowed = 1;
+  }
+  const int64_t mantissa = ((int64_t)rounded ^ sign) - sign;
+  switch (in->shift) {
+    case 0: store_mantissa(in->out, index & (kBlock - 1), 0, mantissa); return 0;
+    case 1: store_mantissa(in->out, index & (kBlock - 1), 1, mantissa); return 0;
+    default: store_mantissa(in->out, index & (kBlock - 1), 2, mantissa); return 0;
+  }
+}
+
+INLINE void write_code(uint8_t* codes, uint32_t block, uint32_t code, uint32_t wide) {
+  if (wide) {
+    *(uint16_t*)(codes + 2 * block) = bpf_htons((uint16_t)code);
+  } else {
+    codes[block] = (uint8_t)code;
+  }
+}
+
+INLINE long encode_block(uint32_t block, const struct writing* to, uint32_t shift) {
+  if (block >= INFOLD_XDP_BLOCKS_MAX) return 1;
+  const uint32_t wide = to->wide;
+  uint32_t first = wide ? block * 2 * kBlock : block * kBlock;
+  OPAQUE(first);
+  if (first > config.elements_max - kLargestBlock) {
+    if (wide || first > config.elements_max - kBlock) return 1;
+  }
+  const int64_t* const lane = to->lanes + first;
+  uint32_t at = to->elements_at + (first << shift);
+  OPAQUE(at);
+  if (at > config.stored_bytes_max) return 1;
+  uint8_t* const out = to->body + at;
+  const int32_t lane_code = to->codes->low[block];
+  uint64_t bits = 0;
+  uint64_t largest = 0;
+  if (lane_code != 0) {
+    largest = largest_of(lane, 0, &bits);
+    if (wide) largest = largest_of(lane + kBlock, largest, &bits);
+    if (bits >> 63) largest = bits & 1ULL << 63;
+  }
+  struct encoding e = {0, 0, 0, 0};
+  if (largest != 0) plan_encoding(&e, largest, lane_code, shift, (int)wide);
+  write_code(to->body, block, (uint32_t)e.code, wide);
+  if (largest == 0) {
+    UNROLL for (uint32_t i = 0; i < kBlock; ++i) store_mantissa(out, i, shift, 0);
+    if (!wide) return 0;
+    UNROLL for (uint32_t i = 0; i < kBlock; ++i) store_mantissa(out, kBlock + i, shift, 0);
+    return 0;
+  }
+  if (!e.exact) {
+    struct careful in = {to->w, lane, out, e.limit, e.shift, shift};
+    bpf_loop(kBlock, encode_carefully, &in, 0);
+    if (!wide) return 0;
+    in.lane = lane + kBlock;
+    in.out = out + (kBlock << shift);
+    bpf_loop(kBlock, encode_carefully, &in, 0);
+    return 0;
+  }
+  encode_group(lane, out, &e, shift);
+  if (wide) encode_group(lane + kBlock, out + (kBlock << shift), &e, shift);
+  return 0;
+}
+
+static long encode_block8(uint32_t block, void* to) { return encode_block(block, to, 0); }
+static long encode_block16(uint32_t block, void* to) { return encode_block(block, to, 1); }
+static long encode_block32(uint32_t block, void* to) { return encode_block(block, to, 2); }

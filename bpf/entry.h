@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The first program of each packet: is it ours, is it a packet of a job here, and which program
+ * does its work? Mirrors core::Aggregator::dispatch.
+ */
+#pragma once
+
+#include "bpf/address.h"
+#include "bpf/slot.h"
+
+enum { kNoVerdict = -1 };
+
+INLINE int program_of(const struct work* w) {
+  if (travels_down(w->kind)) return kTakeFromParent;
+  const int specials = w->is_blocks && w->flags & INFOLD_FLAG_SPECIALS;
+  switch (w->kind) {
+    case INFOLD_KIND_ADD:
+      if (!w->is_blocks) return kAddIntegers;
+      return specials ? kTakeSpecials : kAddBfp8 + w->element_shift;
+    case INFOLD_KIND_PARTIAL: return specials ? kTakeSpecials : kAddPartial;
+    case INFOLD_KIND_OVERRANGE: return kAddOverrange;
+    default: return kTakeBare;
+  }
+}
+
+/* A constant index makes each a direct jump. */
+INLINE int jump(struct xdp_md* ctx, int program) {
+  switch (program) {
+    case kAddIntegers: return go_on(ctx, kAddIntegers);
+    case kAddBfp8: return go_on(ctx, kAddBfp8);
+    case kAddBfp16: return go_on(ctx, kAddBfp16);
+    case kAddBfp32: return go_on(ctx, kAddBfp32);
+    case kTakeBare: return go_on(ctx, kTakeBare);
+    default: return go_on(ctx, (uint32_t)program);
+  }
+}
+
+INLINE int check_job(const struct infold_header* h, const struct infold_xdp_job* job,
+                     struct work* w) {
+  if (infold_from_be32(h->epoch) != job->epoch) return INFOLD_XDP_DROPPED_STALE_EPOCH;
+  if (w->flags & INFOLD_FLAG_TAGGED) return INFOLD_XDP_DROPPED_TAG;
+  const int down = travels_down(w->kind);
+  if (down && !job->has_parent) return INFOLD_XDP_DROPPED_WRONG_WAY;
+  if (!down && w->worker >= job->workers) return INFOLD_XDP_DROPPED_BAD_WORKER;
+  if (ends_job(w->kind)) return kNoVerdict;
+  const uint32_t slot = infold_from_be16(h->slot);
+  if (slot >= job->slot_count) return INFOLD_XDP_DROPPED_BAD_SLOT;
+  if (!fits_limits(job, w)) return INFOLD_XDP_DROPPED_LIMITS;
+  w->slot = job->slot_first + slot;
+  w->copy = 2 * w->slot + (w->round & 1);
+  return kNoVerdict;
+}
+
+/* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
+INLINE int identify(const struct infold_header* h, struct work* w) {
+  if (h->magic == INFOLD_PROBE_MAGIC) {
+    count(INFOLD_XDP_PASSED_PROBE);
+    return XDP_PASS;
+  }
+  if (!parse(h, w)) return drop(INFOLD_XDP_DROPPED_MALFORMED);
+  const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
+  if (!index || *index == 0) return drop(INFOLD_XDP_DROPPED_FOREIGN_JOB);
+  w->job = *index - 1;
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  if (!job) return drop(INFOLD_XDP_DROPPED_FOREIGN_JOB);
+  const int why = check_job(h, job, w);
+  return why == kNoVerdict ? kNoVerdict : drop((uint32_t)why);
+}
+
+SEC("xdp") int infold_switch(struct xdp_md* ctx) {
+  const uint8_t* data = (const uint8_t*)(long)ctx->data;
+  const uint8_t* end = (const uint8_t*)(long)ctx->data_end;
+  struct work* const w = entry(&works, 0);
+  if (!w) return XDP_PASS;
+  const int found = find_datagram(data, end, w);
+  if (found == kNotOurs) return XDP_PASS;
+  if (found == kBroken) return drop(INFOLD_XDP_DROPPED_BROKEN);
+  const uint32_t at = w->at;
+  if (at > kDatagramAt6 || w->bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
+    return drop(INFOLD_XDP_DROPPED_MALFORMED);
+  }
+  const struct infold_header* const h = (const struct infold_header*)(data + at);
+  if ((const uint8_t*)(h + 1) > end || w->bytes < INFOLD_HEADER_BYTES) {
+    return drop(INFOLD_XDP_DROPPED_MALFORMED);
+  }
+  const int action = identify(h, w);
+  if (action != kNoVerdict) return action;
+
+  if (!ends_job(w->kind) && !travels_down(w->kind)) {
+    const struct infold_xdp_slot* const slot = entry(&slots, w->slot);
+    if (!slot) return XDP_ABORTED;
+    if (changes_nothing(&slot->copies[w->round & 1], w) && is_where_known(ctx, w)) {
+      return go_on(ctx, kTakeBare);
+    }
+  }
+  if (!checksum_is_right(ctx, w)) return drop(INFOLD_XDP_DROPPED_CHECKSUM);
+  learn(ctx, w);
+  w->end_cause = kSaidByPacket;
+  w->has_found = 0;
+  if (ends_job(w->kind)) return go_on(ctx, kTakeAbort);
+  return jump(ctx, program_of(w));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The aggregator as a packet program: docs/ARCHITECTURE.md says how its parts fit. One object, so
+ * that all programs share the maps.
+ */
+#include "bpf/answer.h"
+#include "bpf/blocks.h"
+#include "bpf/ending.h"
+#include "bpf/entry.h"
+#include "bpf/parent.h"
+#include "bpf/rewind.h"
+#include "bpf/specials.h"
+#include "bpf/take.h"
+#include "bpf/write.h"
+
+char licence[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the program keeps what it knows. The loader sets sizes before the kernel sees them, so
+ * that a program for small packets is not larger than it must be.
+ */
+#pragma once
+
+#include "bpf/consts.h"
+
+/* Set before loading; the verifier takes each field for the constant that it is. */
+const volatile struct infold_xdp_config config SEC(".rodata.config");
+
+/* Index into `jobs` plus one by job number, 0 for no such job. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, INFOLD_XDP_JOB_NUMBERS);
+  __type(key, uint32_t);
+  __type(value, uint32_t);
+} job_indices SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_job);
+} jobs SEC(".maps");
+
+/* By job index x INFOLD_XDP_MEMBERS + worker. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, INFOLD_XDP_MEMBERS);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_member);
+} members SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_slot);
+} slots SEC(".maps");
+
+/* The three below have an entry for each copy of each slot: 2 x slot + (round mod 2). */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 2);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_codes);
+} codes SEC(".maps");
+
+/* The datagram kept for repeats; integers are summed in it. config.stored_bytes_max each. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 2);
+  __uint(key_size, sizeof(uint32_t));
+  __uint(value_size, INFOLD_XDP_DATAGRAM_BYTES_MAX + INFOLD_XDP_STORED_SLACK);
+} stored SEC(".maps");
+
+/* 64-bit lanes of block floats, config.elements_max each. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 2);
+  __uint(key_size, sizeof(uint32_t));
+  __uint(value_size, INFOLD_XDP_ELEMENTS_MAX * 8);
+} lanes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_counters);
+} counters SEC(".maps");
+
+/* One packet's way through the programs; a processor handles one packet at a time. */
+struct work {
+  uint32_t at;    /* of the datagram in the frame */
+  uint32_t bytes; /* of the datagram */
+  uint32_t job;   /* index */
+  uint32_t slot;  /* entry in `slots` */
+  uint32_t copy;  /* entry in `codes`, `stored` and `lanes` */
+  uint32_t round;
+  uint32_t elements;
+  uint32_t element_bytes; /* of all elements */
+  uint8_t kind;
+  uint8_t flags;
+  uint8_t worker;
+  uint8_t element_shift; /* log2 of an element's bytes */
+  uint8_t is_blocks;
+  uint8_t wide; /* f64: longer blocks, wider exponents */
+  uint8_t reduction;
+  uint8_t end_cause; /* enum end_cause */
+  uint8_t has_found; /* specials of this packet stand in `specials` */
+  uint8_t reserved3[7];
+  uint64_t words;
+  struct infold_xdp_contributors contributors;
+  uint64_t seen[INFOLD_XDP_SEEN_WORDS];
+  uint32_t first_worker; /* of the chunk: with whom a mismatch is */
+  uint64_t first_words;
+
+  /* What the present block asks for. */
+  int32_t spread;
+  uint8_t action;
+  uint8_t lane_shift;
+  uint8_t mantissa_shift;
+  uint8_t overflowed; /* some sum was beyond the largest exponent code */
+
+  /* The answer: bytes of `stored`, of `small`, or the datagram that came. */
+  uint32_t answer_bytes;
+  uint8_t answer_from;
+  uint8_t answer_to;
+  uint8_t reserved2[2];
+  uint8_t small[64];
+};
+
+/* Those of the packet at hand. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_specials);
+} specials SEC(".maps");
+
+/* Why a packet goes to the program that ends jobs. */
+enum end_cause { kSaidByPacket, kMismatchedWords, kEndedBefore };
+
+enum answer_from { kFromStored, kFromSmall, kFromPacket };
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct work);
+} works SEC(".maps");
+
+/* The programs that a packet may go on to. */
+#define PROGRAMS(each)                                                                        \
+  each(Run, infold_switch) each(TakeBare, take_bare) each(AddIntegers, add_integers)          \
+      each(AddBfp8, add_bfp8) each(AddBfp16, add_bfp16) each(AddBfp32, add_bfp32)             \
+          each(TakeSpecials, take_specials) each(AddPartial, add_partial)                     \
+              each(AddOverrange, add_overrange) each(TakeFromParent, take_from_parent)        \
+                  each(TakeAbort, take_abort) each(WriteResult8, write_result8)               \
+                      each(WriteResult16, write_result16) each(WriteResult32, write_result32) \
+                          each(WritePartial, write_partial) each(WriteCodes, write_codes)     \
+                              each(Answer, answer_worker) each(AnswerPending, answer_pending)
+enum program {
+#define NUMBER(name, function) k##name,
+  PROGRAMS(NUMBER)
+#undef NUMBER
+      kPrograms
+};
+#define DECLARE(name, function) int function(struct xdp_md* ctx);
+PROGRAMS(DECLARE)
+#undef DECLARE
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+  __uint(max_entries, kPrograms);
+  __uint(key_size, sizeof(uint32_t));
+  __array(values, int(void*));
+} programs SEC(".maps") = {.values = {
+#define FILL(name, function) [k##name] = (void*)&function,
+                               PROGRAMS(FILL)
+#undef FILL
+                           }};
+
+INLINE void* entry(void* map, uint32_t index) { return bpf_map_lookup_elem(map, &index); }
+
+INLINE void count(uint32_t what) {
+  struct infold_xdp_counters* const all = entry(&counters, 0);
+  if (all && what < INFOLD_XDP_COUNTERS) ++all->count[what];
+}
+
+/* Ends a packet's way. Counts only what no program before has counted. */
+INLINE int drop(uint32_t why) {
+  count(why);
+  return XDP_DROP;
+}
+
+/* A jump that does not come back; when it cannot be made the packet is lost, as on a wire. */
+INLINE int go_on(struct xdp_md* ctx, uint32_t program) {
+  bpf_tail_call(ctx, &programs, program);
+  return XDP_ABORTED;
+}

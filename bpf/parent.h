@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parent sends: its answers go to all workers unchanged, and are kept for their repeats
+ * (R-053).
+ */
+#pragma once
+
+#include "bpf/take.h"
+
+enum parental { kTheAnswer, kTheMissing, kNotAwaited };
+
+/* Whether it answers a chunk that went up. Sets `why` to the counter otherwise. */
+INLINE int match_parent(struct infold_xdp_copy* copy, const struct work* w, uint32_t* why) {
+  if (copy->round != w->round) {
+    *why = (int32_t)(w->round - copy->round) < 0 ? INFOLD_XDP_DROPPED_STALE_ROUND
+                                                 : INFOLD_XDP_DROPPED_EARLY_ROUND;
+    return kNotAwaited;
+  }
+  if (copy->phase != INFOLD_XDP_FORWARDED) {
+    *why = INFOLD_XDP_DROPPED_REPEAT;
+    return kNotAwaited;
+  }
+  if (copy->words != w->words) {
+    *why = INFOLD_XDP_DROPPED_MALFORMED;
+    return kNotAwaited;
+  }
+  if (w->kind == INFOLD_KIND_PENDING) return kTheMissing;
+  copy->phase = INFOLD_XDP_CLOSING;
+  return kTheAnswer;
+}
+
+SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
+  struct place at;
+  if (!find_place(&at)) return XDP_ABORTED;
+  struct work* const w = at.w;
+  uint32_t bytes = w->bytes;
+  const uint32_t from = w->at;
+  uint32_t why = 0;
+  bpf_spin_lock(&at.slot->lock);
+  const int match = match_parent(at.copy, w, &why);
+  bpf_spin_unlock(&at.slot->lock);
+  if (match == kNotAwaited) return drop(why);
+
+  w->answer_bytes = bytes;
+  w->answer_from = kFromPacket;
+  w->answer_to = INFOLD_XDP_TO_ALL;
+  if (match == kTheMissing) {
+    count(INFOLD_XDP_ANSWERED_PENDING);
+    return go_on(ctx, kAnswer);
+  }
+  OPAQUE(bytes);
+  if (bytes == 0 || bytes > config.stored_bytes_max || from > kDatagramAt6) return XDP_ABORTED;
+  bpf_xdp_load_bytes(ctx, from, at.stored, bytes);
+  bpf_spin_lock(&at.slot->lock);
+  at.copy->stored_bytes = bytes;
+  at.copy->phase = INFOLD_XDP_DONE;
+  bpf_spin_unlock(&at.slot->lock);
+  count(INFOLD_XDP_DELIVERED);
+  return go_on(ctx, kAnswer);
+}

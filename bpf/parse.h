@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a frame to a datagram that is ours, and from the datagram to checked fields (R-002 to
+ * R-006). What is not addressed to the aggregator is recognised before anything else of it is read.
+ */
+#pragma once
+
+#include "bpf/checksum.h"
+#include "bpf/maps.h"
+
+enum found { kNotOurs, kBroken, kOurs };
+
+INLINE int is_our_address(uint64_t high, uint64_t low) {
+  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_ADDRESSES_MAX; ++i) {
+    if (i >= config.address_count) return 0;
+    if (config.addresses[i].word[0] == high && config.addresses[i].word[1] == low) return 1;
+  }
+  return 0;
+}
+
+INLINE uint64_t mapped_ipv4(uint32_t address) { return (uint64_t)address << 32 | 0xffff0000; }
+
+/* Finds a UDP datagram for us. Options and fragments are left to the host: no worker sends them. */
+INLINE int find_ipv4(const uint8_t* data, const uint8_t* end, struct work* w) {
+  const uint8_t* const ip = data + kEthernetBytes;
+  const uint8_t* const udp = ip + kIpv4Bytes;
+  if (udp + kUdpBytes > end) return kNotOurs;
+  if (ip[0] != 0x45 || ip[9] != kProtocolUdp) return kNotOurs;
+  if (!is_our_address(0, mapped_ipv4(*(const uint32_t*)(ip + 16)))) return kNotOurs;
+  if (*(const uint16_t*)(udp + 2) != config.port.wire) return kNotOurs;
+  if (*(const uint16_t*)(ip + 6) & bpf_htons(0x3fff)) return kNotOurs;
+  uint64_t sum = 0;
+  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(const uint32_t*)(ip + i);
+  if (fold(sum) != 0xffff) return kBroken;
+  const uint32_t ip_bytes = bpf_ntohs(*(const uint16_t*)(ip + 2));
+  const uint32_t udp_bytes = bpf_ntohs(*(const uint16_t*)(udp + 4));
+  if (udp_bytes < kUdpBytes || kIpv4Bytes + udp_bytes > ip_bytes) return kBroken;
+  if (ip_bytes > (uint64_t)(end - ip)) return kBroken;
+  w->at = kDatagramAt4;
+  w->bytes = udp_bytes - kUdpBytes;
+  return kOurs;
+}
+
+INLINE int find_ipv6(const uint8_t* data, const uint8_t* end, struct work* w) {
+  const uint8_t* const ip = data + kEthernetBytes;
+  const uint8_t* const udp = ip + kIpv6Bytes;
+  if (udp + kUdpBytes > end) return kNotOurs;
+  if (ip[0] >> 4 != 6 || ip[6] != kProtocolUdp) return kNotOurs;
+  if (!is_our_address(*(const uint64_t*)(ip + 24), *(const uint64_t*)(ip + 32))) return kNotOurs;
+  if (*(const uint16_t*)(udp + 2) != config.port.wire) return kNotOurs;
+  const uint32_t ip_bytes = bpf_ntohs(*(const uint16_t*)(ip + 4));
+  const uint32_t udp_bytes = bpf_ntohs(*(const uint16_t*)(udp + 4));
+  if (udp_bytes < kUdpBytes || udp_bytes > ip_bytes) return kBroken;
+  if (ip_bytes > (uint64_t)(end - udp)) return kBroken;
+  w->at = kDatagramAt6;
+  w->bytes = udp_bytes - kUdpBytes;
+  return kOurs;
+}
+
+INLINE int find_datagram(const uint8_t* data, const uint8_t* end, struct work* w) {
+  if (data + kEthernetBytes > end) return kNotOurs;
+  const uint16_t protocol = *(const uint16_t*)(data + 12);
+  if (protocol == bpf_htons(0x0800)) return find_ipv4(data, end, w);
+  if (protocol == bpf_htons(0x86dd)) return find_ipv6(data, end, w);
+  return kNotOurs;
+}
+
+/* of what is to be summed or believed. Not for packets that change nothing. */
+INLINE int checksum_is_right(struct xdp_md* ctx, struct work* w) {
+  const uint8_t* const data = (const uint8_t*)(long)ctx->data;
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  if (data + kDatagramAt4 > end) return 0;
+  const uint32_t udp_bytes = w->bytes + kUdpBytes;
+  uint64_t sum = bpf_htonl(kProtocolUdp) + (uint64_t)bpf_htonl(udp_bytes);
+  if (w->at == kDatagramAt4) {
+    UNROLL for (uint32_t i = 26; i < 34; i += 4) sum += *(const uint32_t*)(data + i);
+    if (*(const uint16_t*)(data + kDatagramAt4 - 2) == 0) return 0; /* not sent */
+  } else {
+    if (data + kDatagramAt6 > end) return 0;
+    UNROLL for (uint32_t i = 22; i < 54; i += 4) sum += *(const uint32_t*)(data + i);
+    if (*(const uint16_t*)(data + kDatagramAt6 - 2) == 0) return 0;
+  }
+  return fold(sum + sum_of_frame(ctx, w->at - kUdpBytes, udp_bytes)) == 0xffff;
+}
+
+INLINE uint32_t blocks_of(const struct work* w) {
+  return w->wide ? (w->elements + 63) >> 6 : (w->elements + 31) >> 5;
+}
+INLINE uint32_t exponent_bytes(const struct work* w) {
+  return w->is_blocks ? ((blocks_of(w) << w->wide) + 3) & ~3U : 0;
+}
+INLINE uint32_t partial_exponent_bytes(const struct work* w) {
+  return ((2 * blocks_of(w) << w->wide) + 7) & ~7U;
+}
+INLINE uint32_t partial_bytes(const struct work* w, int specials) {
+  const uint32_t sets = specials ? 2 * 8 * ((w->elements + 63) >> 6) : 0;
+  return partial_exponent_bytes(w) + 8 * w->elements + sets;
+}
+INLINE uint32_t payload_bytes(const struct work* w) {
+  return exponent_bytes(w) + (w->elements << w->element_shift);
+}
+
+INLINE int ends_job(uint32_t kind) {
+  return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
+}
+INLINE int travels_down(uint32_t kind) { return kind >= INFOLD_KIND_RESULT; }
+
+/* R-014, and the tables of R-020. */
+INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
+  const uint32_t kind = w->kind;
+  if (kind == 0 || kind == 7 || kind > INFOLD_KIND_ABORTED) return 0;
+  const uint32_t format = h->format & 15;
+  if (format >= INFOLD_FORMAT_COUNT || h->format >> 4 >= INFOLD_DTYPE_COUNT) return 0;
+  if (w->reduction >= INFOLD_REDUCTION_COUNT) return 0;
+  if (h->operation >> 4 >= INFOLD_COLLECTIVE_COUNT) return 0;
+  if (w->is_blocks) {
+    if (w->reduction > INFOLD_REDUCTION_AVERAGE || h->format >> 4 > INFOLD_DTYPE_F64) return 0;
+  } else if (kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE ||
+             kind == INFOLD_KIND_REALIGN) {
+    return 0;
+  }
+  if (w->elements << w->element_shift > INFOLD_PAYLOAD_BYTES_MAX) return 0;
+  const int adds =
+      kind == INFOLD_KIND_ADD || kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE;
+  if (adds) return h->contributors.wire != 0;
+  if (kind != INFOLD_KIND_SKIP) return 1;
+  return (h->contributors.wire | h->weight.wire | h->contributor_digest.wire) == 0;
+}
+
+INLINE int body_fits(const struct infold_header* h, const struct work* w) {
+  uint32_t start = INFOLD_HEADER_BYTES;
+  if (w->flags & INFOLD_FLAG_TAGGED) start += INFOLD_TAG_BYTES;
+  if (w->bytes < start) return 0;
+  const uint32_t body = w->bytes - start;
+  switch (w->kind) {
+    case INFOLD_KIND_ADD: return body == payload_bytes(w);
+    case INFOLD_KIND_PARTIAL: return body == partial_bytes(w, w->flags & INFOLD_FLAG_SPECIALS);
+    case INFOLD_KIND_OVERRANGE:
+    case INFOLD_KIND_REALIGN: return body == exponent_bytes(w);
+    case INFOLD_KIND_ABORT:
+    case INFOLD_KIND_ABORTED: return body == sizeof(struct infold_abort);
+    case INFOLD_KIND_RESULT: return body == (h->contributors.wire ? payload_bytes(w) : 0);
+    case INFOLD_KIND_PENDING:
+      return (body & 3) == 0 &&
+             body <= INFOLD_PENDING_RANGES_MAX * sizeof(struct infold_rank_range);
+    default: return body == 0;
+  }
+}
+
+/* core::parse. Fills in all but job, slot and copy. */
+INLINE int parse(const struct infold_header* h, struct work* w) {
+  if (h->magic != INFOLD_MAGIC || h->version_kind >> 4 != INFOLD_VERSION) return 0;
+  w->kind = h->version_kind & 15;
+  w->flags = h->flags;
+  w->worker = h->worker;
+  w->round = infold_from_be32(h->round);
+  w->elements = infold_from_be16(h->elements);
+  const uint32_t format = h->format & 15;
+  w->is_blocks = format >= INFOLD_FORMAT_BFP8;
+  w->element_shift = w->is_blocks ? format - INFOLD_FORMAT_BFP8 : format & 3;
+  w->element_bytes = w->elements << w->element_shift;
+  w->wide = h->format >> 4 == INFOLD_DTYPE_F64;
+  w->reduction = h->operation & 15;
+  w->words = *(const uint64_t*)&h->elements;
+  w->contributors.count = infold_from_be16(h->contributors);
+  w->contributors.weight = infold_from_be16(h->weight);
+  w->contributors.digest = infold_from_be32(h->contributor_digest);
+  return fields_fit(h, w) && body_fits(h, w);
+}
+
+/* whether the chunk is one that the job may have. */
+INLINE int fits_limits(const struct infold_xdp_job* job, const struct work* w) {
+  if (w->elements > job->elements_max) return 0;
+  const int widens = job->has_parent && w->is_blocks;
+  const uint32_t body = widens ? partial_bytes(w, 1) : payload_bytes(w);
+  return INFOLD_HEADER_BYTES + body <= job->datagram_bytes_max;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The slot rules (spec section 5), mirroring core/aggregator.cc. What stands here runs under the
+ * slot's lock, where kernel 6.1 allows no call of any kind, so all of it is inlined. A copy that
+ * was completed and whose answer takes work is left in phase CLOSING: its processor alone touches
+ * it then, without the lock.
+ */
+#pragma once
+
+#include "bpf/parse.h"
+
+enum outcome {
+  kStale,
+  kEarly,
+  kEnded,     /* the job has, and the chunk is not complete */
+  kAsksNext,  /* a query for a chunk that nobody has begun */
+  kRepeats,   /* whose contribution is in; w->answer_* and w->seen say how things stand */
+  kMismatch,  /* its words are not those of the chunk */
+  kAdds,      /* a new contribution, to be taken now */
+  kTaken,     /* one that was */
+  kCloses,    /* the last one; the answer is still to be written */
+  kCompleted, /* the last one; the answer stands in `stored` */
+};
+
+INLINE int all_seen(const struct infold_xdp_copy* copy, const struct infold_xdp_job* job) {
+  return copy->seen[0] == job->expected[0] && copy->seen[1] == job->expected[1] &&
+         copy->seen[2] == job->expected[2] && copy->seen[3] == job->expected[3];
+}
+
+INLINE int has_seen(const struct infold_xdp_copy* copy, uint32_t worker) {
+  return copy->seen[worker >> 6 & 3] >> (worker & 63) & 1;
+}
+
+INLINE void note_seen(const struct infold_xdp_copy* copy, struct work* w) {
+  w->seen[0] = copy->seen[0];
+  w->seen[1] = copy->seen[1];
+  w->seen[2] = copy->seen[2];
+  w->seen[3] = copy->seen[3];
+}
+
+INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
+  copy->phase = INFOLD_XDP_COLLECTING;
+  copy->overrange = 0;
+  copy->has_lanes = 0;
+  copy->has_specials = 0;
+  copy->round = w->round;
+  copy->words = w->words;
+  copy->stored_bytes = 0;
+  copy->first_worker = w->worker;
+  copy->contributors.count = 0;
+  copy->contributors.weight = 0;
+  copy->contributors.digest = 0;
+  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) copy->seen[i] = 0;
+}
+
+/* up to the point where elements matter. */
+INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* other,
+                 const struct infold_xdp_job* job, struct work* w) {
+  const int32_t ahead = (int32_t)(w->round - copy->round);
+  if (ahead < 0) return kStale;
+  if (ahead == 0 && copy->stored_bytes == 0 && copy->phase == INFOLD_XDP_DONE) return kStale;
+  const int is_next = ahead != 0;
+  if (is_next && !(ahead == 2 && copy->phase == INFOLD_XDP_DONE &&
+                   other->phase == INFOLD_XDP_DONE && other->round + 1 == w->round)) {
+    return kEarly;
+  }
+  if (job->ended && (is_next || copy->phase == INFOLD_XDP_COLLECTING)) return kEnded;
+  const int is_query = w->kind == INFOLD_KIND_QUERY;
+  if (is_next && is_query) return kAsksNext;
+  if (is_next) begin(copy, w);
+  if (is_query || has_seen(copy, w->worker)) {
+    note_seen(copy, w);
+    w->answer_from = copy->phase;
+    w->answer_bytes = copy->stored_bytes;
+    return kRepeats;
+  }
+  if (copy->words != w->words) {
+    w->first_worker = copy->first_worker;
+    w->first_words = copy->words;
+    return kMismatch;
+  }
+  return kAdds;
+}
+
+/* What is known of a copy without its lock, enough to see that a packet cannot change it. A round
+ * only grows and a worker once seen stays so, hence what was true a moment ago still is. */
+INLINE int changes_nothing(const struct infold_xdp_copy* copy, const struct work* w) {
+  const int32_t ahead = (int32_t)(w->round - copy->round);
+  if (ahead < 0) return 1;
+  return ahead == 0 && w->kind != INFOLD_KIND_QUERY && has_seen(copy, w->worker);
+}
+
+INLINE void write_header(uint8_t* out, uint32_t kind, uint32_t flags,
+                         const struct infold_xdp_copy* copy, const struct infold_xdp_job* job,
+                         const struct work* w) {
+  struct infold_header* const h = (struct infold_header*)out;
+  h->magic = INFOLD_MAGIC;
+  h->version_kind = (uint8_t)(INFOLD_VERSION << 4 | kind);
+  h->flags = (uint8_t)flags;
+  h->worker = job->has_parent ? job->parent_worker : w->worker;
+  h->job = infold_to_be16(job->number);
+  h->slot = infold_to_be16((uint16_t)(w->slot - job->slot_first));
+  h->epoch = infold_to_be32(job->epoch);
+  h->round = infold_to_be32(copy->round);
+  *(uint64_t*)&h->elements = copy->words;
+  h->contributors = infold_to_be16(copy->contributors.count);
+  h->weight = infold_to_be16(copy->contributors.weight);
+  h->contributor_digest = infold_to_be32(copy->contributors.digest);
+}
+
+/* Marks the contribution, and sees whether it was the last. Integers and skips are answered by what
+ * stands in `stored` already; only the header is missing. */
+INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct infold_xdp_job* job,
+                 const struct work* w) {
+  copy->seen[w->worker >> 6 & 3] |= 1ULL << (w->worker & 63);
+  copy->contributors.count += w->contributors.count;
+  copy->contributors.weight += w->contributors.weight;
+  copy->contributors.digest += w->contributors.digest;
+  if (!all_seen(copy, job)) return kTaken;
+  if (w->is_blocks && copy->has_lanes) {
+    copy->phase = INFOLD_XDP_CLOSING;
+    return kCloses;
+  }
+  uint32_t kind = INFOLD_KIND_RESULT;
+  if (job->has_parent) kind = copy->has_lanes ? INFOLD_KIND_ADD : INFOLD_KIND_SKIP;
+  write_header(answer, kind, 0, copy, job, w);
+  copy->stored_bytes = INFOLD_HEADER_BYTES;
+  if (copy->has_lanes) copy->stored_bytes += w->elements << w->element_shift;
+  copy->phase = job->has_parent ? INFOLD_XDP_FORWARDED : INFOLD_XDP_DONE;
+  return kCompleted;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the packet program and its loader share: configuration, and the values of the maps. The
+ * program trusts these and nothing that a packet says. C11 and C++; layouts are those of the maps,
+ * so that both sides see the same bytes.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <stdint.h>
+
+#include "wire/infold_wire.h"
+
+enum {
+  /* What fits one page beside a driver's headroom and tailroom and the headers of IPv6 and UDP. */
+  INFOLD_XDP_DATAGRAM_BYTES_MAX = 3456,
+  INFOLD_XDP_ELEMENTS_MAX = 3456,
+  INFOLD_XDP_BLOCKS_MAX = INFOLD_XDP_ELEMENTS_MAX / INFOLD_BLOCK_ELEMENTS,
+  INFOLD_XDP_SPECIAL_WORDS_MAX = INFOLD_XDP_ELEMENTS_MAX / 64,
+  /* Room behind a stored datagram: the last block is written whole, 64 lanes at most, and a header
+   * stands before it all. */
+  INFOLD_XDP_STORED_SLACK = 576,
+  INFOLD_XDP_ADDRESSES_MAX = 4,
+  INFOLD_XDP_JOB_NUMBERS = 1 << 16,
+  INFOLD_XDP_SEEN_WORDS = INFOLD_WORKERS_MAX / 64,
+  /* Key of the parent among a job's members, after all workers. */
+  INFOLD_XDP_PARENT = INFOLD_WORKERS_MAX,
+  INFOLD_XDP_MEMBERS = INFOLD_WORKERS_MAX + 1
+};
+
+/* Counters: core::Verdict in its order, then what only a packet program sees. */
+enum infold_xdp_count {
+  INFOLD_XDP_CONTRIBUTED,
+  INFOLD_XDP_COMPLETED,
+  INFOLD_XDP_REPLAYED,
+  INFOLD_XDP_ANSWERED_PENDING,
+  INFOLD_XDP_FORWARDED_AGAIN,
+  INFOLD_XDP_DELIVERED,
+  INFOLD_XDP_JOB_ABORTED,
+  INFOLD_XDP_ANSWERED_ABORTED,
+  INFOLD_XDP_DROPPED_MALFORMED,
+  INFOLD_XDP_DROPPED_FOREIGN_JOB,
+  INFOLD_XDP_DROPPED_STALE_EPOCH,
+  INFOLD_XDP_DROPPED_TAG,
+  INFOLD_XDP_DROPPED_WRONG_WAY,
+  INFOLD_XDP_DROPPED_BAD_WORKER,
+  INFOLD_XDP_DROPPED_BAD_SLOT,
+  INFOLD_XDP_DROPPED_STALE_ROUND,
+  INFOLD_XDP_DROPPED_EARLY_ROUND,
+  INFOLD_XDP_DROPPED_REPEAT,
+  INFOLD_XDP_DROPPED_LIMITS,
+  INFOLD_XDP_VERDICT_COUNT,
+
+  INFOLD_XDP_DROPPED_CHECKSUM = INFOLD_XDP_VERDICT_COUNT,
+  INFOLD_XDP_DROPPED_BUSY,   /* a repeat, while another processor finishes the chunk's answer */
+  INFOLD_XDP_DROPPED_BROKEN, /* addressed to us, but lengths or IP checksum are wrong */
+  INFOLD_XDP_PASSED_PROBE,   /* left to the socket that answers probes */
+  INFOLD_XDP_COUNTERS
+};
+
+struct infold_xdp_counters {
+  uint64_t count[INFOLD_XDP_COUNTERS];
+};
+
+/* An IPv4 address is written as ::ffff:a.b.c.d, in network order. */
+struct infold_xdp_address {
+  uint64_t word[2];
+};
+
+/* Read-only data of the program: the verifier sees constants and drops what cannot happen. */
+struct infold_xdp_config {
+  uint32_t elements_max;     /* of any job's chunks, a multiple of 64 */
+  uint32_t stored_bytes_max; /* of any datagram, a multiple of 64 */
+  uint32_t slots;            /* of all jobs together */
+  uint32_t jobs;             /* entries of the table of jobs */
+  infold_be16 port;          /* the aggregator's */
+  uint16_t address_count;
+  uint32_t reserved;
+  struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
+};
+
+enum infold_xdp_phase {
+  INFOLD_XDP_DONE,
+  INFOLD_XDP_COLLECTING,
+  INFOLD_XDP_FORWARDED,
+  /* Complete, and owned by the processor that writes its answer outside the lock. */
+  INFOLD_XDP_CLOSING
+};
+
+struct infold_xdp_contributors {
+  uint16_t count;
+  uint16_t weight;
+  uint32_t digest;
+};
+
+/* core::Aggregator::Copy. */
+struct infold_xdp_copy {
+  uint8_t phase;
+  uint8_t overrange;
+  uint8_t has_lanes;
+  uint8_t has_specials;
+  uint32_t round;
+  uint64_t words; /* bytes 16 to 23 of the header, as they lie there */
+  uint32_t stored_bytes;
+  uint32_t first_worker;
+  struct infold_xdp_contributors contributors;
+  uint64_t seen[INFOLD_XDP_SEEN_WORDS];
+};
+
+/* One lock for both copies: R-062 compares them. */
+struct infold_xdp_slot {
+  struct bpf_spin_lock lock;
+  uint32_t reserved;
+  struct infold_xdp_copy copies[2];
+};
+
+/* A bit an element, NaN in both. */
+struct infold_xdp_specials {
+  uint64_t plus[INFOLD_XDP_SPECIAL_WORDS_MAX];
+  uint64_t minus[INFOLD_XDP_SPECIAL_WORDS_MAX];
+};
+
+/* Exponents and specials of a copy. */
+struct infold_xdp_codes {
+  uint16_t low[INFOLD_XDP_BLOCKS_MAX];
+  uint16_t high[INFOLD_XDP_BLOCKS_MAX];
+  struct infold_xdp_specials sets;
+};
+
+struct infold_xdp_job {
+  uint32_t epoch;
+  uint16_t number;
+  uint16_t slot_count;
+  uint32_t slot_first; /* in the table of all slots */
+  uint32_t elements_max;
+  uint32_t datagram_bytes_max;
+  uint16_t workers;
+  uint8_t has_parent;
+  uint8_t parent_worker;
+  int32_t spread[4]; /* of bfp8, bfp16, bfp32; four, so that a mask bounds the index */
+  uint64_t expected[INFOLD_XDP_SEEN_WORDS];
+  /* What the program changes, under the lock. */
+  struct bpf_spin_lock lock;
+  uint8_t ended;
+  uint8_t root_knows;
+  uint16_t reserved2;
+  struct infold_abort abort;
+};
+
+/* A direct worker, or the parent: the ranks it speaks for, and where it was last heard. */
+struct infold_xdp_member {
+  uint16_t first;
+  uint16_t count;
+  uint32_t ifindex; /* 0: not heard of yet */
+  uint8_t mac[6];
+  uint8_t own_mac[6];
+  infold_be16 port;
+  uint8_t reserved[2];
+  struct infold_xdp_address address;
+  struct infold_xdp_address own_address;
+};
+
+/* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent
+ * gets as ABORT instead of ABORTED. */
+enum { INFOLD_XDP_TO_WORKER = 1, INFOLD_XDP_TO_ALL = 2, INFOLD_XDP_TO_PARENT = 4 };
+
+/* Travels before the packet, in the host's memory only, to whatever sends it on. */
+enum { INFOLD_XDP_NOTE_MAGIC = 0x1f01d0f1 };
+struct infold_xdp_note {
+  uint32_t magic;
+  uint32_t epoch;
+  uint32_t job;  /* index */
+  uint32_t copy; /* whose stored datagram it is, if the packet is too short to hold it */
+  uint16_t stored_bytes;
+  uint8_t to;
+  uint8_t worker;
+};
+
+INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_copy) == 64, "a cache line");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_note) % 4 == 0, "a rule for metadata");
+
+/* For measurements: what the kernel is to put back before each of many runs on one frame. */
+enum { INFOLD_XDP_REWIND_BYTES_MAX = 3520 };
+struct infold_xdp_rewind {
+  uint32_t slot;
+  uint32_t frame_bytes;
+  uint32_t only; /* does nothing else, so that the cost of this can be subtracted */
+  uint32_t reserved;
+  struct infold_xdp_copy copies[2];
+  uint8_t frame[INFOLD_XDP_REWIND_BYTES_MAX];
+};
