@@ -14,6 +14,8 @@ BELOW_TOP = BELOW_PLAN | {"codec", "plan", "public"}
 ALLOWED = {
     "public": set(),
     "wire": set(),
+    # The packet program is C for another machine: it shares the layout of packets alone.
+    "bpf": {"wire"},
     "base": {"wire", "public"},
     "trace": BELOW_CORE,
     "core": BELOW_CORE,
@@ -22,6 +24,7 @@ ALLOWED = {
     "plan": BELOW_PLAN,
     "sim": BELOW_TOP,
     "io": BELOW_TOP,
+    "xdp": BELOW_TOP | {"io", "bpf"},
     "control": BELOW_TOP | {"io", "proto"},
     "runtime": BELOW_TOP | {"io", "control"},
     "proto": set(),

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiled packet program, which travels inside our binary.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace infold::xdp {
+
+std::span<const std::byte> object_bytes();
+
+}  // namespace infold::xdp

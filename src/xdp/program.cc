@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// libbpf's calls, and the values of the maps.
+#include "xdp/program.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/check.h"
+#include "xdp/object.h"
+
+namespace infold::xdp {
+namespace {
+
+using base::Code;
+using base::fail;
+
+constexpr char kWhere[] = "xdp program";
+
+static_assert(INFOLD_XDP_VERDICT_COUNT == static_cast<int>(core::Verdict::count_));
+static_assert(INFOLD_XDP_JOB_ABORTED == static_cast<int>(core::Verdict::job_aborted));
+static_assert(INFOLD_XDP_DROPPED_MALFORMED == static_cast<int>(core::Verdict::dropped_malformed));
+static_assert(INFOLD_XDP_DROPPED_BAD_SLOT == static_cast<int>(core::Verdict::dropped_bad_slot));
+static_assert(INFOLD_XDP_DROPPED_LIMITS == static_cast<int>(core::Verdict::dropped_limits));
+
+std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+infold_xdp_address mapped(const io::SocketAddress& address) {
+  std::uint8_t bytes[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (address.is_ipv6()) {
+    sockaddr_in6 v6;
+    std::memcpy(&v6, address.data(), sizeof(v6));
+    std::memcpy(bytes, &v6.sin6_addr, 16);
+  } else {
+    sockaddr_in v4;
+    std::memcpy(&v4, address.data(), sizeof(v4));
+    std::memcpy(bytes + 12, &v4.sin_addr, 4);
+  }
+  infold_xdp_address result;
+  std::memcpy(&result, bytes, sizeof(result));
+  return result;
+}
+
+std::string* log_of_load = nullptr;
+
+int take_log(libbpf_print_level level, const char* format, va_list arguments) {
+  if (log_of_load == nullptr || level == LIBBPF_DEBUG) return 0;
+  va_list again;
+  va_copy(again, arguments);
+  const int bytes = vsnprintf(nullptr, 0, format, arguments);
+  std::string text(static_cast<std::size_t>(bytes) + 1, '\0');
+  vsnprintf(text.data(), text.size(), format, again);
+  va_end(again);
+  text.pop_back();
+  log_of_load->append(text);
+  return bytes;
+}
+
+tl::unexpected<base::Error> load_failure(int error) {
+  switch (error) {
+    case EPERM:
+      return fail(Code::unavailable, kWhere,
+                  "the kernel did not let us load it: needs CAP_BPF and CAP_NET_ADMIN", error);
+    case ENOMEM:
+    case E2BIG:
+      return fail(Code::resource_exhausted, kWhere, "not enough memory for the slots", error);
+    default:
+      return fail(Code::unsupported, kWhere,
+                  "the kernel refused the program: Linux 6.1 or newer with BTF is needed", error);
+  }
+}
+
+infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t slot_first) {
+  infold_xdp_job job{};
+  job.epoch = options.epoch;
+  job.number = options.job;
+  job.slot_count = options.slot_count;
+  job.slot_first = slot_first;
+  const std::uint32_t body = options.datagram_bytes_max - INFOLD_HEADER_BYTES;
+  const std::uint32_t held = std::min({options.elements_max, body, 0U + INFOLD_ELEMENTS_MAX});
+  job.elements_max = std::min(round_up(held, 64), options.elements_max);
+  job.datagram_bytes_max = options.datagram_bytes_max;
+  job.workers = static_cast<std::uint16_t>(options.workers.size());
+  job.has_parent = options.parent_worker ? 1 : 0;
+  job.parent_worker = options.parent_worker.value_or(0);
+  for (const core::WireFormat format :
+       {core::WireFormat::bfp8, core::WireFormat::bfp16, core::WireFormat::bfp32}) {
+    job.spread[core::mantissa_index(format)] =
+        core::exponent_spread_max({format, core::DataType::f32}, options.world);
+  }
+  for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
+    job.expected[worker / 64] |= std::uint64_t{1} << (worker % 64);
+  }
+  return job;
+}
+
+}  // namespace
+
+std::string_view counter_name(std::size_t counter) {
+  switch (counter) {
+    case INFOLD_XDP_DROPPED_CHECKSUM: return "dropped_checksum";
+    case INFOLD_XDP_DROPPED_BUSY: return "dropped_busy";
+    case INFOLD_XDP_DROPPED_BROKEN: return "dropped_broken";
+    case INFOLD_XDP_PASSED_PROBE: return "passed_probe";
+    default: return core::verdict_name(static_cast<core::Verdict>(counter));
+  }
+}
+
+void Program::Close::operator()(bpf_object* object) const { bpf_object__close(object); }
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+
+int Program::map(const char* name) const {
+  const int fd = bpf_object__find_map_fd_by_name(object_.get(), name);
+  CHECK_THAT(fd, >=, 0);
+  return fd;
+}
+
+base::Result<Program> Program::load(const ProgramOptions& options) {
+  if (options.addresses.empty() || options.addresses.size() > INFOLD_XDP_ADDRESSES_MAX) {
+    return fail(Code::out_of_range, kWhere, "takes 1 to 4 addresses",
+                static_cast<std::int64_t>(options.addresses.size()));
+  }
+  if (options.datagram_bytes_max > INFOLD_XDP_DATAGRAM_BYTES_MAX ||
+      options.elements_max > INFOLD_XDP_ELEMENTS_MAX) {
+    return fail(Code::out_of_range, kWhere, "sums datagrams of up to 3456 bytes and elements",
+                std::max(options.datagram_bytes_max, options.elements_max));
+  }
+  Program program;
+  program.slots_max_ = options.slots_max;
+  program.elements_max_ = round_up(options.elements_max, 64);
+  program.datagram_bytes_max_ = options.datagram_bytes_max;
+  program.jobs_.resize(options.jobs_max);
+
+  infold_xdp_config config{};
+  config.elements_max = program.elements_max_;
+  config.stored_bytes_max = round_up(options.datagram_bytes_max, 64);
+  config.slots = options.slots_max;
+  config.jobs = options.jobs_max;
+  config.port = infold_to_be16(options.addresses.front().port());
+  for (const io::SocketAddress& address : options.addresses) {
+    config.addresses[config.address_count++] = mapped(address);
+  }
+
+  libbpf_set_print(take_log);
+  log_of_load = options.log;
+  const std::span<const std::byte> bytes = object_bytes();
+  bpf_object_open_opts open{};
+  open.sz = sizeof(open);
+  open.object_name = "infold";
+  bpf_object* const object = bpf_object__open_mem(bytes.data(), bytes.size(), &open);
+  if (object == nullptr) return load_failure(errno);
+  program.object_.reset(object);
+
+  const auto resize = [object](const char* name, std::uint32_t entries, std::uint32_t bytes_each) {
+    bpf_map* const map = bpf_object__find_map_by_name(object, name);
+    CHECK(map != nullptr);
+    CHECK(bpf_map__set_max_entries(map, entries) == 0);
+    if (bytes_each != 0) CHECK(bpf_map__set_value_size(map, bytes_each) == 0);
+  };
+  resize("jobs", options.jobs_max, 0);
+  resize("members", options.jobs_max * INFOLD_XDP_MEMBERS, 0);
+  resize("slots", options.slots_max, 0);
+  resize("codes", options.slots_max * 2, 0);
+  resize("stored", options.slots_max * 2, config.stored_bytes_max + INFOLD_XDP_STORED_SLACK);
+  resize("lanes", options.slots_max * 2, config.elements_max * 8);
+  bpf_map* const rodata = bpf_object__find_map_by_name(object, ".rodata.config");
+  CHECK(rodata != nullptr);
+  CHECK(bpf_map__set_initial_value(rodata, &config, sizeof(config)) == 0);
+
+  bpf_program* const rewind = bpf_object__find_program_by_name(object, "rewind_and_run");
+  CHECK(rewind != nullptr);
+  CHECK(bpf_program__set_autoload(rewind, options.can_rewind) == 0);
+
+  const int error = bpf_object__load(object);
+  log_of_load = nullptr;
+  if (error != 0) return load_failure(-error);
+  const bpf_program* const entry = bpf_object__find_program_by_name(object, "infold_switch");
+  CHECK(entry != nullptr);
+  program.entry_ = bpf_program__fd(entry);
+  return program;
+}
+
+base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
+  // First fit: jobs come and go seldom, and there are few.
+  std::uint32_t first = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const Table& job : jobs_) {
+      if (!job.used || first >= job.slot_first + job.slot_count || job.slot_first >= first + count)
+        continue;
+      first = job.slot_first + job.slot_count;
+      moved = true;
+    }
+  }
+  if (first + count > slots_max_) {
+    return fail(Code::resource_exhausted, kWhere, "has not as many slots left", count);
+  }
+  return first;
+}
+
+base::Result<void> Program::add_job(const core::AggregatorOptions& options) {
+  if (options.datagram_bytes_max > datagram_bytes_max_) {
+    return fail(Code::out_of_range, kWhere, "was loaded for smaller datagrams",
+                options.datagram_bytes_max);
+  }
+  remove_job(options.job);
+  const auto free =
+      std::find_if(jobs_.begin(), jobs_.end(), [](const Table& t) { return !t.used; });
+  if (free == jobs_.end()) {
+    return fail(Code::resource_exhausted, kWhere, "has no room for another job",
+                static_cast<std::int64_t>(jobs_.size()));
+  }
+  const base::Result<std::uint32_t> first = find_slots(options.slot_count);
+  if (!first) return tl::unexpected(first.error());
+  const auto index = static_cast<std::uint32_t>(free - jobs_.begin());
+
+  infold_xdp_slot slot{};
+  slot.copies[1].round = ~0U;  // as if chunks 0 and -1 had been summed
+  for (std::uint32_t i = 0; i < options.slot_count; ++i) {
+    const std::uint32_t key = *first + i;
+    CHECK(bpf_map_update_elem(map("slots"), &key, &slot, BPF_ANY) == 0);
+  }
+  for (std::uint32_t worker = 0; worker < options.workers.size(); ++worker) {
+    infold_xdp_member member{};
+    member.first = options.workers[worker].first;
+    member.count = options.workers[worker].count;
+    const std::uint32_t key = index * INFOLD_XDP_MEMBERS + worker;
+    CHECK(bpf_map_update_elem(map("members"), &key, &member, BPF_ANY) == 0);
+  }
+  infold_xdp_job job = job_value(options, *first);
+  job.elements_max = std::min(job.elements_max, elements_max_);
+  CHECK(bpf_map_update_elem(map("jobs"), &index, &job, BPF_ANY) == 0);
+  const std::uint32_t number = options.job;
+  const std::uint32_t entry = index + 1;
+  CHECK(bpf_map_update_elem(map("job_indices"), &number, &entry, BPF_ANY) == 0);
+  *free = {true, options.job, *first, options.slot_count};
+  return {};
+}
+
+void Program::remove_job(std::uint16_t job) {
+  for (Table& table : jobs_) {
+    if (!table.used || table.number != job) continue;
+    const std::uint32_t number = job;
+    const std::uint32_t none = 0;
+    CHECK(bpf_map_update_elem(map("job_indices"), &number, &none, BPF_ANY) == 0);
+    table.used = false;
+  }
+}
+
+Counters Program::counters() const {
+  const auto processors = static_cast<std::size_t>(libbpf_num_possible_cpus());
+  std::vector<infold_xdp_counters> each(processors);
+  const std::uint32_t key = 0;
+  CHECK(bpf_map_lookup_elem(map("counters"), &key, each.data()) == 0);
+  Counters sum{};
+  for (const infold_xdp_counters& one : each) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one.count[i];
+  }
+  return sum;
+}
+
+base::Result<TestRun> Program::test_run(std::span<const std::byte> frame) {
+  return run(entry_, frame, 1);
+}
+
+base::Result<double> Program::time_run(std::span<const std::byte> frame, std::uint16_t job,
+                                       std::uint16_t slot, std::uint32_t repeat, bool only_rewind) {
+  const auto table = std::find_if(jobs_.begin(), jobs_.end(),
+                                  [job](const Table& t) { return t.used && t.number == job; });
+  CHECK(table != jobs_.end() && slot < table->slot_count);
+  CHECK_THAT(frame.size(), <=, INFOLD_XDP_REWIND_BYTES_MAX);
+  infold_xdp_rewind to{};
+  to.slot = table->slot_first + slot;
+  to.frame_bytes = static_cast<std::uint32_t>(frame.size());
+  to.only = only_rewind ? 1 : 0;
+  infold_xdp_slot now{};
+  CHECK(bpf_map_lookup_elem(map("slots"), &to.slot, &now) == 0);
+  std::memcpy(to.copies, now.copies, sizeof(to.copies));
+  std::memcpy(to.frame, frame.data(), frame.size());
+  const std::uint32_t key = 0;
+  CHECK(bpf_map_update_elem(map("rewinds"), &key, &to, BPF_ANY) == 0);
+  const bpf_program* const program =
+      bpf_object__find_program_by_name(object_.get(), "rewind_and_run");
+  const base::Result<TestRun> result = run(bpf_program__fd(program), frame, repeat);
+  CHECK(bpf_map_update_elem(map("slots"), &to.slot, &now, BPF_ANY) == 0);
+  if (!result) return tl::unexpected(result.error());
+  return result->duration_ns;
+}
+
+base::Result<TestRun> Program::run(int program, std::span<const std::byte> frame,
+                                   std::uint32_t repeat) {
+  TestRun run;
+  run.frame.resize(4096);
+  xdp_md context{};
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
+  options.data_in = frame.data();
+  options.data_size_in = static_cast<std::uint32_t>(frame.size());
+  options.data_out = run.frame.data();
+  options.data_size_out = static_cast<std::uint32_t>(run.frame.size());
+  xdp_md before{};
+  before.data_end = options.data_size_in;
+  options.ctx_in = &before;
+  options.ctx_size_in = sizeof(before);
+  options.ctx_out = &context;
+  options.ctx_size_out = sizeof(context);
+  options.repeat = static_cast<int>(repeat);
+  if (bpf_prog_test_run_opts(program, &options) != 0) {
+    return fail(Code::unsupported, kWhere, "the kernel cannot run the program on this frame",
+                errno);
+  }
+  run.action = options.retval;
+  run.duration_ns = options.duration;
+  run.frame.resize(options.data_size_out);
+  if (context.data > sizeof(run.note) || context.data == 0) return run;
+  if (context.data == sizeof(run.note)) std::memcpy(&run.note, run.frame.data(), sizeof(run.note));
+  run.frame.erase(run.frame.begin(), run.frame.begin() + context.data);
+  return run;
+}
+
+}  // namespace infold::xdp
