@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every case of spec/vectors/*.vec, one test each, on the software plane with scalar and with
-// vector arithmetic. Run in the repository's root.
+// vector arithmetic, and on the packet program. Run in the repository's root.
 #include <algorithm>
 #include <filesystem>
 
@@ -12,6 +12,9 @@
 #include "tests/conformance/plane_runner.h"
 #include "tests/conformance/software_plane.h"
 #include "tests/conformance/worker_runner.h"
+#ifdef INFOLD_XDP
+#include "tests/conformance/xdp_plane.h"
+#endif
 
 namespace infold::conformance {
 
@@ -33,14 +36,15 @@ std::vector<VectorCase> all_vectors() {
   return all;
 }
 
-void run_vector(const VectorCase& vector, Plane& plane) {
+// Returns why the plane cannot run the case's job, empty if it could.
+std::string run_vector(const VectorCase& vector, Plane& plane) {
   PlaneRunner packets(plane);
   WorkerRunner workers;
   packets.configure({vector.where, {"job"}});
   for (const Step& step : vector.steps) {
     if (step.tokens.at(0) == "job") {
       const std::string refusal = packets.configure(step);
-      if (!refusal.empty()) GTEST_SKIP() << step.where << ": " << refusal;
+      if (!refusal.empty()) return step.where + ": " + refusal;
     } else if (is_number_step(step)) {
       run_number_step(step);
     } else if (is_worker_step(step)) {
@@ -49,6 +53,7 @@ void run_vector(const VectorCase& vector, Plane& plane) {
       packets.run(step);
     }
   }
+  return "";
 }
 
 class Conformance : public testing::TestWithParam<VectorCase> {};
@@ -57,13 +62,38 @@ TEST_P(Conformance, SoftwarePlane) {
   for (const core::Arithmetic* arithmetic : {&core::scalar_arithmetic(), &numeric::arithmetic()}) {
     SoftwarePlane plane(arithmetic);
     try {
-      run_vector(GetParam(), plane);
+      const std::string refusal = run_vector(GetParam(), plane);
+      if (!refusal.empty()) GTEST_SKIP() << refusal;
     } catch (const VectorError& error) {
       FAIL() << error.what() << "\n  of: " << GetParam().title
              << "\n  repeat with: ctest --test-dir build/dev -L conformance";
     }
   }
 }
+
+#ifdef INFOLD_XDP
+// The same cases on the program in the kernel, in one test because loading it takes a second.
+TEST(XdpPlane, RunsEveryVector) {
+  std::string why_not;
+  XdpPlane* const plane = XdpPlane::shared(&why_not);
+  ASSERT_FALSE(why_not.starts_with("refused")) << why_not;
+  if (plane == nullptr) GTEST_SKIP() << why_not;
+  std::size_t refused = 0;
+  for (const VectorCase& vector : all_vectors()) {
+    for (const bool ipv6 : {false, true}) {
+      plane->use_ipv6(ipv6);
+      try {
+        refused += run_vector(vector, *plane).empty() ? 0 : 1;
+      } catch (const VectorError& error) {
+        ADD_FAILURE() << error.what() << "\n  of: " << vector.title << (ipv6 ? ", over IPv6" : "")
+                      << "\n  repeat with: ./dev test XdpPlane.RunsEveryVector";
+      }
+    }
+  }
+  // The one whose datagrams are larger than a page.
+  EXPECT_LE(refused, 2U);
+}
+#endif
 
 std::string test_name(const testing::TestParamInfo<VectorCase>& info) {
   std::string name =

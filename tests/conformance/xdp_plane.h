@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The packet program as a plane: loaded into the kernel and given one frame at a time by the
+// kernel's test-run. Attached to nothing, so no packet leaves; to whom a packet would go is read
+// from the action and from the note before it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/plane.h"
+#include "xdp/program.h"
+
+namespace infold::conformance {
+
+class XdpPlane final : public Plane {
+ public:
+  // One program for all cases, since loading takes a second. Null where this process on this
+  // machine cannot; `why_not` then says what is missing.
+  static XdpPlane* shared(std::string* why_not);
+
+  explicit XdpPlane(xdp::Program program);
+
+  std::string configure(const PlaneJob& job) override;
+  void inject(std::span<const std::byte> datagram) override;
+  std::vector<Outgoing> collect() override { return std::move(sent_); }
+  std::optional<std::string> drop_reason() override;
+
+  // All frames from here on are of IPv6.
+  void use_ipv6(bool yes) { ipv6_ = yes; }
+  xdp::Program& program() { return program_; }
+  // Another job beside the configured one; frames of either may be injected.
+  void add(const core::AggregatorOptions& options);
+  // The same for a whole frame, right or wrong.
+  void inject_frame(std::span<const std::byte> frame);
+  std::vector<std::byte> frame_of(std::span<const std::byte> datagram) const;
+  // What the last frame was counted as, by the names of xdp::counter_name.
+  std::string verdict() const;
+
+ private:
+  void take(const xdp::TestRun& run, std::span<const std::byte> datagram);
+
+  xdp::Program program_;
+  xdp::Counters before_{};
+  xdp::Counters after_{};
+  std::vector<core::AggregatorOptions> jobs_;
+  std::vector<Outgoing> sent_;
+  bool ipv6_ = false;
+};
+
+}  // namespace infold::conformance
