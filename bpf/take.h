@@ -46,7 +46,7 @@ SEC("xdp") int take_bare(struct xdp_md* ctx) {
 INLINE void add_elements(struct xdp_md* ctx, const struct place* at, const uint8_t* elements) {
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
   uint8_t* const sum = at->stored + INFOLD_HEADER_BYTES;
-  const uint32_t room = config.stored_bytes_max - INFOLD_HEADER_BYTES;
+  const uint32_t room = config.stored_bytes_max; /* the slack holds more than the header takes */
   const uint32_t shift = at->w->element_shift;
   const uint32_t* const bytes = &at->w->element_bytes;
   if (!at->copy->has_lanes) {

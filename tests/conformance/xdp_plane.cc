@@ -67,12 +67,16 @@ void XdpPlane::add(const core::AggregatorOptions& options) {
   jobs_.push_back(options);
 }
 
+void XdpPlane::remove_all() {
+  for (const core::AggregatorOptions& old : jobs_) program_.remove_job(old.job);
+  jobs_.clear();
+}
+
 std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.datagram_bytes_max > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
     return "the packet program takes no datagrams larger than a page";
   }
-  for (const core::AggregatorOptions& old : jobs_) program_.remove_job(old.job);
-  jobs_.clear();
+  remove_all();
   core::AggregatorOptions options;
   options.job = job.job;
   options.epoch = job.epoch;

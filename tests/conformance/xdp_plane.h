@@ -32,6 +32,7 @@ class XdpPlane final : public Plane {
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
   void add(const core::AggregatorOptions& options);
+  void remove_all();
   // The same for a whole frame, right or wrong.
   void inject_frame(std::span<const std::byte> frame);
   std::vector<std::byte> frame_of(std::span<const std::byte> datagram) const;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packets to both, answers compared.
+#include "tests/replay/replay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "core/packet.h"
+#include "sim/draw.h"
+#include "sim/stale.h"
+
+namespace infold::replay {
+namespace {
+
+using conformance::Outgoing;
+
+constexpr std::size_t kFollowedMax = 8;
+constexpr std::uint32_t kSlotsMax = 512;  // of the shared plane's program
+
+std::uint16_t job_number(std::uint16_t number, std::size_t index) {
+  return static_cast<std::uint16_t>(number + (index << 8));
+}
+
+core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t site,
+                                   std::size_t place, std::size_t index) {
+  const auto& plans = scenario.sites[site].aggregators;
+  core::AggregatorOptions options;
+  options.job = job_number(sim::kJob, index);
+  options.epoch = sim::kEpoch;
+  options.slot_count = static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots);
+  options.world = scenario.world;
+  for (const auto& child : plans[place].children) options.workers.push_back(child.ranks);
+  for (const sim::AggregatorPlan& plan : plans) {
+    for (std::size_t child = 0; child < plan.children.size() && place != 0; ++child) {
+      if (plan.children[child].aggregator != place) continue;
+      options.parent_worker = static_cast<std::uint8_t>(child);
+    }
+  }
+  options.datagram_bytes_max = scenario.limits.datagram_bytes_max;
+  options.elements_max = scenario.limits.elements_max;
+  return options;
+}
+
+std::vector<Outgoing> sent_by(core::Aggregator& aggregator) {
+  std::vector<Outgoing> all;
+  while (const auto sent = aggregator.poll_transmit()) {
+    all.push_back({static_cast<Outgoing::To>(sent->to),
+                   sent->worker,
+                   {sent->datagram.begin(), sent->datagram.end()}});
+  }
+  return all;
+}
+
+std::string describe(const std::vector<Outgoing>& all) {
+  std::string text;
+  for (const Outgoing& one : all) {
+    text += "\n      to " + std::to_string(static_cast<int>(one.to)) + "/" +
+            std::to_string(one.worker) + ": " + conformance::describe(one.datagram);
+  }
+  return text.empty() ? "\n      nothing" : text;
+}
+
+bool same(std::vector<Outgoing> a, std::vector<Outgoing> b) {
+  const auto key = [](const Outgoing& one) { return std::tie(one.to, one.worker, one.datagram); };
+  const auto before = [&key](const Outgoing& x, const Outgoing& y) { return key(x) < key(y); };
+  std::sort(a.begin(), a.end(), before);
+  std::sort(b.begin(), b.end(), before);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&key](const Outgoing& x, const Outgoing& y) { return key(x) == key(y); });
+}
+
+std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t index) {
+  std::vector<std::byte> datagram(bytes.begin(), bytes.end());
+  infold_be16 job;
+  if (datagram.size() < INFOLD_HEADER_BYTES) return datagram;
+  std::memcpy(&job, &datagram[offsetof(infold_header, job)], sizeof(job));
+  job = infold_to_be16(job_number(infold_from_be16(job), index));
+  std::memcpy(&datagram[offsetof(infold_header, job)], &job, sizeof(job));
+  return datagram;
+}
+
+}  // namespace
+
+void SideBySide::add(const core::AggregatorOptions& options) {
+  aggregators_.emplace(options.job, options);
+  plane_.add(options);
+}
+
+void SideBySide::deliver(std::span<const std::byte> datagram) {
+  core::Packet packet;
+  std::string verdict = "dropped_malformed";
+  std::vector<Outgoing> expected;
+  if (core::parse(datagram, packet) == core::Malformed::none) {
+    const auto found = aggregators_.find(packet.header.job);
+    verdict = "dropped_foreign_job";
+    if (found != aggregators_.end()) {
+      verdict = core::verdict_name(found->second.handle_datagram(datagram));
+      expected = sent_by(found->second);
+    }
+  }
+  plane_.inject(datagram);
+  const std::vector<Outgoing> got = plane_.collect();
+  std::string counted = plane_.verdict();
+  if (counted == "passed_probe") counted = "dropped_malformed";
+  ++counters_.packets;
+  ++counters_.verdicts[verdict];
+  if (counted == verdict && same(expected, got)) return;
+  difference_ = "after " + std::to_string(counters_.packets) +
+                " packets\n    in: " + conformance::describe({datagram.begin(), datagram.end()}) +
+                "\n    aggregator: " + verdict + describe(expected) +
+                "\n    packet program: " + counted + describe(got);
+}
+
+// What a real aggregator's host drops before it is read. The program may still answer a repeat
+// from its header, since it sums nothing then; it must believe nothing.
+void SideBySide::deliver_damaged(std::span<const std::byte> datagram) {
+  std::vector<std::byte> frame = plane_.frame_of(datagram);
+  const std::size_t checksum = frame.size() - datagram.size() - 2;
+  frame[checksum] ^= std::byte{0x10};
+  plane_.inject_frame(frame);
+  ++counters_.damaged;
+  const std::string counted = plane_.verdict();
+  const bool harmless = counted.starts_with("dropped_") || counted == "replayed" ||
+                        counted == "answered_pending" || counted == "forwarded_again" ||
+                        counted == "answered_aborted" || counted == "passed_probe";
+  if (harmless) return;
+  difference_ = "a damaged packet was believed: " + counted;
+}
+
+Replay::Replay(const sim::Scenario& scenario, const sim::Wiring& wiring,
+               conformance::XdpPlane& plane, bool hostile, ReplayCounters& counters)
+    : both_(plane, counters),
+      hostile_(hostile),
+      counters_(counters),
+      random_(scenario.seed ^ 0x7E91A7),
+      followed_(wiring.network->node_count()) {
+  const std::uint32_t slots = scenario.small_slots + 0U + scenario.bulk_slots;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t site = 0; site < scenario.sites.size(); ++site) {
+    for (std::size_t i = 0; i < scenario.sites[site].aggregators.size(); ++i) {
+      places.emplace_back(site, i);
+    }
+  }
+  // Any of them: roots, leaves and those between are followed by turns.
+  for (std::size_t i = places.size(); i > 1; --i)
+    std::swap(places[i - 1], places[random_.below(i)]);
+  places.resize(std::min({places.size(), kFollowedMax, std::size_t{kSlotsMax / slots}}));
+  for (std::size_t index = 0; index < places.size(); ++index) {
+    const auto [site, place] = places[index];
+    const core::AggregatorOptions options = options_of(scenario, site, place, index);
+    followed_[wiring.aggregator_nodes[site][place]] = index;
+    both_.add(options);
+  }
+}
+
+void Replay::on_arrival(base::Instant, const sim::Path& path, std::span<const std::byte> bytes) {
+  const auto index = followed_[path.destination()];
+  if (!index || !difference().empty()) return;
+  const std::vector<std::byte> datagram = renumbered(bytes, *index);
+  both_.deliver(datagram);
+  if (!hostile_ || random_.below(16) != 0 || !difference().empty()) return;
+  ++counters_.hostile;
+  both_.deliver(changed(datagram));
+}
+
+void Replay::on_drop(base::Instant, const sim::Path& path, std::span<const std::byte> bytes,
+                     sim::DropCause cause) {
+  const auto index = followed_[path.destination()];
+  if (!index || !difference().empty() || cause != sim::DropCause::checksum) return;
+  both_.deliver_damaged(renumbered(bytes, *index));
+}
+
+std::vector<std::byte> Replay::changed(std::span<const std::byte> datagram) {
+  std::vector<std::byte> copy(datagram.begin(), datagram.end());
+  if (copy.empty()) return copy;
+  for (std::uint64_t flips = 1 + random_.below(3); flips > 0; --flips) {
+    // Mostly the header, where decisions are made.
+    const std::size_t reach =
+        random_.chance(0.8) ? std::min<std::size_t>(copy.size(), INFOLD_HEADER_BYTES) : copy.size();
+    copy[random_.below(reach)] ^= static_cast<std::byte>(1U << random_.below(8));
+  }
+  if (random_.chance(0.2)) copy.resize(random_.below(copy.size() + 8));
+  return copy;
+}
+
+std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
+                        ReplayCounters& counters) {
+  sim::Scenario scenario = sim::draw_scenario(seed);
+  scenario.limits.datagram_bytes_max =
+      std::min<std::uint32_t>(scenario.limits.datagram_bytes_max, INFOLD_XDP_DATAGRAM_BYTES_MAX);
+  scenario.limits.elements_max =
+      std::min<std::uint32_t>(scenario.limits.elements_max, INFOLD_XDP_ELEMENTS_MAX);
+  plane.use_ipv6(seed % 2 == 1);
+  sim::Simulation simulation(scenario);
+  Replay replay(simulation.scenario(), simulation.wiring(), plane, seed % 4 == 0, counters);
+  simulation.observe(&replay);
+  simulation.run_network();
+  return replay.difference();
+}
+
+}  // namespace infold::replay

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What arrives at the aggregators of a simulated network, given to the C++ aggregator and to the
+// packet program side by side: same packets in, same packets out, same verdicts. Some of the
+// simulation's aggregators are followed, each as a job of its own number in one program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/prng.h"
+#include "core/aggregator.h"
+#include "sim/simulation.h"
+#include "tests/conformance/xdp_plane.h"
+
+namespace infold::replay {
+
+struct ReplayCounters {
+  std::uint64_t packets = 0;
+  std::uint64_t damaged = 0;
+  std::uint64_t hostile = 0;
+  std::map<std::string, std::uint64_t> verdicts;
+};
+
+// An aggregator of each kind for every job, and packets for both.
+class SideBySide {
+ public:
+  SideBySide(conformance::XdpPlane& plane, ReplayCounters& counters)
+      : plane_(plane), counters_(counters) {
+    plane_.remove_all();
+  }
+
+  void add(const core::AggregatorOptions& options);
+  void deliver(std::span<const std::byte> datagram);
+  // As a frame whose checksum is wrong.
+  void deliver_damaged(std::span<const std::byte> datagram);
+  // The first difference; empty while there is none.
+  const std::string& difference() const { return difference_; }
+
+ private:
+  conformance::XdpPlane& plane_;
+  ReplayCounters& counters_;
+  std::map<std::uint16_t, core::Aggregator> aggregators_;  // by job number
+  std::string difference_;
+};
+
+class Replay final : public sim::Observer {
+ public:
+  // `hostile`: now and then a packet is followed by one that somebody has changed.
+  Replay(const sim::Scenario& scenario, const sim::Wiring& wiring, conformance::XdpPlane& plane,
+         bool hostile, ReplayCounters& counters);
+
+  const std::string& difference() const { return both_.difference(); }
+
+  void on_send(base::Instant, const sim::Path&, std::span<const std::byte>,
+               std::uint64_t) override {}
+  void on_arrival(base::Instant now, const sim::Path& path,
+                  std::span<const std::byte> bytes) override;
+  void on_drop(base::Instant now, const sim::Path& path, std::span<const std::byte> bytes,
+               sim::DropCause cause) override;
+
+ private:
+  std::vector<std::byte> changed(std::span<const std::byte> datagram);
+
+  SideBySide both_;
+  bool hostile_;
+  ReplayCounters& counters_;
+  base::Prng random_;
+  std::vector<std::optional<std::size_t>> followed_;  // by node: index, which shifts job numbers
+};
+
+// One drawn scenario, fitted to what the program was loaded for. Returns the first difference.
+std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane, ReplayCounters& counters);
+
+// Contributions with bodies that no honest rank makes: lanes and exponents at their very ends.
+std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
+                            ReplayCounters& counters);
+
+}  // namespace infold::replay

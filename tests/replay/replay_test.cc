@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drawn scenarios, as of `./dev sim`, replayed on the packet program: all formats and operations,
+// losses, repeats, other orders, damage, old epochs, other jobs, ends of jobs, and trees.
+#include "tests/replay/replay.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace infold::replay {
+namespace {
+
+#ifdef INFOLD_SANITIZED
+constexpr std::uint64_t kSeeds = 40;
+#else
+constexpr std::uint64_t kSeeds = 1000;
+#endif
+
+TEST(Replay, ThePacketProgramDoesWhatTheAggregatorDoes) {
+  std::string why_not;
+  conformance::XdpPlane* const plane = conformance::XdpPlane::shared(&why_not);
+  ASSERT_FALSE(why_not.starts_with("refused")) << why_not;
+  if (plane == nullptr) GTEST_SKIP() << why_not;
+  const char* const only = std::getenv("INFOLD_REPLAY_SEED");
+  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
+  const std::uint64_t last = only != nullptr ? first : kSeeds;
+  ReplayCounters counters;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::string difference = replay_seed(seed, *plane, counters);
+    ASSERT_EQ(difference, "") << "repeat with: INFOLD_REPLAY_SEED=" << seed
+                              << " ./dev test Replay.ThePacketProgram";
+  }
+  if (only != nullptr) return;
+  // A replay that never meets a trouble proves nothing about it.
+  for (const char* verdict :
+       {"contributed", "completed", "replayed", "answered_pending", "forwarded_again", "delivered",
+        "job_aborted", "answered_aborted", "dropped_malformed", "dropped_foreign_job",
+        "dropped_stale_epoch", "dropped_stale_round", "dropped_early_round", "dropped_repeat"}) {
+    EXPECT_GT(counters.verdicts[verdict], 0U) << verdict;
+  }
+  EXPECT_GT(counters.damaged, 0U);
+  EXPECT_GT(counters.hostile, 0U);
+  for (const auto& [verdict, count] : counters.verdicts) {
+    RecordProperty(verdict, std::to_string(count));
+  }
+}
+
+TEST(Replay, BodiesAtTheEndsOfTheirBits) {
+  std::string why_not;
+  conformance::XdpPlane* const plane = conformance::XdpPlane::shared(&why_not);
+  ASSERT_FALSE(why_not.starts_with("refused")) << why_not;
+  if (plane == nullptr) GTEST_SKIP() << why_not;
+  const char* const only = std::getenv("INFOLD_REPLAY_SEED");
+  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
+  const std::uint64_t last = only != nullptr ? first : 4 * kSeeds;
+  ReplayCounters counters;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::string difference = replay_extremes(seed, *plane, counters);
+    ASSERT_EQ(difference, "") << "repeat with: INFOLD_REPLAY_SEED=" << seed
+                              << " ./dev test Replay.BodiesAtTheEnds";
+  }
+  if (only == nullptr) {
+    EXPECT_GT(counters.verdicts["completed"], kSeeds);
+  }
+}
+
+}  // namespace
+}  // namespace infold::replay
