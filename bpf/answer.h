@@ -58,7 +58,7 @@ INLINE uint64_t pseudo_sum(const uint8_t* ip, int is_ipv4, uint32_t udp_bytes) {
   return sum;
 }
 
-INLINE int readdress(struct xdp_md* ctx, const struct work* w) {
+INLINE int readdress(struct xdp_md* ctx, struct work* w) {
   uint8_t* data = (uint8_t*)(long)ctx->data;
   const uint8_t* end = (const uint8_t*)(long)ctx->data_end;
   const int is_ipv4 = w->at == kDatagramAt4;
@@ -73,7 +73,9 @@ INLINE int readdress(struct xdp_md* ctx, const struct work* w) {
   }
   readdress_ends(data, udp, bytes);
   uint64_t sum = pseudo_sum(data + kEthernetBytes, is_ipv4, kUdpBytes + bytes);
-  sum += sum_of_frame(ctx, w->at - kUdpBytes, kUdpBytes + bytes);
+  UNROLL for (uint32_t i = 0; i < kUdpBytes; i += 2) sum += *(uint16_t*)(udp + i);
+  if (w->answer_sum == 0) w->answer_sum = fold(sum_of_frame(ctx, w->at, bytes));
+  sum += w->answer_sum;
   const uint32_t folded = ~fold(sum) & 0xffff;
   data = (uint8_t*)(long)ctx->data;
   end = (const uint8_t*)(long)ctx->data_end;
@@ -111,6 +113,14 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
 }
 
+/* Adding up an answer costs as much as copying it, and repeats of it are all alike. */
+INLINE void remember_sum(const struct work* w) {
+  struct infold_xdp_slot* const slot = entry(&slots, w->slot);
+  if (!slot) return;
+  struct infold_xdp_copy* const copy = &slot->copies[w->copy & 1];
+  if (copy->round == w->round) copy->stored_sum = w->answer_sum;
+}
+
 SEC("xdp") int answer_worker(struct xdp_md* ctx) {
   struct work* const w = entry(&works, 0);
   if (!w) return XDP_ABORTED;
@@ -123,11 +133,14 @@ SEC("xdp") int answer_worker(struct xdp_md* ctx) {
       return add_note(ctx, w, job) ? XDP_PASS : XDP_DROP;
     if (!write_datagram(ctx, w)) return XDP_ABORTED;
   }
-  if (!readdress(ctx, w) || !add_note(ctx, w, job)) return XDP_ABORTED;
+  if (!readdress(ctx, w)) return XDP_ABORTED;
+  if (w->answer_from == kFromStored) remember_sum(w);
+  if (!add_note(ctx, w, job)) return XDP_ABORTED;
   return w->answer_to == INFOLD_XDP_TO_WORKER ? XDP_TX : XDP_REDIRECT;
 }
 
 struct missing {
+  struct work* w;
   uint32_t ranges;
   uint32_t first; /* ranks of the range that was begun last */
   uint32_t after;
@@ -137,8 +150,7 @@ struct missing {
  * kernel's, which the verifier follows once. */
 static long add_missing(uint32_t worker, void* context) {
   struct missing* const missing = context;
-  struct work* const w = entry(&works, 0);
-  if (!w) return 1;
+  struct work* const w = missing->w;
   if (w->seen[worker >> 6 & 3] >> (worker & 63) & 1) return 0;
   const struct infold_xdp_member* const member =
       entry(&members, w->job * INFOLD_XDP_MEMBERS + worker);
@@ -176,10 +188,11 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   h->round = infold_to_be32(w->round);
   *(uint64_t*)&h->elements = w->words;
   *(uint64_t*)&h->contributors = 0;
-  struct missing missing = {0, 0, 0};
+  struct missing missing = {w, 0, 0, 0};
   bpf_loop(job->workers, add_missing, &missing, 0);
   w->answer_bytes = INFOLD_HEADER_BYTES + 4 * missing.ranges;
   w->answer_from = kFromSmall;
+  w->answer_sum = 0;
   w->answer_to = INFOLD_XDP_TO_WORKER;
   count(INFOLD_XDP_ANSWERED_PENDING);
   return go_on(ctx, kAnswer);

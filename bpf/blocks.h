@@ -80,13 +80,20 @@ INLINE void add_group(int64_t* into, const uint8_t* from, const struct work* w, 
   const uint32_t lane_shift = w->lane_shift;
   switch (w->action) {
     case kStoreBlock:
-      UNROLL for (uint32_t i = 0; i < kGroup; ++i) into[i] = mantissa(from, i, shift, by);
+      UNROLL for (uint32_t i = 0; i < kGroup; ++i) {
+        SHIFT_COUNTS_NOT_IN_R4();
+        into[i] = mantissa(from, i, shift, by);
+      }
       return;
     case kAddBlock:
-      UNROLL for (uint32_t i = 0; i < kGroup; ++i) into[i] += mantissa(from, i, shift, by);
+      UNROLL for (uint32_t i = 0; i < kGroup; ++i) {
+        SHIFT_COUNTS_NOT_IN_R4();
+        into[i] += mantissa(from, i, shift, by);
+      }
       return;
     case kShiftAndAddBlock:
       UNROLL for (uint32_t i = 0; i < kGroup; ++i) {
+        SHIFT_COUNTS_NOT_IN_R4();
         into[i] =
             (int64_t)(((uint64_t)into[i] << lane_shift) + (uint64_t)mantissa(from, i, shift, by));
       }

@@ -30,6 +30,9 @@ enum {
 #define OPAQUE(variable) asm volatile("" : "+r"(variable))
 /* Loads a value again, so that neither of them knows what a loop has shown of it. */
 #define REREAD(place) (*(const volatile __typeof__(place)*)&(place))
+/* Keeps counts of shifts out of r4. On x86 that is rcx, and the kernel's compiler then takes the
+ * old shift by cl, three operations long, in place of the new one that takes any other register. */
+#define SHIFT_COUNTS_NOT_IN_R4() asm volatile("" ::: "r4")
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("clang loop unroll(full)")
 

@@ -92,6 +92,7 @@ INLINE void write_end(struct work* w, const struct infold_xdp_job* job, const st
   __builtin_memcpy(w->small + INFOLD_HEADER_BYTES, &end->abort, sizeof(end->abort));
   w->answer_bytes = INFOLD_HEADER_BYTES + sizeof(end->abort);
   w->answer_from = kFromSmall;
+  w->answer_sum = 0;
   w->answer_to = end->to;
 }
 

@@ -106,6 +106,7 @@ struct work {
 
   /* The answer: bytes of `stored`, of `small`, or the datagram that came. */
   uint32_t answer_bytes;
+  uint32_t answer_sum; /* of its bytes, 0 if not known */
   uint8_t answer_from;
   uint8_t answer_to;
   uint8_t reserved2[2];

@@ -42,6 +42,7 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   if (match == kNotAwaited) return drop(why);
 
   w->answer_bytes = bytes;
+  w->answer_sum = 0;
   w->answer_from = kFromPacket;
   w->answer_to = INFOLD_XDP_TO_ALL;
   if (match == kTheMissing) {
@@ -52,7 +53,8 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   if (bytes == 0 || bytes > config.stored_bytes_max || from > kDatagramAt6) return XDP_ABORTED;
   bpf_xdp_load_bytes(ctx, from, at.stored, bytes);
   bpf_spin_lock(&at.slot->lock);
-  at.copy->stored_bytes = bytes;
+  at.copy->stored_bytes = (uint16_t)bytes;
+  at.copy->stored_sum = 0;
   at.copy->phase = INFOLD_XDP_DONE;
   bpf_spin_unlock(&at.slot->lock);
   count(INFOLD_XDP_DELIVERED);

@@ -46,6 +46,7 @@ INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
   copy->round = w->round;
   copy->words = w->words;
   copy->stored_bytes = 0;
+  copy->stored_sum = 0;
   copy->first_worker = w->worker;
   copy->contributors.count = 0;
   copy->contributors.weight = 0;
@@ -72,6 +73,7 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
     note_seen(copy, w);
     w->answer_from = copy->phase;
     w->answer_bytes = copy->stored_bytes;
+    w->answer_sum = copy->stored_sum;
     return kRepeats;
   }
   if (copy->words != w->words) {
@@ -111,7 +113,7 @@ INLINE void write_header(uint8_t* out, uint32_t kind, uint32_t flags,
 /* Marks the contribution, and sees whether it was the last. Integers and skips are answered by what
  * stands in `stored` already; only the header is missing. */
 INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct infold_xdp_job* job,
-                 const struct work* w) {
+                 struct work* w) {
   copy->seen[w->worker >> 6 & 3] |= 1ULL << (w->worker & 63);
   copy->contributors.count += w->contributors.count;
   copy->contributors.weight += w->contributors.weight;
@@ -127,5 +129,6 @@ INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct inf
   copy->stored_bytes = INFOLD_HEADER_BYTES;
   if (copy->has_lanes) copy->stored_bytes += w->elements << w->element_shift;
   copy->phase = job->has_parent ? INFOLD_XDP_FORWARDED : INFOLD_XDP_DONE;
+  w->answer_sum = 0;
   return kCompleted;
 }

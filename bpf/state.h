@@ -101,8 +101,9 @@ struct infold_xdp_copy {
   uint8_t has_specials;
   uint32_t round;
   uint64_t words; /* bytes 16 to 23 of the header, as they lie there */
-  uint32_t stored_bytes;
-  uint32_t first_worker;
+  uint16_t stored_bytes;
+  uint16_t first_worker;
+  uint32_t stored_sum; /* for the UDP checksum; 0 until the answer was sent once */
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
 };

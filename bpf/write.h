@@ -48,10 +48,11 @@ INLINE int finish(struct xdp_md* ctx, const struct place* at, uint32_t kind, uin
   write_header(at->stored, kind, flags, at->copy, at->job, at->w);
   const int has_parent = at->job->has_parent;
   bpf_spin_lock(&at->slot->lock);
-  at->copy->stored_bytes = INFOLD_HEADER_BYTES + body_bytes;
+  at->copy->stored_bytes = (uint16_t)(INFOLD_HEADER_BYTES + body_bytes);
   at->copy->phase = has_parent ? INFOLD_XDP_FORWARDED : INFOLD_XDP_DONE;
   bpf_spin_unlock(&at->slot->lock);
   at->w->answer_bytes = INFOLD_HEADER_BYTES + body_bytes;
+  at->w->answer_sum = 0;
   return answer(ctx, at->w, INFOLD_XDP_COMPLETED,
                 has_parent ? INFOLD_XDP_TO_PARENT : INFOLD_XDP_TO_ALL);
 }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/prng.h"
 #include "cli/allocation_count.h"
+#include "cli/bench_packets.h"
 #include "cli/commands.h"
 #include "core/aggregator.h"
 #include "core/worker.h"
@@ -24,57 +24,10 @@
 namespace infold::cli {
 namespace {
 
-using core::DataType;
 using core::ElementLayout;
-using core::WireFormat;
 
-constexpr std::uint32_t kDatagramBytes = 1472;
 constexpr std::uint16_t kSlots = 8;  // few enough that slots and packets stay in the second cache
 constexpr std::size_t kSamples = 21;
-constexpr std::uint32_t kEpoch = 1;
-
-struct Wire {
-  const char* name;
-  ElementLayout layout;
-};
-
-constexpr Wire kWires[] = {
-    {"i32", {WireFormat::i32, DataType::i32}},
-    {"bfp32", {WireFormat::bfp32, DataType::f32}},
-    {"bfp16", {WireFormat::bfp16, DataType::f32}},
-    {"bfp8", {WireFormat::bfp8, DataType::f32}},
-};
-
-const core::TensorCodec& codec_of(ElementLayout layout) {
-  const core::TensorCodec* codec = numeric::codec(layout.dtype, layout.format, core::Reduction::sum,
-                                                  core::Collective::all_reduce);
-  CHECK(codec != nullptr);
-  return *codec;
-}
-
-// Values over a few octaves, so that exponents differ between workers and lanes have to shift.
-std::vector<std::byte> make_tensor(ElementLayout layout, std::size_t elements, std::uint64_t seed) {
-  base::Prng prng(seed);
-  std::vector<std::byte> tensor(elements * 4);
-  for (std::size_t i = 0; i < elements; ++i) {
-    const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
-    const auto real = static_cast<float>(value);
-    const auto whole = static_cast<std::int32_t>(prng.next());
-    std::memcpy(&tensor[i * 4], layout.is_block_float() ? static_cast<const void*>(&real) : &whole,
-                4);
-  }
-  return tensor;
-}
-
-core::Header header_of(ElementLayout layout, std::uint32_t elements, std::uint32_t shape) {
-  core::Header header;
-  header.epoch = kEpoch;
-  header.words.elements = static_cast<std::uint16_t>(elements);
-  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                  static_cast<unsigned>(layout.format));
-  header.words.shape = shape;
-  return header;
-}
 
 struct Timing {
   double median_ns = 0;
@@ -115,28 +68,17 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
 // All workers' contributions to slot after slot: the aggregator adds, completes, answers.
 Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
   core::AggregatorOptions options;
-  options.epoch = kEpoch;
+  options.epoch = kBenchEpoch;
   options.slot_count = kSlots;
   options.world = workers;
-  options.datagram_bytes_max = kDatagramBytes;
+  options.datagram_bytes_max = kBenchDatagramBytes;
   options.arithmetic = &numeric::arithmetic();
   for (std::uint16_t rank = 0; rank < workers; ++rank) options.workers.push_back({rank, 1});
   core::Aggregator aggregator(options);
 
-  const std::uint32_t elements =
-      core::chunk_elements(layout, {.datagram_bytes_max = kDatagramBytes});
   std::vector<std::vector<std::byte>> contributions;
   for (std::uint16_t rank = 0; rank < workers; ++rank) {
-    const std::vector<std::byte> tensor = make_tensor(layout, elements, rank);
-    std::vector<std::byte>& datagram =
-        contributions.emplace_back(core::datagram_bytes(core::Kind::add, layout, elements, false));
-    core::Header header = header_of(layout, elements, elements);
-    header.worker = static_cast<std::uint8_t>(rank);
-    header.contributors = {1, 1, core::rank_digest(rank)};
-    std::byte* const exponents = datagram.data() + INFOLD_HEADER_BYTES;
-    codec_of(layout).encode(tensor.data(), {0, elements}, nullptr, exponents,
-                            exponents + layout.exponent_bytes(elements));
-    core::write_header(header, datagram);
+    contributions.push_back(make_bench_contribution(layout, rank));
   }
 
   std::uint32_t round = 0;
@@ -167,23 +109,23 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
 // One worker streams a tensor; each contribution is answered with a result made beforehand.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   core::WorkerOptions options;
-  options.limits.datagram_bytes_max = kDatagramBytes;
-  options.sites = {{.epoch = kEpoch}};
+  options.limits.datagram_bytes_max = kBenchDatagramBytes;
+  options.sites = {{.epoch = kBenchEpoch}};
   constexpr std::size_t kChunks = 4 * kSlots;
   options.small_slots = kChunks;  // the tensor is small: full packets only, no announcement
   options.bulk_slots = 0;
   core::Worker worker(options);
 
   const std::uint32_t elements = core::chunk_elements(layout, options.limits);
-  const std::vector<std::byte> input = make_tensor(layout, kChunks * elements, 1);
+  const std::vector<std::byte> input = make_bench_tensor(layout, kChunks * elements, 1);
   std::vector<std::byte> output(input.size());
-  std::vector<std::byte> datagram(kDatagramBytes);
+  std::vector<std::byte> datagram(kBenchDatagramBytes);
   base::Instant now;
 
   core::TransferRequest request;
   request.layout = layout;
   request.elements = kChunks * elements;
-  request.codec = &codec_of(layout);
+  request.codec = &bench_codec(layout);
   request.input = input.data();
   request.output = output.data();
   const std::size_t transfers = std::max<std::size_t>(1, packets_wanted / (2 * kChunks));
@@ -232,7 +174,7 @@ class BenchCore final : public Command {
                 "allocations");
     std::uint64_t allocations = 0;
     for (const char* role : {"aggregator", "worker"}) {
-      for (const Wire& wire : kWires) {
+      for (const BenchWire& wire : bench_wires()) {
         if (role_ != "all" && role_ != role) continue;
         if (wire_ != "all" && wire_ != wire.name) continue;
         const bool aggregates = std::string_view(role) == "aggregator";
@@ -248,7 +190,7 @@ class BenchCore final : public Command {
   }
 
  private:
-  void print(Output& output, const char* role, const Wire& wire, const Timing& timing) const {
+  void print(Output& output, const char* role, const BenchWire& wire, const Timing& timing) const {
     output.text("{:<11} {:<6} {:>14.1f} {:>8.1f} {:>12}\n", role, wire.name, timing.median_ns,
                 timing.mad_ns, timing.allocations);
     output.object({{"role", role},

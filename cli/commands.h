@@ -15,6 +15,7 @@ std::unique_ptr<Command> make_bench_allreduce_command();
 std::unique_ptr<Command> make_bench_compare_command();
 std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_kernels_command();
+std::unique_ptr<Command> make_bench_xdp_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_demo_worker_command();
 std::unique_ptr<Command> make_doctor_command();

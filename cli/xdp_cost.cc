@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases, and what each finds in its slot.
+#include "cli/xdp_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "xdp/frame.h"
+#include "xdp/program.h"
+
+namespace infold::cli {
+namespace {
+
+constexpr std::size_t kSamples = 21;
+constexpr std::uint16_t kWorkers = 8;
+constexpr std::uint32_t kRound = 3;
+
+// What a frame finds in its slot: how many workers have contributed before, and what it is.
+struct Case {
+  const char* name;
+  std::uint16_t workers_before;
+  std::uint16_t worker;
+  std::uint32_t round;
+  bool damaged;
+  const char* counted;
+  const char* meaning;
+};
+constexpr Case kCases[] = {
+    {"stale", 0, 0, kRound - 4, false, "dropped_stale_round", "parse, and drop by its round"},
+    {"damaged", 0, 0, kRound, true, "dropped_checksum", "parse, and drop by its checksum"},
+    {"first", 0, 0, kRound, false, "contributed", "store as a chunk's first contribution"},
+    {"add", 1, 1, kRound, false, "contributed", "add to those before"},
+    {"result", kWorkers - 1, kWorkers - 1, kRound, false, "completed", "add, encode, write result"},
+    {"pending", 2, 0, kRound, false, "answered_pending", "a repeat: name who is missing"},
+    {"repeat", kWorkers, 0, kRound, false, "replayed", "a repeat: write the stored result"},
+};
+
+xdp::FrameAddresses addresses() {
+  const auto source = io::SocketAddress::parse("10.0.0.2:9000", "bench");
+  const auto target = io::SocketAddress::parse("10.0.0.1:7700", "bench");
+  CHECK(source.has_value() && target.has_value());
+  return {*source, *target};
+}
+
+std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t round) {
+  const infold_be32 wire = infold_to_be32(round);
+  std::memcpy(&datagram[offsetof(infold_header, round)], &wire, sizeof(wire));
+  return xdp::make_frame(addresses(), datagram);
+}
+
+double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + kSamples / 2;
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+XdpCost cost_of(const Case& what, std::vector<double> samples, double least) {
+  XdpCost cost;
+  cost.packet = what.name;
+  cost.meaning = what.meaning;
+  cost.ns_min = least;
+  cost.ns_median = median(samples);
+  for (double& sample : samples) sample = std::fabs(sample - cost.ns_median);
+  cost.ns_mad = median(samples);
+  return cost;
+}
+
+XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& what,
+                std::uint32_t packets) {
+  core::AggregatorOptions job;
+  job.epoch = kBenchEpoch;
+  job.world = kWorkers;
+  job.datagram_bytes_max = kBenchDatagramBytes;
+  for (std::uint16_t rank = 0; rank < kWorkers; ++rank) job.workers.push_back({rank, 1});
+  CHECK(program.add_job(job).has_value());
+  std::vector<std::vector<std::byte>> ranks;
+  for (std::uint16_t rank = 0; rank < kWorkers; ++rank) {
+    ranks.push_back(make_bench_contribution(layout, rank));
+  }
+  // Rounds before the one of interest, so that all are known and none is the first.
+  for (std::uint32_t round = 1; round < kRound; ++round) {
+    for (const auto& rank : ranks) CHECK(program.test_run(frame_of(rank, round)).has_value());
+  }
+  for (std::uint16_t rank = 0; rank < what.workers_before; ++rank) {
+    CHECK(program.test_run(frame_of(ranks[rank], kRound)).has_value());
+  }
+
+  std::vector<std::byte> frame = frame_of(ranks[what.worker], what.round);
+  if (what.damaged) frame.back() ^= std::byte{1};
+  const xdp::Counters before = program.counters();
+  std::vector<double> samples;
+  double least_all = 1e9;
+  double least_rewind = 1e9;
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    const auto all = program.time_run(frame, 0, 0, packets, false);
+    const auto rewind = program.time_run(frame, 0, 0, packets, true);
+    CHECK(all.has_value() && rewind.has_value());
+    samples.push_back(*all - *rewind);
+    least_all = std::min(least_all, *all);
+    least_rewind = std::min(least_rewind, *rewind);
+  }
+  const xdp::Counters after = program.counters();
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    CHECK(after[i] == before[i] || xdp::counter_name(i) == what.counted);
+  }
+  return cost_of(what, std::move(samples), least_all - least_rewind);
+}
+
+}  // namespace
+
+base::Result<void> measure_xdp(const BenchWire& wire, std::uint32_t packets,
+                               const std::function<void(const XdpCost&)>& report) {
+  xdp::ProgramOptions options;
+  options.addresses = {addresses().target};
+  options.slots_max = 1;
+  options.can_rewind = true;
+  auto program = xdp::Program::load(options);
+  if (!program) return tl::unexpected(program.error());
+  for (const Case& each : kCases) report(measure(*program, wire.layout, each, packets));
+  return {};
+}
+
+}  // namespace infold::cli
