@@ -2,7 +2,7 @@
  *
  * How a packet becomes its answer: the frame that came is given the answer's length, bytes and
  * addresses, and a note before it says to whom it goes. A frame that cannot grow that far goes up
- * to the second program at the host's ingress, with the same note.
+ * to the program at the host's ingress (bpf/ingress.h), with the same note.
  */
 #pragma once
 
@@ -93,6 +93,7 @@ INLINE int add_note(struct xdp_md* ctx, const struct work* w, const struct infol
   note->epoch = job->epoch;
   note->job = w->job;
   note->copy = w->copy;
+  note->round = w->round;
   note->stored_bytes = (uint16_t)w->answer_bytes;
   note->to = w->answer_to;
   note->worker = w->worker;
@@ -113,12 +114,32 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
 }
 
-/* Adding up an answer costs as much as copying it, and repeats of it are all alike. */
-INLINE void remember_sum(const struct work* w) {
+/* An answer is copied without the lock: whether it was still the one that was meant. Remembers its
+ * sum, since adding it up costs as much as copying it, and repeats are all alike. */
+INLINE int was_still_stored(const struct work* w) {
   struct infold_xdp_slot* const slot = entry(&slots, w->slot);
-  if (!slot) return;
+  if (!slot) return 0;
   struct infold_xdp_copy* const copy = &slot->copies[w->copy & 1];
-  if (copy->round == w->round) copy->stored_sum = w->answer_sum;
+  if (__sync_fetch_and_or(&copy->round, 0) != w->round) return 0;
+  copy->stored_sum = w->answer_sum;
+  return 1;
+}
+
+/* A short answer to a shorter question needs little, and there is room before every frame: the
+ * headers move up. */
+INLINE int grow_before(struct xdp_md* ctx, const struct work* w, uint32_t more) {
+  uint8_t headers[kDatagramAt6];
+  const uint32_t at = w->at == kDatagramAt4 ? kDatagramAt4 : kDatagramAt6;
+  if (more > kGrowthBeforeMax || bpf_xdp_load_bytes(ctx, 0, headers, at)) return 0;
+  if (bpf_xdp_adjust_head(ctx, -(int)more)) return 0;
+  return bpf_xdp_store_bytes(ctx, 0, headers, at) == 0;
+}
+
+INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
+  const int more = (int)(w->at + w->answer_bytes) - (int)(ctx->data_end - ctx->data);
+  if (more == 0) return 1;
+  if ((more < 0 || config.grows) && bpf_xdp_adjust_tail(ctx, more) == 0) return 1;
+  return more > 0 && grow_before(ctx, w, (uint32_t)more);
 }
 
 SEC("xdp") int answer_worker(struct xdp_md* ctx) {
@@ -127,14 +148,13 @@ SEC("xdp") int answer_worker(struct xdp_md* ctx) {
   const struct infold_xdp_job* const job = entry(&jobs, w->job);
   if (!job) return XDP_ABORTED;
   if (w->answer_from != kFromPacket) {
-    const int have = (int)(ctx->data_end - ctx->data);
-    const int more = (int)(w->at + w->answer_bytes) - have;
-    if (more != 0 && bpf_xdp_adjust_tail(ctx, more))
-      return add_note(ctx, w, job) ? XDP_PASS : XDP_DROP;
+    if (!set_length(ctx, w)) {
+      return w->answer_from == kFromStored && add_note(ctx, w, job) ? XDP_PASS : XDP_ABORTED;
+    }
     if (!write_datagram(ctx, w)) return XDP_ABORTED;
   }
   if (!readdress(ctx, w)) return XDP_ABORTED;
-  if (w->answer_from == kFromStored) remember_sum(w);
+  if (w->answer_from == kFromStored && !was_still_stored(w)) return XDP_DROP;
   if (!add_note(ctx, w, job)) return XDP_ABORTED;
   return w->answer_to == INFOLD_XDP_TO_WORKER ? XDP_TX : XDP_REDIRECT;
 }

@@ -15,12 +15,9 @@ INLINE uint32_t fold(uint64_t sum) {
   return (uint32_t)sum;
 }
 
-/* Of `bytes` bytes at frame offset `at`, which is even; less when the frame ends before. */
-static __attribute__((noinline)) uint64_t sum_of_frame(struct xdp_md* ctx, uint32_t at,
+/* Of `bytes` bytes from `p` on; of less when the packet ends before. */
+static __attribute__((noinline)) uint64_t sum_of_bytes(const uint8_t* p, const uint8_t* end,
                                                        uint32_t bytes) {
-  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
-  if (at > kDatagramAt6 || bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX + kUdpBytes) return 0;
-  const uint8_t* p = (const uint8_t*)(long)ctx->data + at;
   uint64_t sum = 0;
   uint64_t odd = 0; /* a second sum, so that additions need not wait for each other */
   uint32_t left = bytes;
@@ -47,4 +44,11 @@ static __attribute__((noinline)) uint64_t sum_of_frame(struct xdp_md* ctx, uint3
   }
   if (left == 1 && p + 1 <= end) sum += *p;
   return sum;
+}
+
+/* The same at an even frame offset. */
+INLINE uint64_t sum_of_frame(struct xdp_md* ctx, uint32_t at, uint32_t bytes) {
+  if (at > kDatagramAt6) return 0;
+  return sum_of_bytes((const uint8_t*)(long)ctx->data + at, (const uint8_t*)(long)ctx->data_end,
+                      bytes);
 }

@@ -18,6 +18,8 @@ enum {
   kIpv6Bytes = 40,
   kUdpBytes = 8,
   kProtocolUdp = 17,
+  /* PENDING and ABORTED outgrow the shortest packet by 32 bytes at most. */
+  kGrowthBeforeMax = 64,
   /* Where a datagram starts in the frame, over IPv4 and over IPv6. */
   kDatagramAt4 = kEthernetBytes + kIpv4Bytes + kUdpBytes,
   kDatagramAt6 = kEthernetBytes + kIpv6Bytes + kUdpBytes,

@@ -39,11 +39,12 @@ INLINE void note_seen(const struct infold_xdp_copy* copy, struct work* w) {
 }
 
 INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
+  /* Whoever copies the old answer without the lock sees the new round before any new byte. */
+  __sync_lock_test_and_set(&copy->round, w->round);
   copy->phase = INFOLD_XDP_COLLECTING;
   copy->overrange = 0;
   copy->has_lanes = 0;
   copy->has_specials = 0;
-  copy->round = w->round;
   copy->words = w->words;
   copy->stored_bytes = 0;
   copy->stored_sum = 0;

@@ -75,7 +75,7 @@ struct infold_xdp_config {
   uint32_t jobs;             /* entries of the table of jobs */
   infold_be16 port;          /* the aggregator's */
   uint16_t address_count;
-  uint32_t reserved;
+  uint32_t grows; /* whether frames of this driver have room behind them */
   struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
 };
 
@@ -171,7 +171,8 @@ struct infold_xdp_note {
   uint32_t magic;
   uint32_t epoch;
   uint32_t job;  /* index */
-  uint32_t copy; /* whose stored datagram it is, if the packet is too short to hold it */
+  uint32_t copy; /* whose stored datagram it is, where the packet is too short to hold it */
+  uint32_t round;
   uint16_t stored_bytes;
   uint8_t to;
   uint8_t worker;

@@ -144,6 +144,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   config.stored_bytes_max = round_up(options.datagram_bytes_max, 64);
   config.slots = options.slots_max;
   config.jobs = options.jobs_max;
+  config.grows = options.grows ? 1 : 0;
   config.port = infold_to_be16(options.addresses.front().port());
   for (const io::SocketAddress& address : options.addresses) {
     config.addresses[config.address_count++] = mapped(address);
@@ -175,9 +176,12 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   CHECK(rodata != nullptr);
   CHECK(bpf_map__set_initial_value(rodata, &config, sizeof(config)) == 0);
 
-  bpf_program* const rewind = bpf_object__find_program_by_name(object, "rewind_and_run");
-  CHECK(rewind != nullptr);
-  CHECK(bpf_program__set_autoload(rewind, options.can_rewind) == 0);
+  const auto load_if = [object](const char* name, bool wanted) {
+    bpf_program* const each = bpf_object__find_program_by_name(object, name);
+    CHECK(each != nullptr && bpf_program__set_autoload(each, wanted) == 0);
+  };
+  load_if("rewind_and_run", options.can_rewind);
+  load_if("fill_noted", options.can_fill);
 
   const int error = bpf_object__load(object);
   log_of_load = nullptr;
@@ -185,6 +189,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   const bpf_program* const entry = bpf_object__find_program_by_name(object, "infold_switch");
   CHECK(entry != nullptr);
   program.entry_ = bpf_program__fd(entry);
+  program.fill_ = bpf_program__fd(bpf_object__find_program_by_name(object, "fill_noted"));
   return program;
 }
 
@@ -269,6 +274,36 @@ Counters Program::counters() const {
 
 base::Result<TestRun> Program::test_run(std::span<const std::byte> frame) {
   return run(entry_, frame, 1);
+}
+
+base::Result<std::vector<std::byte>> Program::fill_run(std::span<const std::byte> frame,
+                                                       const infold_xdp_note& note) {
+  std::vector<std::byte> out(4096);
+  __sk_buff before{};
+  before.cb[0] = note.copy;
+  before.cb[1] = note.round;
+  before.cb[2] = note.stored_bytes;
+  const bool up = (note.to & INFOLD_XDP_TO_PARENT) != 0;
+  const std::uint32_t member = up ? 0U + INFOLD_XDP_PARENT : note.worker;
+  before.cb[3] = note.job * INFOLD_XDP_MEMBERS + member;
+  bpf_test_run_opts options{};
+  options.sz = sizeof(options);
+  options.data_in = frame.data();
+  options.data_size_in = static_cast<std::uint32_t>(frame.size());
+  options.data_out = out.data();
+  options.data_size_out = static_cast<std::uint32_t>(out.size());
+  options.ctx_in = &before;
+  options.ctx_size_in = sizeof(before);
+  options.repeat = 1;
+  if (bpf_prog_test_run_opts(fill_, &options) != 0) {
+    return fail(Code::unsupported, kWhere, "the kernel cannot run the program at the ingress",
+                errno);
+  }
+  if (options.retval != 0) {
+    return fail(Code::unavailable, kWhere, "the answer is not there any more", options.retval);
+  }
+  out.resize(options.data_size_out);
+  return out;
 }
 
 base::Result<double> Program::time_run(std::span<const std::byte> frame, std::uint16_t job,

@@ -32,7 +32,9 @@ struct ProgramOptions {
   std::uint32_t slots_max = 1024;  // of all jobs together
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = 1472;
+  bool grows = true;           // the driver has room behind its frames; veth has none
   bool can_rewind = false;     // for measurements
+  bool can_fill = false;       // for tests
   std::string* log = nullptr;  // what the kernel's verifier says, if it refuses
 };
 
@@ -62,7 +64,11 @@ class Program {
   Counters counters() const;
   // Lets the kernel run the program on a frame, `repeat` times on the same bytes.
   base::Result<TestRun> test_run(std::span<const std::byte> frame);
-  // The same many times, each time from the slot's present state; or only what sets that up.
+  // Of a frame that was passed up with a note: what the program at the ingress makes of it for the
+  // worker, or for the parent. Requires: can_fill.
+  base::Result<std::vector<std::byte>> fill_run(std::span<const std::byte> frame,
+                                                const infold_xdp_note& note);
+  // Times test_run: many times, each time from the slot's present state; or only what sets that up.
   // Requires: can_rewind, and that the frame belongs to this slot of this job.
   base::Result<double> time_run(std::span<const std::byte> frame, std::uint16_t job,
                                 std::uint16_t slot, std::uint32_t repeat, bool only_rewind);
@@ -86,6 +92,7 @@ class Program {
   base::Result<TestRun> run(int program, std::span<const std::byte> frame, std::uint32_t repeat);
 
   int entry_ = -1;  // the first program of each packet
+  int fill_ = -1;
   std::uint32_t slots_max_ = 0;
   std::uint32_t elements_max_ = 0;
   std::uint32_t datagram_bytes_max_ = 0;

@@ -17,6 +17,7 @@ constexpr char kAggregator4[] = "10.0.0.1:7700";
 constexpr char kWorker4[] = "10.0.0.2:9000";
 constexpr char kAggregator6[] = "[fd00::1]:7700";
 constexpr char kWorker6[] = "[fd00::2]:9000";
+constexpr std::uint32_t kPass = 2;  // enum xdp_action
 
 io::SocketAddress address(const char* text) {
   const auto parsed = io::SocketAddress::parse(text, "test");
@@ -34,28 +35,36 @@ std::vector<std::byte> abort_for_parent(std::vector<std::byte> datagram, std::ui
 
 }  // namespace
 
-XdpPlane* XdpPlane::shared(std::string* why_not) {
-  static std::string reason;
-  static const std::unique_ptr<XdpPlane> plane = [] {
-    xdp::ProgramOptions options;
-    options.addresses = {address(kAggregator4), address(kAggregator6)};
-    options.datagram_bytes_max = INFOLD_XDP_DATAGRAM_BYTES_MAX;
-    options.elements_max = INFOLD_XDP_ELEMENTS_MAX;
-    options.slots_max = 512;
-    std::string log;
-    options.log = &log;
-    auto program = xdp::Program::load(options);
-    if (program) return std::make_unique<XdpPlane>(std::move(*program));
-    reason = program.error().detail;
-    // A verifier that refuses what we wrote is our bug, not this machine's lack.
-    if (log.find("BEGIN PROG LOAD LOG") != std::string::npos) {
-      const std::size_t shown = std::min<std::size_t>(log.size(), 4000);
-      reason = "refused: " + log.substr(log.size() - shown);
-    }
-    return std::unique_ptr<XdpPlane>();
-  }();
-  if (why_not != nullptr) *why_not = reason;
-  return plane.get();
+std::unique_ptr<XdpPlane> XdpPlane::load(bool grows, std::string& why_not) {
+  xdp::ProgramOptions options;
+  options.addresses = {address(kAggregator4), address(kAggregator6)};
+  options.datagram_bytes_max = INFOLD_XDP_DATAGRAM_BYTES_MAX;
+  options.elements_max = INFOLD_XDP_ELEMENTS_MAX;
+  options.slots_max = 512;
+  options.grows = grows;
+  options.can_fill = true;
+  std::string log;
+  options.log = &log;
+  auto program = xdp::Program::load(options);
+  if (program) return std::make_unique<XdpPlane>(std::move(*program));
+  why_not = program.error().detail;
+  // A verifier that refuses what we wrote is our bug, not this machine's lack.
+  if (log.find("BEGIN PROG LOAD LOG") != std::string::npos) {
+    const std::size_t shown = std::min<std::size_t>(log.size(), 4000);
+    why_not = "refused: " + log.substr(log.size() - shown);
+  }
+  return nullptr;
+}
+
+XdpPlane* XdpPlane::shared(std::string* why_not, bool grows) {
+  static std::string reasons[2];
+  static std::unique_ptr<XdpPlane> planes[2];
+  const std::size_t which = grows ? 1 : 0;
+  if (planes[which] == nullptr && reasons[which].empty()) {
+    planes[which] = load(grows, reasons[which]);
+  }
+  *why_not = reasons[which];
+  return planes[which].get();
 }
 
 XdpPlane::XdpPlane(xdp::Program program) : program_(std::move(program)) {}
@@ -110,20 +119,25 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   CHECK_THAT(run->action, !=, 0U);  // XDP_ABORTED: a jump failed, or a bound that cannot be passed
   if (run->note.magic == 0) return;
   CHECK_THAT(run->note.magic, ==, INFOLD_XDP_NOTE_MAGIC);
-  CHECK_THAT(run->action, !=, 2U);  // XDP_PASS: a test-run has room for any answer
-  const auto datagram = xdp::read_frame(run->frame);
+  std::vector<std::byte> answer = run->frame;
+  if (run->action == kPass) {  // too short: the rest of its way is the ingress's
+    const auto filled = program_.fill_run(run->frame, run->note);
+    CHECK(filled.has_value());
+    answer = *filled;
+    ++went_up_;
+  }
+  const auto datagram = xdp::read_frame(answer);
   CHECK(datagram.has_value());
-  take(*run, *datagram);
+  take(run->note, *datagram);
 }
 
-void XdpPlane::take(const xdp::TestRun& run, std::span<const std::byte> datagram) {
+void XdpPlane::take(const infold_xdp_note& note, std::span<const std::byte> datagram) {
   infold_header header;
   CHECK_THAT(datagram.size(), >=, sizeof(header));
   std::memcpy(&header, datagram.data(), sizeof(header));
   const std::vector<std::byte> bytes(datagram.begin(), datagram.end());
-  const std::uint32_t to = run.note.to;
-  if ((to & INFOLD_XDP_TO_WORKER) != 0)
-    sent_.push_back({Outgoing::To::worker, run.note.worker, bytes});
+  const std::uint32_t to = note.to;
+  if ((to & INFOLD_XDP_TO_WORKER) != 0) sent_.push_back({Outgoing::To::worker, note.worker, bytes});
   if ((to & INFOLD_XDP_TO_ALL) != 0) sent_.push_back({Outgoing::To::all_workers, 0, bytes});
   if ((to & INFOLD_XDP_TO_PARENT) == 0) return;
   if (to == INFOLD_XDP_TO_PARENT) {

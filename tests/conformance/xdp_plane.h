@@ -5,6 +5,7 @@
 // from the action and from the note before it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,9 @@ namespace infold::conformance {
 
 class XdpPlane final : public Plane {
  public:
-  // One program for all cases, since loading takes a second. Null where this process on this
-  // machine cannot; `why_not` then says what is missing.
-  static XdpPlane* shared(std::string* why_not);
+  // One program for all cases, since loading takes a second; or one for a driver whose frames do
+  // not grow. Null where this process on this machine cannot; `why_not` then says what is missing.
+  static XdpPlane* shared(std::string* why_not, bool grows = true);
 
   explicit XdpPlane(xdp::Program program);
 
@@ -29,6 +30,9 @@ class XdpPlane final : public Plane {
 
   // All frames from here on are of IPv6.
   void use_ipv6(bool yes) { ipv6_ = yes; }
+  bool uses_ipv6() const { return ipv6_; }
+  // Answers that were written at the ingress.
+  std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
   void add(const core::AggregatorOptions& options);
@@ -40,7 +44,8 @@ class XdpPlane final : public Plane {
   std::string verdict() const;
 
  private:
-  void take(const xdp::TestRun& run, std::span<const std::byte> datagram);
+  static std::unique_ptr<XdpPlane> load(bool grows, std::string& why_not);
+  void take(const infold_xdp_note& note, std::span<const std::byte> datagram);
 
   xdp::Program program_;
   xdp::Counters before_{};
@@ -48,6 +53,7 @@ class XdpPlane final : public Plane {
   std::vector<core::AggregatorOptions> jobs_;
   std::vector<Outgoing> sent_;
   bool ipv6_ = false;
+  std::size_t went_up_ = 0;
 };
 
 }  // namespace infold::conformance

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program at the host's ingress, behind the packet program on the same interface. There a
+ * packet can grow and can be sent more than once, which a frame in a driver cannot. It takes only
+ * what carries a note: notes stand in the host's memory before a packet, where no wire reaches.
+ */
+#pragma once
+
+#include <linux/pkt_cls.h>
+
+#include "bpf/answer.h"
+
+/* Whose copies go out: what is the same for all of them. */
+struct sending {
+  struct __sk_buff* skb;
+  uint32_t first_member; /* of the job, in `members` */
+  uint32_t at;
+  uint32_t bytes;
+  uint32_t sum; /* of the datagram */
+};
+
+INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) {
+  const struct infold_xdp_note* const found = (const void*)(long)skb->data_meta;
+  if ((const uint8_t*)(found + 1) > (const uint8_t*)(long)skb->data) return 0;
+  *note = *found;
+  return note->magic == INFOLD_XDP_NOTE_MAGIC;
+}
+
+/* Puts the stored answer in the packet's place. Returns whether it was still there. */
+INLINE int fill(struct __sk_buff* skb, const struct infold_xdp_note* note, uint32_t at) {
+  struct infold_xdp_slot* const slot = entry(&slots, note->copy >> 1);
+  const uint8_t* const from = entry(&stored, note->copy);
+  uint32_t bytes = note->stored_bytes;
+  if (!slot || !from) return 0;
+  OPAQUE(bytes);
+  if (bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max) return 0;
+  if (bpf_skb_change_tail(skb, at + bytes, 0)) return 0;
+  if (bpf_skb_store_bytes(skb, at, from, bytes, BPF_F_INVALIDATE_HASH)) return 0;
+  if (bpf_skb_pull_data(skb, at + bytes)) return 0;
+  return __sync_fetch_and_or(&slot->copies[note->copy & 1].round, 0) == note->round;
+}
+
+INLINE void write_ipv4(uint8_t* ip, const struct infold_xdp_member* to, uint32_t udp_bytes) {
+  *(uint16_t*)(ip + 2) = bpf_htons((uint16_t)(kIpv4Bytes + udp_bytes));
+  ip[8] = 64;
+  *(uint16_t*)(ip + 10) = 0;
+  *(uint32_t*)(ip + 12) = (uint32_t)(to->own_address.word[1] >> 32);
+  *(uint32_t*)(ip + 16) = (uint32_t)(to->address.word[1] >> 32);
+  uint64_t sum = 0;
+  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(uint32_t*)(ip + i);
+  *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
+}
+
+INLINE void write_ipv6(uint8_t* ip, const struct infold_xdp_member* to, uint32_t udp_bytes) {
+  *(uint16_t*)(ip + 4) = bpf_htons((uint16_t)udp_bytes);
+  ip[7] = 64;
+  UNROLL for (uint32_t i = 0; i < 2; ++i) {
+    *(uint64_t*)(ip + 8 + 8 * i) = to->own_address.word[i];
+    *(uint64_t*)(ip + 24 + 8 * i) = to->address.word[i];
+  }
+}
+
+/* All headers, for one receiver. */
+INLINE int address_to(const struct sending* what, const struct infold_xdp_member* to) {
+  uint8_t* const data = (uint8_t*)(long)what->skb->data;
+  const uint8_t* const end = (const uint8_t*)(long)what->skb->data_end;
+  if (data + kDatagramAt6 > end) return 0; /* holds for IPv4 too: a datagram has 32 bytes */
+  const int is_ipv4 = what->at == kDatagramAt4;
+  uint8_t* const ip = data + kEthernetBytes;
+  uint8_t* const udp = data + (is_ipv4 ? kDatagramAt4 : kDatagramAt6) - kUdpBytes;
+  const uint32_t udp_bytes = kUdpBytes + what->bytes;
+  __builtin_memcpy(data, to->mac, sizeof(to->mac));
+  __builtin_memcpy(data + 6, to->own_mac, sizeof(to->own_mac));
+  if (is_ipv4) {
+    write_ipv4(ip, to, udp_bytes);
+  } else {
+    write_ipv6(ip, to, udp_bytes);
+  }
+  *(uint16_t*)udp = config.port.wire;
+  *(uint16_t*)(udp + 2) = to->port.wire;
+  *(uint16_t*)(udp + 4) = bpf_htons((uint16_t)udp_bytes);
+  *(uint16_t*)(udp + 6) = 0;
+  uint64_t sum = pseudo_sum(ip, is_ipv4, udp_bytes) + what->sum;
+  UNROLL for (uint32_t i = 0; i < kUdpBytes; i += 2) sum += *(uint16_t*)(udp + i);
+  const uint32_t folded = ~fold(sum) & 0xffff;
+  *(uint16_t*)(udp + 6) = folded ? (uint16_t)folded : 0xffff;
+  return 1;
+}
+
+/* One receiver's copy. Of one that nobody has heard from yet nobody knows where it is. */
+static long send_to(uint32_t number, void* context) {
+  const struct sending* const what = context;
+  const struct infold_xdp_member* const to = entry(&members, what->first_member + number);
+  if (!to || to->ifindex == 0) return 0;
+  const int is_ipv4 = to->address.word[0] == 0 && (uint32_t)to->address.word[1] == 0xffff0000;
+  if (is_ipv4 != (what->at == kDatagramAt4)) return 0;
+  if (address_to(what, to)) bpf_clone_redirect(what->skb, to->ifindex, 0);
+  return 0;
+}
+
+INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
+  return skb->protocol == bpf_htons(0x0800) ? kDatagramAt4 : kDatagramAt6;
+}
+
+/* Grows and fills. Returns the sum of the datagram, 0 if the answer is gone. */
+INLINE uint32_t fill_and_sum(struct __sk_buff* skb, const struct infold_xdp_note* note) {
+  const uint32_t at = datagram_at(skb);
+  if (!fill(skb, note, at)) return 0;
+  return fold(sum_of_bytes((const uint8_t*)(long)skb->data + at,
+                           (const uint8_t*)(long)skb->data_end, note->stored_bytes));
+}
+
+SEC("tc") int send_noted(struct __sk_buff* skb) {
+  struct infold_xdp_note note;
+  if (!read_note(skb, &note)) return TC_ACT_OK;
+  const struct infold_xdp_job* const job = entry(&jobs, note.job);
+  if (!job || job->epoch != note.epoch) return TC_ACT_SHOT;
+  struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.stored_bytes,
+                         fill_and_sum(skb, &note)};
+  if (what.sum == 0) return TC_ACT_SHOT;
+  if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
+  if (note.to & INFOLD_XDP_TO_ALL) bpf_loop(job->workers, send_to, &what, 0);
+  if (note.to & INFOLD_XDP_TO_PARENT) send_to(INFOLD_XDP_PARENT, &what);
+  return TC_ACT_SHOT;
+}
+
+/* For tests only, and loaded for nothing else: the kernel's test-run gives a packet no note, so
+ * the note comes in the words that it does give, and the packet is addressed to the one worker or
+ * the parent in place of being sent. */
+SEC("tc") int fill_noted(struct __sk_buff* skb) {
+  struct infold_xdp_note note = {0};
+  note.copy = skb->cb[0];
+  note.round = skb->cb[1];
+  note.stored_bytes = (uint16_t)skb->cb[2];
+  struct sending what = {skb, 0, datagram_at(skb), note.stored_bytes, fill_and_sum(skb, &note)};
+  const struct infold_xdp_member* const to = entry(&members, skb->cb[3]);
+  if (what.sum == 0 || !to) return TC_ACT_SHOT;
+  return address_to(&what, to) ? TC_ACT_OK : TC_ACT_SHOT;
+}

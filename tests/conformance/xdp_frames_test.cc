@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames that vectors cannot say: other traffic, which must cross untouched, and frames to us whose
+// lengths or checksums are wrong. Also what the loader refuses.
+#ifdef INFOLD_XDP
+
+#include <cstring>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "tests/conformance/xdp_plane.h"
+#include "xdp/frame.h"
+
+namespace infold::conformance {
+namespace {
+
+constexpr std::uint32_t kDrop = 1;  // enum xdp_action
+constexpr std::uint32_t kPass = 2;
+
+class XdpFrames : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why_not;
+    plane_ = XdpPlane::shared(&why_not);
+    if (plane_ == nullptr) GTEST_SKIP() << why_not;
+    plane_->use_ipv6(false);
+    PlaneJob job;
+    ASSERT_EQ(plane_->configure(job), "");
+  }
+
+  std::vector<std::byte> query() const {
+    core::Header header;
+    header.kind = core::Kind::query;
+    header.job = 7;
+    header.epoch = 3;
+    header.round = 1;
+    header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+    std::vector<std::byte> datagram(INFOLD_HEADER_BYTES);
+    core::write_header(header, datagram);
+    return datagram;
+  }
+
+  xdp::TestRun run(std::span<const std::byte> frame) {
+    auto result = plane_->program().test_run(frame);
+    EXPECT_TRUE(result.has_value());
+    return *result;
+  }
+
+  void expect_untouched(const std::vector<std::byte>& frame, const char* what) {
+    const xdp::Counters before = plane_->program().counters();
+    const xdp::TestRun result = run(frame);
+    EXPECT_EQ(result.action, kPass) << what;
+    EXPECT_EQ(result.note.magic, 0U) << what;
+    EXPECT_EQ(result.frame, frame) << what;
+    EXPECT_EQ(plane_->program().counters(), before) << what;
+  }
+
+  void expect_dropped(const std::vector<std::byte>& frame, const char* counted) {
+    plane_->inject_frame(frame);
+    EXPECT_EQ(plane_->verdict(), counted);
+    EXPECT_EQ(run(frame).action, kDrop) << counted;
+  }
+
+  XdpPlane* plane_ = nullptr;
+};
+
+TEST_F(XdpFrames, OtherTrafficCrossesUntouched) {
+  const std::vector<std::byte> ours = plane_->frame_of(query());
+  const auto with = [&ours](std::size_t at, std::uint8_t value) {
+    std::vector<std::byte> frame = ours;
+    frame.at(at) = std::byte{value};
+    return frame;
+  };
+  expect_untouched(with(12, 0x81), "VLAN");
+  expect_untouched(with(13, 0x06), "ARP");
+  expect_untouched(with(14, 0x46), "IPv4 with options");
+  expect_untouched(with(14, 0x65), "IPv6 in an IPv4 frame");
+  expect_untouched(with(20, 0x20), "the first fragment");
+  expect_untouched(with(21, 0x01), "a later fragment");
+  expect_untouched(with(23, 6), "TCP");
+  expect_untouched(with(23, 1), "ICMP");
+  expect_untouched(with(33, 9), "another address");
+  expect_untouched(with(37, 99), "another port");
+  for (std::size_t bytes = 14; bytes < 42; ++bytes) {
+    expect_untouched({ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(bytes)}, "short");
+  }
+
+  plane_->use_ipv6(true);
+  std::vector<std::byte> six = plane_->frame_of(query());
+  six.at(53) = std::byte{9};
+  expect_untouched(six, "another IPv6 address");
+  six = plane_->frame_of(query());
+  six.at(20) = std::byte{44};
+  expect_untouched(six, "an IPv6 fragment");
+}
+
+TEST_F(XdpFrames, AProbeIsLeftToTheSocket) {
+  std::vector<std::byte> probe(64);
+  probe.at(0) = std::byte{INFOLD_PROBE_MAGIC};
+  const std::vector<std::byte> frame = plane_->frame_of(probe);
+  const xdp::TestRun result = run(frame);
+  EXPECT_EQ(result.action, kPass);
+  EXPECT_EQ(result.frame, frame);
+}
+
+TEST_F(XdpFrames, WrongLengthsAndChecksumsAreDropped) {
+  const auto changed = [this](const std::function<void(std::vector<std::byte>&)>& change) {
+    std::vector<std::byte> frame = plane_->frame_of(query());
+    change(frame);
+    return frame;
+  };
+  expect_dropped(changed([](auto& f) { f.at(22) ^= std::byte{1}; }), "dropped_broken");
+  expect_dropped(changed([](auto& f) { f.at(38) = std::byte{1}; }), "dropped_broken");
+  expect_dropped(changed([](auto& f) { f.at(39) = std::byte{7}; }), "dropped_broken");
+  expect_dropped(changed([](auto& f) { f.resize(f.size() - 1); }), "dropped_broken");
+  // IPv4 allows a datagram without a checksum, infold does not.
+  expect_dropped(changed([](auto& f) { f.at(40) = f.at(41) = std::byte{0}; }), "dropped_checksum");
+  expect_dropped(changed([](auto& f) { f.at(41) ^= std::byte{1}; }), "dropped_checksum");
+  expect_dropped(changed([](auto& f) { f.at(39) = std::byte{8 + 31}; }), "dropped_malformed");
+}
+
+TEST_F(XdpFrames, WhatFollowsADatagramInItsFrameIsNoPartOfIt) {
+  std::vector<std::byte> frame = plane_->frame_of(query());
+  frame.resize(frame.size() + 18, std::byte{0xAA});
+  plane_->inject_frame(frame);
+  EXPECT_EQ(plane_->verdict(), "answered_pending");
+  EXPECT_EQ(plane_->collect().size(), 1U);
+}
+
+TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
+  xdp::Program& program = plane_->program();
+  core::AggregatorOptions job;
+  job.workers = {{0, 1}};
+  job.slot_count = 60'000;
+  auto added = program.add_job(job);
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().code, base::Code::resource_exhausted);
+  job.slot_count = 1;
+  job.datagram_bytes_max = 9000;
+  added = program.add_job(job);
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().code, base::Code::out_of_range);
+}
+
+}  // namespace
+}  // namespace infold::conformance
+
+#endif
