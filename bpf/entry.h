@@ -89,11 +89,13 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (!ends_job(w->kind) && !travels_down(w->kind)) {
     const struct infold_xdp_slot* const slot = entry(&slots, w->slot);
     if (!slot) return XDP_ABORTED;
+    w->is_verified = 0;
     if (changes_nothing(&slot->copies[w->round & 1], w) && is_where_known(ctx, w)) {
       return go_on(ctx, kTakeBare);
     }
   }
   if (!checksum_is_right(ctx, w)) return drop(INFOLD_XDP_DROPPED_CHECKSUM);
+  w->is_verified = 1;
   learn(ctx, w);
   w->end_cause = kSaidByPacket;
   w->has_found = 0;

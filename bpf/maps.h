@@ -88,9 +88,10 @@ struct work {
   uint8_t is_blocks;
   uint8_t wide; /* f64: longer blocks, wider exponents */
   uint8_t reduction;
-  uint8_t end_cause; /* enum end_cause */
-  uint8_t has_found; /* specials of this packet stand in `specials` */
-  uint8_t reserved3[7];
+  uint8_t end_cause;   /* enum end_cause */
+  uint8_t has_found;   /* specials of this packet stand in `specials` */
+  uint8_t is_verified; /* its checksum is right */
+  uint8_t reserved3[6];
   uint64_t words;
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];

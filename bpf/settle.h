@@ -49,6 +49,7 @@ INLINE int settle(struct xdp_md* ctx, struct work* w, const struct infold_xdp_jo
     case kAsksNext:
       UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) w->seen[i] = 0;
       return go_on(ctx, kAnswerPending);
+    case kBusy: return drop(INFOLD_XDP_DROPPED_BUSY);
     case kStale: return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
     case kEarly: return drop(INFOLD_XDP_DROPPED_EARLY_ROUND);
     case kEnded:

@@ -14,6 +14,7 @@ enum outcome {
   kEarly,
   kEnded,     /* the job has, and the chunk is not complete */
   kAsksNext,  /* a query for a chunk that nobody has begun */
+  kBusy,      /* not now: another processor has just changed what was known */
   kRepeats,   /* whose contribution is in; w->answer_* and w->seen say how things stand */
   kMismatch,  /* its words are not those of the chunk */
   kAdds,      /* a new contribution, to be taken now */
@@ -39,7 +40,9 @@ INLINE void note_seen(const struct infold_xdp_copy* copy, struct work* w) {
 }
 
 INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
-  /* Whoever copies the old answer without the lock sees the new round before any new byte. */
+  /* Others look without the lock: whoever sees the new round sees nobody of the old one in `seen`,
+   * and sees it before any new byte stands in the old answer's place. */
+  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) copy->seen[i] = 0;
   __sync_lock_test_and_set(&copy->round, w->round);
   copy->phase = INFOLD_XDP_COLLECTING;
   copy->overrange = 0;
@@ -52,7 +55,6 @@ INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
   copy->contributors.count = 0;
   copy->contributors.weight = 0;
   copy->contributors.digest = 0;
-  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) copy->seen[i] = 0;
 }
 
 /* up to the point where elements matter. */
@@ -88,7 +90,7 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
 /* What is known of a copy without its lock, enough to see that a packet cannot change it. A round
  * only grows and a worker once seen stays so, hence what was true a moment ago still is. */
 INLINE int changes_nothing(const struct infold_xdp_copy* copy, const struct work* w) {
-  const int32_t ahead = (int32_t)(w->round - copy->round);
+  const int32_t ahead = (int32_t)(w->round - REREAD(copy->round));
   if (ahead < 0) return 1;
   return ahead == 0 && w->kind != INFOLD_KIND_QUERY && has_seen(copy, w->worker);
 }

@@ -52,7 +52,8 @@ enum infold_xdp_count {
   INFOLD_XDP_VERDICT_COUNT,
 
   INFOLD_XDP_DROPPED_CHECKSUM = INFOLD_XDP_VERDICT_COUNT,
-  INFOLD_XDP_DROPPED_BUSY,   /* a repeat, while another processor finishes the chunk's answer */
+  INFOLD_XDP_DROPPED_BUSY, /* another processor is changing the chunk; the worker will repeat itself
+                            */
   INFOLD_XDP_DROPPED_BROKEN, /* addressed to us, but lengths or IP checksum are wrong */
   INFOLD_XDP_PASSED_PROBE,   /* left to the socket that answers probes */
   INFOLD_XDP_COUNTERS

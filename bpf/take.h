@@ -30,15 +30,15 @@ INLINE int find_place(struct place* place) {
   return 1;
 }
 
-/* SKIP and QUERY, and whatever is known to be a repeat. */
+/* SKIP and QUERY, and whatever is known to be a repeat. If it is none after all, because another
+ * processor has begun the slot's next chunk meanwhile, its worker will send it again. */
 SEC("xdp") int take_bare(struct xdp_md* ctx) {
   struct place at;
   if (!find_place(&at)) return XDP_ABORTED;
+  const int is_skip = at.w->kind == INFOLD_KIND_SKIP && at.w->is_verified;
   bpf_spin_lock(&at.slot->lock);
   int outcome = admit(at.copy, at.other, at.job, at.w);
-  if (outcome == kAdds) {
-    outcome = at.w->kind == INFOLD_KIND_SKIP ? close(at.copy, at.stored, at.job, at.w) : kStale;
-  }
+  if (outcome == kAdds) outcome = is_skip ? close(at.copy, at.stored, at.job, at.w) : kBusy;
   bpf_spin_unlock(&at.slot->lock);
   return settle(ctx, at.w, at.job, at.copy, outcome);
 }
