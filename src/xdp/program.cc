@@ -49,7 +49,8 @@ infold_xdp_address mapped(const io::SocketAddress& address) {
 
 std::string* log_of_load = nullptr;
 
-int take_log(libbpf_print_level level, const char* format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) int take_log(libbpf_print_level level, const char* format,
+                                                   va_list arguments) {
   if (log_of_load == nullptr || level == LIBBPF_DEBUG) return 0;
   va_list again;
   va_copy(again, arguments);
