@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a packet becomes its answer: the frame that came is given the answer's length, bytes and
- * addresses, and a note before it says to whom it goes. A frame that cannot grow that far goes up
- * to the program at the host's ingress (bpf/ingress.h), with the same note.
+ * How a packet becomes its answer. An answer to its sender goes back in the frame that came, given
+ * the answer's length, bytes and addresses. What goes to others, or does not fit, goes up to the
+ * program at the host's ingress (bpf/ingress.h), with a note that says to whom.
  */
 #pragma once
 
@@ -85,7 +85,9 @@ INLINE int readdress(struct xdp_md* ctx, struct work* w) {
   return 1;
 }
 
-INLINE int add_note(struct xdp_md* ctx, const struct work* w, const struct infold_xdp_job* job) {
+INLINE int add_note(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  if (!job) return 0;
   if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(struct infold_xdp_note))) return 0;
   struct infold_xdp_note* const note = (struct infold_xdp_note*)(long)ctx->data_meta;
   if ((uint8_t*)(note + 1) > (uint8_t*)(long)ctx->data) return 0;
@@ -94,9 +96,10 @@ INLINE int add_note(struct xdp_md* ctx, const struct work* w, const struct infol
   note->job = w->job;
   note->copy = w->copy;
   note->round = w->round;
-  note->stored_bytes = (uint16_t)w->answer_bytes;
+  note->answer_bytes = (uint16_t)w->answer_bytes;
   note->to = w->answer_to;
   note->worker = w->worker;
+  note->in_packet = in_packet;
   return 1;
 }
 
@@ -142,21 +145,25 @@ INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
   return more > 0 && grow_before(ctx, w, (uint32_t)more);
 }
 
-SEC("xdp") int answer_worker(struct xdp_md* ctx) {
+INLINE int go_up(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
+  return add_note(ctx, w, in_packet) ? XDP_PASS : XDP_ABORTED;
+}
+
+SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   struct work* const w = entry(&works, 0);
   if (!w) return XDP_ABORTED;
-  const struct infold_xdp_job* const job = entry(&jobs, w->job);
-  if (!job) return XDP_ABORTED;
   if (w->answer_from != kFromPacket) {
     if (!set_length(ctx, w)) {
-      return w->answer_from == kFromStored && add_note(ctx, w, job) ? XDP_PASS : XDP_ABORTED;
+      return w->answer_from == kFromStored ? go_up(ctx, w, 0) : XDP_ABORTED;
     }
     if (!write_datagram(ctx, w)) return XDP_ABORTED;
   }
-  if (!readdress(ctx, w)) return XDP_ABORTED;
+  const int to_sender = w->answer_to == INFOLD_XDP_TO_WORKER;
+  if (to_sender && !readdress(ctx, w)) return XDP_ABORTED;
   if (w->answer_from == kFromStored && !was_still_stored(w)) return XDP_DROP;
-  if (!add_note(ctx, w, job)) return XDP_ABORTED;
-  return w->answer_to == INFOLD_XDP_TO_WORKER ? XDP_TX : XDP_REDIRECT;
+  if (!to_sender) return go_up(ctx, w, 1);
+  if (config.bounces) return XDP_TX;
+  return (int)bpf_redirect(ctx->ingress_ifindex, 0);
 }
 
 struct missing {

@@ -30,13 +30,11 @@ INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) 
 INLINE int fill(struct __sk_buff* skb, const struct infold_xdp_note* note, uint32_t at) {
   struct infold_xdp_slot* const slot = entry(&slots, note->copy >> 1);
   const uint8_t* const from = entry(&stored, note->copy);
-  uint32_t bytes = note->stored_bytes;
+  uint32_t bytes = note->answer_bytes;
   if (!slot || !from) return 0;
   OPAQUE(bytes);
   if (bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max) return 0;
-  if (bpf_skb_change_tail(skb, at + bytes, 0)) return 0;
   if (bpf_skb_store_bytes(skb, at, from, bytes, BPF_F_INVALIDATE_HASH)) return 0;
-  if (bpf_skb_pull_data(skb, at + bytes)) return 0;
   return __sync_fetch_and_or(&slot->copies[note->copy & 1].round, 0) == note->round;
 }
 
@@ -102,12 +100,34 @@ INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
   return skb->protocol == bpf_htons(0x0800) ? kDatagramAt4 : kDatagramAt6;
 }
 
-/* Grows and fills. Returns the sum of the datagram, 0 if the answer is gone. */
-INLINE uint32_t fill_and_sum(struct __sk_buff* skb, const struct infold_xdp_note* note) {
-  const uint32_t at = datagram_at(skb);
-  if (!fill(skb, note, at)) return 0;
+INLINE uint32_t sum_datagram(const struct __sk_buff* skb, uint32_t at, uint32_t bytes) {
+  if (at > kDatagramAt6) return 0;
   return fold(sum_of_bytes((const uint8_t*)(long)skb->data + at,
-                           (const uint8_t*)(long)skb->data_end, note->stored_bytes));
+                           (const uint8_t*)(long)skb->data_end, bytes));
+}
+
+/* Gives the packet the answer's length and bytes. Returns the sum of the datagram, 0 if the answer
+ * is gone. */
+INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* note) {
+  const uint32_t at = datagram_at(skb);
+  const uint32_t bytes = note->answer_bytes;
+  if (bpf_skb_change_tail(skb, at + bytes, 0)) return 0;
+  if (!note->in_packet && !fill(skb, note, at)) return 0;
+  if (bpf_skb_pull_data(skb, at + bytes)) return 0;
+  return sum_datagram(skb, at, bytes);
+}
+
+/* What ends a job goes to workers as ABORTED and to the parent as ABORT. */
+INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* job) {
+  uint8_t start[4];
+  if (bpf_skb_load_bytes(what->skb, what->at, start, sizeof(start))) return;
+  if ((start[1] & 15) != INFOLD_KIND_ABORTED) return;
+  start[1] = INFOLD_VERSION << 4 | INFOLD_KIND_ABORT;
+  start[2] = 0;
+  start[3] = job->parent_worker;
+  if (bpf_skb_store_bytes(what->skb, what->at, start, sizeof(start), 0)) return;
+  if (bpf_skb_pull_data(what->skb, what->at + what->bytes)) return;
+  what->sum = sum_datagram(what->skb, what->at, what->bytes);
 }
 
 SEC("tc") int send_noted(struct __sk_buff* skb) {
@@ -115,25 +135,31 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
   if (!read_note(skb, &note)) return TC_ACT_OK;
   const struct infold_xdp_job* const job = entry(&jobs, note.job);
   if (!job || job->epoch != note.epoch) return TC_ACT_SHOT;
-  struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.stored_bytes,
-                         fill_and_sum(skb, &note)};
+  struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.answer_bytes,
+                         prepare(skb, &note)};
   if (what.sum == 0) return TC_ACT_SHOT;
   if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
   if (note.to & INFOLD_XDP_TO_ALL) bpf_loop(job->workers, send_to, &what, 0);
-  if (note.to & INFOLD_XDP_TO_PARENT) send_to(INFOLD_XDP_PARENT, &what);
+  if (note.to & INFOLD_XDP_TO_PARENT) {
+    turn_to_parent(&what, job);
+    send_to(INFOLD_XDP_PARENT, &what);
+  }
   return TC_ACT_SHOT;
 }
 
 /* For tests only, and loaded for nothing else: the kernel's test-run gives a packet no note, so
- * the note comes in the words that it does give, and the packet is addressed to the one worker or
- * the parent in place of being sent. */
+ * the note comes in the words that it does give, and the packet is addressed to one member in place
+ * of being sent. */
 SEC("tc") int fill_noted(struct __sk_buff* skb) {
   struct infold_xdp_note note = {0};
   note.copy = skb->cb[0];
   note.round = skb->cb[1];
-  note.stored_bytes = (uint16_t)skb->cb[2];
-  struct sending what = {skb, 0, datagram_at(skb), note.stored_bytes, fill_and_sum(skb, &note)};
+  note.answer_bytes = (uint16_t)skb->cb[2];
+  note.in_packet = skb->cb[4];
+  struct sending what = {skb, 0, datagram_at(skb), note.answer_bytes, prepare(skb, &note)};
+  const struct infold_xdp_job* const job = entry(&jobs, skb->cb[3] / INFOLD_XDP_MEMBERS);
   const struct infold_xdp_member* const to = entry(&members, skb->cb[3]);
-  if (what.sum == 0 || !to) return TC_ACT_SHOT;
+  if (what.sum == 0 || !job || !to) return TC_ACT_SHOT;
+  if (skb->cb[3] % INFOLD_XDP_MEMBERS == INFOLD_XDP_PARENT) turn_to_parent(&what, job);
   return address_to(&what, to) ? TC_ACT_OK : TC_ACT_SHOT;
 }

@@ -143,7 +143,7 @@ struct {
                   each(TakeAbort, take_abort) each(WriteResult8, write_result8)               \
                       each(WriteResult16, write_result16) each(WriteResult32, write_result32) \
                           each(WritePartial, write_partial) each(WriteCodes, write_codes)     \
-                              each(Answer, answer_worker) each(AnswerPending, answer_pending)
+                              each(Answer, answer_packet) each(AnswerPending, answer_pending)
 enum program {
 #define NUMBER(name, function) k##name,
   PROGRAMS(NUMBER)

@@ -76,7 +76,9 @@ struct infold_xdp_config {
   uint32_t jobs;             /* entries of the table of jobs */
   infold_be16 port;          /* the aggregator's */
   uint16_t address_count;
-  uint32_t grows; /* whether frames of this driver have room behind them */
+  uint8_t grows;   /* whether frames of this driver have room behind them */
+  uint8_t bounces; /* whether a frame that goes back with XDP_TX arrives */
+  uint16_t reserved;
   struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
 };
 
@@ -166,7 +168,7 @@ struct infold_xdp_member {
  * gets as ABORT instead of ABORTED. */
 enum { INFOLD_XDP_TO_WORKER = 1, INFOLD_XDP_TO_ALL = 2, INFOLD_XDP_TO_PARENT = 4 };
 
-/* Travels before the packet, in the host's memory only, to whatever sends it on. */
+/* Travels before the packet, in the host's memory only, to the program at the ingress. */
 enum { INFOLD_XDP_NOTE_MAGIC = 0x1f01d0f1 };
 struct infold_xdp_note {
   uint32_t magic;
@@ -174,13 +176,15 @@ struct infold_xdp_note {
   uint32_t job;  /* index */
   uint32_t copy; /* whose stored datagram it is, where the packet is too short to hold it */
   uint32_t round;
-  uint16_t stored_bytes;
+  uint16_t answer_bytes;
   uint8_t to;
   uint8_t worker;
+  uint32_t in_packet; /* the answer stands in the packet already; else it is the stored one */
 };
 
 INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_copy) == 64, "a cache line");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_note) % 4 == 0, "a rule for metadata");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_note) <= 32, "a rule for metadata on Linux 6.1");
 
 /* For measurements: what the kernel is to put back before each of many runs on one frame. */
 enum { INFOLD_XDP_REWIND_BYTES_MAX = 3520 };

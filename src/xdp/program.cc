@@ -146,6 +146,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   config.slots = options.slots_max;
   config.jobs = options.jobs_max;
   config.grows = options.grows ? 1 : 0;
+  config.bounces = options.bounces ? 1 : 0;
   config.port = infold_to_be16(options.addresses.front().port());
   for (const io::SocketAddress& address : options.addresses) {
     config.addresses[config.address_count++] = mapped(address);
@@ -277,16 +278,16 @@ base::Result<TestRun> Program::test_run(std::span<const std::byte> frame) {
   return run(entry_, frame, 1);
 }
 
-base::Result<std::vector<std::byte>> Program::fill_run(std::span<const std::byte> frame,
-                                                       const infold_xdp_note& note) {
+base::Result<std::vector<std::byte>> Program::ingress_run(std::span<const std::byte> frame,
+                                                          const infold_xdp_note& note,
+                                                          std::uint32_t member) {
   std::vector<std::byte> out(4096);
   __sk_buff before{};
   before.cb[0] = note.copy;
   before.cb[1] = note.round;
-  before.cb[2] = note.stored_bytes;
-  const bool up = (note.to & INFOLD_XDP_TO_PARENT) != 0;
-  const std::uint32_t member = up ? 0U + INFOLD_XDP_PARENT : note.worker;
+  before.cb[2] = note.answer_bytes;
   before.cb[3] = note.job * INFOLD_XDP_MEMBERS + member;
+  before.cb[4] = note.in_packet;
   bpf_test_run_opts options{};
   options.sz = sizeof(options);
   options.data_in = frame.data();

@@ -32,7 +32,10 @@ struct ProgramOptions {
   std::uint32_t slots_max = 1024;  // of all jobs together
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = 1472;
-  bool grows = true;           // the driver has room behind its frames; veth has none
+  // What the driver does. Of veth neither holds: frames have no room behind them, and a frame
+  // that goes back arrives only where the peer runs a program of its own.
+  bool grows = true;
+  bool bounces = true;
   bool can_rewind = false;     // for measurements
   bool can_fill = false;       // for tests
   std::string* log = nullptr;  // what the kernel's verifier says, if it refuses
@@ -64,10 +67,11 @@ class Program {
   Counters counters() const;
   // Lets the kernel run the program on a frame, `repeat` times on the same bytes.
   base::Result<TestRun> test_run(std::span<const std::byte> frame);
-  // Of a frame that was passed up with a note: what the program at the ingress makes of it for the
-  // worker, or for the parent. Requires: can_fill.
-  base::Result<std::vector<std::byte>> fill_run(std::span<const std::byte> frame,
-                                                const infold_xdp_note& note);
+  // Of a frame that went up with a note: what the program at the ingress sends to this member, a
+  // worker's number or INFOLD_XDP_PARENT. Requires: can_fill.
+  base::Result<std::vector<std::byte>> ingress_run(std::span<const std::byte> frame,
+                                                   const infold_xdp_note& note,
+                                                   std::uint32_t member);
   // Times test_run: many times, each time from the slot's present state; or only what sets that up.
   // Requires: can_rewind, and that the frame belongs to this slot of this job.
   base::Result<double> time_run(std::span<const std::byte> frame, std::uint16_t job,

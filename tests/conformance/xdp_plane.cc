@@ -17,7 +17,9 @@ constexpr char kAggregator4[] = "10.0.0.1:7700";
 constexpr char kWorker4[] = "10.0.0.2:9000";
 constexpr char kAggregator6[] = "[fd00::1]:7700";
 constexpr char kWorker6[] = "[fd00::2]:9000";
-constexpr std::uint32_t kPass = 2;  // enum xdp_action
+constexpr std::uint32_t kAborted = 0;  // enum xdp_action
+constexpr std::uint32_t kDrop = 1;
+constexpr std::uint32_t kPass = 2;
 
 io::SocketAddress address(const char* text) {
   const auto parsed = io::SocketAddress::parse(text, "test");
@@ -25,12 +27,17 @@ io::SocketAddress address(const char* text) {
   return *parsed;
 }
 
-// What the parent gets of a packet that ends a job: the same reason, as ABORT.
-std::vector<std::byte> abort_for_parent(std::vector<std::byte> datagram, std::uint8_t worker) {
-  datagram.at(1) = std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_ABORT};
-  datagram.at(2) = std::byte{0};
-  datagram.at(3) = std::byte{worker};
-  return datagram;
+std::vector<std::byte> datagram_of(std::span<const std::byte> frame) {
+  auto datagram = xdp::read_frame(frame);
+  CHECK(datagram.has_value());
+  return std::move(*datagram);
+}
+
+// Who sent it, by its header.
+std::uint8_t worker_in(std::span<const std::byte> frame) {
+  const bool ipv6 = frame[12] == std::byte{0x86};
+  const std::size_t at = ipv6 ? 14 + 40 + 8 : 14 + 20 + 8;
+  return std::to_integer<std::uint8_t>(frame[at + offsetof(infold_header, worker)]);
 }
 
 }  // namespace
@@ -42,6 +49,7 @@ std::unique_ptr<XdpPlane> XdpPlane::load(bool grows, std::string& why_not) {
   options.elements_max = INFOLD_XDP_ELEMENTS_MAX;
   options.slots_max = 512;
   options.grows = grows;
+  options.bounces = grows;
   options.can_fill = true;
   std::string log;
   options.log = &log;
@@ -116,37 +124,33 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   const auto run = program_.test_run(frame);
   CHECK(run.has_value());
   after_ = program_.counters();
-  CHECK_THAT(run->action, !=, 0U);  // XDP_ABORTED: a jump failed, or a bound that cannot be passed
-  if (run->note.magic == 0) return;
-  CHECK_THAT(run->note.magic, ==, INFOLD_XDP_NOTE_MAGIC);
-  std::vector<std::byte> answer = run->frame;
-  if (run->action == kPass) {  // too short: the rest of its way is the ingress's
-    const auto filled = program_.fill_run(run->frame, run->note);
-    CHECK(filled.has_value());
-    answer = *filled;
-    ++went_up_;
-  }
-  const auto datagram = xdp::read_frame(answer);
-  CHECK(datagram.has_value());
-  take(run->note, *datagram);
-}
-
-void XdpPlane::take(const infold_xdp_note& note, std::span<const std::byte> datagram) {
-  infold_header header;
-  CHECK_THAT(datagram.size(), >=, sizeof(header));
-  std::memcpy(&header, datagram.data(), sizeof(header));
-  const std::vector<std::byte> bytes(datagram.begin(), datagram.end());
-  const std::uint32_t to = note.to;
-  if ((to & INFOLD_XDP_TO_WORKER) != 0) sent_.push_back({Outgoing::To::worker, note.worker, bytes});
-  if ((to & INFOLD_XDP_TO_ALL) != 0) sent_.push_back({Outgoing::To::all_workers, 0, bytes});
-  if ((to & INFOLD_XDP_TO_PARENT) == 0) return;
-  if (to == INFOLD_XDP_TO_PARENT) {
-    sent_.push_back({Outgoing::To::parent, 0, bytes});
+  CHECK_THAT(run->action, !=, kAborted);  // a jump failed, or a bound that cannot be passed
+  if (run->action == kDrop) return;
+  if (run->action != kPass) {
+    // Back to where it came from.
+    sent_.push_back({Outgoing::To::worker, worker_in(frame), datagram_of(run->frame)});
     return;
   }
-  for (const core::AggregatorOptions& job : jobs_) {
-    if (job.job != infold_from_be16(header.job)) continue;
-    sent_.push_back({Outgoing::To::parent, 0, abort_for_parent(bytes, *job.parent_worker)});
+  if (run->note.magic == 0) return;
+  CHECK_THAT(run->note.magic, ==, INFOLD_XDP_NOTE_MAGIC);
+  went_up_ += run->note.in_packet == 0 ? 1 : 0;
+  take(run->frame, run->note);
+}
+
+void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& note) {
+  const auto filled = [&](std::uint32_t member) {
+    const auto run = program_.ingress_run(frame, note, member);
+    CHECK(run.has_value());
+    return datagram_of(*run);
+  };
+  if ((note.to & INFOLD_XDP_TO_WORKER) != 0) {
+    sent_.push_back({Outgoing::To::worker, note.worker, filled(note.worker)});
+  }
+  if ((note.to & INFOLD_XDP_TO_ALL) != 0) {
+    sent_.push_back({Outgoing::To::all_workers, 0, filled(0)});
+  }
+  if ((note.to & INFOLD_XDP_TO_PARENT) != 0) {
+    sent_.push_back({Outgoing::To::parent, 0, filled(INFOLD_XDP_PARENT)});
   }
 }
 

@@ -31,7 +31,7 @@ class XdpPlane final : public Plane {
   // All frames from here on are of IPv6.
   void use_ipv6(bool yes) { ipv6_ = yes; }
   bool uses_ipv6() const { return ipv6_; }
-  // Answers that were written at the ingress.
+  // Answers that were too long for the frame.
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
@@ -45,7 +45,7 @@ class XdpPlane final : public Plane {
 
  private:
   static std::unique_ptr<XdpPlane> load(bool grows, std::string& why_not);
-  void take(const infold_xdp_note& note, std::span<const std::byte> datagram);
+  void take(std::span<const std::byte> frame, const infold_xdp_note& note);
 
   xdp::Program program_;
   xdp::Counters before_{};
