@@ -2,7 +2,7 @@
 //
 // The packet program of bpf/, loaded into the kernel: an aggregator of several jobs. Loads it,
 // sets jobs up and reads counters; attaches it to nothing. What it sums is not touched from here
-// while a job runs. Not thread-safe.
+// while a job runs. Not thread-safe, but for test_run.
 #pragma once
 
 #include <array>
