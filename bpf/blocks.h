@@ -24,37 +24,62 @@ struct parts {
   const uint8_t* end;
 };
 
+/* Without branches, each of which the verifier would follow both ways in every block. */
+INLINE int32_t smaller(int32_t a, int32_t b) {
+  int32_t is_less = (a - b) >> 31;
+  OPAQUE(is_less);
+  return b + ((a - b) & is_less);
+}
+INLINE int32_t larger_code(int32_t a, int32_t b) { return a + b - smaller(a, b); }
+
+/* The smaller of two codes of blocks that are not empty: a 0 counts as larger than all others. */
+INLINE int32_t finer(int32_t a, int32_t b) {
+  return (smaller((a - 1) & 0xffff, (b - 1) & 0xffff) + 1) & 0xffff;
+}
+
 /* -1 where the packet ends, which it does not: a path that leads out of the loop costs the verifier
  * less than one that goes on with fewer bytes known. */
 INLINE int32_t read_code(const uint8_t* at, const uint8_t* end, uint32_t block, int wide) {
   if (!wide) return at + block + 1 > end ? -1 : at[block];
   if (at + 2 * block + 2 > end) return -1;
   const int32_t code = bpf_ntohs(*(const uint16_t*)(at + 2 * block));
-  return code < INFOLD_EXPONENT_CODE_MAX_F64 ? code : INFOLD_EXPONENT_CODE_MAX_F64;
+  return smaller(code, INFOLD_EXPONENT_CODE_MAX_F64);
+}
+
+INLINE uint32_t is_set(int32_t value) {
+  int32_t negative = -value;
+  OPAQUE(negative); /* or clang makes a branch of it */
+  return (uint32_t)(value | negative) >> 31;
 }
 
 /* How this block joins the lanes; 0 codes are those of empty blocks. Shifts are from the left of a
  * 64-bit word, where a mantissa stands when its sign is extended. */
 INLINE void plan_block(struct work* w, struct infold_xdp_copy* copy, struct infold_xdp_codes* codes,
                        uint32_t block, int32_t low, int32_t high, uint32_t shift) {
-  const int32_t lane_low = copy->has_lanes ? codes->low[block] : 0;
-  const int32_t lane_high = copy->has_lanes ? codes->high[block] : 0;
-  if (high < low) high = low;
-  if (high < lane_high) high = lane_high;
+  const int32_t lane_low = codes->low[block];
+  const int32_t finest = finer(low, lane_low);
+  high = larger_code(larger_code(low, high), codes->high[block]);
   codes->high[block] = (uint16_t)high;
-  int32_t finest = low;
-  if (low == 0 || (lane_low != 0 && lane_low < low)) finest = lane_low;
   codes->low[block] = (uint16_t)finest;
-  w->action = kSkipBlock;
-  if (low == 0) return;
-  if (high - finest > w->spread) copy->overrange = 1;
-  if (copy->overrange) return;
-  const uint32_t lane_shift = lane_low == 0 ? 0 : (uint32_t)(lane_low - finest);
+  const uint32_t lane_shift = (uint32_t)(lane_low - finest);
   const uint32_t mantissa_shift = (uint32_t)(low - finest);
-  w->action = lane_low == 0 ? kStoreBlock : lane_shift == 0 ? kAddBlock : kShiftAndAddBlock;
   w->lane_shift = (uint8_t)lane_shift;
   w->mantissa_shift =
       (uint8_t)(shift == kLaneShift ? mantissa_shift : 64 - (8U << shift) - mantissa_shift);
+  const uint32_t adds = is_set(low);
+  copy->overrange |= (uint8_t)(adds & (uint32_t)(w->spread - (high - finest)) >> 31);
+  const uint32_t fresh = 1 - is_set(lane_low);
+  const uint32_t action = kAddBlock + is_set((int32_t)lane_shift);
+  const uint32_t taken = action - fresh * (action - kStoreBlock);
+  w->action = (uint8_t)(taken & (0 - (adds & (1U ^ copy->overrange))));
+}
+
+/* A chunk's first contribution finds all blocks empty. */
+INLINE void begin_codes(struct infold_xdp_copy* copy, struct infold_xdp_codes* codes) {
+  if (copy->has_lanes) return;
+  uint64_t* const words = (uint64_t*)codes;
+  for (uint32_t i = 0; i < (sizeof(codes->low) + sizeof(codes->high)) / 8; ++i) words[i] = 0;
+  copy->has_lanes = 1;
 }
 
 /* The mantissa in the lanes' unit. Spreads are such that `by` is not negative. */
@@ -131,8 +156,7 @@ INLINE void add_specials(const struct infold_xdp_specials* found, uint32_t eleme
 
 /* Decides on the block that begins with this group, if one does. Returns whether it could. */
 INLINE int begin_group(const struct place* at, struct infold_xdp_codes* codes,
-                       const struct parts* from, uint32_t group, uint32_t shift) {
-  const int wide = at->w->wide;
+                       const struct parts* from, uint32_t group, uint32_t shift, int wide) {
   if (wide && group & 1) return 1;
   const uint32_t block = wide ? group >> 1 : group;
   const int32_t low = read_code(from->low, from->end, block, wide);
@@ -145,29 +169,32 @@ INLINE int begin_group(const struct place* at, struct infold_xdp_codes* codes,
 
 /* Whole groups, then what is left over. That exponents are too far apart shows in the copy. */
 INLINE void add_blocks(const struct place* at, struct infold_xdp_codes* codes, int64_t* lane,
-                       const struct parts* from, uint32_t shift, int holds) {
+                       const struct parts* from, uint32_t shift, int holds, int wide) {
   struct work* const w = at->w;
   const uint32_t whole = w->elements;
   for (uint32_t group = 0; group < kGroupsMax; ++group) {
     const uint32_t first = group * kGroup;
     if (first + kGroup > whole || first + kGroup > config.elements_max) break;
-    if (!begin_group(at, codes, from, group, shift)) return;
+    if (!begin_group(at, codes, from, group, shift, wide)) return;
     if (holds == kCodesAlone) continue;
     const uint8_t* const mantissas = from->elements + ((uint64_t)first << shift);
     if (mantissas + (kGroup << shift) > from->end) return;
     add_group(lane + first, mantissas, w, shift);
   }
   const uint32_t elements = REREAD(w->elements);
-  if (elements > config.elements_max || (elements & (kGroup - 1)) == 0) return;
-  const uint32_t group = elements / kGroup;
-  if (group >= kGroupsMax || group * kGroup + kGroup > config.elements_max) return;
-  if (!begin_group(at, codes, from, group, shift) || holds == kCodesAlone) return;
-  add_singly(w, lane + group * kGroup, from->elements + ((uint64_t)(group * kGroup) << shift),
-             from->end, elements & (kGroup - 1), shift);
+  uint32_t first = elements & ~(uint32_t)(kGroup - 1);
+  OPAQUE(first); /* so that what is compared is what is used */
+  if (elements == first || first > config.elements_max - kGroup) return;
+  const uint32_t group = first / kGroup;
+  if (!begin_group(at, codes, from, group, shift, wide) || holds == kCodesAlone) return;
+  add_singly(w, lane + first, from->elements + ((uint64_t)first << shift), from->end,
+             elements & (kGroup - 1), shift);
 }
 
-/* ADD, PARTIAL and OVERRANGE. `shift` is that of what is added, lanes or mantissas. */
-INLINE int add_contribution(struct xdp_md* ctx, uint32_t shift, int holds) {
+/* ADD, PARTIAL and OVERRANGE. `shift` is that of what is added, lanes or mantissas. Blocks of f64
+ * have programs of their own: where one serves both, the verifier of Linux 6.1 follows so many
+ * paths that it gives up. */
+INLINE int add_contribution(struct xdp_md* ctx, uint32_t shift, int holds, int wide) {
   struct place at;
   if (!find_place(&at)) return XDP_ABORTED;
   struct work* const w = at.w;
@@ -196,21 +223,30 @@ INLINE int add_contribution(struct xdp_md* ctx, uint32_t shift, int holds) {
   int outcome = admit(at.copy, at.other, at.job, w);
   if (outcome == kAdds) {
     if (holds == kCodesAlone) at.copy->overrange = 1;
-    add_blocks(&at, its_codes, lane, &from, shift, holds);
+    begin_codes(at.copy, its_codes);
+    add_blocks(&at, its_codes, lane, &from, shift, holds, wide);
     if (w->has_found) add_specials(found, w->elements, at.copy, its_codes);
-    at.copy->has_lanes = 1;
     outcome = close(at.copy, at.stored, at.job, w);
   }
   bpf_spin_unlock(&at.slot->lock);
   return settle(ctx, w, at.job, at.copy, outcome);
 }
 
-SEC("xdp") int add_bfp8(struct xdp_md* ctx) { return add_contribution(ctx, 0, kNumbers); }
-SEC("xdp") int add_bfp16(struct xdp_md* ctx) { return add_contribution(ctx, 1, kNumbers); }
-SEC("xdp") int add_bfp32(struct xdp_md* ctx) { return add_contribution(ctx, 2, kNumbers); }
+SEC("xdp") int add_bfp8(struct xdp_md* ctx) { return add_contribution(ctx, 0, kNumbers, 0); }
+SEC("xdp") int add_bfp16(struct xdp_md* ctx) { return add_contribution(ctx, 1, kNumbers, 0); }
+SEC("xdp") int add_bfp32(struct xdp_md* ctx) { return add_contribution(ctx, 2, kNumbers, 0); }
+SEC("xdp") int add_wide8(struct xdp_md* ctx) { return add_contribution(ctx, 0, kNumbers, 1); }
+SEC("xdp") int add_wide16(struct xdp_md* ctx) { return add_contribution(ctx, 1, kNumbers, 1); }
+SEC("xdp") int add_wide32(struct xdp_md* ctx) { return add_contribution(ctx, 2, kNumbers, 1); }
 SEC("xdp") int add_partial(struct xdp_md* ctx) {
-  return add_contribution(ctx, kLaneShift, kNumbers);
+  return add_contribution(ctx, kLaneShift, kNumbers, 0);
+}
+SEC("xdp") int add_wide_partial(struct xdp_md* ctx) {
+  return add_contribution(ctx, kLaneShift, kNumbers, 1);
 }
 SEC("xdp") int add_overrange(struct xdp_md* ctx) {
-  return add_contribution(ctx, kLaneShift, kCodesAlone);
+  return add_contribution(ctx, kLaneShift, kCodesAlone, 0);
+}
+SEC("xdp") int add_wide_overrange(struct xdp_md* ctx) {
+  return add_contribution(ctx, kLaneShift, kCodesAlone, 1);
 }

@@ -10,15 +10,19 @@
 
 enum { kNoVerdict = -1 };
 
+INLINE int add_blocks_program(const struct work* w) {
+  return (w->wide ? kAddWide8 : kAddBfp8) + w->element_shift;
+}
+
 INLINE int program_of(const struct work* w) {
   if (travels_down(w->kind)) return kTakeFromParent;
   const int specials = w->is_blocks && w->flags & INFOLD_FLAG_SPECIALS;
   switch (w->kind) {
     case INFOLD_KIND_ADD:
       if (!w->is_blocks) return kAddIntegers;
-      return specials ? kTakeSpecials : kAddBfp8 + w->element_shift;
-    case INFOLD_KIND_PARTIAL: return specials ? kTakeSpecials : kAddPartial;
-    case INFOLD_KIND_OVERRANGE: return kAddOverrange;
+      return specials ? kTakeSpecials : add_blocks_program(w);
+    case INFOLD_KIND_PARTIAL: return specials ? kTakeSpecials : kAddPartial + w->wide;
+    case INFOLD_KIND_OVERRANGE: return kAddOverrange + w->wide;
     default: return kTakeBare;
   }
 }

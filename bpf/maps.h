@@ -135,15 +135,17 @@ struct {
 } works SEC(".maps");
 
 /* The programs that a packet may go on to. */
-#define PROGRAMS(each)                                                                        \
-  each(Run, infold_switch) each(TakeBare, take_bare) each(AddIntegers, add_integers)          \
-      each(AddBfp8, add_bfp8) each(AddBfp16, add_bfp16) each(AddBfp32, add_bfp32)             \
-          each(TakeSpecials, take_specials) each(AddPartial, add_partial)                     \
-              each(AddOverrange, add_overrange) each(TakeFromParent, take_from_parent)        \
-                  each(TakeAbort, take_abort) each(WriteResult8, write_result8)               \
-                      each(WriteResult16, write_result16) each(WriteResult32, write_result32) \
-                          each(WritePartial, write_partial) each(WriteCodes, write_codes)     \
-                              each(Answer, answer_packet) each(AnswerPending, answer_pending)
+#define PROGRAMS(each)                                                                             \
+  each(Run, infold_switch) each(TakeBare, take_bare) each(AddIntegers, add_integers)               \
+      each(AddBfp8, add_bfp8) each(AddBfp16, add_bfp16) each(AddBfp32, add_bfp32)                  \
+          each(AddWide8, add_wide8) each(AddWide16, add_wide16) each(AddWide32, add_wide32)        \
+              each(TakeSpecials, take_specials) each(AddPartial, add_partial)                      \
+                  each(AddWidePartial, add_wide_partial) each(AddOverrange, add_overrange) each(   \
+                      AddWideOverrange, add_wide_overrange) each(TakeFromParent, take_from_parent) \
+                      each(TakeAbort, take_abort) each(WriteResult8, write_result8)                \
+                          each(WriteResult16, write_result16) each(WriteResult32, write_result32)  \
+                              each(WritePartial, write_partial) each(WriteCodes, write_codes)      \
+                                  each(Answer, answer_packet) each(AnswerPending, answer_pending)
 enum program {
 #define NUMBER(name, function) k##name,
   PROGRAMS(NUMBER)

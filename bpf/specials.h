@@ -58,12 +58,12 @@ static long search_group16(uint32_t group, void* in) { return search_group(group
 static long search_group32(uint32_t group, void* in) { return search_group(group, in, 2); }
 
 INLINE int copy_sets(const struct search* in) {
-  uint32_t bytes = 8 * ((in->w->elements + 63) >> 6);
+  const uint32_t words = (in->w->elements + 63) >> 6;
+  if (words == 0) return 1;
+  /* From 8 to 512, however the verifier counts. */
+  const uint32_t bytes = 8 * ((words - 1) & 63) + 8;
   const uint32_t at =
       in->w->at + INFOLD_HEADER_BYTES + partial_exponent_bytes(in->w) + 8 * in->w->elements;
-  if (bytes == 0) return 1;
-  OPAQUE(bytes);
-  if (bytes == 0 || bytes > sizeof(in->found->plus)) return 0;
   return bpf_xdp_load_bytes(in->ctx, at, in->found->plus, bytes) == 0 &&
          bpf_xdp_load_bytes(in->ctx, at + bytes, in->found->minus, bytes) == 0;
 }
@@ -73,14 +73,14 @@ SEC("xdp") int take_specials(struct xdp_md* ctx) {
   if (!in.w || !in.found) return XDP_ABORTED;
   in.w->has_found = 1;
   if (in.w->kind == INFOLD_KIND_PARTIAL) {
-    return copy_sets(&in) ? go_on(ctx, kAddPartial) : XDP_ABORTED;
+    return copy_sets(&in) ? go_on(ctx, kAddPartial + in.w->wide) : XDP_ABORTED;
   }
   in.at = in.w->at + INFOLD_HEADER_BYTES + exponent_bytes(in.w);
   /* Whole words, so that no half of one is left from the packet before. */
   const uint32_t groups = 2 * ((in.w->elements + 63) >> 6);
   switch (in.w->element_shift) {
-    case 0: bpf_loop(groups, search_group8, &in, 0); return go_on(ctx, kAddBfp8);
-    case 1: bpf_loop(groups, search_group16, &in, 0); return go_on(ctx, kAddBfp16);
-    default: bpf_loop(groups, search_group32, &in, 0); return go_on(ctx, kAddBfp32);
+    case 0: bpf_loop(groups, search_group8, &in, 0); return go_on(ctx, add_blocks_program(in.w));
+    case 1: bpf_loop(groups, search_group16, &in, 0); return go_on(ctx, add_blocks_program(in.w));
+    default: bpf_loop(groups, search_group32, &in, 0); return go_on(ctx, add_blocks_program(in.w));
   }
 }

@@ -122,6 +122,7 @@ struct infold_xdp_slot {
 struct infold_xdp_specials {
   uint64_t plus[INFOLD_XDP_SPECIAL_WORDS_MAX];
   uint64_t minus[INFOLD_XDP_SPECIAL_WORDS_MAX];
+  uint64_t room[64 - INFOLD_XDP_SPECIAL_WORDS_MAX]; /* so that a mask bounds a count of words */
 };
 
 /* Exponents and specials of a copy. */
