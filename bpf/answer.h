@@ -108,12 +108,12 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   const uint32_t at = w->at;
   if (at > kDatagramAt6) return 0;
   if (w->answer_from == kFromSmall) {
-    if (bytes > sizeof(w->small) || bytes == 0) return 0;
+    if (bytes < INFOLD_HEADER_BYTES || bytes > sizeof(w->small)) return 0;
     return bpf_xdp_store_bytes(ctx, at, (void*)w->small, bytes) == 0;
   }
   uint8_t* const from = entry(&stored, w->copy);
   OPAQUE(bytes);
-  if (!from || bytes > config.stored_bytes_max || bytes == 0) return 0;
+  if (!from || bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max) return 0;
   return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
 }
 

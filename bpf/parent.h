@@ -50,7 +50,8 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
     return go_on(ctx, kAnswer);
   }
   OPAQUE(bytes);
-  if (bytes == 0 || bytes > config.stored_bytes_max || from > kDatagramAt6) return XDP_ABORTED;
+  if (bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max || from > kDatagramAt6)
+    return XDP_ABORTED;
   bpf_xdp_load_bytes(ctx, from, at.stored, bytes);
   bpf_spin_lock(&at.slot->lock);
   at.copy->stored_bytes = (uint16_t)bytes;

@@ -22,7 +22,7 @@ SEC("xdp") int rewind_and_run(struct xdp_md* ctx) {
   const uint32_t bytes = to->frame_bytes;
   const int more = (int)bytes - (int)(ctx->data_end - ctx->data);
   if (more != 0 && bpf_xdp_adjust_tail(ctx, more)) return XDP_ABORTED;
-  if (bytes == 0 || bytes > sizeof(to->frame)) return XDP_ABORTED;
+  if (bytes < kEthernetBytes || bytes > sizeof(to->frame)) return XDP_ABORTED;
   if (bpf_xdp_store_bytes(ctx, 0, to->frame, bytes)) return XDP_ABORTED;
   struct infold_xdp_slot* const slot = entry(&slots, to->slot);
   if (!slot) return XDP_ABORTED;
