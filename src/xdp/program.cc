@@ -73,7 +73,8 @@ tl::unexpected<base::Error> load_failure(int error) {
       return fail(Code::resource_exhausted, kWhere, "not enough memory for the slots", error);
     default:
       return fail(Code::unsupported, kWhere,
-                  "the kernel refused the program: Linux 6.1 or newer with BTF is needed", error);
+                  "the kernel refused the program: it is known to load on Linux 6.18, with BTF",
+                  error);
   }
 }
 
