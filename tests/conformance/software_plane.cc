@@ -5,7 +5,7 @@
 
 namespace infold::conformance {
 
-std::string SoftwarePlane::configure(const PlaneJob& job) {
+core::AggregatorOptions aggregator_options(const PlaneJob& job) {
   core::AggregatorOptions options;
   options.job = job.job;
   options.epoch = job.epoch;
@@ -18,6 +18,11 @@ std::string SoftwarePlane::configure(const PlaneJob& job) {
   options.parent_worker = job.parent_worker;
   options.datagram_bytes_max = job.datagram_bytes_max;
   options.elements_max = job.elements_max;
+  return options;
+}
+
+std::string SoftwarePlane::configure(const PlaneJob& job) {
+  core::AggregatorOptions options = aggregator_options(job);
   options.arithmetic = arithmetic_;
   aggregator_.emplace(options);
   return "";

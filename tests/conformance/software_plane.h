@@ -10,6 +10,9 @@
 
 namespace infold::conformance {
 
+// With the scalar loops.
+core::AggregatorOptions aggregator_options(const PlaneJob& job);
+
 class SoftwarePlane final : public Plane {
  public:
   // Null: the scalar loops.

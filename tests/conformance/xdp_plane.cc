@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "tests/conformance/software_plane.h"
 #include "xdp/frame.h"
 
 namespace infold::conformance {
@@ -94,19 +95,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
     return "the packet program takes no datagrams larger than a page";
   }
   remove_all();
-  core::AggregatorOptions options;
-  options.job = job.job;
-  options.epoch = job.epoch;
-  options.slot_count = job.slots;
-  options.world = job.world;
-  for (const Ranks& ranks : job.workers) {
-    options.workers.push_back(
-        {static_cast<std::uint16_t>(ranks.first), static_cast<std::uint16_t>(ranks.count)});
-  }
-  options.parent_worker = job.parent_worker;
-  options.datagram_bytes_max = job.datagram_bytes_max;
-  options.elements_max = job.elements_max;
-  add(options);
+  add(aggregator_options(job));
   return "";
 }
 
