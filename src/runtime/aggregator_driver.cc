@@ -43,10 +43,8 @@ void AggregatorDriver::run() {
     const base::Instant now = io::monotonic_now();
     if (!batch.empty()) {
       polling_.found(now);
-    } else if (polling_.looks_again(now, last_was_small_)) {
-      std::this_thread::yield();
     } else {
-      port_->wait(base::Instant::never());
+      polling_.wait(now, last_was_small_, [this] { port_->wait(base::Instant::never()); });
     }
   }
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "base/instant.h"
@@ -31,6 +32,16 @@ class Polling {
     }
     sleeps_ = sleeps_ || !short_lived || now - since_ >= limit_;
     return !sleeps_;
+  }
+
+  // The same with the waiting: sleep() is called only where looking again does not pay.
+  template <typename Sleep>
+  void wait(base::Instant now, bool short_lived, Sleep&& sleep) {
+    if (looks_again(now, short_lived)) {
+      std::this_thread::yield();
+    } else {
+      sleep();
+    }
   }
 
   // There was something.

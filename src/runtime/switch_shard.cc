@@ -113,10 +113,8 @@ void SwitchShard::run() {
     const base::Instant now = io::monotonic_now();
     if (!batch.empty()) {
       polling_.found(now);
-    } else if (polling_.looks_again(now, last_was_small_)) {
-      std::this_thread::yield();
     } else {
-      socket_.wait(base::Instant::never());
+      polling_.wait(now, last_was_small_, [this] { socket_.wait(base::Instant::never()); });
     }
   }
 }

@@ -62,11 +62,7 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
   }
   const base::Instant now = io::monotonic_now();
   if (deadline != base::Instant::never() && now >= deadline) return false;
-  if (polling_.looks_again(now, waits_shortly_)) {
-    std::this_thread::yield();
-  } else {
-    port_->wait(std::min(*next, deadline));
-  }
+  polling_.wait(now, waits_shortly_, [&] { port_->wait(std::min(*next, deadline)); });
   return true;
 }
 
