@@ -143,7 +143,7 @@ class BenchKernels final : public Command {
 
     output.text(
         "GB/s of tensor on one thread; ratio to a memcpy of the same bytes, with its MAD\n");
-    output.text("{:<27} {:<6} {:<6} {:>7} {:>7} {:>6} {:>6}\n", "kernel", "place", "target", "GB/s",
+    output.text("{:<27} {:<6} {:<9} {:>7} {:>7} {:>6} {:>6}\n", "kernel", "place", "target", "GB/s",
                 "memcpy", "ratio", "MAD");
     for (const KernelBench& bench : benches) {
       for (const Place& place : kPlaces) {
@@ -160,7 +160,7 @@ class BenchKernels final : public Command {
  private:
   static void print(Output& output, const std::string& kernel, const Place& place,
                     const numeric::KernelSet& set, const Speed& speed) {
-    output.text("{:<27} {:<6} {:<6} {:>7.2f} {:>7.2f} {:>6.2f} {:>6.2f}\n", kernel, place.name,
+    output.text("{:<27} {:<6} {:<9} {:>7.2f} {:>7.2f} {:>6.2f} {:>6.2f}\n", kernel, place.name,
                 set.name, speed.kernel_gbps.median, speed.memcpy_gbps.median, speed.ratio.median,
                 speed.ratio.mad);
     output.object({{"kernel", kernel},

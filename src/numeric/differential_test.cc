@@ -9,6 +9,10 @@
 #include <numeric>
 #include <vector>
 
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
@@ -55,6 +59,70 @@ TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsTheScalarLoopsHaveIt) {
       const auto expected = decode(scalar_kernels(), dtype);
       for (const KernelSet& set : supported_kernels()) {
         ASSERT_EQ(decode(set, dtype), expected) << set.name << " code " << code;
+      }
+    }
+  }
+}
+
+// Every f16 that may stand in a block whose largest magnitude this is, each block led by that.
+std::vector<std::uint16_t> all_below(std::uint16_t largest) {
+  std::vector<std::uint16_t> tensor;
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    if (tensor.size() % INFOLD_BLOCK_ELEMENTS == 0) tensor.push_back(largest);
+    if ((bits & 0x7FFF) <= largest) tensor.push_back(static_cast<std::uint16_t>(bits));
+  }
+  while (tensor.size() % INFOLD_BLOCK_ELEMENTS != 0) tensor.push_back(largest);
+  return tensor;
+}
+
+struct Encoded {
+  bool operator==(const Encoded&) const = default;
+  bool specials = false;
+  std::vector<std::byte> exponents;
+  std::vector<std::byte> elements;
+};
+
+Encoded encode(const KernelSet& set, core::WireFormat format,
+               const std::vector<std::uint16_t>& tensor) {
+  const core::ElementLayout layout = {format, core::DataType::f16};
+  const auto count = static_cast<std::uint32_t>(tensor.size());
+  Encoded result;
+  result.exponents.resize(layout.exponent_bytes(count));
+  result.elements.resize(std::size_t{count} * layout.element_bytes());
+  result.specials = set.codec(layout.dtype, format, core::Reduction::sum, core::Collective::reduce)
+                        ->encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, count},
+                                 nullptr, result.exponents.data(), result.elements.data());
+  return result;
+}
+
+// Subnormal numbers are taken for 0 and made 0 while one of these lives, where processors can: as
+// training frameworks have it.
+class FlushSubnormals {
+ public:
+#ifdef __SSE2__
+  FlushSubnormals() { _mm_setcsr(before_ | 0x8040); }
+  ~FlushSubnormals() { _mm_setcsr(before_); }
+
+ private:
+  unsigned before_ = _mm_getcsr();
+#endif
+};
+
+// Every f16 in blocks of every exponent, the largest at both ends of it and where bfp8 rounds up to
+// the next one. Sets with arithmetic of f16 itself round by other means than those of f32.
+TEST(Differential, EveryF16EncodesInEveryBlockAsTheScalarLoopsHaveIt) {
+  for (std::uint32_t field = 0; field < 32; ++field) {
+    for (const std::uint32_t fraction : {0, 1, 1000, 1001, 1023}) {
+      const auto tensor = all_below(static_cast<std::uint16_t>(field << 10 | fraction));
+      for (const core::WireFormat format : {core::WireFormat::bfp8, core::WireFormat::bfp16}) {
+        const Encoded expected = encode(scalar_kernels(), format, tensor);
+        for (const KernelSet& set : supported_kernels()) {
+          ASSERT_EQ(encode(set, format, tensor), expected)
+              << set.name << " field " << field << " fraction " << fraction;
+          const FlushSubnormals flush;
+          ASSERT_EQ(encode(set, format, tensor), expected)
+              << set.name << " flushing, field " << field << " fraction " << fraction;
+        }
       }
     }
   }

@@ -31,12 +31,22 @@ class SupportedSets {
                          .agreed_codec = scalar_agreed_codec,
                          .block_codes = scalar_block_codes};
     }
+    add_halves();
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
 
   std::span<const KernelSet> sets() const { return {sets_.data(), count_}; }
 
  private:
+  // The best set so far, of the target still chosen, with what Highway has no target for.
+  void add_halves() {
+    const BlockCodecLookup halves = chosen_half_lookup();
+    if (halves == nullptr || count_ == kSetsMax) return;
+    sets_[count_] = sets_[count_ - 1];
+    sets_[count_].name = "AVX3_FP16";
+    sets_[count_++].block_codec = halves;
+  }
+
   std::array<KernelSet, kSetsMax> sets_;
   std::size_t count_ = 0;
 };

@@ -16,6 +16,7 @@
 #include "numeric/exponents.h"
 #include "numeric/scalar_codecs.h"
 #include "numeric/vector_block-inl.h"
+#include "numeric/vector_half-inl.h"
 #include "numeric/vector_maxima-inl.h"
 #include "numeric/vector_plain-inl.h"
 #include "numeric/vector_sets.h"
@@ -70,13 +71,13 @@ HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const st
 
 // Whole blocks in groups, at least one, of which the last overlaps blocks that are done: writing
 // those again changes nothing. Returns whether there are specials.
-template <typename Format, typename Mantissa>
+template <typename Format, typename Mantissa, typename Elements>
 HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t whole,
                               const std::uint16_t* floors, std::byte* exponents,
                               Mantissa* mantissas) {
   constexpr std::uint32_t kElements = Block<Format, Mantissa>::kElements;
   constexpr std::uint32_t kStep = kGroup<Format>;
-  const PlainEncoder<Format, Mantissa> plain;
+  const PlainEncoder<Format, Mantissa, Elements> plain;
   bool specials = false;
   for (std::uint32_t block = 0; block < whole;) {
     block = std::min(block, whole - kStep);
@@ -96,7 +97,7 @@ HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t
   return specials;
 }
 
-template <typename Format, typename Mantissa>
+template <typename Format, typename Mantissa, typename Elements>
 bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
             std::byte* exponents, std::byte* elements) {
   using B = Block<Format, Mantissa>;
@@ -116,7 +117,7 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
   std::uint32_t block = 0;
   if constexpr (Format::kWidth < 64) {
     if (whole >= kGroup<Format>) {
-      specials = encode_groups<Format>(source, whole, codes, exponents, target);
+      specials = encode_groups<Format, Mantissa, Elements>(source, whole, codes, exponents, target);
       block = whole;
     }
   }
@@ -216,9 +217,10 @@ void decode(std::byte* tensor, core::ChunkRange range,
   }
 }
 
-template <typename Format, typename Mantissa, core::Reduction kReduction>
+template <typename Format, typename Mantissa, core::Reduction kReduction,
+          typename Elements = WideElements<Format, Mantissa>>
 constexpr core::TensorCodec kCodec = {.element_bytes = sizeof(typename Format::Bits),
-                                      .encode = encode<Format, Mantissa>,
+                                      .encode = encode<Format, Mantissa, Elements>,
                                       .decode = decode<Format, Mantissa, kReduction>};
 
 template <typename Format, core::Reduction kReduction>
@@ -255,6 +257,37 @@ BlockCodecLookup make_block_lookup() { return block_lookup; }
 
 #endif  // INFOLD_VECTOR_BLOCKS
 
+#if !INFOLD_VECTOR_HALVES
+
+BlockCodecLookup make_half_lookup() { return nullptr; }
+
+#else
+
+template <core::Reduction kReduction>
+const core::TensorCodec* half_by_format(core::WireFormat format) {
+  switch (format) {
+    case core::WireFormat::bfp8:
+      return &kCodec<F16, std::int8_t, kReduction, HalfElements<std::int8_t>>;
+    case core::WireFormat::bfp16:
+      return &kCodec<F16, std::int16_t, kReduction, HalfElements<std::int16_t>>;
+    default: return by_format<F16, kReduction>(format);
+  }
+}
+
+const core::TensorCodec* half_lookup(core::DataType dtype, core::WireFormat format,
+                                     core::Reduction reduction) {
+  if (dtype != core::DataType::f16) return block_lookup(dtype, format, reduction);
+  switch (reduction) {
+    case core::Reduction::sum: return half_by_format<core::Reduction::sum>(format);
+    case core::Reduction::average: return half_by_format<core::Reduction::average>(format);
+    default: return nullptr;
+  }
+}
+
+BlockCodecLookup make_half_lookup() { return has_halves() ? half_lookup : nullptr; }
+
+#endif  // INFOLD_VECTOR_HALVES
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace infold::numeric
@@ -263,6 +296,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace infold::numeric {
 HWY_EXPORT(make_block_lookup);
+HWY_EXPORT(make_half_lookup);
 BlockCodecLookup chosen_block_lookup() { return HWY_DYNAMIC_DISPATCH(make_block_lookup)(); }
+BlockCodecLookup chosen_half_lookup() { return HWY_DYNAMIC_DISPATCH(make_half_lookup)(); }
 }  // namespace infold::numeric
 #endif

@@ -32,19 +32,19 @@ constexpr std::uint32_t kBatch = 64;
 
 // Stores powers of two given as exponent fields.
 template <typename D>
-HWY_INLINE void store_scales(D d, hn::VFromD<D> fields, float* at) {
+HWY_INLINE void store_powers_of_two(D d, hn::VFromD<D> fields, float* at) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     hn::StoreU(hn::ShiftLeft<F32::kFractionBits>(fields), d, reinterpret_cast<std::uint32_t*>(at));
   } else if constexpr (HWY_MAX_BYTES >= 32) {
     const hn::Rebind<std::uint32_t, D> wide;
-    store_scales(wide, hn::PromoteTo(wide, fields), at);
+    store_powers_of_two(wide, hn::PromoteTo(wide, fields), at);
   } else {
     const hn::Full128<std::uint32_t> four;
     const hn::Rebind<std::uint16_t, D> wider;
     const hn::Half<decltype(wider)> half;
     const auto wide = hn::PromoteTo(wider, fields);
-    store_scales(four, hn::PromoteTo(four, hn::LowerHalf(half, wide)), at);
-    store_scales(four, hn::PromoteTo(four, hn::UpperHalf(half, wide)), at + 4);
+    store_powers_of_two(four, hn::PromoteTo(four, hn::LowerHalf(half, wide)), at);
+    store_powers_of_two(four, hn::PromoteTo(four, hn::UpperHalf(half, wide)), at + 4);
   }
 }
 
@@ -61,49 +61,69 @@ HWY_INLINE void expect_stores(T* at) {
   }
 }
 
-// Whole blocks, a group at a time as long as all of a group are plain.
+// How elements become mantissas once their blocks' exponents are known: here computed in f32.
+// HalfElements (vector_half-inl.h) is another way.
 template <typename Format, typename Mantissa>
+struct WideElements {
+  // 2^-unit. Stored from its exponent field, which is this plus the exponent.
+  using Scale = float;
+  static constexpr std::int32_t kScaleBias = F32::kBias;
+  template <typename D>
+  static HWY_INLINE void store_scales(D d, hn::VFromD<D> fields, Scale* at) {
+    store_powers_of_two(d, fields, at);
+  }
+
+  static HWY_INLINE void encode(const typename Format::Bits* tensor, const Scale* scales,
+                                std::uint32_t blocks, Mantissa* mantissas) {
+    using B = Block<Format, Mantissa>;
+#pragma GCC unroll 4  // 1 to 4 % faster
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      Mantissa* target = mantissas + block * B::kElements;
+      expect_stores<B::kElements>(target);
+      B::encode_plain(tensor + block * B::kElements, scales[block], target);
+    }
+  }
+};
+
+// Whole blocks, a group at a time as long as all of a group are plain.
+template <typename Format, typename Mantissa, typename Elements = WideElements<Format, Mantissa>>
 class PlainEncoder {
  public:
-  // All in terms of the exponent field of the largest magnitude, after the carry. The field of
-  // 2^-unit is the bias less the unit, and that is the block's field plus a constant.
+  // All in terms of the exponent field of the largest magnitude, after the carry. The exponent of
+  // 2^-unit is a constant less that field.
   HWY_INLINE PlainEncoder()
       : first_field_(constant(B::kEncodeFirst - B::kCodeOfField)),
         range_(constant(B::kEncodeLast - B::kEncodeFirst)),
         code_of_field_(constant(B::kCodeOfField)),
-        unit_field_(constant(F32::kBias - B::kLayout.unit_exponent(B::kCodeOfField))) {}
+        scale_of_zero_(constant(Elements::kScaleBias - B::kLayout.unit_exponent(B::kCodeOfField))) {
+  }
 
   // Returns how many blocks are done, from the first: a number of groups, or all. The last group
   // overlaps the one before. Requires: at least a group, at most kBatch.
   HWY_INLINE std::uint32_t encode(const typename Format::Bits* tensor, std::uint32_t blocks,
                                   std::byte* exponents, Mantissa* mantissas) const {
-    float inverse_units[kBatch];
+    typename Elements::Scale scales[kBatch];
     std::uint32_t done = 0;
     for (; done < blocks; done += kStep) {
       const std::uint32_t block = std::min(done, blocks - kStep);
-      if (!encode_codes(tensor + block * B::kElements, exponents + block, inverse_units + block)) {
+      if (!encode_codes(tensor + block * B::kElements, exponents + block, scales + block)) {
         break;
       }
     }
     done = std::min(done, blocks);
-#pragma GCC unroll 4  // 1 to 4 % faster
-    for (std::uint32_t block = 0; block < done; ++block) {
-      Mantissa* target = mantissas + block * B::kElements;
-      expect_stores<B::kElements>(target);
-      B::encode_plain(tensor + block * B::kElements, inverse_units[block], target);
-    }
+    Elements::encode(tensor, scales, done, mantissas);
     return done;
   }
 
  private:
   // False if some block of the group is not plain; nothing is written then.
   HWY_INLINE bool encode_codes(const typename Format::Bits* tensor, std::byte* exponents,
-                               float* inverse_units) const {
+                               typename Elements::Scale* scales) const {
     const D d;
     const auto field = largest_fields_(tensor);
     const auto above_first = hn::Sub(field, first_field_);
     if (!hn::AllTrue(d, hn::Eq(hn::Min(above_first, range_), above_first))) return false;
-    store_scales(d, hn::Sub(unit_field_, field), inverse_units);
+    Elements::store_scales(d, hn::Sub(scale_of_zero_, field), scales);
     auto* codes = reinterpret_cast<std::uint8_t*>(exponents);
     const hn::Rebind<std::uint8_t, D> bytes;
     if constexpr (sizeof(hn::TFromD<D>) == 1) {
@@ -126,7 +146,7 @@ class PlainEncoder {
   V first_field_;
   V range_;
   V code_of_field_;
-  V unit_field_;
+  V scale_of_zero_;
 };
 
 // Whole blocks without specials, a few at a time as long as all of those are plain.

@@ -11,5 +11,7 @@ namespace infold::numeric {
 
 const core::Arithmetic& chosen_arithmetic();
 BlockCodecLookup chosen_block_lookup();
+// The same with arithmetic of f16 itself; null where the compiler or the processor has none.
+BlockCodecLookup chosen_half_lookup();
 
 }  // namespace infold::numeric
