@@ -31,7 +31,7 @@ class RoundTrip {
     mean_ = mean_ + error / 8;
   }
 
-  // The path has become longer: nothing of ours queues on it, and yet it takes this long.
+  // What it takes without queues, measured anew: the path may have become longer.
   void restart_least(base::Duration sample) { least_ = sample; }
 
   bool known() const { return known_; }

@@ -29,6 +29,8 @@ struct WorkerSlot {
   bool realigned = false;
   // Sent before anything came back since the flow was idle: the wait includes late peers.
   bool opened_burst = false;
+  // Sent in a lull, with nothing else in flight.
+  bool alone = false;
   std::uint16_t sends = 0;
   std::uint16_t previous = kNoSlot;
   std::uint16_t next = kNoSlot;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then
-// keeps the round trip between 1.5 and 2 times the path's own, or a fraction of a millisecond above
-// it: enough to fill the path also while some chunks wait for a repeat, too little to stand in its
-// queues. Judged once per round trip by the round's shortest sample, which a late peer or a busy
-// host inflates least. Random loss alone does not shrink it; loss of more than a tenth, on our own
-// path, does.
+// How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then aims
+// at a queue: half of the path's own round trip, or a quarter of a millisecond, and the more the
+// smaller the window is. That is enough to fill the path also while some chunks wait for a repeat,
+// and too little to stand in its queues. Judged once per round trip by the round's shortest sample,
+// which a late peer or a busy host inflates least. Random loss alone does not shrink it; loss of
+// more than a tenth, on our own path, does.
+//
+// Jobs that share a link see one queue. The larger window aims at less of it and shrinks while the
+// smaller one grows, until they are equal, which are equal shares.
 #pragma once
 
 #include <algorithm>
@@ -57,6 +60,11 @@ class Window {
   // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
   // tried instead; on busy hosts the gain of a step drowns in noise.)
   static constexpr base::Duration kHostTime = base::microseconds(250);
+  // A window of so many aims at twice the queue of a very large one. Fewer tell 4 chunks from 8
+  // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has 11 in flight.
+  static constexpr std::int64_t kEvenChunks = 32;
+  // Others make room for a small window within some tens of rounds, if they can.
+  static constexpr std::uint32_t kCrowdedRoundsMax = 64;
   static constexpr std::uint32_t kShareOne = 65536;
   static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
   static constexpr std::uint32_t kStartLossShareMax = kShareOne / 16;
@@ -72,17 +80,25 @@ class Window {
   }
 
   void judge(RoundTrip& path) {
-    const base::Duration path_least = path.least();
-    const bool queue_is_short = shortest_ < path_least + std::max(path_least / 2, kHostTime);
-    const bool queue_is_long = shortest_ > path_least + std::max(path_least, kHostTime * 2);
+    const base::Duration room = std::max(path.least() / 2, kHostTime);
+    const bool queue_is_short = shortest_ < path.least() + room + room * kEvenChunks / size_;
+    const std::uint32_t step = std::max(size_ / 8, 1U);
     if (queue_is_short) {
-      if (!starting_) resize(size_ + std::max(size_ / 8, 1U));
+      crowded_rounds_ = 0;
+      if (!starting_) resize(size_ + step);
       return;
     }
     starting_ = false;
-    if (!queue_is_long) return;
-    if (size_ == least_) path.restart_least(shortest_);
-    resize(size_ - std::max(size_ / 8, 1U));
+    if (size_ == least_) judge_path(path);
+    resize(size_ - step);
+  }
+
+  // The smallest window queues for long: either others do, or the path has become longer.
+  void judge_path(RoundTrip& path) {
+    crowded_least_ = crowded_rounds_ == 0 ? shortest_ : std::min(crowded_least_, shortest_);
+    if (++crowded_rounds_ < kCrowdedRoundsMax) return;
+    path.restart_least(crowded_least_);
+    crowded_rounds_ = 0;
   }
 
   void resize(std::uint32_t size) { size_ = std::clamp(size, least_, most_); }
@@ -97,6 +113,8 @@ class Window {
   std::uint32_t loss_share_ = 0;
   bool sampled_ = false;
   base::Duration shortest_;
+  std::uint32_t crowded_rounds_ = 0;
+  base::Duration crowded_least_;
 };
 
 }  // namespace infold::core

@@ -100,6 +100,34 @@ TEST(Window, MakesLongTrainsOnAFastPath) {
   EXPECT_LE(window.size(), 125U);
 }
 
+// On a link that holds 20 chunks one has 90 in flight, the other a handful.
+TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
+  const Pipe pipe = {milliseconds(2), 20};
+  Window large(1024);
+  Window small(1024);
+  RoundTrip path_of_large;
+  RoundTrip path_of_small;
+  for (RoundTrip* path : {&path_of_large, &path_of_small}) path->add(milliseconds(2));
+  run(large, path_of_large, {milliseconds(2), 80}, 100);
+  run(small, path_of_small, {milliseconds(2), 1}, 40);
+  EXPECT_GE(large.size(), 80U);
+  EXPECT_LE(small.size(), 6U);
+  const auto round = [&](Window& window, RoundTrip& path) {
+    const Duration sample = pipe.round_trip(large.size() + small.size());
+    for (std::uint32_t i = window.size(); i > 0; --i) {
+      window.on_sample(sample);
+      window.on_result();
+      window.end_round_if_due(path);
+    }
+  };
+  for (int rounds = 0; rounds < 100; ++rounds) {
+    round(large, path_of_large);
+    round(small, path_of_small);
+  }
+  EXPECT_NEAR(large.size(), small.size(), 2);
+  EXPECT_GE(large.size() + small.size(), 20U);
+}
+
 TEST(Window, StaysWithinItsSlots) {
   Window window(3);
   RoundTrip path;

@@ -50,6 +50,8 @@ struct WorkerOptions {
   std::uint16_t window_max = 65535;
   std::uint32_t transfers_max = 1024;
   std::uint64_t seed = 0;  // spreads resends
+  // The wall clock's time less the instants handed in, so that workers pause together (lull.h).
+  base::Duration wall_clock_offset;
 };
 
 // Which stream a transfer travels in; the same on all ranks.

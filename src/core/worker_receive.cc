@@ -7,6 +7,12 @@
 #include "core/worker_state.h"
 
 namespace infold::core {
+namespace {
+
+// With a third of all packets lost one chunk in six comes back without a repeat.
+constexpr std::uint32_t kUnclearResultsMax = 32;
+
+}  // namespace
 
 void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
                                     std::span<const std::byte> datagram) {
@@ -89,9 +95,11 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
   // A repeat was answered with the result itself: the first answer was lost on its way to us.
   const bool is_repeat = slot.sends > 1 && answers_last_send;
-  if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
-  flow.window.on_result();
-  flow.window.end_round_if_due(path);
+  if (!slot.alone) {
+    if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
+    flow.window.on_result();
+    flow.window.end_round_if_due(path);
+  }
   // Only what is surely an answer to the last send says what that one has overtaken: where queues
   // make the path longer than its least, the first answers would make us ask about every chunk in
   // flight, and the answers to that would keep the queue.
@@ -157,14 +165,26 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
 void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet) {
   const WorkerSlot& slot = chunk.slot;
   Site& site = sites_[chunk.flow.site];
-  if (slot.sends != 1) return;
   const base::Duration sample = now - slot.sent_at;
+  const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
+  if (slot.sends != 1) {
+    // Whichever send was answered, the path takes at least this. One such wait is a loss, many in
+    // a row are a path that has come to take more than the time-out, so that every chunk is asked
+    // about and nothing else would say so.
+    const bool is_path = ++site.unclear_results > kUnclearResultsMax;
+    if (is_path && sample > believed) site.path.add(sample);
+    return;
+  }
+  site.unclear_results = 0;
   const bool completed_it = packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
-  const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
   if (may_include_wait && !completed_it && sample > believed) return;
+  if (slot.alone) {
+    site.lull.on_sample(sample);
+    if (site.path.known()) return;
+  }
   site.path.add(sample);
-  chunk.flow.window.on_sample(sample);
+  if (!slot.alone) chunk.flow.window.on_sample(sample);
 }
 
 // Chunks that were sent well before one that has come back are missing something, most often the

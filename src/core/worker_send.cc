@@ -44,16 +44,23 @@ std::optional<Worker::Transmit> Worker::State::send_from(Flow& flow, base::Insta
     flow.resending.remove(flow.slots, index);
   } else {
     index = flow.next_slot;
-    if (!take_next_chunk(flow)) return std::nullopt;
+    if (!take_next_chunk(flow, now)) return std::nullopt;
   }
   const std::size_t bytes = write_chunk(chunk_on(flow, index), out);
   note_sent(flow, index, now);
   return Transmit{flow.site, bytes};
 }
 
+// Small tensors do not pause: they hardly queue, and are waited for.
+bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
+  Site& site = sites_[flow.site];
+  return flow.stream == bulk_stream && site.lull.covers(now, options_.wall_clock_offset, site.path);
+}
+
 // Puts the flow's next chunk on its slot, if it may be sent now.
-bool Worker::State::take_next_chunk(Flow& flow) {
-  if (flow.in_flight >= flow.window.size() || flow.slots.empty()) return false;
+bool Worker::State::take_next_chunk(Flow& flow, base::Instant now) {
+  const bool pauses = is_in_lull(flow, now);
+  if (flow.in_flight >= (pauses ? 1 : flow.window.size()) || flow.slots.empty()) return false;
   WorkerSlot& slot = flow.slots[flow.next_slot];
   if (slot.state != WorkerSlot::State::idle) return false;
 
@@ -81,6 +88,7 @@ bool Worker::State::take_next_chunk(Flow& flow) {
   slot.asks = false;
   slot.overtaken = false;
   slot.realigned = false;
+  slot.alone = pauses;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
   stripe_.step(flow.site, flow.next_chunk);
   flow.next_slot = flow.next_slot + 1U == flow.slots.size()

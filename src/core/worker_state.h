@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "core/lull.h"
 #include "core/slot_list.h"
 #include "core/stripe.h"
 #include "core/window.h"
@@ -92,7 +93,9 @@ class Worker::State {
     std::uint16_t job = 0;
     std::uint32_t epoch = 0;
     RoundTrip path;
-    bool abort_due = false;  // the job's end is still to be told, or to be heard back
+    Lull lull;
+    std::uint32_t unclear_results = 0;  // since the last one that says how long the path is
+    bool abort_due = false;             // the job's end is still to be told, or to be heard back
     std::uint8_t aborts_sent = 0;
     base::Instant abort_at;
     bool answered = false;  // anything valid ever came from it
@@ -127,7 +130,8 @@ class Worker::State {
   // worker_send.cc
   std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
   std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
-  bool take_next_chunk(Flow& flow);
+  bool is_in_lull(const Flow& flow, base::Instant now);
+  bool take_next_chunk(Flow& flow, base::Instant now);
   // Chunks of large tensors that have not been sent.
   bool has_more(const Flow& flow) const;
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);

@@ -12,6 +12,13 @@ base::Instant monotonic_now() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(since_boot).count()};
 }
 
+base::Duration wall_clock_offset() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const base::Instant now = monotonic_now();
+  return base::Instant{std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count()} -
+         now;
+}
+
 void rest(base::Duration duration) {
   const timespec time = {duration.ns / 1'000'000'000, duration.ns % 1'000'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);

@@ -196,6 +196,7 @@ Result<void> JobSession::take_seat(Seat& seat) {
   worker.small_slots = kSmallSlots;
   worker.bulk_slots = kBulkSlots;
   worker.seed = base::mix64(static_cast<std::uint64_t>(io::monotonic_now().ns) + worker.rank);
+  worker.wall_clock_offset = io::wall_clock_offset();
   if (Result<void> found = find_sites(seat); !found) return found;
   if (shard_) {
     control::JobTerms flat = terms();  // what has sites of ranks has no groups, or no use for sites
