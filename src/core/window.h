@@ -30,6 +30,12 @@ class Window {
 
   std::uint32_t size() const { return size_; }
 
+  // How long a queue it aims at.
+  base::Duration aim(const RoundTrip& path) const {
+    const base::Duration room = std::max(path.least() / 2, kHostTime);
+    return room + room * kEvenChunks / size_;
+  }
+
   void on_result() {
     ++results_;
     if (starting_) size_ = std::min(size_ + 1, most_);
@@ -80,8 +86,7 @@ class Window {
   }
 
   void judge(RoundTrip& path) {
-    const base::Duration room = std::max(path.least() / 2, kHostTime);
-    const bool queue_is_short = shortest_ < path.least() + room + room * kEvenChunks / size_;
+    const bool queue_is_short = shortest_ < path.least() + aim(path);
     const std::uint32_t step = std::max(size_ / 8, 1U);
     if (queue_is_short) {
       crowded_rounds_ = 0;

@@ -369,15 +369,16 @@ std::uint32_t Worker::window() const {
   return sum;
 }
 
-// The path's own round trip, since the window holds about one more than that. (Half of the present
-// round trip was tried: it contains what was waited before, and doubles itself on busy hosts.)
+// Half of what its window lets stand in line, which keeps the path full meanwhile. (Half of the
+// present round trip was tried: it contains what was waited before, and doubles itself on busy
+// hosts.)
 base::Duration Worker::patience() const {
   base::Duration shortest;
   for (const State::Flow& flow : state_->flows_) {
     if (flow.in_flight == 0) continue;
     const RoundTrip& path = state_->sites_[flow.site].path;
     if (flow.in_flight < kManyInFlight || !path.known() || !state_->has_more(flow)) return {};
-    const base::Duration share = std::min(path.least(), kPatienceMax);
+    const base::Duration share = std::min(flow.window.aim(path) / 2, kPatienceMax);
     shortest = shortest.ns == 0 ? share : std::min(shortest, share);
   }
   return shortest;
