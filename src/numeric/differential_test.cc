@@ -64,7 +64,8 @@ TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsTheScalarLoopsHaveIt) {
   }
 }
 
-// Every f16 that may stand in a block whose largest magnitude this is, each block led by that.
+// Every float of 16 bits that may stand in a block whose largest magnitude this is, each block led
+// by that.
 std::vector<std::uint16_t> all_below(std::uint16_t largest) {
   std::vector<std::uint16_t> tensor;
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
@@ -82,16 +83,16 @@ struct Encoded {
   std::vector<std::byte> elements;
 };
 
-Encoded encode(const KernelSet& set, core::WireFormat format,
+Encoded encode(const KernelSet& set, core::ElementLayout layout,
                const std::vector<std::uint16_t>& tensor) {
-  const core::ElementLayout layout = {format, core::DataType::f16};
   const auto count = static_cast<std::uint32_t>(tensor.size());
   Encoded result;
   result.exponents.resize(layout.exponent_bytes(count));
   result.elements.resize(std::size_t{count} * layout.element_bytes());
-  result.specials = set.codec(layout.dtype, format, core::Reduction::sum, core::Collective::reduce)
-                        ->encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, count},
-                                 nullptr, result.exponents.data(), result.elements.data());
+  result.specials =
+      set.codec(layout.dtype, layout.format, core::Reduction::sum, core::Collective::reduce)
+          ->encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, count}, nullptr,
+                   result.exponents.data(), result.elements.data());
   return result;
 }
 
@@ -108,22 +109,37 @@ class FlushSubnormals {
 #endif
 };
 
+void expect_as_scalar(core::DataType dtype, std::uint32_t largest) {
+  const auto tensor = all_below(static_cast<std::uint16_t>(largest));
+  for (const core::WireFormat format : {core::WireFormat::bfp8, core::WireFormat::bfp16}) {
+    const core::ElementLayout layout = {format, dtype};
+    const Encoded expected = encode(scalar_kernels(), layout, tensor);
+    for (const KernelSet& set : supported_kernels()) {
+      ASSERT_EQ(encode(set, layout, tensor), expected) << set.name << " largest " << largest;
+      const FlushSubnormals flush;
+      ASSERT_EQ(encode(set, layout, tensor), expected)
+          << set.name << " flushing, largest " << largest;
+    }
+  }
+}
+
 // Every f16 in blocks of every exponent, the largest at both ends of it and where bfp8 rounds up to
 // the next one. Sets with arithmetic of f16 itself round by other means than those of f32.
 TEST(Differential, EveryF16EncodesInEveryBlockAsTheScalarLoopsHaveIt) {
   for (std::uint32_t field = 0; field < 32; ++field) {
     for (const std::uint32_t fraction : {0, 1, 1000, 1001, 1023}) {
-      const auto tensor = all_below(static_cast<std::uint16_t>(field << 10 | fraction));
-      for (const core::WireFormat format : {core::WireFormat::bfp8, core::WireFormat::bfp16}) {
-        const Encoded expected = encode(scalar_kernels(), format, tensor);
-        for (const KernelSet& set : supported_kernels()) {
-          ASSERT_EQ(encode(set, format, tensor), expected)
-              << set.name << " field " << field << " fraction " << fraction;
-          const FlushSubnormals flush;
-          ASSERT_EQ(encode(set, format, tensor), expected)
-              << set.name << " flushing, field " << field << " fraction " << fraction;
-        }
-      }
+      ASSERT_NO_FATAL_FAILURE(expect_as_scalar(core::DataType::f16, field << 10 | fraction));
+    }
+  }
+}
+
+// Of bf16 the exponents at both ends, where blocks stop being plain, and two between: all others
+// are those two but for their scale.
+TEST(Differential, EveryBf16EncodesInBlocksAsTheScalarLoopsHaveIt) {
+  for (std::uint32_t field = 0; field < 256; ++field) {
+    if (field > 18 && field < 251 && field != 126 && field != 127) continue;
+    for (const std::uint32_t fraction : {0, 1, 126, 127}) {
+      ASSERT_NO_FATAL_FAILURE(expect_as_scalar(core::DataType::bf16, field << 7 | fraction));
     }
   }
 }

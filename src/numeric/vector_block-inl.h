@@ -42,8 +42,10 @@ struct Block {
   using W = WideFormat<Format>;
   using Bits = typename Format::Bits;
 
-  // Elements at even and odd places apart, see encode_bf16_pairs.
-  static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) == 2;
+  // Elements at even and odd places apart, see encode_bf16_pairs. When decoding only those of 16
+  // bits, see decode_bf16_pairs.
+  static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) <= 2;
+  static constexpr bool kDecodePairs = kPairs && sizeof(Mantissa) == 2;
 
   // Any mantissa times a power of two is a number of the format.
   static constexpr bool kExact = kLayout.mantissa_top_bit() < Format::kFractionBits;
@@ -64,9 +66,9 @@ struct Block {
   static constexpr std::int32_t kDecodeFirst =
       33 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
   // Pairs of bf16 take another 33 bits above the unit.
-  static constexpr std::int32_t kDecodeLast =
-      std::min(kLayout.exponent_code_max(),
-               W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kPairs ? 33 : 0));
+  static constexpr std::int32_t kDecodeLast = std::min(
+      kLayout.exponent_code_max(),
+      W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kDecodePairs ? 33 : 0));
 
   // The code of a block with this largest magnitude, 0 if it is not plain. Finds more to be plain
   // than the limits above: subnormal f16, which are normal where they are computed.
@@ -82,7 +84,18 @@ struct Block {
   static HWY_INLINE void encode_plain(const Bits* tensor, Wide<Format> inverse_unit,
                                       Mantissa* mantissas) {
     if constexpr (kPairs) {
-      encode_bf16_pairs<kElements>(tensor, inverse_unit, mantissas);
+      using Unsigned = std::make_unsigned_t<Mantissa>;
+      const hn::CappedTag<std::uint16_t, kElements> d;
+      for (std::uint32_t i = 0; i < kElements; i += static_cast<std::uint32_t>(hn::Lanes(d))) {
+        const auto integers = encode_bf16_pairs(d, tensor + i, inverse_unit);
+        auto* to = reinterpret_cast<Unsigned*>(mantissas + i);
+        if constexpr (sizeof(Mantissa) == 2) {
+          hn::StoreU(integers, d, to);
+        } else {
+          const hn::Rebind<Unsigned, decltype(d)> narrow;
+          hn::StoreU(hn::TruncateTo(narrow, integers), narrow, to);
+        }
+      }
     } else {
       const hn::CappedTag<Wide<Format>, kElements> d;
       const auto scale = hn::Set(d, inverse_unit);
@@ -98,7 +111,7 @@ struct Block {
   // both_units: unit * kBothUnits, which only pairs need.
   static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit,
                                       [[maybe_unused]] Wide<Format> both_units, Bits* tensor) {
-    if constexpr (kPairs) {
+    if constexpr (kDecodePairs) {
       decode_bf16_pairs<kElements>(mantissas, unit, both_units, tensor);
     } else {
       const hn::CappedTag<Wide<Format>, kElements> d;

@@ -247,22 +247,50 @@ HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> 
 #endif
 }
 
-// bf16 to and from 16-bit mantissas, elements at even and odd places apart: they are the halves of
-// 32-bit lanes, so that no element has to cross lanes.
-template <std::uint32_t kCount>
-HWY_INLINE void encode_bf16_pairs(const std::uint16_t* from, float inverse_unit, std::int16_t* to) {
-  const hn::CappedTag<std::uint16_t, kCount> d16;
-  const hn::RepartitionToWide<decltype(d16)> du;
+// bf16 to mantissas, elements at even and odd places apart: they are the halves of 32-bit lanes, so
+// that no element has to cross lanes before the integers are in order, 16 bits each.
+template <typename D>
+HWY_INLINE hn::VFromD<D> encode_bf16_pairs(D d16, const std::uint16_t* from, float inverse_unit) {
+  const hn::RepartitionToWide<D> du;
   const hn::RebindToFloat<decltype(du)> d;
   const auto scale = hn::Set(d, inverse_unit);
-  for (std::uint32_t i = 0; i < kCount; i += static_cast<std::uint32_t>(hn::Lanes(d16))) {
-    const auto both = loaded_once(hn::BitCast(du, hn::LoadU(d16, from + i)));
-    const auto even = hn::BitCast(d, hn::ShiftLeft<16>(both));
-    const auto odd = hn::BitCast(d, hn::And(both, hn::Set(du, 0xFFFF0000)));
-    const auto halves =
-        lower_halves(scaled_integers(d, even, scale), scaled_integers(d, odd, scale));
-    hn::StoreU(hn::BitCast(d16, halves), d16, reinterpret_cast<std::uint16_t*>(to + i));
+  const auto both = loaded_once(hn::BitCast(du, hn::LoadU(d16, from)));
+  const auto even = hn::BitCast(d, hn::ShiftLeft<16>(both));
+  const auto odd = hn::BitCast(d, hn::And(both, hn::Set(du, 0xFFFF0000)));
+  return hn::BitCast(d16,
+                     lower_halves(scaled_integers(d, even, scale), scaled_integers(d, odd, scale)));
+}
+
+// Stores two vectors of 16-bit integers as bytes. Requires: within the range of bytes.
+template <typename D>
+HWY_INLINE void store_bytes([[maybe_unused]] D d16, hn::VFromD<D> lower, hn::VFromD<D> upper,
+                            std::int8_t* to) {
+#if HWY_ARCH_X86
+  // Packs 16 bytes of each at a time, so that eights of bytes are left to put in order.
+  const hn::Repartition<std::int8_t, D> d8;
+  using Bytes = hn::VFromD<decltype(d8)>;
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(lower.raw) == 64) {
+    const __m512i order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+    const __m512i mixed = _mm512_packs_epi16(lower.raw, upper.raw);
+    return hn::StoreU(Bytes{_mm512_permutexvar_epi64(order, mixed)}, d8, to);
   }
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(lower.raw) == 32) {
+    const __m256i mixed = _mm256_packs_epi16(lower.raw, upper.raw);
+    return hn::StoreU(Bytes{_mm256_permute4x64_epi64(mixed, 0xD8)}, d8, to);
+  }
+#endif
+  if constexpr (sizeof(lower.raw) == 16) {
+    return hn::StoreU(Bytes{_mm_packs_epi16(lower.raw, upper.raw)}, d8, to);
+  }
+#else
+  const hn::Rebind<std::uint8_t, D> narrow;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(to);
+  hn::StoreU(hn::TruncateTo(narrow, lower), narrow, bytes);
+  hn::StoreU(hn::TruncateTo(narrow, upper), narrow, bytes + hn::Lanes(d16));
+#endif
 }
 
 // Rounds to bf16 without integer steps. With x a mantissa of at most 16 bits times the unit,
