@@ -88,9 +88,11 @@ INLINE void combine(uint8_t* sum, uint32_t room, const uint8_t* elements, const 
   /* Read anew: each of the loop's ends has taught the verifier a different range of `bytes`, and it
    * would follow what comes now once for each. */
   const uint32_t again = REREAD(*element_bytes);
-  const uint32_t at = again & ~(uint32_t)(kStepBytes - 1);
-  const uint32_t rest = again & (kStepBytes - 1);
-  if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX || at + kStepBytes > room) return;
+  uint32_t at = again & ~(uint32_t)(kStepBytes - 1);
+  uint32_t rest = again & (kStepBytes - 1);
+  OPAQUE(at);   /* so that what is compared is what is used */
+  OPAQUE(rest); /* or clang leaves out the loop's own end, which bounds it for the verifier */
+  if (at > room - kStepBytes) return;
   from = elements + at;
   for (uint32_t i = 0; i < kStepBytes; i += 1U << shift) {
     if (i >= rest) break;

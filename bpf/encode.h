@@ -156,9 +156,8 @@ INLINE long encode_block(uint32_t block, const struct writing* to, uint32_t shif
   const uint32_t wide = to->wide;
   uint32_t first = wide ? block * 2 * kBlock : block * kBlock;
   OPAQUE(first);
-  if (first > config.elements_max - kLargestBlock) {
-    if (wide || first > config.elements_max - kBlock) return 1;
-  }
+  if (first > config.elements_max - kBlock) return 1;
+  if (wide && first > config.elements_max - kLargestBlock) return 1;
   const int64_t* const lane = to->lanes + first;
   uint32_t at = to->elements_at + (first << shift);
   OPAQUE(at);
