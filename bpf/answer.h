@@ -170,34 +170,31 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
 
 struct missing {
   struct work* w;
-  uint32_t ranges;
-  uint32_t first; /* ranks of the range that was begun last */
-  uint32_t after;
 };
 
 /* R-065, one worker of up to 256: the missing ranks, ranges that touch joined. A loop of the
  * kernel's, which the verifier follows once. */
 static long add_missing(uint32_t worker, void* context) {
-  struct missing* const missing = context;
+  const struct missing* const missing = context;
   struct work* const w = missing->w;
   if (w->seen[worker >> 6 & 3] >> (worker & 63) & 1) return 0;
   const struct infold_xdp_member* const member =
       entry(&members, w->job * INFOLD_XDP_MEMBERS + worker);
   if (!member) return 1;
-  if (missing->ranges != 0 && member->first == missing->after) {
-    missing->after = member->first + member->count;
-  } else if (missing->ranges < INFOLD_PENDING_RANGES_MAX) {
-    ++missing->ranges;
-    missing->first = member->first;
-    missing->after = member->first + member->count;
+  if (w->ranges != 0 && member->first == w->after) {
+    w->after = member->first + member->count;
+  } else if (w->ranges < INFOLD_PENDING_RANGES_MAX) {
+    ++w->ranges;
+    w->first = member->first;
+    w->after = member->first + member->count;
   } else {
     return 0;
   }
-  const uint32_t at = missing->ranges - 1;
+  const uint32_t at = w->ranges - 1;
   if (at >= INFOLD_PENDING_RANGES_MAX) return 1;
   struct infold_rank_range* const out = (void*)(w->small + INFOLD_HEADER_BYTES);
-  out[at].first = infold_to_be16((uint16_t)missing->first);
-  out[at].count = infold_to_be16((uint16_t)(missing->after - missing->first));
+  out[at].first = infold_to_be16((uint16_t)w->first);
+  out[at].count = infold_to_be16((uint16_t)(w->after - w->first));
   return 0;
 }
 
@@ -217,9 +214,10 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   h->round = infold_to_be32(w->round);
   *(uint64_t*)&h->elements = w->words;
   *(uint64_t*)&h->contributors = 0;
-  struct missing missing = {w, 0, 0, 0};
+  w->ranges = 0;
+  struct missing missing = {w};
   bpf_loop(job->workers, add_missing, &missing, 0);
-  w->answer_bytes = INFOLD_HEADER_BYTES + 4 * missing.ranges;
+  w->answer_bytes = INFOLD_HEADER_BYTES + 4 * w->ranges;
   w->answer_from = kFromSmall;
   w->answer_sum = 0;
   w->answer_to = INFOLD_XDP_TO_WORKER;

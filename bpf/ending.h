@@ -8,33 +8,31 @@
 #include "bpf/maps.h"
 
 struct open_chunks {
+  struct work* w;
   uint32_t slot_first;
-  uint32_t round_parity; /* unused bits of the index name the copy */
-  uint32_t worker;
   uint32_t down;
-  uint32_t found;
 };
 
-/* One copy of one slot: does it wait for the worker, or, asked by the parent, is it open at all? */
+/* One copy of one slot, the last bit of the index says which: does it wait for the worker, or,
+ * asked by the parent, is it open at all? */
 static long find_open(uint32_t index, void* context) {
-  struct open_chunks* const open = context;
+  const struct open_chunks* const open = context;
+  struct work* const w = open->w;
   const struct infold_xdp_slot* const slot = entry(&slots, open->slot_first + (index >> 1));
   if (!slot) return 1;
   const struct infold_xdp_copy* const copy = &slot->copies[index & 1];
-  if (open->down) {
-    open->found = copy->phase != INFOLD_XDP_DONE;
-  } else {
-    open->found = copy->phase == INFOLD_XDP_COLLECTING &&
-                  !(copy->seen[open->worker >> 6 & 3] >> (open->worker & 63) & 1);
-  }
-  return open->found;
+  const int is_open = open->down ? copy->phase != INFOLD_XDP_DONE
+                                 : copy->phase == INFOLD_XDP_COLLECTING &&
+                                       !(copy->seen[w->worker >> 6 & 3] >> (w->worker & 63) & 1);
+  if (is_open) w->is_open = 1;
+  return is_open;
 }
 
-INLINE uint32_t some_chunk_is_open(const struct infold_xdp_job* job, const struct work* w,
-                                   int down) {
-  struct open_chunks open = {job->slot_first, 0, w->worker, (uint32_t)down, 0};
+INLINE uint32_t some_chunk_is_open(const struct infold_xdp_job* job, struct work* w, int down) {
+  w->is_open = 0;
+  struct open_chunks open = {w, job->slot_first, (uint32_t)down};
   bpf_loop(2U * job->slot_count, find_open, &open, 0);
-  return open.found;
+  return w->is_open;
 }
 
 /* What is to be said and to whom, as decided under the lock. */

@@ -105,6 +105,13 @@ struct work {
   uint8_t mantissa_shift;
   uint8_t overflowed; /* some sum was beyond the largest exponent code */
 
+  /* What loops of the kernel's find. They change nothing on the stack: Linux 6.1 follows a loop's
+   * function once, from what the stack holds before, and takes out whatever it does not meet. */
+  uint32_t ranges; /* of missing ranks, listed in `small` */
+  uint32_t first;  /* ranks of the range that was begun last */
+  uint32_t after;
+  uint32_t is_open; /* some chunk is, for which the end of a job matters */
+
   /* The answer: bytes of `stored`, of `small`, or the datagram that came. */
   uint32_t answer_bytes;
   uint32_t answer_sum; /* of its bytes, 0 if not known */
