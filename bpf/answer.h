@@ -174,7 +174,7 @@ struct missing {
 
 /* R-065, one worker of up to 256: the missing ranks, ranges that touch joined. A loop of the
  * kernel's, which the verifier follows once. */
-static long add_missing(uint32_t worker, void* context) {
+static long add_missing(uint32_t worker, const void* context) {
   const struct missing* const missing = context;
   struct work* const w = missing->w;
   if (w->seen[worker >> 6 & 3] >> (worker & 63) & 1) return 0;
@@ -216,7 +216,7 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   *(uint64_t*)&h->contributors = 0;
   w->ranges = 0;
   struct missing missing = {w};
-  bpf_loop(job->workers, add_missing, &missing, 0);
+  kernel_loop(job->workers, add_missing, &missing);
   w->answer_bytes = INFOLD_HEADER_BYTES + 4 * w->ranges;
   w->answer_from = kFromSmall;
   w->answer_sum = 0;

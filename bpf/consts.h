@@ -38,5 +38,15 @@ enum {
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("clang loop unroll(full)")
 
+/* What the kernel's loop runs for each number; returns 1 to end the loop. */
+typedef long (*loop_body)(uint32_t number, const void* context);
+
+/* The kernel's loop, whose body the verifier follows once. It changes no context, which stands on
+ * the stack: Linux 6.1 takes what stands there before the loop for what stands there always, and
+ * removes code that this would make unreachable. What a loop finds goes into a map. */
+INLINE void kernel_loop(uint32_t times, loop_body body, const void* context) {
+  bpf_loop(times, body, (void*)context, 0);
+}
+
 /* Packets are not aligned. Types that said so would make clang load byte by byte, so the loads say
  * nothing; the processors that run this do not mind. The build turns off strict aliasing. */

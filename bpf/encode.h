@@ -127,7 +127,7 @@ struct careful {
 };
 
 /* One element as the scalar loop has it, for sums that only a liar or the largest floats reach. */
-static long encode_carefully(uint32_t index, void* context) {
+static long encode_carefully(uint32_t index, const void* context) {
   const struct careful* const in = context;
   const int64_t value = in->lane[index & (kBlock - 1)];
   uint64_t rounded = round_shift(magnitude(value), in->right);
@@ -182,11 +182,11 @@ INLINE long encode_block(uint32_t block, const struct writing* to, uint32_t shif
   }
   if (!e.exact) {
     struct careful in = {to->w, lane, out, e.limit, e.shift, shift};
-    bpf_loop(kBlock, encode_carefully, &in, 0);
+    kernel_loop(kBlock, encode_carefully, &in);
     if (!wide) return 0;
     in.lane = lane + kBlock;
     in.out = out + (kBlock << shift);
-    bpf_loop(kBlock, encode_carefully, &in, 0);
+    kernel_loop(kBlock, encode_carefully, &in);
     return 0;
   }
   encode_group(lane, out, &e, shift);
@@ -194,6 +194,6 @@ INLINE long encode_block(uint32_t block, const struct writing* to, uint32_t shif
   return 0;
 }
 
-static long encode_block8(uint32_t block, void* to) { return encode_block(block, to, 0); }
-static long encode_block16(uint32_t block, void* to) { return encode_block(block, to, 1); }
-static long encode_block32(uint32_t block, void* to) { return encode_block(block, to, 2); }
+static long encode_block8(uint32_t block, const void* to) { return encode_block(block, to, 0); }
+static long encode_block16(uint32_t block, const void* to) { return encode_block(block, to, 1); }
+static long encode_block32(uint32_t block, const void* to) { return encode_block(block, to, 2); }

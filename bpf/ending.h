@@ -15,7 +15,7 @@ struct open_chunks {
 
 /* One copy of one slot, the last bit of the index says which: does it wait for the worker, or,
  * asked by the parent, is it open at all? */
-static long find_open(uint32_t index, void* context) {
+static long find_open(uint32_t index, const void* context) {
   const struct open_chunks* const open = context;
   struct work* const w = open->w;
   const struct infold_xdp_slot* const slot = entry(&slots, open->slot_first + (index >> 1));
@@ -31,7 +31,7 @@ static long find_open(uint32_t index, void* context) {
 INLINE uint32_t some_chunk_is_open(const struct infold_xdp_job* job, struct work* w, int down) {
   w->is_open = 0;
   struct open_chunks open = {w, job->slot_first, (uint32_t)down};
-  bpf_loop(2U * job->slot_count, find_open, &open, 0);
+  kernel_loop(2U * job->slot_count, find_open, &open);
   return w->is_open;
 }
 

@@ -86,7 +86,7 @@ INLINE int address_to(const struct sending* what, const struct infold_xdp_member
 }
 
 /* One receiver's copy. Of one that nobody has heard from yet nobody knows where it is. */
-static long send_to(uint32_t number, void* context) {
+static long send_to(uint32_t number, const void* context) {
   const struct sending* const what = context;
   const struct infold_xdp_member* const to = entry(&members, what->first_member + number);
   if (!to || to->ifindex == 0) return 0;
@@ -139,7 +139,7 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
                          prepare(skb, &note)};
   if (what.sum == 0) return TC_ACT_SHOT;
   if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
-  if (note.to & INFOLD_XDP_TO_ALL) bpf_loop(job->workers, send_to, &what, 0);
+  if (note.to & INFOLD_XDP_TO_ALL) kernel_loop(job->workers, send_to, &what);
   if (note.to & INFOLD_XDP_TO_PARENT) {
     turn_to_parent(&what, job);
     send_to(INFOLD_XDP_PARENT, &what);

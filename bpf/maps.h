@@ -105,8 +105,7 @@ struct work {
   uint8_t mantissa_shift;
   uint8_t overflowed; /* some sum was beyond the largest exponent code */
 
-  /* What loops of the kernel's find. They change nothing on the stack: Linux 6.1 follows a loop's
-   * function once, from what the stack holds before, and takes out whatever it does not meet. */
+  /* What loops of the kernel's find (bpf/consts.h). */
   uint32_t ranges; /* of missing ranks, listed in `small` */
   uint32_t first;  /* ranks of the range that was begun last */
   uint32_t after;

@@ -53,9 +53,9 @@ INLINE long search_group(uint32_t group, const struct search* in, uint32_t shift
   return 0;
 }
 
-static long search_group8(uint32_t group, void* in) { return search_group(group, in, 0); }
-static long search_group16(uint32_t group, void* in) { return search_group(group, in, 1); }
-static long search_group32(uint32_t group, void* in) { return search_group(group, in, 2); }
+static long search_group8(uint32_t group, const void* in) { return search_group(group, in, 0); }
+static long search_group16(uint32_t group, const void* in) { return search_group(group, in, 1); }
+static long search_group32(uint32_t group, const void* in) { return search_group(group, in, 2); }
 
 INLINE int copy_sets(const struct search* in) {
   const uint32_t words = (in->w->elements + 63) >> 6;
@@ -79,8 +79,8 @@ SEC("xdp") int take_specials(struct xdp_md* ctx) {
   /* Whole words, so that no half of one is left from the packet before. */
   const uint32_t groups = 2 * ((in.w->elements + 63) >> 6);
   switch (in.w->element_shift) {
-    case 0: bpf_loop(groups, search_group8, &in, 0); return go_on(ctx, add_blocks_program(in.w));
-    case 1: bpf_loop(groups, search_group16, &in, 0); return go_on(ctx, add_blocks_program(in.w));
-    default: bpf_loop(groups, search_group32, &in, 0); return go_on(ctx, add_blocks_program(in.w));
+    case 0: kernel_loop(groups, search_group8, &in); return go_on(ctx, add_blocks_program(in.w));
+    case 1: kernel_loop(groups, search_group16, &in); return go_on(ctx, add_blocks_program(in.w));
+    default: kernel_loop(groups, search_group32, &in); return go_on(ctx, add_blocks_program(in.w));
   }
 }

@@ -57,7 +57,7 @@ INLINE int finish(struct xdp_md* ctx, const struct place* at, uint32_t kind, uin
                 has_parent ? INFOLD_XDP_TO_PARENT : INFOLD_XDP_TO_ALL);
 }
 
-static long overlay_special(uint32_t element, void* context) {
+static long overlay_special(uint32_t element, const void* context) {
   const struct writing* const to = context;
   if (element >= INFOLD_XDP_ELEMENTS_MAX) return 1;
   const uint32_t shift = to->w->element_shift;
@@ -76,16 +76,16 @@ static long overlay_special(uint32_t element, void* context) {
   }
 }
 
-INLINE int write_result(struct xdp_md* ctx, long (*encode)(uint32_t, void*), uint32_t shift) {
+INLINE int write_result(struct xdp_md* ctx, loop_body encode, uint32_t shift) {
   struct place at;
   struct writing to;
   if (!find_writing(&at, &to)) return XDP_ABORTED;
   clear_rest(&to);
   clear_padding(&to, to.elements_at);
   at.w->overflowed = 0;
-  bpf_loop(blocks_of(at.w), encode, &to, 0);
+  kernel_loop(blocks_of(at.w), encode, &to);
   const int specials = at.copy->has_specials;
-  if (specials) bpf_loop(at.w->elements, overlay_special, &to, 0);
+  if (specials) kernel_loop(at.w->elements, overlay_special, &to);
   return finish(ctx, &at, INFOLD_KIND_RESULT,
                 specials || at.w->overflowed ? INFOLD_FLAG_SPECIALS : 0,
                 to.elements_at + (at.w->elements << shift));
@@ -95,7 +95,7 @@ SEC("xdp") int write_result8(struct xdp_md* ctx) { return write_result(ctx, enco
 SEC("xdp") int write_result16(struct xdp_md* ctx) { return write_result(ctx, encode_block16, 1); }
 SEC("xdp") int write_result32(struct xdp_md* ctx) { return write_result(ctx, encode_block32, 2); }
 
-static long copy_block(uint32_t block, void* context) {
+static long copy_block(uint32_t block, const void* context) {
   const struct writing* const to = context;
   if (block >= INFOLD_XDP_BLOCKS_MAX) return 1;
   const uint32_t wide = to->wide;
@@ -128,7 +128,7 @@ SEC("xdp") int write_partial(struct xdp_md* ctx) {
   const uint32_t elements = at.w->elements;
   to.elements_at = partial_exponent_bytes(at.w);
   clear_padding(&to, to.elements_at);
-  bpf_loop(blocks_of(at.w), copy_block, &to, 0);
+  kernel_loop(blocks_of(at.w), copy_block, &to);
   const int specials = at.copy->has_specials;
   const uint32_t words = (elements + 63) >> 6;
   uint32_t plus_at = to.elements_at + 8 * elements;
@@ -147,7 +147,7 @@ SEC("xdp") int write_partial(struct xdp_md* ctx) {
                 partial_bytes(at.w, specials));
 }
 
-static long write_high(uint32_t block, void* context) {
+static long write_high(uint32_t block, const void* context) {
   const struct writing* const to = context;
   if (block >= INFOLD_XDP_BLOCKS_MAX) return 1;
   write_code(to->body, block, to->codes->high[block], to->wide);
@@ -160,7 +160,7 @@ SEC("xdp") int write_codes(struct xdp_md* ctx) {
   struct writing to;
   if (!find_writing(&at, &to)) return XDP_ABORTED;
   clear_padding(&to, to.elements_at);
-  bpf_loop(blocks_of(at.w), write_high, &to, 0);
+  kernel_loop(blocks_of(at.w), write_high, &to);
   return finish(ctx, &at, at.job->has_parent ? INFOLD_KIND_OVERRANGE : INFOLD_KIND_REALIGN, 0,
                 to.elements_at);
 }

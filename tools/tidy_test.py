@@ -64,7 +64,8 @@ class TidyTest(unittest.TestCase):
                 ("src/plan", "int x = rand();", "Prng"),
                 ("src/core", "std::mutex m;", "no threads"),
                 ("src/runtime", 'printf("x");', "cli/output.h"),
-                ("src/runtime", "throw 1;", "Result")):
+                ("src/runtime", "throw 1;", "Result"),
+                ("bpf", "bpf_loop(4, each, &sum, 0);", "kernel_loop")):
             self.finds("banned-calls", {f"{folder}/x.cc": TOP + code}, instead)
         self.finds("banned-calls", {"src/io/x_test.cc": "sleep_for(1ms);"}, "virtual time")
         self.accepts("banned-calls", {

@@ -47,6 +47,8 @@ BANS = (
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),
+    Ban(r"\bbpf_loop\b", "kernel_loop, whose bodies change nothing on the stack", ("bpf/",),
+        allowed_in=("bpf/consts.h",)),
 )
 
 
