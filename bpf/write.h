@@ -37,7 +37,7 @@ INLINE void clear_padding(const struct writing* to, uint32_t bytes) {
     *(uint64_t*)to->body = 0;
     return;
   }
-  if (bytes > 1024) return;
+  if (bytes > config.stored_bytes_max) return;
   *(uint64_t*)(to->body + bytes - 8) = 0;
 }
 

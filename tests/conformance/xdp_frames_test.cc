@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frames that vectors cannot say: other traffic, which must cross untouched, and frames to us whose
-// lengths or checksums are wrong. Also what the loader refuses.
+// lengths or checksums are wrong. Also what the loader takes and refuses.
 #ifdef INFOLD_XDP
 
 #include <cstring>
@@ -141,6 +141,35 @@ TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   added = program.add_job(job);
   ASSERT_FALSE(added.has_value());
   EXPECT_EQ(added.error().code, base::Code::out_of_range);
+}
+
+// The verifier sees sizes as constants, so each may be refused alone. Largest is what XdpPlane has.
+TEST(XdpProgram, LoadsForEverySize) {
+  std::string why_not;
+  if (XdpPlane::shared(&why_not) == nullptr) {
+    ASSERT_FALSE(why_not.starts_with("refused")) << why_not;
+    GTEST_SKIP() << why_not;
+  }
+  struct Size {
+    std::uint32_t datagram_bytes_max;
+    std::uint32_t elements_max;
+  };
+  for (const Size size :
+       {Size{64, 64}, Size{1472, 1472}, Size{1472, 384}, Size{64, INFOLD_XDP_ELEMENTS_MAX}}) {
+    SCOPED_TRACE(size.datagram_bytes_max);
+    std::string log;
+    xdp::ProgramOptions options;
+    options.addresses = {*io::SocketAddress::parse("10.0.0.1:7700", "test")};
+    options.slots_max = 2;
+    options.datagram_bytes_max = size.datagram_bytes_max;
+    options.elements_max = size.elements_max;
+    options.grows = size.elements_max % 128 == 0;
+    options.can_rewind = true;
+    options.can_fill = true;
+    options.log = &log;
+    const auto program = xdp::Program::load(options);
+    EXPECT_TRUE(program.has_value()) << log.substr(log.size() - std::min(log.size(), 4000UL));
+  }
 }
 
 }  // namespace
