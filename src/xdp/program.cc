@@ -73,7 +73,7 @@ tl::unexpected<base::Error> load_failure(int error) {
       return fail(Code::resource_exhausted, kWhere, "not enough memory for the slots", error);
     default:
       return fail(Code::unsupported, kWhere,
-                  "the kernel refused the program: it is known to load on Linux 6.18, with BTF",
+                  "the kernel refused the program: it has loaded on Linux 6.1, 6.12 and 6.18",
                   error);
   }
 }

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the packet program's tests on other kernels than this machine's.
+
+Each kernel is Debian's newest cloud image of a series (6.1), fetched with apt-get, or a file: such
+a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk, on an initramfs of
+busybox, the tests and the vectors. No rights are needed. Every test must pass there; one that is
+skipped has not shown anything, and fails. Five minutes a kernel on two cores.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from testing.process import Ticker, run_logged
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KEPT = ROOT / "build" / "kernels"
+TESTS = ("conformance/infold_conformance_test", "replay/infold_replay_test")
+# Six times what it takes on two slow cores.
+LIMIT_S = 1800
+ENDED = "infold-kernel: ended with"
+INIT = f"""#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+uname -r
+cd /infold
+status=0
+for test in ./*_test; do $test --gtest_color=no --gtest_filter='FILTER' || status=1; done
+echo {ENDED} $status
+poweroff -f
+"""
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev kernel", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL", help="6.1, or a file")
+    parser.add_argument("--filter", default="Xdp*:Replay*", metavar="PATTERN",
+                        help="GoogleTest's, of test names (default Xdp*:Replay*)")
+    options = parser.parse_args()
+    for kernel in options.kernels:
+        if not re.fullmatch(r"\d+\.\d+", kernel) and not pathlib.Path(kernel).is_file():
+            parser.error(f"{kernel} is neither a series like 6.1 nor a file")
+    if "'" in options.filter:
+        parser.error("--filter cannot hold a quote")
+    return options
+
+
+def newest(series, names):
+    """The package of the series' newest kernel; None if there is none."""
+    ours = re.compile(rf"linux-image-{re.escape(series)}\.\d.*-cloud-amd64")
+    return max((n for n in names if ours.fullmatch(n)), default=None,
+               key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def fetch(series):
+    """Downloads the package, unless it is there, and returns its path."""
+    listed = subprocess.run(["apt-cache", "pkgnames", f"linux-image-{series}."], text=True,
+                            capture_output=True, check=True)
+    name = newest(series, listed.stdout.split())
+    if name is None:
+        sys.exit(f"dev: apt knows no linux-image-{series}.*-cloud-amd64; apt-get update may help")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    result = subprocess.run(["apt-get", "download", name], cwd=KEPT, check=False, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        sys.exit(f"dev: apt-get download {name} failed:\n{result.stdout}")
+    return max(KEPT.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
+
+
+def take_vmlinuz(package, into):
+    """Puts the package's kernel into the folder and returns its path."""
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as deb:
+        with tarfile.open(fileobj=deb.stdout, mode="r|") as files:
+            for file in files:
+                if file.name.startswith("./boot/vmlinuz-"):
+                    path = into / "vmlinuz"
+                    path.write_bytes(files.extractfile(file).read())
+                    deb.kill()
+                    return path
+    sys.exit(f"dev: no kernel in {package}")
+
+
+def libraries(program):
+    """Paths of the shared libraries that a program needs, its loader among them."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    return {pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
+
+
+def make_initramfs(into, pattern):
+    """Packs all that runs in the virtual machine, and returns the archive's path."""
+    tree = into / "tree"
+    for folder in ("bin", "proc", "sys", "dev", "infold/spec"):
+        (tree / folder).mkdir(parents=True)
+    shutil.copy2("/bin/busybox", tree / "bin")
+    shutil.copytree(ROOT / "spec" / "vectors", tree / "infold" / "spec" / "vectors")
+    for test in TESTS:
+        program = ROOT / "build" / "dev" / "tests" / test
+        subprocess.run(["strip", "-o", tree / "infold" / program.name, program], check=True)
+        for library in libraries(program):
+            copy = tree / library.relative_to("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, copy)
+    init = tree / "init"
+    init.write_text(INIT.replace("FILTER", pattern), encoding="utf-8")
+    init.chmod(0o755)
+    names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
+    archive = into / "initramfs.cpio"
+    with archive.open("wb") as out:
+        subprocess.run(["cpio", "--create", "--format=newc", "--quiet"], cwd=tree, stdout=out,
+                       input=names.encode(), check=True)
+    return archive
+
+
+def judge(console):
+    """Whether what the machine printed shows that all is well, and in a few words what it shows."""
+    if (ended := re.search(rf"^{ENDED} (\d+)", console, re.MULTILINE)) is None:
+        return False, "the machine did not come to the end of the tests"
+    counts = {}
+    for outcome in ("OK", "FAILED", "SKIPPED"):
+        # At a test's end, not where gtest lists those that failed; it says how long they took.
+        counts[outcome] = len(re.findall(rf"\[ +{outcome} +\] \S+.*\(\d+ ms\)", console))
+    words = "{OK} passed, {FAILED} failed, {SKIPPED} skipped".format(**counts)
+    return counts["OK"] > 0 and counts["SKIPPED"] == 0 and ended.group(1) == "0", words
+
+
+def run_on(kernel, pattern):
+    """Runs the tests on one kernel. Returns whether all passed."""
+    given = pathlib.Path(kernel)
+    path = given if given.is_file() else fetch(kernel)
+    log = ROOT / "build" / "logs" / f"kernel-{given.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="infold-kernel-") as folder:
+        into = pathlib.Path(folder)
+        vmlinuz = take_vmlinuz(path, into) if path.suffix == ".deb" else path.resolve()
+        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+                   "-m", "2G", "-nographic", "-no-reboot", "-net", "none",
+                   "-kernel", str(vmlinuz), "-initrd", str(make_initramfs(into, pattern)),
+                   "-append", "console=ttyS0 quiet panic=-1"]
+        ticker = Ticker(f"kernel {path.name}")
+        with log.open("w", encoding="utf-8") as out:
+            status = run_logged(command, out, LIMIT_S, into, ticker)
+    text = log.read_text(encoding="utf-8", errors="replace")
+    passed, words = judge(text) if status == 0 else (False, f"QEMU ended with {status}")
+    ticker.done(words if passed else f"FAILED: {words}")
+    if not passed:
+        print("\n".join(text.splitlines()[-60:]))
+        print(f"whole log: {log}\nrepeat with: ./dev kernel {kernel} --filter '{pattern}'")
+    return passed
+
+
+def main():
+    options = parse()
+    commands = (["cmake", "--preset", "dev"],
+                ["cmake", "--build", "--preset", "dev", "--target",
+                 *(pathlib.Path(test).name for test in TESTS)])
+    for command in commands:
+        result = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if result.returncode != 0:
+            print(result.stdout, file=sys.stderr, end="")
+            sys.exit("dev: building the tests failed")
+    sys.exit(0 if all([run_on(kernel, options.filter) for kernel in options.kernels]) else 1)
+
+
+if __name__ == "__main__":
+    main()
