@@ -148,7 +148,7 @@ INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
 }
 
 INLINE int go_up(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
-  return add_note(ctx, w, in_packet) ? XDP_PASS : XDP_ABORTED;
+  return add_note(ctx, w, in_packet) ? XDP_PASS : drop(INFOLD_XDP_DROPPED_UNSENDABLE);
 }
 
 SEC("xdp") int answer_packet(struct xdp_md* ctx) {
@@ -156,16 +156,15 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   if (!w) return XDP_ABORTED;
   if (w->answer_from != kFromPacket) {
     if (!set_length(ctx, w)) {
-      return w->answer_from == kFromStored ? go_up(ctx, w, 0) : XDP_ABORTED;
+      return w->answer_from == kFromStored ? go_up(ctx, w, 0) : drop(INFOLD_XDP_DROPPED_UNSENDABLE);
     }
     if (!write_datagram(ctx, w)) return XDP_ABORTED;
   }
-  const int to_sender = w->answer_to == INFOLD_XDP_TO_WORKER;
+  if (w->answer_to == INFOLD_XDP_TO_WORKER) w->answer_to = INFOLD_XDP_TO_SENDER;
+  const int to_sender = w->answer_to == INFOLD_XDP_TO_SENDER;
   if (to_sender && !readdress(ctx, w)) return XDP_ABORTED;
   if (w->answer_from == kFromStored && !was_still_stored(w)) return XDP_DROP;
-  if (!to_sender) return go_up(ctx, w, 1);
-  if (config.bounces) return XDP_TX;
-  return (int)bpf_redirect(ctx->ingress_ifindex, 0);
+  return to_sender && config.bounces ? XDP_TX : go_up(ctx, w, 1);
 }
 
 struct missing {

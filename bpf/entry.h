@@ -55,12 +55,22 @@ INLINE int check_job(const struct infold_header* h, const struct infold_xdp_job*
   return kNoVerdict;
 }
 
+/* Answered here, so that what comes back has passed where results will pass. */
+INLINE int answer_probe(struct xdp_md* ctx, struct infold_header* h, struct work* w) {
+  uint32_t why;
+  if (!checksum_is_right(ctx, w, &why)) return drop(why);
+  h->magic = INFOLD_ECHO_MAGIC;
+  count(INFOLD_XDP_ANSWERED_PROBE);
+  w->job = 0; /* of none; a note names one */
+  w->answer_from = kFromPacket;
+  w->answer_to = INFOLD_XDP_TO_SENDER;
+  w->answer_bytes = w->bytes;
+  w->answer_sum = 0;
+  return go_on(ctx, kAnswer);
+}
+
 /* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
 INLINE int identify(const struct infold_header* h, struct work* w) {
-  if (h->magic == INFOLD_PROBE_MAGIC) {
-    count(INFOLD_XDP_PASSED_PROBE);
-    return XDP_PASS;
-  }
   if (!parse(h, w)) return drop(INFOLD_XDP_DROPPED_MALFORMED);
   const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
   if (!index || *index == 0) return drop(INFOLD_XDP_DROPPED_FOREIGN_JOB);
@@ -72,8 +82,8 @@ INLINE int identify(const struct infold_header* h, struct work* w) {
 }
 
 SEC("xdp") int infold_switch(struct xdp_md* ctx) {
-  const uint8_t* data = (const uint8_t*)(long)ctx->data;
-  const uint8_t* end = (const uint8_t*)(long)ctx->data_end;
+  uint8_t* const data = (uint8_t*)(long)ctx->data;
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
   struct work* const w = entry(&works, 0);
   if (!w) return XDP_PASS;
   const int found = find_datagram(data, end, w);
@@ -83,10 +93,11 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (at > kDatagramAt6 || w->bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
     return drop(INFOLD_XDP_DROPPED_MALFORMED);
   }
-  const struct infold_header* const h = (const struct infold_header*)(data + at);
+  struct infold_header* const h = (struct infold_header*)(data + at);
   if ((const uint8_t*)(h + 1) > end || w->bytes < INFOLD_HEADER_BYTES) {
     return drop(INFOLD_XDP_DROPPED_MALFORMED);
   }
+  if (h->magic == INFOLD_PROBE_MAGIC) return answer_probe(ctx, h, w);
   const int action = identify(h, w);
   if (action != kNoVerdict) return action;
 
@@ -98,7 +109,8 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
       return go_on(ctx, kTakeBare);
     }
   }
-  if (!checksum_is_right(ctx, w)) return drop(INFOLD_XDP_DROPPED_CHECKSUM);
+  uint32_t why;
+  if (!checksum_is_right(ctx, w, &why)) return drop(why);
   w->is_verified = 1;
   learn(ctx, w);
   w->end_cause = kSaidByPacket;

@@ -7,6 +7,7 @@
 #include "bpf/blocks.h"
 #include "bpf/ending.h"
 #include "bpf/entry.h"
+#include "bpf/host.h"
 #include "bpf/ingress.h"
 #include "bpf/parent.h"
 #include "bpf/rewind.h"

@@ -130,9 +130,11 @@ INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* jo
   what->sum = sum_datagram(what->skb, what->at, what->bytes);
 }
 
+/* What is not ours goes on to whatever else the host has at its ingress. */
 SEC("tc") int send_noted(struct __sk_buff* skb) {
   struct infold_xdp_note note;
-  if (!read_note(skb, &note)) return TC_ACT_OK;
+  if (!read_note(skb, &note)) return TC_ACT_UNSPEC;
+  if (note.to == INFOLD_XDP_TO_SENDER) return (int)bpf_redirect(skb->ifindex, 0);
   const struct infold_xdp_job* const job = entry(&jobs, note.job);
   if (!job || job->epoch != note.epoch) return TC_ACT_SHOT;
   struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.answer_bytes,

@@ -65,22 +65,30 @@ INLINE int find_datagram(const uint8_t* data, const uint8_t* end, struct work* w
   return kNotOurs;
 }
 
-/* of what is to be summed or believed. Not for packets that change nothing. */
-INLINE int checksum_is_right(struct xdp_md* ctx, struct work* w) {
+/* R-001: of what is to be summed or believed. Not for packets that change nothing. A sender on the
+ * same machine leaves the sum to a card that never comes, with the sum of the pseudo-header in its
+ * place; that proves nothing, and is told apart so that somebody can turn it off. Returns whether
+ * it is right; `why` is the counter if not. */
+INLINE int checksum_is_right(struct xdp_md* ctx, const struct work* w, uint32_t* why) {
   const uint8_t* const data = (const uint8_t*)(long)ctx->data;
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  *why = INFOLD_XDP_DROPPED_CHECKSUM;
   if (data + kDatagramAt4 > end) return 0;
   const uint32_t udp_bytes = w->bytes + kUdpBytes;
   uint64_t sum = bpf_htonl(kProtocolUdp) + (uint64_t)bpf_htonl(udp_bytes);
+  uint32_t sent;
   if (w->at == kDatagramAt4) {
     UNROLL for (uint32_t i = 26; i < 34; i += 4) sum += *(const uint32_t*)(data + i);
-    if (*(const uint16_t*)(data + kDatagramAt4 - 2) == 0) return 0; /* not sent */
+    sent = *(const uint16_t*)(data + kDatagramAt4 - 2);
   } else {
     if (data + kDatagramAt6 > end) return 0;
     UNROLL for (uint32_t i = 22; i < 54; i += 4) sum += *(const uint32_t*)(data + i);
-    if (*(const uint16_t*)(data + kDatagramAt6 - 2) == 0) return 0;
+    sent = *(const uint16_t*)(data + kDatagramAt6 - 2);
   }
-  return fold(sum + sum_of_frame(ctx, w->at - kUdpBytes, udp_bytes)) == 0xffff;
+  if (sent == 0) return 0;
+  if (fold(sum + sum_of_frame(ctx, w->at - kUdpBytes, udp_bytes)) == 0xffff) return 1;
+  if (fold(sum) == sent) *why = INFOLD_XDP_DROPPED_UNSUMMED;
+  return 0;
 }
 
 INLINE uint32_t blocks_of(const struct work* w) {

@@ -54,8 +54,10 @@ enum infold_xdp_count {
   INFOLD_XDP_DROPPED_CHECKSUM = INFOLD_XDP_VERDICT_COUNT,
   INFOLD_XDP_DROPPED_BUSY, /* another processor is changing the chunk; the worker will repeat itself
                             */
-  INFOLD_XDP_DROPPED_BROKEN, /* addressed to us, but lengths or IP checksum are wrong */
-  INFOLD_XDP_PASSED_PROBE,   /* left to the socket that answers probes */
+  INFOLD_XDP_DROPPED_BROKEN,     /* addressed to us, but lengths or IP checksum are wrong */
+  INFOLD_XDP_DROPPED_UNSUMMED,   /* its sender left the checksum to a card that it does not have */
+  INFOLD_XDP_DROPPED_UNSENDABLE, /* the driver takes no notes, or the frame has no room */
+  INFOLD_XDP_ANSWERED_PROBE,     /* */
   INFOLD_XDP_COUNTERS
 };
 
@@ -166,8 +168,13 @@ struct infold_xdp_member {
 };
 
 /* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent
- * gets as ABORT instead of ABORTED. */
-enum { INFOLD_XDP_TO_WORKER = 1, INFOLD_XDP_TO_ALL = 2, INFOLD_XDP_TO_PARENT = 4 };
+ * gets as ABORT instead of ABORTED. What goes to its sender is addressed already. */
+enum {
+  INFOLD_XDP_TO_WORKER = 1,
+  INFOLD_XDP_TO_ALL = 2,
+  INFOLD_XDP_TO_PARENT = 4,
+  INFOLD_XDP_TO_SENDER = 8
+};
 
 /* Travels before the packet, in the host's memory only, to the program at the ingress. */
 enum { INFOLD_XDP_NOTE_MAGIC = 0x1f01d0f1 };

@@ -109,7 +109,9 @@ std::string_view counter_name(std::size_t counter) {
     case INFOLD_XDP_DROPPED_CHECKSUM: return "dropped_checksum";
     case INFOLD_XDP_DROPPED_BUSY: return "dropped_busy";
     case INFOLD_XDP_DROPPED_BROKEN: return "dropped_broken";
-    case INFOLD_XDP_PASSED_PROBE: return "passed_probe";
+    case INFOLD_XDP_DROPPED_UNSUMMED: return "dropped_unsummed";
+    case INFOLD_XDP_DROPPED_UNSENDABLE: return "dropped_unsendable";
+    case INFOLD_XDP_ANSWERED_PROBE: return "answered_probe";
     default: return core::verdict_name(static_cast<core::Verdict>(counter));
   }
 }
@@ -189,10 +191,15 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   const int error = bpf_object__load(object);
   log_of_load = nullptr;
   if (error != 0) return load_failure(-error);
-  const bpf_program* const entry = bpf_object__find_program_by_name(object, "infold_switch");
-  CHECK(entry != nullptr);
-  program.entry_ = bpf_program__fd(entry);
-  program.fill_ = bpf_program__fd(bpf_object__find_program_by_name(object, "fill_noted"));
+  const auto descriptor = [object](const char* name) {
+    const bpf_program* const each = bpf_object__find_program_by_name(object, name);
+    CHECK(each != nullptr);
+    return bpf_program__fd(each);
+  };
+  program.entry_ = descriptor("infold_switch");
+  program.ingress_ = descriptor("send_noted");
+  program.end_ = descriptor("end_job");
+  program.fill_ = descriptor("fill_noted");
   return program;
 }
 
@@ -254,13 +261,10 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options) {
 }
 
 void Program::remove_job(std::uint16_t job) {
-  for (Table& table : jobs_) {
-    if (!table.used || table.number != job) continue;
-    const std::uint32_t number = job;
-    const std::uint32_t none = 0;
-    CHECK(bpf_map_update_elem(map("job_indices"), &number, &none, BPF_ANY) == 0);
-    table.used = false;
-  }
+  const std::optional<std::uint32_t> index = index_of(job);
+  if (!index) return;
+  close_job(job);
+  jobs_[*index].used = false;
 }
 
 Counters Program::counters() const {

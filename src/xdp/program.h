@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The packet program of bpf/, loaded into the kernel: an aggregator of several jobs. Loads it,
-// sets jobs up and reads counters; attaches it to nothing. What it sums is not touched from here
-// while a job runs. Not thread-safe, but for test_run.
+// sets jobs up and reads counters; xdp/attachment.h attaches it. What it sums is not touched from
+// here while a job runs. Not thread-safe, but for test_run.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ struct ProgramOptions {
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = 1472;
   // What the driver does. Of veth neither holds: frames have no room behind them, and a frame
-  // that goes back arrives only where the peer runs a program of its own.
+  // that goes back arrives only where the peer runs a program of its own or coalesces packets.
   bool grows = true;
   bool bounces = true;
   bool can_rewind = false;     // for measurements
@@ -44,6 +45,13 @@ struct ProgramOptions {
 using Counters = std::array<std::uint64_t, INFOLD_XDP_COUNTERS>;
 // As core::verdict_name, and the few that only this plane has.
 std::string_view counter_name(std::size_t counter);
+
+// A direct worker of a job, as far as the program has heard of it.
+struct Place {
+  core::RankRange ranks;
+  unsigned interface = 0;       // its index; 0: not heard of yet
+  io::SocketAddress address{};  // unset likewise
+};
 
 // What became of one frame.
 struct TestRun {
@@ -63,7 +71,24 @@ class Program {
 
   // Starts the job afresh, also if there is one of this number.
   base::Result<void> add_job(const core::AggregatorOptions& options);
+  // Its slots may then be another job's. Requires: no packet of it is on its way through the
+  // program, which holds after close_job() and wait_for_packets(), or where nothing is attached.
   void remove_job(std::uint16_t job);
+  // From now on its packets are those of a foreign job.
+  void close_job(std::uint16_t job);
+  // Until the program is through with every packet that it had when this was called.
+  static base::Result<void> wait_for_packets();
+  // The end that the job's workers are told of, which is the first that anybody has said;
+  // nothing if there is no such job. Sends nothing.
+  std::optional<infold_abort> end_job(std::uint16_t job, const core::Abort& abort);
+  // Of all its workers, by their numbers; empty if there is no such job.
+  std::vector<Place> places(std::uint16_t job) const;
+
+  int packets_program() const { return entry_; }  // for interfaces
+  int ingress_program() const { return ingress_; }
+  // What this program's tables take in the kernel.
+  std::size_t memory_bytes() const;
+
   Counters counters() const;
   // Lets the kernel run the program on a frame, `repeat` times on the same bytes.
   base::Result<TestRun> test_run(std::span<const std::byte> frame);
@@ -87,6 +112,7 @@ class Program {
 
   Program() = default;
   int map(const char* name) const;
+  std::optional<std::uint32_t> index_of(std::uint16_t job) const;
   base::Result<std::uint32_t> find_slots(std::uint32_t count) const;
 
   struct Close {
@@ -96,6 +122,8 @@ class Program {
   base::Result<TestRun> run(int program, std::span<const std::byte> frame, std::uint32_t repeat);
 
   int entry_ = -1;  // the first program of each packet
+  int ingress_ = -1;
+  int end_ = -1;
   int fill_ = -1;
   std::uint32_t slots_max_ = 0;
   std::uint32_t elements_max_ = 0;

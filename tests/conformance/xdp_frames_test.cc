@@ -95,13 +95,44 @@ TEST_F(XdpFrames, OtherTrafficCrossesUntouched) {
   expect_untouched(six, "an IPv6 fragment");
 }
 
-TEST_F(XdpFrames, AProbeIsLeftToTheSocket) {
-  std::vector<std::byte> probe(64);
-  probe.at(0) = std::byte{INFOLD_PROBE_MAGIC};
-  const std::vector<std::byte> frame = plane_->frame_of(probe);
-  const xdp::TestRun result = run(frame);
-  EXPECT_EQ(result.action, kPass);
-  EXPECT_EQ(result.frame, frame);
+TEST_F(XdpFrames, AProbeGoesBackToItsSender) {
+  constexpr std::uint32_t kSendBack = 3;
+  for (const bool ipv6 : {false, true}) {
+    plane_->use_ipv6(ipv6);
+    for (const std::size_t bytes : {32, 65, 1472}) {
+      std::vector<std::byte> probe(bytes, std::byte{7});
+      probe.at(0) = std::byte{INFOLD_PROBE_MAGIC};
+      std::vector<std::byte> frame = plane_->frame_of(probe);
+      const xdp::TestRun result = run(frame);
+      EXPECT_EQ(result.action, kSendBack);
+      probe.at(0) = std::byte{INFOLD_ECHO_MAGIC};
+      EXPECT_EQ(xdp::read_frame(result.frame), probe);
+      const std::vector<std::byte> from(frame.begin() + 6, frame.begin() + 12);
+      EXPECT_TRUE(std::equal(from.begin(), from.end(), result.frame.begin()));
+      frame.back() ^= std::byte{1};
+      expect_dropped(frame, "dropped_checksum");
+    }
+  }
+}
+
+// A checksum that was left to a card is the pseudo-header's sum alone.
+TEST_F(XdpFrames, AChecksumThatNobodyHasAddedUpIsNamed) {
+  for (const bool ipv6 : {false, true}) {
+    plane_->use_ipv6(ipv6);
+    std::vector<std::byte> frame = plane_->frame_of(query());
+    const std::size_t at = ipv6 ? 60 : 40;
+    const std::size_t first = ipv6 ? 22 : 26;
+    std::uint32_t sum = 17 + 8 + INFOLD_HEADER_BYTES;
+    for (std::size_t i = first; i < at - 6; i += 2) {
+      sum += std::to_integer<std::uint32_t>(frame[i]) << 8 |
+             std::to_integer<std::uint32_t>(frame[i + 1]);
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    frame[at] = static_cast<std::byte>(sum >> 8);
+    frame[at + 1] = static_cast<std::byte>(sum);
+    expect_dropped(frame, "dropped_unsummed");
+  }
 }
 
 TEST_F(XdpFrames, WrongLengthsAndChecksumsAreDropped) {

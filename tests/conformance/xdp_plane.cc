@@ -115,8 +115,9 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   after_ = program_.counters();
   CHECK_THAT(run->action, !=, kAborted);  // a jump failed, or a bound that cannot be passed
   if (run->action == kDrop) return;
-  if (run->action != kPass) {
-    // Back to where it came from.
+  // An aggregator's host answers these, and here the program is both.
+  if (verdict() == "answered_probe") return;
+  if (run->action != kPass || run->note.to == INFOLD_XDP_TO_SENDER) {
     sent_.push_back({Outgoing::To::worker, worker_in(frame), datagram_of(run->frame)});
     return;
   }
@@ -156,8 +157,7 @@ std::string XdpPlane::verdict() const {
 
 std::optional<std::string> XdpPlane::drop_reason() {
   const std::string name = verdict();
-  // Probes are left to the socket at the same port, and are no packets of a job.
-  if (name == "passed_probe") return "malformed";
+  if (name == "answered_probe") return "malformed";
   const std::string prefix = "dropped_";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : std::string();
 }

@@ -103,7 +103,7 @@ void SideBySide::deliver(std::span<const std::byte> datagram) {
   plane_.inject(datagram);
   const std::vector<Outgoing> got = plane_.collect();
   std::string counted = plane_.verdict();
-  if (counted == "passed_probe") counted = "dropped_malformed";
+  if (counted == "answered_probe") counted = "dropped_malformed";
   ++counters_.packets;
   ++counters_.verdicts[verdict];
   if (counted == verdict && same(expected, got)) return;
@@ -124,7 +124,7 @@ void SideBySide::deliver_damaged(std::span<const std::byte> datagram) {
   const std::string counted = plane_.verdict();
   const bool harmless = counted.starts_with("dropped_") || counted == "replayed" ||
                         counted == "answered_pending" || counted == "forwarded_again" ||
-                        counted == "answered_aborted" || counted == "passed_probe";
+                        counted == "answered_aborted";
   if (harmless) return;
   difference_ = "a damaged packet was believed: " + counted;
 }

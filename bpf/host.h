@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the host has to say about a job: that it has ended. Called by the kernel's test-run and
+ * attached to nothing, so that the job's own lock decides whose word was the first (R-080).
+ */
+#pragma once
+
+#include <linux/pkt_cls.h>
+
+#include "bpf/maps.h"
+
+/* The words of the call are a job's index, the reason, a rank, and the other number. */
+SEC("tc") int end_job(struct __sk_buff* skb) {
+  struct infold_xdp_job* const job = entry(&jobs, skb->cb[0]);
+  if (!job) return TC_ACT_SHOT;
+  struct infold_abort abort = {0};
+  abort.reason = infold_to_be16((uint16_t)skb->cb[1]);
+  abort.rank = infold_to_be16((uint16_t)skb->cb[2]);
+  abort.other = infold_to_be16((uint16_t)skb->cb[3]);
+  bpf_spin_lock(&job->lock);
+  if (!job->ended) {
+    job->ended = 1;
+    job->root_knows |= !job->has_parent;
+    job->abort = abort;
+  }
+  bpf_spin_unlock(&job->lock);
+  return TC_ACT_OK;
+}
