@@ -207,7 +207,10 @@ void JobRegistry::settle(Job& job) {
     refuse_all(job, taken.error());
     return;
   }
-  plane_->start_job(job.terms);
+  if (Answer<void> begun = plane_->start_job(job.terms); !begun) {
+    refuse_all(job, begun.error());
+    return;
+  }
   job.at_plane = true;
 }
 

@@ -106,7 +106,8 @@ class Plane {
   virtual std::uint32_t slots_total() const = 0;  // of each site
   virtual std::uint32_t datagram_bytes_max() const = 0;
   virtual std::uint32_t elements_max() const = 0;
-  virtual void start_job(const JobTerms& terms) = 0;
+  // A refusal is told to all ranks.
+  virtual Answer<void> start_job(const JobTerms& terms) = 0;
   virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
   virtual void forget_job(std::uint16_t job) = 0;
 };

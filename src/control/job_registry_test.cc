@@ -23,10 +23,15 @@ class FakePlane final : public Plane {
   std::uint32_t slots_total() const override { return 1000; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
   std::uint32_t elements_max() const override { return 64; }
-  void start_job(const JobTerms& terms) override { started.push_back(terms); }
+  Answer<void> start_job(const JobTerms& terms) override {
+    if (refusal) return tl::unexpected(*refusal);
+    started.push_back(terms);
+    return {};
+  }
   void end_job(std::uint16_t, const core::Abort& abort) override { ends.push_back(abort); }
   void forget_job(std::uint16_t job) override { forgotten.push_back(job); }
 
+  std::optional<Refusal> refusal;
   std::vector<JobTerms> started;
   std::vector<core::Abort> ends;
   std::vector<std::uint16_t> forgotten;

@@ -83,10 +83,11 @@ std::vector<ShardStatistics> SwitchServer::statistics() {
   return all;
 }
 
-void SwitchServer::start_job(const control::JobTerms& terms) {
+control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
   for (const std::unique_ptr<SwitchShard>& shard : shards_) {
     shard->add_job(aggregator_options(terms), terms.small_slots);
   }
+  return {};
 }
 
 void SwitchServer::end_job(std::uint16_t job, const core::Abort& abort) {

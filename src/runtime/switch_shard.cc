@@ -68,7 +68,11 @@ void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {
 
 void SwitchShard::remove_job(std::uint16_t job) {
   std::unique_ptr<Job> removed;
-  command([this, job, &removed] { removed.swap(jobs_[job]); });
+  command([this, job, &removed] {
+    removed.swap(jobs_[job]);
+    if (!removed) return;
+    for (std::size_t i = 0; i < past_.size(); ++i) past_[i] += removed->aggregator.counters()[i];
+  });
 }
 
 ShardStatistics SwitchShard::statistics() {
@@ -76,6 +80,7 @@ ShardStatistics SwitchShard::statistics() {
   command([this, &statistics] {
     statistics.socket = socket_.counters();
     statistics.unknown = unknown_;
+    statistics.verdicts = past_;
     for (const std::unique_ptr<Job>& job : jobs_) {
       if (!job) continue;
       ++statistics.jobs;

@@ -21,7 +21,7 @@
 namespace infold::runtime {
 
 struct ShardStatistics {
-  core::VerdictCounters verdicts{};
+  core::VerdictCounters verdicts{};  // of all jobs there have been
   io::UdpCounters socket;
   std::uint64_t unknown = 0;  // datagrams of no job here
   std::size_t jobs = 0;
@@ -68,6 +68,7 @@ class SwitchShard {
   bool uses_trains_ = false;
   std::vector<std::unique_ptr<Job>> jobs_;  // by number
   std::uint64_t unknown_ = 0;
+  core::VerdictCounters past_{};  // of jobs that have been removed
   Polling polling_;
   bool last_was_small_ = false;
   std::array<io::SocketAddress, 1> echo_to_;
