@@ -24,7 +24,8 @@ ALLOWED = {
     "plan": BELOW_PLAN,
     "sim": BELOW_TOP,
     "io": BELOW_TOP,
-    "xdp": BELOW_TOP | {"io", "bpf"},
+    # Its switch is another plane below the same control plane.
+    "xdp": BELOW_TOP | {"io", "bpf", "control", "runtime"},
     "control": BELOW_TOP | {"io", "proto"},
     "runtime": BELOW_TOP | {"io", "control"},
     "proto": set(),

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole switch whose sums are made in the kernel: the packet program at some interfaces, and the
+// control plane that brings jobs to it. This process is not on the packets' path; it tells jobs
+// their end, watches the interfaces, and takes the program away again.
+//
+// Packets are at one address, so that a job's are all IPv4 or all IPv6.
+//
+// One thread owns a switch and calls watch(); the control plane's call what is control::Plane's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "control/control_server.h"
+#include "control/job_registry.h"
+#include "io/udp_socket.h"
+#include "xdp/attachment.h"
+#include "xdp/attempt.h"
+#include "xdp/claim.h"
+#include "xdp/interface.h"
+#include "xdp/program.h"
+
+namespace infold::xdp {
+
+struct KernelSwitchOptions {
+  io::SocketAddress listen;   // one of this host's, not "any"
+  io::SocketAddress control;  // unset: the same, over TCP
+  std::vector<std::string> interfaces;
+  std::uint32_t slots = 4096;          // of all jobs together
+  std::uint32_t packet_bytes_max = 0;  // with IP and UDP; interfaces and the program may want less
+  bool pin = false;                    // leave the program at the interfaces when this ends
+};
+
+class KernelSwitch final : public control::Plane {
+ public:
+  static Attempt<std::unique_ptr<KernelSwitch>> start(const KernelSwitchOptions& options);
+  ~KernelSwitch() override;  // tells all jobs
+
+  struct Port {
+    Interface interface;
+    Attachment attachment;
+    LinkState state = LinkState::up;
+  };
+  const std::vector<Port>& ports() const { return ports_; }
+  io::SocketAddress control_address() const { return control_->address(); }
+  std::size_t memory_bytes() const { return program_.memory_bytes(); }
+  Counters counters() const { return program_.counters(); }
+  // Datagrams that came to our port past the program, which alone can sum them.
+  std::uint64_t strays() const { return strays_; }
+
+  // For at most this long, then tells what has changed, in sentences. A worker behind an interface
+  // that is gone is lost to its job; one behind an interface that is down may come back.
+  std::vector<std::string> watch(base::Duration duration);
+  bool has_interfaces() const;
+
+  std::vector<control::SiteAddress> sites() const override;
+  std::uint32_t slots_total() const override { return options_.slots; }
+  std::uint32_t datagram_bytes_max() const override { return datagram_bytes_max_; }
+  // No element takes less than a byte.
+  std::uint32_t elements_max() const override { return datagram_bytes_max_; }
+  control::Answer<void> start_job(const control::JobTerms& terms) override;
+  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  void forget_job(std::uint16_t job) override;
+
+ private:
+  KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim> claims, Program program,
+               io::UdpSocket socket);
+  void count_strays(std::vector<std::string>& news);
+  void look_at_ports(std::vector<std::string>& news);
+  void look_at_counters(std::vector<std::string>& news);
+  void lose_workers_behind(const Interface& interface, std::vector<std::string>& news);
+  // Requires: mutex_ is held.
+  void tell(std::uint16_t job, std::uint32_t epoch, const core::Abort& abort);
+
+  KernelSwitchOptions options_;
+  std::vector<Claim> claims_;  // given up last
+  std::uint32_t datagram_bytes_max_ = 0;
+  Program program_;
+  std::vector<Port> ports_;
+  std::mutex mutex_;                             // of the three below, and of the program's jobs
+  std::map<std::uint16_t, std::uint32_t> jobs_;  // their epochs
+  io::UdpSocket socket_;                         // holds the port; sends what this process says
+  std::uint64_t strays_ = 0;
+  bool told_of_unsummed_ = false;
+  bool told_of_unsendable_ = false;
+  control::JobRegistry registry_;
+  std::unique_ptr<control::ControlServer> control_;
+};
+
+}  // namespace infold::xdp
