@@ -113,6 +113,20 @@ TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
   EXPECT_TRUE(plane_.started.empty());
 }
 
+TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
+  plane_.refusal = Refusal{RefusalReason::full, "the switch has no room for another job", -1};
+  const auto seats = fill(2);
+  for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}})) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().reason, RefusalReason::full);
+    EXPECT_THAT(answer.error().message, HasSubstr("no room for another job"));
+  }
+  leave(seats);
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  EXPECT_TRUE(plane_.ends.empty());
+  EXPECT_TRUE(plane_.forgotten.empty());
+}
+
 TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
   for (const bool usual : {false, true}) {
     const auto seats = fill(3);

@@ -74,9 +74,15 @@ bool is_named(std::uint32_t id, const char* name) {
   return describe_program(id).starts_with("'" + std::string(name) + "'");
 }
 
-std::string taken_text(const Interface& interface) {
+// 0 if there is none.
+std::uint32_t packets_program_at(const Interface& interface) {
   std::uint32_t id = 0;
   bpf_xdp_query_id(static_cast<int>(interface.index), 0, &id);
+  return id;
+}
+
+std::string taken_text(const Interface& interface) {
+  const std::uint32_t id = packets_program_at(interface);
   if (is_named(id, kPacketsName)) {
     return interface.name + " has the program of another infold switch (" + describe_program(id) +
            "), which is still ending or was pinned elsewhere: see bpftool link";
@@ -112,6 +118,8 @@ Attempt<Attachment> Attachment::attach(const Interface& interface, const AttachO
     return cannot(std::string("nothing can be pinned: mount -t bpf bpf ") + kFileSystem);
   }
   if (!options.pin && can_pin) unpin(interface);
+  const bool takes_over = options.pin && access(packets_pin(interface).c_str(), F_OK) == 0;
+  if (!takes_over && packets_program_at(interface) != 0) return cannot(taken_text(interface));
   // Behind before in front: no note may find nobody.
   if (Attempt<void> done = attachment.attach_ingress(options); !done) return cannot(done.error());
   if (Attempt<void> done = attachment.attach_packets(options); !done) return cannot(done.error());

@@ -78,6 +78,21 @@ tl::unexpected<base::Error> load_failure(int error) {
   }
 }
 
+infold_xdp_config config_value(const ProgramOptions& options) {
+  infold_xdp_config config{};
+  config.elements_max = round_up(options.elements_max, 64);
+  config.stored_bytes_max = round_up(options.datagram_bytes_max, 64);
+  config.slots = options.slots_max;
+  config.jobs = options.jobs_max;
+  config.grows = options.grows ? 1 : 0;
+  config.bounces = options.bounces ? 1 : 0;
+  config.port = infold_to_be16(options.addresses.front().port());
+  for (const io::SocketAddress& address : options.addresses) {
+    config.addresses[config.address_count++] = mapped(address);
+  }
+  return config;
+}
+
 infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t slot_first) {
   infold_xdp_job job{};
   job.epoch = options.epoch;
@@ -143,17 +158,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   program.datagram_bytes_max_ = options.datagram_bytes_max;
   program.jobs_.resize(options.jobs_max);
 
-  infold_xdp_config config{};
-  config.elements_max = program.elements_max_;
-  config.stored_bytes_max = round_up(options.datagram_bytes_max, 64);
-  config.slots = options.slots_max;
-  config.jobs = options.jobs_max;
-  config.grows = options.grows ? 1 : 0;
-  config.bounces = options.bounces ? 1 : 0;
-  config.port = infold_to_be16(options.addresses.front().port());
-  for (const io::SocketAddress& address : options.addresses) {
-    config.addresses[config.address_count++] = mapped(address);
-  }
+  const infold_xdp_config config = config_value(options);
 
   libbpf_set_print(take_log);
   log_of_load = options.log;

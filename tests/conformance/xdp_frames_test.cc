@@ -159,6 +159,66 @@ TEST_F(XdpFrames, WhatFollowsADatagramInItsFrameIsNoPartOfIt) {
   EXPECT_EQ(plane_->collect().size(), 1U);
 }
 
+// the first word counts, whether a packet or the host says it.
+TEST_F(XdpFrames, TheHostEndsAJobUnlessAPacketHas) {
+  xdp::Program& program = plane_->program();
+  EXPECT_FALSE(program.end_job(8, {core::AbortReason::lost, 0, 0, {}, {}}).has_value());
+  const auto first = program.end_job(7, {core::AbortReason::lost, 3, 2, {}, {}});
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(infold_from_be16(first->reason), INFOLD_ABORT_LOST);
+  EXPECT_EQ(infold_from_be16(first->rank), 3);
+  EXPECT_EQ(infold_from_be16(first->other), 2);
+  const auto second = program.end_job(7, {core::AbortReason::stopped, 0, 0, {}, {}});
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(std::memcmp(&*first, &*second, sizeof(*first)), 0);
+
+  plane_->inject(query());
+  EXPECT_EQ(plane_->verdict(), "answered_aborted");
+  const std::vector<Outgoing> told = plane_->collect();
+  ASSERT_EQ(told.size(), 1U);
+  core::Packet packet;
+  ASSERT_EQ(core::parse(told[0].datagram, packet), core::Malformed::none);
+  EXPECT_EQ(packet.header.kind, core::Kind::aborted);
+  EXPECT_EQ(packet.header.flags, 0);  // a root knows
+  EXPECT_EQ(std::memcmp(packet.body.data(), &*first, sizeof(*first)), 0);
+}
+
+TEST_F(XdpFrames, APacketThatEndsAJobIsNotOverruledByTheHost) {
+  core::Header header;
+  header.kind = core::Kind::abort;
+  header.job = 7;
+  header.epoch = 3;
+  std::vector<std::byte> abort(INFOLD_HEADER_BYTES + sizeof(infold_abort));
+  core::write_header(header, abort);
+  core::write_abort({core::AbortReason::cancelled, 0, 1, {}, {}},
+                    abort.data() + INFOLD_HEADER_BYTES);
+  plane_->inject(abort);
+  ASSERT_EQ(plane_->verdict(), "job_aborted");
+  const auto kept = plane_->program().end_job(7, {core::AbortReason::stopped, 0, 0, {}, {}});
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(infold_from_be16(kept->reason), INFOLD_ABORT_CANCELLED);
+  EXPECT_EQ(infold_from_be16(kept->other), 1);
+}
+
+TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
+  for (const bool ipv6 : {false, true}) {
+    plane_->use_ipv6(ipv6);
+    plane_->inject(query());
+    const std::vector<xdp::Place> places = plane_->program().places(7);
+    ASSERT_EQ(places.size(), 2U);
+    EXPECT_EQ(places[0].address.text(), ipv6 ? "[fd00::2]:9000" : "10.0.0.2:9000");
+    EXPECT_NE(places[0].interface, 0U);
+    EXPECT_EQ(places[1].interface, 0U);
+    EXPECT_FALSE(places[1].address.is_set());
+  }
+}
+
+TEST_F(XdpFrames, PacketsOfAJobThatIsClosedAreForeign) {
+  plane_->program().close_job(7);
+  EXPECT_TRUE(xdp::Program::wait_for_packets().has_value());
+  expect_dropped(plane_->frame_of(query()), "dropped_foreign_job");
+}
+
 TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   xdp::Program& program = plane_->program();
   core::AggregatorOptions job;
