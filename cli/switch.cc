@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold switch: the aggregator in user space, as a daemon in the foreground. Says what it listens
-// on and what memory it may take, then works until it is told to stop.
+// infold switch: the aggregator as a daemon in the foreground, in user space or, with
+// cli/switch_xdp, in the kernel. Says what it listens on and what memory it may take, then works
+// until it is told to stop.
 
 #include <malloc.h>
+#include <set>
+#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/switch_xdp.h"
 #include "runtime/switch_server.h"
 
 namespace infold::cli {
@@ -45,10 +49,16 @@ class Switch final : public Command {
                                  "Chunks in flight of all jobs together, for each thread");
     options.whole<std::uint32_t>("--mtu", mtu_, {576, 9216}, "Largest packet of any job");
     options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
+    options.choice("--plane", plane_, {"user", "xdp"},
+                   "Where sums are made: by threads of this process, or in the kernel");
+    options.text("--dev", devices_,
+                 "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
+    options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
     options.config_file("--config", "TOML file with any of these, as in: slots = 2048");
     options.examples(
         "  infold switch --listen :7700\n"
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
+        "  infold switch --plane xdp --dev eth0,eth1 --listen 10.0.0.1:7700\n"
         "  infold switch --config /etc/infold/switch.toml");
   }
 
@@ -58,10 +68,18 @@ class Switch final : public Command {
     const auto listen = io::SocketAddress::parse(listen_, "--listen");
     if (!listen) return refuse(output, "--listen", listen_, listen.error());
     options.listen = *listen;
+    if (const auto wrong = find_misfit(*listen); !wrong.empty()) {
+      output.log("infold switch: {}\n", wrong);
+      return ExitCode::kBadUsage;
+    }
     if (!control_.empty()) {
       const auto control = io::SocketAddress::parse(control_, "--control");
       if (!control) return refuse(output, "--control", control_, control.error());
       options.control = *control;
+    }
+    if (plane_ == "xdp") {
+      return run_xdp_switch({options.listen, options.control, devices(), slots_, mtu_, pin_},
+                            output);
     }
     options.threads = threads_;
     options.slots = slots_;
@@ -87,6 +105,34 @@ class Switch final : public Command {
                          const base::Error& error) {
     output.log("infold switch: {}: '{}' {}\n", option, value, error.detail);
     return ExitCode::kBadUsage;
+  }
+
+  std::vector<std::string> devices() const {
+    std::vector<std::string> names;
+    std::istringstream list(devices_);
+    for (std::string one; std::getline(list, one, ',');) {
+      if (!one.empty()) names.push_back(one);
+    }
+    return names;
+  }
+
+  // Which option does not go with which plane; empty if all fit.
+  std::string find_misfit(const io::SocketAddress& listen) const {
+    if (plane_ == "user") {
+      if (!devices_.empty()) return "--dev: needs --plane xdp; in user space --listen says it all";
+      return pin_ ? "--pin: needs --plane xdp; nothing else can be pinned" : "";
+    }
+    const std::vector<std::string> names = devices();
+    if (names.empty()) return "--dev: --plane xdp must be told its interfaces";
+    if (std::set<std::string>(names.begin(), names.end()).size() < names.size()) {
+      return "--dev: an interface is named twice";
+    }
+    if (threads_ != 1) return "--threads: --plane xdp has none; it sums wherever packets arrive";
+    if (no_offload_) return "--no-offload: --plane xdp moves packets one by one anyway";
+    if (listen.is_any() || listen.port() == 0) {
+      return "--listen: --plane xdp must be told one address of this host, and a port";
+    }
+    return "";
   }
 
   void announce(Output& output, const runtime::SwitchServer& server, bool pinned) const {
@@ -127,6 +173,9 @@ class Switch final : public Command {
     object["messages_received"] = messages_in;
     object["messages_sent"] = messages_out;
     object["blocked"] = blocked;
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      object["packets"][core::verdict_name(static_cast<core::Verdict>(i))] = verdicts[i];
+    }
     output.text(
         "stopped: {} packets in {} messages in, {} in {} out, {} of unknown jobs, {} not sent\n",
         in, messages_in, out, messages_out, unknown, blocked);
@@ -139,6 +188,9 @@ class Switch final : public Command {
   std::uint32_t slots_ = 4096;
   std::uint32_t mtu_ = 9000;
   bool no_offload_ = false;
+  std::string plane_ = "user";
+  std::string devices_;
+  bool pin_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `infold switch --plane xdp`: the daemon beside the packet program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "io/socket_address.h"
+
+namespace infold::cli {
+
+struct XdpSwitchOptions {
+  io::SocketAddress listen;
+  io::SocketAddress control;
+  std::vector<std::string> interfaces;
+  std::uint32_t slots = 0;
+  std::uint32_t mtu = 0;
+  bool pin = false;
+};
+
+// Works until it is interrupted. Requires: an InterruptGuard.
+ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output);
+
+}  // namespace infold::cli

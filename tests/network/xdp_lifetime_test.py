@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts, stops and kills switches in the kernel, two at one interface, takes interfaces down and
+away, and pins programs: what stays, and who says what.
+
+Usage: xdp_lifetime_test.py INFOLD [TEST ...]
+Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+"""
+
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from processes import PATIENCE, expect, outcome, wait_for_sums
+from xdp_network import (PINS, SWITCH, Network, at, attached, be_alone,
+                         expect_all_well, lose, network, ports, run_all, space_of, stop)
+
+PROGRAMS = ["infold_switch", "send_noted"]
+SUMS = ("bench", "allreduce", "--bytes", "4,100000", "--iterations", "20", "--check")
+# A first size that ends soon, then one that outlasts the test.
+LONG = ("bench", "allreduce", "--bytes", "64,1000000", "--iterations", "3000")
+
+
+def expect_attached(world, programs):
+    for rank in range(world):
+        expect(attached(f"port{rank}") == programs, f"port{rank}: {attached(f'port{rank}')}")
+
+
+def until(condition, what):
+    """The kernel takes a killed process's links away soon after the process."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < end, what)
+        time.sleep(0.01)
+
+
+# Runs at a rank: prints worker, slot, round, reason, rank and other of the first ABORTED.
+WATCH = r"""
+import socket, struct
+watch = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+watch.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+print("ready", flush=True)
+while True:
+    frame, where = watch.recvfrom(2048)
+    packet = frame[42:]
+    if where[2] != socket.PACKET_OUTGOING and frame[23] == 17 and packet[:2] == b"\xf1\x1b":
+        break
+print(packet[3], *struct.unpack_from("!H", packet, 6), *struct.unpack_from("!I", packet, 12),
+      *struct.unpack_from("!HHH", packet, 32))
+"""
+
+
+def nothing_stays(binary):
+    """After a stop, and after a kill."""
+    with network(2), Network(binary) as job:
+        for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            switch, _ = job.start_xdp(ports(2))
+            expect_attached(2, PROGRAMS)
+            expect_all_well(job.start_ranks(2, *SUMS))
+            switch.send_signal(ending)
+            switch.wait(PATIENCE)
+            expect(switch.returncode in (0, -signal.SIGKILL), switch.returncode)
+            until(lambda: not attached("port0") and not attached("port1"), "programs stay")
+
+
+def a_running_job_is_told(binary):
+    """By its control connection, as with any switch, and by a packet to each rank."""
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        with network(2), Network(binary) as job:
+            switch, _ = job.start_xdp(ports(2))
+            ranks = job.start_ranks(2, *LONG, "--deadline", "3")
+            wait_for_sums(ranks[0])
+            switch.send_signal(ending)
+            for rank in ranks:
+                status, said = outcome(rank)
+                expect(status == 1 and "aggregator 0 at 10.77.0.254:7700" in said and
+                       "has stopped or cannot be" in said, said)
+
+
+def a_killed_rank_is_named_and_its_slots_come_back(binary):
+    with network(3), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(3), "--slots", "512")
+        for victim in range(3):
+            ranks = job.start_ranks(3, *LONG)
+            wait_for_sums(ranks[0])
+            ranks[victim].kill()
+            for other in ranks:
+                if other is not ranks[victim]:
+                    status, said = outcome(other)
+                    expect(status == 1 and f"rank {victim} is gone" in said, said)
+        end = time.monotonic() + PATIENCE
+        while True:
+            ends = [outcome(rank) for rank in job.start_ranks(3, *SUMS)]
+            if all(status == 0 for status, _ in ends):
+                break
+            expect(time.monotonic() < end, ends)
+        stop(switch)
+
+
+def a_second_switch_is_refused(binary):
+    """At any interface that the first one has, whatever its address; the first one works on."""
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp("port1")
+        second = job.at("switch", "switch", "--plane", "xdp", "--dev", "port0,port1", "--listen",
+                        "10.77.0.254:7799")
+        status, said = outcome(second)
+        expect(status == 1 and f"port1 has an infold switch already: process {switch.pid}" in said,
+               said)
+        expect(not attached("port0") and attached("port1") == PROGRAMS, "what was attached")
+        stop(switch)
+
+
+def somebody_elses_program_is_left_alone(binary):
+    with network(2), Network(binary) as job, tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "pass.bpf.c")
+        source.write_text('__attribute__((section("xdp"), used)) int theirs(void* c) '
+                          '{ (void)c; return 2; }\n', encoding="utf-8")
+        subprocess.run(["clang-19", "-O2", "-g", "-target", "bpf", "-c", source, "-o",
+                        f"{folder}/pass.o"], check=True)
+        at("switch", "ip", "link", "set", "dev", "port1", "xdp", "obj", f"{folder}/pass.o", "sec",
+           "xdp")
+        status, said = outcome(job.at("switch", "switch", "--plane", "xdp", "--dev", ports(2),
+                                      "--listen", SWITCH))
+        expect(status == 1 and "port1 has an XDP program already ('theirs'" in said, said)
+        expect(not attached("port0"), "port0 is not given back")
+
+
+def filters_behind_it_see_what_is_not_ours(binary):
+    """Here one that loses all that comes to its port's ingress."""
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(2))
+        talk = ("import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('10.77.0.254'"
+                ", 9)); s.send(b'x'); s.settimeout(0.5); s.recv(9)")
+        expect("ConnectionRefused" in at(0, sys.executable, "-c", talk, status=1), "no way there")
+        at("switch", "tc", "qdisc", "add", "dev", "port0", "clsact")
+        lose("switch", "port0", "ingress", 1)
+        expect("TimeoutError" in at(0, sys.executable, "-c", talk, status=1), "it saw nothing")
+        expect_all_well(job.start_ranks(1, *SUMS, first=1))
+        stop(switch)
+
+
+def an_interface_that_is_down_is_waited_for(binary):
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(2))
+        ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "64,400000", "--iterations",
+                                "300", "--check")
+        wait_for_sums(ranks[0])
+        at("switch", "ip", "link", "set", "port1", "down")
+        expect("port1 is down" in switch.stderr.readline(), "nobody says that it is down")
+        at("switch", "ip", "link", "set", "port1", "up")
+        expect("port1 is up again" in switch.stderr.readline(), "nobody says that it is up")
+        expect_all_well(ranks)
+        stop(switch)
+
+
+def a_worker_behind_an_interface_that_is_gone_is_lost(binary):
+    """The others are told at once and can make a new job; without interfaces nothing is left."""
+    with network(3), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(3))
+        ranks = job.start_ranks(3, *LONG, "--deadline", "60")
+        wait_for_sums(ranks[0])
+        at("switch", "ip", "link", "del", "port2")
+        expect("port2 is gone" in switch.stderr.readline(), "nobody says that it is gone")
+        expect("rank 2 was behind port2" in switch.stderr.readline(), "nobody says who is lost")
+        for rank in ranks[:2]:
+            status, said = outcome(rank)
+            expect(status == 1 and "rank 2 is gone" in said, said)
+        ranks[2].kill()
+        expect_all_well(job.start_ranks(2, *SUMS, "--job", "another"))
+        for port in ("port0", "port1"):
+            at("switch", "ip", "link", "del", port)
+        status, said = outcome(switch)
+        expect(status == 1 and "no interface is left" in said, said)
+
+
+def what_is_pinned_is_taken_over(binary):
+    """After a kill and after a stop; a switch that does not pin removes it."""
+    with network(2), Network(binary) as job:
+        seen = set()
+        for turn, ending in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)):
+            switch, said = job.start_xdp(ports(2), "--pin")
+            expect(said["pinned"] and all(port["taken_over"] == (turn > 0) and
+                                          port["mode"] == "native" for port in said["interfaces"]),
+                   said)
+            expect_all_well(job.start_ranks(2, *SUMS))
+            second = job.at("switch", "switch", "--plane", "xdp", "--dev", "port0", "--listen",
+                            "10.77.0.254:7799", "--pin")
+            status, text = outcome(second)
+            expect(status == 1 and f"process {switch.pid}" in text, text)
+            switch.send_signal(ending)
+            switch.wait(PATIENCE)
+            expect_attached(2, PROGRAMS)
+            seen.add(at("switch", "ip", "-j", "link", "show", "dev", "port0"))
+        expect(len(seen) == 3, "an old program was kept")
+        expect(len(list(pathlib.Path(PINS, "infold").iterdir())) == 2, "pins")
+        switch, said = job.start_xdp(ports(2))
+        expect(not any(port["taken_over"] for port in said["interfaces"]), said)
+        expect(not list(pathlib.Path(PINS, "infold").iterdir()), "pins stay")
+        expect_all_well(job.start_ranks(2, *SUMS))
+        stop(switch)
+        expect_attached(2, [])
+
+
+def a_job_comes_back_to_a_switch_that_was_killed(binary):
+    """Its program works on meanwhile, if it is pinned, and is another one's then. A rank may have
+    finished a sum that another has not, and says so; that takes an unlucky moment."""
+    for pin in ((), ("--pin",)):
+        for _ in range(5):
+            with network(2), Network(binary) as job:
+                switch, _ = job.start_xdp(ports(2), *pin)
+                ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "64,4000000",
+                                        "--iterations", "30", "--check")
+                wait_for_sums(ranks[0])
+                switch.kill()
+                switch.wait(PATIENCE)
+                again, _ = job.start_xdp(ports(2), *pin)
+                ends = [outcome(rank) for rank in ranks]
+                stop(again)
+                if all(status == 0 for status, _ in ends):
+                    break
+                expect(all("cannot go on after it lost a switch" in said for _, said in ends), ends)
+        else:
+            expect(False, "no job has come back")
+
+
+def a_worker_behind_a_dead_link_is_told_by_a_packet(binary):
+    """Not only by its connection, which may take long to break: rank 1 sees the word that goes to
+    all, which names no worker, before it has asked."""
+    with network(3), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(3))
+        ranks = job.start_ranks(3, *LONG, "--deadline", "60")
+        wait_for_sums(ranks[0])
+        watch = job.start(space_of(1), sys.executable, "-c", WATCH)
+        expect(watch.stdout.readline() == "ready\n", "nobody watches")
+        at("switch", "ip", "link", "del", "port2")
+        first = watch.communicate(timeout=PATIENCE)[0]
+        # ABORTED to all of R-080: worker, slot and round 0; reason 5, rank 2 lost.
+        expect(first.split() == ["0", "0", "0", "5", "2", "2"], first)
+        for rank in ranks[:2]:
+            outcome(rank)
+        ranks[2].kill()
+        stop(switch)
+
+
+def pins_of_an_interface_that_is_gone_do_no_harm(binary):
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp("port1", "--pin")
+        index = at("switch", "ip", "-o", "link", "show", "dev", "port1").split(":")[0]
+        switch.kill()
+        switch.wait(PATIENCE)
+        at("switch", "ip", "link", "del", "port1")
+        at("switch", "ip", "link", "add", "port1", "index", index, "type", "veth", "peer", "name",
+           "other")
+        at("switch", "ip", "link", "set", "port1", "up")
+        switch, said = job.start_xdp("port1", "--pin")
+        expect(not said["interfaces"][0]["taken_over"], said)
+        expect(attached("port1") == PROGRAMS, attached("port1"))
+        stop(switch)
+
+
+def what_is_missing_is_said_in_one_sentence(binary):
+    with network(1), Network(binary) as job:
+        command = ("switch", "--plane", "xdp", "--listen", SWITCH)
+        for dropped, missing in (
+                ("cap_net_admin", "it lacks CAP_NET_ADMIN;"),
+                ("cap_sys_admin,cap_bpf", "it lacks CAP_BPF;"),
+                ("cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin",
+                 "it lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON;")):
+            limited = job.start(space_of("switch"), "capsh", f"--drop={dropped}", "--", "-c",
+                                " ".join(("exec", binary, *command, "--dev", "port0")))
+            status, said = outcome(limited)
+            expect(status == 1 and missing in said and said.count("\n") == 1, said)
+        held = "bpf,+net_admin,+perfmon"
+        plain = job.start(space_of("switch"), "setpriv", "--reuid=65534", "--regid=65534",
+                          "--clear-groups", f"--inh-caps=-all,+{held}", f"--ambient-caps=+{held}",
+                          binary, *command, "--dev", "port0")
+        expect("summed in the kernel" in plain.stdout.readline(), "these three are not enough")
+        expect_all_well(job.start_ranks(1, *SUMS))
+        plain.terminate()
+        status, said = outcome(plain)
+        expect(status == 0 and "completed" in said, said)
+        for device, address, text in (("none0", SWITCH, "there is no interface 'none0'"),
+                                      ("port0", "10.9.9.9:7700", "10.9.9.9:7700: ")):
+            status, said = outcome(job.at("switch", "switch", "--plane", "xdp", "--dev", device,
+                                          "--listen", address))
+            expect(status == 1 and text in said and said.count("\n") == 1, said)
+        at("switch", "umount", PINS)
+        try:
+            status, said = outcome(job.at("switch", *command, "--dev", "port0", "--pin"))
+            expect(status == 1 and f"mount -t bpf bpf {PINS}" in said, said)
+        finally:
+            at("switch", "mount", "-t", "bpf", "bpf", PINS)
+        expect(not attached("port0"), "something is attached")
+
+
+def large_packets_take_the_generic_mode(binary):
+    """Aloud. Jobs are granted what the program sums."""
+    with network(2, "--mtu", "9000"), Network(binary) as job:
+        switch, said = job.start_xdp(ports(2))
+        for port in said["interfaces"]:
+            expect(port["mode"] == "generic" and "an MTU of 9000" in port["why_generic"], said)
+        expect(said["datagram_bytes_max"] == 3456, said)
+        expect_all_well(job.start_ranks(2, *SUMS))
+        stop(switch)
+
+
+def limits_are_told_to_who_joins(binary):
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(2), "--slots", "512")
+        first = job.start_ranks(2, *LONG)
+        wait_for_sums(first[0])
+        status, said = outcome(job.start_ranks(1, *SUMS, "--job", "second")[0])
+        expect(status == 1 and "the switch has 0 of 512 slots left" in said, said)
+        for rank in first:
+            rank.kill()
+        switch.kill()
+
+
+if __name__ == "__main__":
+    be_alone()
+    sys.exit(run_all(nothing_stays, a_running_job_is_told,
+                     a_killed_rank_is_named_and_its_slots_come_back, a_second_switch_is_refused,
+                     somebody_elses_program_is_left_alone, filters_behind_it_see_what_is_not_ours,
+                     an_interface_that_is_down_is_waited_for,
+                     a_worker_behind_an_interface_that_is_gone_is_lost,
+                     a_worker_behind_a_dead_link_is_told_by_a_packet,
+                     what_is_pinned_is_taken_over, a_job_comes_back_to_a_switch_that_was_killed,
+                     pins_of_an_interface_that_is_gone_do_no_harm,
+                     what_is_missing_is_said_in_one_sentence, large_packets_take_the_generic_mode,
+                     limits_are_told_to_who_joins))

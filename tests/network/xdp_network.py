@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab of its own with a switch in the kernel, for tests. All of it is in a mount namespace that
+ends with the test, so that nothing outlives even a test that is killed."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from processes import PATIENCE, Job, expect, outcome
+
+LAB_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lab"
+sys.path.insert(0, str(LAB_FOLDER))
+from links import compile_loss  # pylint: disable=wrong-import-position
+
+NAME = f"infold-xdp-{os.getpid()}"
+SKIPPED = 77
+SWITCH = "10.77.0.254:7700"
+SWITCH6 = "[fd77::fe]:7700"
+PINS = "/sys/fs/bpf"
+ALONE = "INFOLD_XDP_TEST_ALONE"  # set once this process has a mount namespace of its own
+# What a kernel or a container says that cannot do what these tests need.
+LACKS = ("the kernel refuses", "is missing: apt-get", "that needs root", "no packet program",
+         "needs Linux", "it lacks CAP", "needs CAP_BPF")
+
+
+class Unavailable(Exception):
+    """This machine cannot run these tests; the text says why."""
+
+
+def be_alone():
+    """Goes on in a mount namespace of its own, where names of network namespaces and pins of packet
+    programs are this test's."""
+    if os.environ.get(ALONE):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+        os.mkdir("/run/lock")
+        subprocess.run(["mount", "-t", "bpf", "bpf", PINS], check=True)
+        return
+    if os.geteuid() != 0:
+        print("needs root, for network namespaces and packet programs")
+        sys.exit(SKIPPED)
+    words = ["unshare", "--mount", "--propagation", "private"]
+    if subprocess.run([*words, "true"], check=False, capture_output=True).returncode != 0:
+        print("the kernel refuses a mount namespace")
+        sys.exit(SKIPPED)
+    os.environ[ALONE] = "1"
+    os.execvp(words[0], [*words, sys.executable, *sys.argv])
+
+
+def run(*words, status=0):
+    result = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    if any(text in result.stderr for text in LACKS):
+        raise Unavailable(result.stderr.strip().splitlines()[0])
+    expect(status is None or result.returncode == status,
+           f"{words}: {result.returncode}: {result.stdout}{result.stderr}")
+    return result.stdout + result.stderr
+
+
+def space_of(node):
+    return f"--net=/run/netns/{NAME}-{node}"
+
+
+def at(node, *words, status=0):
+    """What a command says in the namespace of a rank or of the switch. Unlike `ip netns exec` this
+    keeps the mounts, and with them the pins."""
+    return run("nsenter", space_of(node), *words, status=status)
+
+
+def ports(world):
+    return ",".join(f"port{rank}" for rank in range(world))
+
+
+@contextlib.contextmanager
+def network(world, *words, rate="none"):
+    """Ranks 0 to world - 1 around a switch; each adds up its own checksums."""
+    lab = [sys.executable, str(LAB_FOLDER / "lab.py")]
+    run(*lab, "up", "--name", NAME, "--world", str(world), "--rate", rate, *words)
+    try:
+        for rank in range(world):
+            at(rank, "ethtool", "-K", "eth0", "tx", "off")
+        yield
+    finally:
+        run(*lab, "down", "--name", NAME)
+
+
+def lose(node, device, way, loss):
+    """Loses this share of what comes to or leaves a device of a lab with a clsact."""
+    with tempfile.TemporaryDirectory() as folder:
+        at(node, "tc", "filter", "add", "dev", device, way, "bpf", "direct-action", "object-file",
+           str(compile_loss(loss, folder)), "section", "classifier")
+
+
+def lose_uphill(world, loss):
+    """The lab loses what a switch's port delivers to the host, which is behind a packet program; so
+    ranks lose what they send as well."""
+    for rank in range(world):
+        lose(rank, "eth0", "egress", loss)
+
+
+# Runs in a namespace: numbers of the programs on an interface's ingress, which Linux 6.6 and newer
+# hold in a list of their own that tools of earlier days do not know.
+INGRESS = r"""
+import ctypes, json, platform, socket, struct, sys
+numbers = (ctypes.c_uint32 * 64)()
+query = bytearray(struct.pack("<IIIIQI", socket.if_nametoindex(sys.argv[1]), 46, 0, 0,
+                              ctypes.addressof(numbers), len(numbers)).ljust(64, b"\0"))
+buffer = (ctypes.c_char * len(query)).from_buffer(query)
+failed = ctypes.CDLL(None, use_errno=True).syscall(
+    {"x86_64": 321, "aarch64": 280}[platform.machine()], 16, buffer, len(query))  # BPF_PROG_QUERY
+print(json.dumps([] if failed else list(numbers)[:struct.unpack_from("<I", query, 24)[0]]))
+"""
+
+
+def attached(device):
+    """Names of our programs at a port of the switch: of packets, then of its ingress."""
+    names = {p["id"]: p.get("name", "") for p in json.loads(run("bpftool", "-j", "prog", "show"))}
+    packets = json.loads(at("switch", "ip", "-j", "link", "show", "dev", device))[0].get("xdp")
+    first = [names[packets["prog"]["id"]]] if packets else []
+    listed = json.loads(at("switch", sys.executable, "-c", INGRESS, device))
+    filters = json.loads(at("switch", "bpftool", "-j", "net", "show", "dev", device))[0]["tc"]
+    return first + [names[number] for number in listed] + [each["name"] for each in filters]
+
+
+class Network(Job):
+    """Processes in the lab's namespaces."""
+
+    def __init__(self, binary):
+        super().__init__("nsenter")
+        self.infold = binary
+
+    def at(self, node, *words):
+        return self.start(space_of(node), self.infold, *words)
+
+    def start_xdp(self, devices, *words, listen=SWITCH):
+        """A switch that is at work, and what it said."""
+        switch = self.at("switch", "switch", "--plane", "xdp", "--dev", devices, "--listen", listen,
+                         "--json", *words)
+        line = switch.stdout.readline()
+        if not line:
+            _, said = outcome(switch)
+            if any(text in said for text in LACKS):
+                raise Unavailable(said.strip())
+            raise AssertionError(f"the switch does not start: {said}")
+        return switch, json.loads(line)
+
+    def start_ranks(self, world, *words, switch=SWITCH, first=0):
+        return [self.at(first + rank, *words, "--switch", switch, "--rank", str(rank), "--world",
+                        str(world)) for rank in range(world)]
+
+
+def stop(switch):
+    """Ends a switch in good order; what it has counted, and what it has said."""
+    switch.terminate()
+    out, err = switch.communicate(timeout=PATIENCE)
+    expect(switch.returncode == 0, f"the switch ended with {switch.returncode}: {err}")
+    return json.loads(out.splitlines()[-1])["packets"], err
+
+
+def expect_all_well(ranks):
+    for rank in ranks:
+        status, said = outcome(rank)
+        expect(status == 0, said)
+
+
+def run_all(*tests):
+    """As processes.run_each, for tests that some machines cannot run. With names behind the
+    binary, only these."""
+    failures = 0
+    wanted = sys.argv[2:]
+    for test in tests:
+        if wanted and test.__name__ not in wanted:
+            continue
+        try:
+            test(sys.argv[1])
+            print(f"{test.__name__}: passed", flush=True)
+        except Unavailable as reason:
+            print(reason)
+            return SKIPPED
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            failures += 1
+            print(f"{test.__name__}: FAILED: {error}", flush=True)
+    return 1 if failures else 0

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Workers sum through a switch in the kernel, as real processes over real interfaces: every
+collective, type, operation and wire format, small and large packets, losses, a stripe with a switch
+in user space, and other traffic beside it.
+
+Usage: xdp_sums_test.py INFOLD [TEST ...]
+Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+"""
+
+import sys
+
+from processes import expect, outcome
+from xdp_network import (SWITCH, SWITCH6, Network, at, be_alone, expect_all_well, lose_uphill,
+                         network, ports, run_all, space_of, stop)
+
+# Sizes around those of blocks and chunks, of both packet sizes.
+SIZES = ("--elements", "0,1,33,353,5000")
+# No worker here is known by another name than the aggregator's, so these must not be counted.
+NEVER = ("dropped_checksum", "dropped_broken", "dropped_unsummed", "dropped_unsendable",
+         "dropped_bad_worker", "dropped_bad_slot", "dropped_limits", "dropped_malformed")
+
+
+def verifies(job, world, *words, devices=None, listen=SWITCH, native=True):
+    switch, said = job.start_xdp(devices or ports(world), listen=listen)
+    expect(all((port["mode"] == "native") == native for port in said["interfaces"]), said)
+    expect_all_well(job.start_ranks(world, "verify", *SIZES, *words, switch=listen))
+    counted, heard = stop(switch)
+    expect(counted["completed"] > 1000 and counted["answered_probe"] >= 2 * world, counted)
+    expect(not [name for name in NEVER if counted[name]], counted)
+    expect(not heard, heard)
+    return counted
+
+
+def every_call_has_the_right_bits(binary):
+    for world, mtu in ((2, 1500), (4, 1500), (3, 3498)):
+        with network(world, "--mtu", str(mtu)), Network(binary) as job:
+            verifies(job, world)
+
+
+def ipv6_works_as_well(binary):
+    with network(2), Network(binary) as job:
+        verifies(job, 2, listen=SWITCH6)
+
+
+def eight_workers_lose_one_packet_in_a_hundred(binary):
+    """On every link, in each direction."""
+    with network(8, "--loss", "0.01", rate="100mbit"), Network(binary) as job:
+        lose_uphill(8, 0.01)
+        counted = verifies(job, 8)
+        expect(counted["replayed"] > 0 and counted["answered_pending"] > 0, counted)
+
+
+def losses_change_no_large_sum(binary):
+    for mtu in (1500, 3498):
+        with network(4, "--loss", "0.01", "--mtu", str(mtu), rate="200mbit"), \
+                Network(binary) as job:
+            lose_uphill(4, 0.01)
+            switch, _ = job.start_xdp(ports(4))
+            for wire in ("bfp32", "bfp16", "bfp8"):
+                expect_all_well(job.start_ranks(4, "bench", "allreduce", "--bytes", "4,2000000",
+                                                "--iterations", "5", "--wire", wire, "--check"))
+            stop(switch)
+
+
+def the_generic_mode_sums_at_a_bridge(binary):
+    """Which has no native mode, and hands on what other interfaces have received."""
+    with network(3, rate="1gbit"), Network(binary) as job:
+        verifies(job, 3, devices="br0", native=False)
+
+
+def a_stripe_over_both_planes_has_the_right_bits(binary):
+    """The switch in user space is a host beside the ranks."""
+    with network(4), Network(binary) as job:
+        user = job.at(3, "switch", "--listen", "10.77.0.4:7700", "--json")
+        expect("listening" in user.stdout.readline(), "the switch in user space does not start")
+        switch, _ = job.start_xdp(ports(4))
+        both = f"{SWITCH},10.77.0.4:7700"
+        expect_all_well(job.start_ranks(3, "verify", *SIZES, switch=both))
+        kernel, _ = stop(switch)
+        process, _ = stop(user)
+        for counted in (kernel, process):
+            expect(counted["completed"] > 100, (kernel, process))
+
+
+def two_jobs_do_not_meet(binary):
+    """Each on two of the interfaces, with sums of its own, again and again in the same slots."""
+    with network(4), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(4), "--slots", "1024")
+        for turn in range(3):
+            words = ("bench", "allreduce", "--bytes", "4,300000", "--iterations", "20", "--check")
+            one = job.start_ranks(2, *words, "--job", f"one-{turn}")
+            two = job.start_ranks(2, *words, "--dtype", "i32", "--job", f"two-{turn}", first=2)
+            expect_all_well(one + two)
+        stop(switch)
+
+
+# Runs at the switch: echoes what comes by TCP and UDP.
+ECHO = r"""
+import socket, sys, threading
+tcp = socket.create_server(("10.77.0.254", 7801))
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.bind(("10.77.0.254", 7801))
+def by_tcp():
+    while True:
+        peer, _ = tcp.accept()
+        while data := peer.recv(1 << 16):
+            peer.sendall(data)
+        peer.close()
+threading.Thread(target=by_tcp, daemon=True).start()
+print("ready", flush=True)
+while True:
+    data, peer = udp.recvfrom(1 << 16)
+    udp.sendto(data, peer)
+"""
+# Runs at a rank: whether all comes back as it went, and to another rank and to the switch.
+TALK = r"""
+import os, socket, struct, sys
+sent = os.urandom(3_000_000)
+tcp = socket.create_connection(("10.77.0.254", 7801), timeout=30)
+got = bytearray()
+for start in range(0, len(sent), 50_000):
+    tcp.sendall(sent[start:start + 50_000])
+    while len(got) < min(start + 50_000, len(sent)):
+        got += tcp.recv(1 << 16)
+assert got == sent, "TCP"
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.settimeout(5)
+for size in list(range(0, 1472, 7)) + [5000, 20000]:
+    # The last two in fragments; among the first some that begin as packets of a job do.
+    data = b"\xf1\x11" + os.urandom(size)
+    for _ in range(5):
+        udp.sendto(data, ("10.77.0.254", 7801))
+        try:
+            assert udp.recv(1 << 16) == data, f"UDP, {size} bytes"
+            break
+        except TimeoutError:
+            pass
+    else:
+        raise AssertionError(f"UDP, {size} bytes, does not come back")
+icmp = socket.socket(type=socket.SOCK_RAW, proto=socket.IPPROTO_ICMP)
+icmp.settimeout(5)
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+for target in ("10.77.0.254", sys.argv[1]):
+    for number in range(100):
+        body = os.urandom(56)
+        head = struct.pack("!BBHHH", 8, 0, 0, os.getpid() & 0xffff, number)
+        head = struct.pack("!BBHHH", 8, 0, checksum(head + body), os.getpid() & 0xffff, number)
+        icmp.sendto(head + body, (target, 0))
+        while True:
+            answer = icmp.recv(1 << 16)[20:]
+            if answer[0] == 0 and answer[4:8] == head[4:8]:
+                break
+        assert answer[8:] == body, "ICMP"
+print("all came back")
+"""
+
+
+def other_traffic_crosses_unharmed(binary):
+    """TCP, UDP of all sizes and ICMP, to the switch's host and past it, while a job sums."""
+    with network(3), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(3))
+        echo = job.start(space_of("switch"), sys.executable, "-c", ECHO)
+        expect(echo.stdout.readline() == "ready\n", "nobody echoes")
+        ranks = job.start_ranks(3, "bench", "allreduce", "--bytes", "400000", "--iterations", "400",
+                                "--check")
+        for rank in range(3):
+            said = at(rank, sys.executable, "-c", TALK, f"10.77.0.{(rank + 1) % 3 + 1}")
+            expect("all came back" in said, said)
+        expect(ranks[0].poll() is None, "the job was over before the talk")
+        expect_all_well(ranks)
+        counted, heard = stop(switch)
+        expect(not [name for name in NEVER if counted[name]], counted)
+        expect(not heard, heard)
+
+
+def checksums_left_to_a_card_are_named(binary):
+    """A rank that does not add them up cannot join, and the switch says why."""
+    with network(2), Network(binary) as job:
+        at(1, "ethtool", "-K", "eth0", "tx", "on")
+        switch, _ = job.start_xdp(ports(2))
+        ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "4", "--deadline", "3")
+        status, said = outcome(ranks[1])
+        expect(status == 1 and "10.77.0.254" in said, said)
+        outcome(ranks[0])
+        counted, heard = stop(switch)
+        expect(counted["dropped_unsummed"] > 0 and "ethtool -K INTERFACE tx off" in heard,
+               (counted, heard))
+
+
+if __name__ == "__main__":
+    be_alone()
+    sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
+                     the_generic_mode_sums_at_a_bridge,
+                     a_stripe_over_both_planes_has_the_right_bits, two_jobs_do_not_meet,
+                     other_traffic_crosses_unharmed, checksums_left_to_a_card_are_named,
+                     losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
