@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/clock.h"
 #include "xdp/claim.h"
 #include "xdp/host_check.h"
 #include "xdp/program.h"
@@ -150,7 +151,9 @@ TEST_F(AttachmentTest, AnInterfaceIsUpDownOrGone) {
   EXPECT_EQ(state_of(near_), LinkState::down);
   ASSERT_EQ(std::system("ip link set near up && ip link set far up"), 0);
   // The kernel reports a carrier when it gets round to it.
-  for (int i = 0; i < 5000 && state_of(near_) != LinkState::up; ++i) usleep(1000);
+  for (int i = 0; i < 5000 && state_of(near_) != LinkState::up; ++i) {
+    io::rest(base::milliseconds(1));
+  }
   EXPECT_EQ(state_of(near_), LinkState::up);
   EXPECT_TRUE(near_.is_veth());
   EXPECT_EQ(near_.mtu, 1500U);

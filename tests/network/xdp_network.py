@@ -100,28 +100,39 @@ def lose_uphill(world, loss):
         lose(rank, "eth0", "egress", loss)
 
 
-# Runs in a namespace: numbers of the programs on an interface's ingress, which Linux 6.6 and newer
-# hold in a list of their own that tools of earlier days do not know.
-INGRESS = r"""
-import ctypes, json, platform, socket, struct, sys
+# Runs in a namespace: names of the programs of an interface's packets, then of its ingress, which
+# Linux 6.6 and newer hold in a list of their own that tools of earlier days do not know.
+ATTACHED = r"""
+import ctypes, json, os, platform, socket, struct, subprocess, sys
+call = {"x86_64": 321, "aarch64": 280}[platform.machine()]
+kernel = ctypes.CDLL(None, use_errno=True)
+def bpf(command, words):
+    words = bytearray(words.ljust(64, b"\0"))
+    result = kernel.syscall(call, command, (ctypes.c_char * 64).from_buffer(words), 64)
+    return result, words
+def name_of(number):
+    program, _ = bpf(13, struct.pack("<I", number))  # BPF_PROG_GET_FD_BY_ID
+    info = ctypes.create_string_buffer(128)
+    bpf(15, struct.pack("<IIQ", program, 128, ctypes.addressof(info)))  # BPF_OBJ_GET_INFO_BY_FD
+    os.close(program)
+    return info[64:80].rstrip(b"\0").decode()
+device = sys.argv[1]
+tool = lambda *words: json.loads(subprocess.check_output(words) or "[]")
+packets = tool("ip", "-j", "link", "show", "dev", device)[0].get("xdp")
 numbers = (ctypes.c_uint32 * 64)()
-query = bytearray(struct.pack("<IIIIQI", socket.if_nametoindex(sys.argv[1]), 46, 0, 0,
-                              ctypes.addressof(numbers), len(numbers)).ljust(64, b"\0"))
-buffer = (ctypes.c_char * len(query)).from_buffer(query)
-failed = ctypes.CDLL(None, use_errno=True).syscall(
-    {"x86_64": 321, "aarch64": 280}[platform.machine()], 16, buffer, len(query))  # BPF_PROG_QUERY
-print(json.dumps([] if failed else list(numbers)[:struct.unpack_from("<I", query, 24)[0]]))
+failed, query = bpf(16, struct.pack("<IIIIQI", socket.if_nametoindex(device), 46, 0, 0,
+                                    ctypes.addressof(numbers), len(numbers)))  # BPF_PROG_QUERY
+found = [packets["prog"]["id"]] if packets else []
+found += [] if failed else numbers[:struct.unpack_from("<I", query, 24)[0]]
+for each in tool("tc", "-j", "filter", "show", "dev", device, "ingress"):
+    found += [each["options"]["prog"]["id"]] if "prog" in each.get("options", {}) else []
+print(json.dumps([name_of(number) for number in found]))
 """
 
 
 def attached(device):
-    """Names of our programs at a port of the switch: of packets, then of its ingress."""
-    names = {p["id"]: p.get("name", "") for p in json.loads(run("bpftool", "-j", "prog", "show"))}
-    packets = json.loads(at("switch", "ip", "-j", "link", "show", "dev", device))[0].get("xdp")
-    first = [names[packets["prog"]["id"]]] if packets else []
-    listed = json.loads(at("switch", sys.executable, "-c", INGRESS, device))
-    filters = json.loads(at("switch", "bpftool", "-j", "net", "show", "dev", device))[0]["tc"]
-    return first + [names[number] for number in listed] + [each["name"] for each in filters]
+    """Names of the programs at a port of the switch: of packets, then of its ingress."""
+    return json.loads(at("switch", sys.executable, "-c", ATTACHED, device))
 
 
 class Network(Job):

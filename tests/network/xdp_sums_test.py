@@ -83,6 +83,20 @@ def a_stripe_over_both_planes_has_the_right_bits(binary):
             expect(counted["completed"] > 100, (kernel, process))
 
 
+def a_hosts_leaf_sends_exact_sums(binary):
+    """Ranks 0 and 1 share a host's memory; what it sends is wider than what rank 2 does."""
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(2))
+        ranks = [job.at(node, "verify", *SIZES, "--shared-memory", "always", "--switch", SWITCH,
+                        "--rank", str(rank), "--world", "3")
+                 for rank, node in enumerate((0, 0, 1))]
+        ends = [outcome(rank) for rank in ranks]
+        expect(all(status == 0 for status, _ in ends), ends)
+        counted, _ = stop(switch)
+        # Two workers: one contribution waits, the other completes.
+        expect(counted["contributed"] == counted["completed"] > 1000, counted)
+
+
 def two_jobs_do_not_meet(binary):
     """Each on two of the interfaces, with sums of its own, again and again in the same slots."""
     with network(4), Network(binary) as job:
@@ -196,6 +210,7 @@ if __name__ == "__main__":
     be_alone()
     sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
                      the_generic_mode_sums_at_a_bridge,
-                     a_stripe_over_both_planes_has_the_right_bits, two_jobs_do_not_meet,
+                     a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
+                     two_jobs_do_not_meet,
                      other_traffic_crosses_unharmed, checksums_left_to_a_card_are_named,
                      losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
