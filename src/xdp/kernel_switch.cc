@@ -76,6 +76,8 @@ Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOpt
   }
   io::UdpOptions udp;
   udp.bind = options.listen;
+  // A socket that takes trains would have the kernel couple packets that carry notes.
+  udp.offload = false;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
   if (!socket) return cannot(options.listen.text() + ": " + socket.error().detail);
   KernelSwitchOptions settled = options;
