@@ -228,6 +228,15 @@ TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   ASSERT_FALSE(added.has_value());
   EXPECT_EQ(added.error().code, base::Code::resource_exhausted);
   job.slot_count = 1;
+  const std::size_t jobs_max = xdp::ProgramOptions().jobs_max;
+  for (job.job = 100; job.job < 100 + jobs_max - 1; ++job.job) {
+    EXPECT_TRUE(program.add_job(job).has_value()) << job.job;  // beside the test's own
+  }
+  added = program.add_job(job);
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().code, base::Code::resource_exhausted);
+  EXPECT_STREQ(added.error().detail, "has no room for another job");
+  for (job.job = 100; job.job < 100 + jobs_max - 1; ++job.job) program.remove_job(job.job);
   job.datagram_bytes_max = 9000;
   added = program.add_job(job);
   ASSERT_FALSE(added.has_value());

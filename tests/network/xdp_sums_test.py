@@ -206,11 +206,25 @@ def checksums_left_to_a_card_are_named(binary):
                (counted, heard))
 
 
+def an_interface_that_is_left_out_is_named(binary):
+    """Nothing comes back from there, not even the question whether it would."""
+    with network(2), Network(binary) as job:
+        switch, _ = job.start_xdp("port0")
+        ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "4", "--deadline", "3")
+        status, said = outcome(ranks[1])
+        expect(status == 1 and "10.77.0.254" in said and "UDP" in said, said)
+        outcome(ranks[0])
+        counted, heard = stop(switch)
+        expect("packets of 10.77.0.2 come past the program" in heard, heard)
+        expect(counted["contributed"] == 0, counted)
+
+
 if __name__ == "__main__":
     be_alone()
     sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
                      the_generic_mode_sums_at_a_bridge,
                      a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
                      two_jobs_do_not_meet,
-                     other_traffic_crosses_unharmed, checksums_left_to_a_card_are_named,
+                     other_traffic_crosses_unharmed, an_interface_that_is_left_out_is_named,
+                     checksums_left_to_a_card_are_named,
                      losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
