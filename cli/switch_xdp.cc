@@ -51,6 +51,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
                      {"driver", port.interface.driver},
                      {"mode", mode_name(port)},
                      {"why_generic", port.attachment.why_generic()},
+                     {"ingress", port.attachment.ingress_outlives_us() ? "filter" : "link"},
                      {"taken_over", port.attachment.took_over()}});
   }
   output.object({{"event", "listening"},
