@@ -67,7 +67,8 @@ tl::unexpected<base::Error> load_failure(int error) {
   switch (error) {
     case EPERM:
       return fail(Code::unavailable, kWhere,
-                  "the kernel did not let us load it: needs CAP_BPF and CAP_NET_ADMIN", error);
+                  "the kernel did not let us load it: needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON",
+                  error);
     case ENOMEM:
     case E2BIG:
       return fail(Code::resource_exhausted, kWhere, "not enough memory for the slots", error);
