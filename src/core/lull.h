@@ -41,8 +41,8 @@ class Lull {
   // Of the time, where round trips are long: then every second one is left out, or more.
   static constexpr std::int64_t kShareMax = 64;
 
-  // What is in flight comes back in one round trip, that of others in little more.
-  static base::Duration length(const RoundTrip& path) { return std::max(kLeast, path.mean() * 4); }
+  // What is in flight comes back in one round trip, and a chunk alone in another, at most.
+  static base::Duration length(const RoundTrip& path) { return std::max(kLeast, path.mean() * 2); }
 
   void begin(base::Instant now, const RoundTrip& path) {
     lasts_ = true;
