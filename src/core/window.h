@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then aims
-// at a queue: half of the path's own round trip, or a quarter of a millisecond, and the more the
-// smaller the window is. That is enough to fill the path also while some chunks wait for a repeat,
+// at a queue: half of the path's own round trip, or a millisecond, and the more the smaller the
+// window is. That is enough to fill the path also while some chunks wait for a repeat,
 // and too little to stand in its queues. Judged once per round trip by the round's shortest sample,
 // which a late peer or a busy host inflates least. Random loss alone does not shrink it; loss of
 // more than a tenth, on our own path, does.
@@ -65,9 +65,9 @@ class Window {
   // What hosts may take to wake up and work off a train of packets: where paths are faster, packets
   // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
   // tried instead; on busy hosts the gain of a step drowns in noise.)
-  static constexpr base::Duration kHostTime = base::microseconds(250);
+  static constexpr base::Duration kHostTime = base::microseconds(1000);
   // A window of so many aims at twice the queue of a very large one. Fewer tell 4 chunks from 8
-  // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has 11 in flight.
+  // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in flight.
   static constexpr std::int64_t kEvenChunks = 32;
   // Others make room for a small window within some tens of rounds, if they can.
   static constexpr std::uint32_t kCrowdedRoundsMax = 64;
