@@ -111,9 +111,10 @@ class BenchCompare final : public Command {
                  "Probability to lose a packet, on each link each way");
     options.text("--congestion", wanted_.congestion, "TCP's congestion control");
     options.whole_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
-    options.text("--infold", ours_, "Ours: bfp32, bfp16, bfp8, workers-bfp32, ...; none for none");
-    options.text("--peers", peers_,
-                 "Theirs: gloo-ring, gloo-hd, gloo-oneshot, openmpi, openmpi-oneshot");
+    options.text_list("--infold", ours_,
+                      "Ours: bfp32, bfp16, bfp8, workers-bfp32, ...; none for none");
+    options.text_list("--peers", peers_,
+                      "Theirs: gloo-ring, gloo-hd, gloo-oneshot, openmpi, openmpi-oneshot");
     options.whole<unsigned>("--rounds", wanted_.rounds, {1, 100}, "Times that each is measured");
     options.whole<unsigned>("--iterations", wanted_.iterations, {0, 100'000},
                             "Sums in each round; 0 for about a second");
@@ -170,8 +171,8 @@ class BenchCompare final : public Command {
     wanted_.implementations.clear();
     for (const auto& [option, list, prefix] :
          {std::tuple("--infold", &ours_, "infold-"), std::tuple("--peers", &peers_, "")}) {
-      std::istringstream words(*list == "none" ? "" : *list);
-      for (std::string word; std::getline(words, word, ',');) {
+      if (*list == std::vector<std::string>{"none"}) continue;
+      for (const std::string& word : *list) {
         const auto found = implementation_of(prefix + word);
         if (!found || found->is_ours() != (*prefix != '\0')) {
           return fmt::format("{} knows no '{}'; there are {}", option, word,
@@ -188,7 +189,7 @@ class BenchCompare final : public Command {
         "infold bench compare --world {} --rate {} --mtu {} --bytes {} --infold {} --peers {} "
         "--rounds {}",
         fmt::join(wanted_.worlds, ","), wanted_.rate, wanted_.mtu, fmt::join(wanted_.bytes, ","),
-        ours_, peers_, wanted_.rounds);
+        fmt::join(ours_, ","), fmt::join(peers_, ","), wanted_.rounds);
     if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
     if (wanted_.congestion != "cubic") command += " --congestion " + wanted_.congestion;
     if (wanted_.iterations > 0) command += fmt::format(" --iterations {}", wanted_.iterations);
@@ -256,8 +257,8 @@ class BenchCompare final : public Command {
   }
 
   Conditions wanted_;
-  std::string ours_ = "bfp32";
-  std::string peers_ = "gloo-ring,gloo-hd,gloo-oneshot,openmpi";
+  std::vector<std::string> ours_ = {"bfp32"};
+  std::vector<std::string> peers_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
   std::string out_ = "infold-compare";
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/join_flags.h"
 
-#include <sstream>
-
 namespace infold::cli {
 namespace {
 
@@ -23,8 +21,8 @@ SharedMemory shared_memory_of(const std::string& name) {
 }  // namespace
 
 void JoinFlags::declare(Options& options) {
-  options.text("--switch", switches_,
-               "Switches to join, HOST:PORT with commas between; else INFOLD_SWITCHES");
+  options.text_list("--switch", switches_,
+                    "Switches to join, HOST:PORT with commas between; else INFOLD_SWITCHES");
   options.text("--rendezvous", rendezvous_,
                "Without a switch, where rank 0 waits, HOST:PORT; else MASTER_ADDR");
   options.text("--job", job_, "Name of the job; else INFOLD_JOB");
@@ -49,10 +47,7 @@ void JoinFlags::declare(Options& options) {
 
 JoinOptions JoinFlags::join_options() const {
   JoinOptions options;
-  std::istringstream list(switches_);
-  for (std::string one; std::getline(list, one, ',');) {
-    if (!one.empty()) options.switches.push_back(one);
-  }
+  options.switches = switches_;
   options.rendezvous = rendezvous_;
   options.job = job_;
   options.rank = rank_ ? static_cast<int>(*rank_) : -1;

@@ -19,7 +19,7 @@ class JoinFlags {
   JoinOptions join_options() const;
 
  private:
-  std::string switches_;
+  std::vector<std::string> switches_;
   std::string rendezvous_;
   std::string job_;
   std::optional<unsigned> rank_;

@@ -64,6 +64,7 @@ class Options {
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
   // Several, with commas between.
+  void text_list(std::string_view name, std::vector<std::string>& values, std::string_view help);
   void whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
 

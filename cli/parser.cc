@@ -2,12 +2,12 @@
 
 #include "cli/parser.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <limits>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +29,17 @@ std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) 
   // Written so that NaN, which compares false with everything, is refused.
   if (!(value >= allowed.low && value <= allowed.high)) return std::nullopt;
   return value;
+}
+
+// The words between commas, without empty ones.
+std::vector<std::string> split_list(std::string_view typed) {
+  std::vector<std::string> words;
+  for (std::size_t start = 0; start < typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', start), typed.size());
+    if (comma > start) words.emplace_back(typed.substr(start, comma - start));
+    start = comma + 1;
+  }
+  return words;
 }
 
 // Adds an option with a callback for each of its values, which returns false to refuse it. The
@@ -226,6 +237,15 @@ void Options::whole_number(std::string_view name, const std::string& initial,
             });
 }
 
+void Options::text_list(std::string_view name, std::vector<std::string>& values,
+                        std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
+            "words with commas between", [&values](const std::string& typed) {
+              values = split_list(typed);
+              return true;
+            });
+}
+
 void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                          Range<std::uint64_t> allowed, std::string_view help) {
   add_value(
@@ -233,8 +253,7 @@ void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& valu
       fmt::format("whole numbers from {} to {} with commas between", allowed.low, allowed.high),
       [=, &values](const std::string& typed) {
         std::vector<std::uint64_t> parsed;
-        std::istringstream list(typed);
-        for (std::string one; std::getline(list, one, ',');) {
+        for (const std::string& one : split_list(typed)) {
           const auto value = parse_in(one, allowed);
           if (!value) return false;
           parsed.push_back(*value);

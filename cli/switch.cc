@@ -6,7 +6,6 @@
 
 #include <malloc.h>
 #include <set>
-#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,8 +50,8 @@ class Switch final : public Command {
     options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
     options.choice("--plane", plane_, {"user", "xdp"},
                    "Where sums are made: by threads of this process, or in the kernel");
-    options.text("--dev", devices_,
-                 "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
+    options.text_list("--dev", devices_,
+                      "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
     options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
     options.config_file("--config", "TOML file with any of these, as in: slots = 2048");
     options.examples(
@@ -78,7 +77,7 @@ class Switch final : public Command {
       options.control = *control;
     }
     if (plane_ == "xdp") {
-      return run_xdp_switch({options.listen, options.control, devices(), slots_, mtu_, pin_},
+      return run_xdp_switch({options.listen, options.control, devices_, slots_, mtu_, pin_},
                             output);
     }
     options.threads = threads_;
@@ -107,24 +106,14 @@ class Switch final : public Command {
     return ExitCode::kBadUsage;
   }
 
-  std::vector<std::string> devices() const {
-    std::vector<std::string> names;
-    std::istringstream list(devices_);
-    for (std::string one; std::getline(list, one, ',');) {
-      if (!one.empty()) names.push_back(one);
-    }
-    return names;
-  }
-
   // Which option does not go with which plane; empty if all fit.
   std::string find_misfit(const io::SocketAddress& listen) const {
     if (plane_ == "user") {
       if (!devices_.empty()) return "--dev: needs --plane xdp; in user space --listen says it all";
       return pin_ ? "--pin: needs --plane xdp; nothing else can be pinned" : "";
     }
-    const std::vector<std::string> names = devices();
-    if (names.empty()) return "--dev: --plane xdp must be told its interfaces";
-    if (std::set<std::string>(names.begin(), names.end()).size() < names.size()) {
+    if (devices_.empty()) return "--dev: --plane xdp must be told its interfaces";
+    if (std::set<std::string>(devices_.begin(), devices_.end()).size() < devices_.size()) {
       return "--dev: an interface is named twice";
     }
     if (threads_ != 1) return "--threads: --plane xdp has none; it sums wherever packets arrive";
@@ -189,7 +178,7 @@ class Switch final : public Command {
   std::uint32_t mtu_ = 9000;
   bool no_offload_ = false;
   std::string plane_ = "user";
-  std::string devices_;
+  std::vector<std::string> devices_;
   bool pin_ = false;
 };
 
