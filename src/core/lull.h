@@ -8,8 +8,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "core/round_trip.h"
+#include "core/shortest.h"
 
 namespace infold::core {
 
@@ -23,19 +25,16 @@ class Lull {
 
   // Requires: `now` never goes back. `wall_clock_offset` is the wall clock's time less `now`'s.
   bool covers(base::Instant now, base::Duration wall_clock_offset, RoundTrip& path) {
-    if (now < next_) return false;
-    if (!planned_) return plan_next(now, wall_clock_offset, path);
+    if (!next_) return plan_next(now, wall_clock_offset, path);
+    if (now < *next_) return false;
     if (!lasts_) begin(now, path);
     if (now < until_) return true;
-    if (sampled_) path.restart_least(shortest_);
+    if (shortest_) path.restart_least(*shortest_);
     return plan_next(now, wall_clock_offset, path);
   }
 
   // Of a chunk that was alone in flight.
-  void on_sample(base::Duration sample) {
-    shortest_ = sampled_ ? std::min(shortest_, sample) : sample;
-    sampled_ = true;
-  }
+  void on_sample(base::Duration sample) { shortest_.add(sample); }
 
  private:
   // Of the time, where round trips are long: then every second one is left out, or more.
@@ -46,7 +45,7 @@ class Lull {
 
   void begin(base::Instant now, const RoundTrip& path) {
     lasts_ = true;
-    sampled_ = false;
+    shortest_.clear();
     until_ = now + length(path);
   }
 
@@ -56,17 +55,14 @@ class Lull {
     while (length(path) * kShareMax > period) period = period * 2;
     const base::Duration into_period = {(now.ns + wall_clock_offset.ns) % period.ns};
     next_ = now + (period - into_period);
-    planned_ = true;
     lasts_ = false;
     return false;
   }
 
-  base::Instant next_;
+  std::optional<base::Instant> next_;  // none until the first call
   base::Instant until_;
-  bool planned_ = false;
   bool lasts_ = false;
-  bool sampled_ = false;
-  base::Duration shortest_;
+  Shortest shortest_;
 };
 
 }  // namespace infold::core

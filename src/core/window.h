@@ -2,10 +2,10 @@
 //
 // How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then aims
 // at a queue: half of the path's own round trip, or a millisecond, and the more the smaller the
-// window is. That is enough to fill the path also while some chunks wait for a repeat,
-// and too little to stand in its queues. Judged once per round trip by the round's shortest sample,
-// which a late peer or a busy host inflates least. Random loss alone does not shrink it; loss of
-// more than a tenth, on our own path, does.
+// window is. That is enough to fill the path also while some chunks wait for a repeat, and too
+// little to stand in its queues. Judged once per round trip by the round's shortest sample, which a
+// late peer or a busy host inflates least. Random loss alone does not shrink it; loss of more than
+// a tenth, on our own path, does.
 //
 // Jobs that share a link see one queue. The larger window aims at less of it and shrinks while the
 // smaller one grows, until they are equal, which are equal shares.
@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "core/round_trip.h"
+#include "core/shortest.h"
 
 namespace infold::core {
 
@@ -40,10 +41,7 @@ class Window {
     ++results_;
     if (starting_) size_ = std::min(size_ + 1, most_);
   }
-  void on_sample(base::Duration sample) {
-    shortest_ = sampled_ ? std::min(shortest_, sample) : sample;
-    sampled_ = true;
-  }
+  void on_sample(base::Duration sample) { shortest_.add(sample); }
   void on_loss() { ++losses_; }
 
   // Call after each result: ends the round when a window's worth has come back.
@@ -53,19 +51,19 @@ class Window {
       starting_ = false;
       resize(size_ * 7 / 10);
       loss_share_ = 0;
-    } else if (sampled_) {
+    } else if (shortest_) {
       judge(path);
     }
     goal_ = size_;
     results_ = losses_ = 0;
-    sampled_ = false;
+    shortest_.clear();
   }
 
  private:
   // What hosts may take to wake up and work off a train of packets: where paths are faster, packets
   // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
   // tried instead; on busy hosts the gain of a step drowns in noise.)
-  static constexpr base::Duration kHostTime = base::microseconds(1000);
+  static constexpr base::Duration kHostTime = base::milliseconds(1);
   // A window of so many aims at twice the queue of a very large one. Fewer tell 4 chunks from 8
   // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in flight.
   static constexpr std::int64_t kEvenChunks = 32;
@@ -86,10 +84,11 @@ class Window {
   }
 
   void judge(RoundTrip& path) {
-    const bool queue_is_short = shortest_ < path.least() + aim(path);
+    const bool queue_is_short = *shortest_ < path.least() + aim(path);
     const std::uint32_t step = std::max(size_ / 8, 1U);
     if (queue_is_short) {
       crowded_rounds_ = 0;
+      crowded_shortest_.clear();
       if (!starting_) resize(size_ + step);
       return;
     }
@@ -100,10 +99,11 @@ class Window {
 
   // The smallest window queues for long: either others do, or the path has become longer.
   void judge_path(RoundTrip& path) {
-    crowded_least_ = crowded_rounds_ == 0 ? shortest_ : std::min(crowded_least_, shortest_);
+    crowded_shortest_.add(*shortest_);
     if (++crowded_rounds_ < kCrowdedRoundsMax) return;
-    path.restart_least(crowded_least_);
+    path.restart_least(*crowded_shortest_);
     crowded_rounds_ = 0;
+    crowded_shortest_.clear();
   }
 
   void resize(std::uint32_t size) { size_ = std::clamp(size, least_, most_); }
@@ -116,10 +116,9 @@ class Window {
   std::uint32_t results_ = 0;
   std::uint32_t losses_ = 0;
   std::uint32_t loss_share_ = 0;
-  bool sampled_ = false;
-  base::Duration shortest_;
+  Shortest shortest_;  // of this round
   std::uint32_t crowded_rounds_ = 0;
-  base::Duration crowded_least_;
+  Shortest crowded_shortest_;  // of those rounds
 };
 
 }  // namespace infold::core
