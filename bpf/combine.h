@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums, minima and maxima of integers in place, mirroring `combine` in core/arithmetic.cc. No
- * branches: a wrong guess costs a processor as much as ten additions, and the verifier would
- * follow both sides of each.
+ * Sums, minima, maxima and unions of bits of integers in place, mirroring `combine` in
+ * core/arithmetic.cc. No branches: a wrong guess costs a processor as much as ten additions, and
+ * the verifier would follow both sides of each.
  */
 #pragma once
 
 #include "bpf/consts.h"
 
-enum combination { kStore, kSum, kMin, kMax };
+enum combination { kStore, kSum, kMin, kMax, kOr };
 
 /* The smaller number's distance from b, 0 if that is b. */
 INLINE int64_t below(int64_t a, int64_t b) {
@@ -21,6 +21,7 @@ INLINE int64_t below(int64_t a, int64_t b) {
 INLINE uint64_t combined(uint64_t a, uint64_t b, int how) {
   if (how == kStore) return b;
   if (how == kSum) return a + b;
+  if (how == kOr) return a | b;
   const uint64_t distance = (uint64_t)below((int64_t)a, (int64_t)b);
   return how == kMin ? b + distance : a - distance;
 }
@@ -50,12 +51,15 @@ INLINE uint64_t sum_in_parts(uint64_t a, uint64_t b, uint64_t tops) {
 }
 
 INLINE void combine_step(uint8_t* into, const uint8_t* from, uint32_t shift, int how) {
-  if (how == kStore || (how == kSum && shift != 2)) {
+  if (how == kStore || how == kOr || (how == kSum && shift != 2)) {
     const uint64_t tops = shift == 0 ? 0x8080808080808080 : 0x8000800080008000;
     UNROLL for (uint32_t i = 0; i < kStepBytes; i += 8) {
       uint64_t* const a = (uint64_t*)(into + i);
       const uint64_t b = *(const uint64_t*)(from + i);
-      *a = how == kStore ? b : shift == 3 ? *a + b : sum_in_parts(*a, b, tops);
+      *a = how == kStore ? b
+           : how == kOr  ? *a | b
+           : shift == 3  ? *a + b
+                         : sum_in_parts(*a, b, tops);
     }
     return;
   }

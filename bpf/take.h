@@ -55,6 +55,11 @@ INLINE void add_elements(struct xdp_md* ctx, const struct place* at, const uint8
     return;
   }
   const uint32_t reduction = at->w->reduction;
+  if (reduction == INFOLD_REDUCTION_OR) {
+    /* Bits have no width; bytes end where any element may. */
+    combine(sum, room, elements, end, bytes, 0, kOr);
+    return;
+  }
   const int how = reduction == INFOLD_REDUCTION_MIN   ? kMin
                   : reduction == INFOLD_REDUCTION_MAX ? kMax
                                                       : kSum;

@@ -18,7 +18,7 @@ namespace {
 constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
-                                     Reduction::max};
+                                     Reduction::max, Reduction::bit_or};
 // Automatic last: it is one of the others where sums of floats have a choice.
 constexpr WireFormat kWires[] = {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
                                  WireFormat::fixed32, WireFormat::automatic};

@@ -43,9 +43,9 @@ TEST(VerifyBattery, HasEveryCollectiveTypeOperationAndFormatAtEverySize) {
   EXPECT_THAT(roots, ::testing::ElementsAre(0, 1, 2));
   EXPECT_EQ(values.size(), 4U);
   EXPECT_TRUE(in_place);
-  // 4 float types with 2 operations in 4 formats and 2 in their own; 4 integer types with 4
+  // 4 float types with 2 operations in 4 formats and 2 in their own; 4 integer types with 5
   // operations. Scattered without fixed32. Then 8 types twice, and the barrier.
-  EXPECT_EQ(kinds.size(), 2 * (32 + 8 + 16) + (24 + 8 + 16) + 16 + 1U);
+  EXPECT_EQ(kinds.size(), 2 * (32 + 8 + 20) + (24 + 8 + 20) + 16 + 1U);
   for (const char* kind : {"all_reduce f16 average fixed32", "reduce bf16 sum bfp8",
                            "reduce_scatter f64 max automatic", "all_reduce u8 average automatic",
                            "broadcast f64 sum automatic", "all_gather i64 sum automatic"}) {
@@ -132,14 +132,17 @@ TEST(VerifyBattery, ExpectedIntegersAreExact) {
     for (std::uint64_t i = 0; i < each.elements; ++i) {
       std::int32_t values[kWorld];
       std::uint32_t sum = 0;
+      std::int32_t bits = 0;
       for (int rank = 0; rank < kWorld; ++rank) {
         std::memcpy(&values[rank], input_of(each, rank, kWorld).data() + 4 * i, 4);
         sum += static_cast<std::uint32_t>(values[rank]);
+        bits |= values[rank];
       }
       std::int32_t wanted = static_cast<std::int32_t>(sum);
       if (each.reduction == Reduction::average) wanted /= kWorld;
       if (each.reduction == Reduction::min) wanted = *std::min_element(values, values + kWorld);
       if (each.reduction == Reduction::max) wanted = *std::max_element(values, values + kWorld);
+      if (each.reduction == Reduction::bit_or) wanted = bits;
       std::int32_t got = 0;
       std::memcpy(&got, expected->data() + 4 * i, 4);
       ASSERT_EQ(got, wanted) << describe(each) << " at " << i;

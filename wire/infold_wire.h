@@ -126,7 +126,8 @@ enum infold_reduction {
   INFOLD_REDUCTION_AVERAGE = 1,
   INFOLD_REDUCTION_MIN = 2,
   INFOLD_REDUCTION_MAX = 3,
-  INFOLD_REDUCTION_COUNT = 4
+  INFOLD_REDUCTION_OR = 4, /* of integers, bit by bit */
+  INFOLD_REDUCTION_COUNT = 5
 };
 
 /* High nibble of infold_header.operation: the call the chunk belongs to; compared, not read. */

@@ -52,7 +52,13 @@ enum {
 };
 
 typedef int32_t infold_op;
-enum { INFOLD_OP_SUM = 0, INFOLD_OP_AVERAGE = 1, INFOLD_OP_MIN = 2, INFOLD_OP_MAX = 3 };
+enum {
+  INFOLD_OP_SUM = 0,
+  INFOLD_OP_AVERAGE = 1,
+  INFOLD_OP_MIN = 2,
+  INFOLD_OP_MAX = 3,
+  INFOLD_OP_OR = 4 /* of integers, bit by bit */
+};
 
 typedef int32_t infold_wire;
 enum {

@@ -9,10 +9,16 @@
 
 namespace infold {
 
-enum class Reduction : std::uint8_t { sum, average, min, max };
+enum class Reduction : std::uint8_t {
+  sum,
+  average,
+  min,
+  max,
+  bit_or,  // of integers, bit by bit
+};
 
-// How floats travel while they are summed. Integers, minima, maxima and broadcasts always travel
-// as they are, exactly, and take `automatic` only.
+// How floats travel while they are summed. Everything else always travels as it is, exactly, and
+// takes `automatic` only.
 enum class WireFormat : std::uint8_t {
   automatic,  // the communicator's choice; where that is automatic too: bfp32 for f32 and f64,
               // bfp16 for f16 and bf16

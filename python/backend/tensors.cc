@@ -29,6 +29,7 @@ std::optional<Reduction> reduction_of(ReduceOp::RedOpType operation) {
     case ReduceOp::AVG: return Reduction::average;
     case ReduceOp::MIN: return Reduction::min;
     case ReduceOp::MAX: return Reduction::max;
+    case ReduceOp::BOR: return Reduction::bit_or;
     default: return std::nullopt;
   }
 }
@@ -66,6 +67,7 @@ std::optional<Summing> summing_of(const ReduceOp& operation, at::ScalarType type
   const bool is_ordered = *reduction == Reduction::min || *reduction == Reduction::max;
   summing.is_float = at::isFloatingType(type) && !is_ordered;
   if (*reduction == Reduction::average && !summing.is_float) return std::nullopt;
+  if (*reduction == Reduction::bit_or && summing.is_float) return std::nullopt;
   if (operation.op_ == ReduceOp::PREMUL_SUM) summing.factor = factor_of(operation);
   return summing;
 }

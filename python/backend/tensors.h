@@ -22,7 +22,7 @@ struct Summing {
   std::optional<at::Tensor> factor = {};  // to multiply with first
 };
 
-// Nothing if the network cannot: bit operations, products, types that infold does not know.
+// Nothing if the network cannot: BAND, BXOR, products, types that infold does not know.
 std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarType type);
 
 // Throws, naming the collective, for a reduction that nobody can do in its place either.

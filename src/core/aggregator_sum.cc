@@ -69,6 +69,9 @@ void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
     case Reduction::average: arithmetic_->sum[index](sum, packet.elements, words.elements); return;
     case Reduction::min: arithmetic_->min[index](sum, packet.elements, words.elements); return;
     case Reduction::max: arithmetic_->max[index](sum, packet.elements, words.elements); return;
+    case Reduction::bit_or:
+      arithmetic_->bit_or[index](sum, packet.elements, words.elements);
+      return;
   }
 }
 

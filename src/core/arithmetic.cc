@@ -40,6 +40,10 @@ template <typename Int>
 struct Max {
   static Int apply(Int a, Int b) { return std::max(a, b); }
 };
+template <typename Int>
+struct BitOr {
+  static Int apply(Int a, Int b) { return static_cast<Int>(a | b); }
+};
 
 template <typename Int, template <typename> typename Op>
 void combine(std::byte* into, const std::byte* elements, std::uint32_t count) {
@@ -158,6 +162,8 @@ constexpr Arithmetic kScalar = {
             combine<std::int64_t, Min>},
     .max = {combine<std::int8_t, Max>, combine<std::int16_t, Max>, combine<std::int32_t, Max>,
             combine<std::int64_t, Max>},
+    .bit_or = {combine<std::int8_t, BitOr>, combine<std::int16_t, BitOr>,
+               combine<std::int32_t, BitOr>, combine<std::int64_t, BitOr>},
     .plan = plan,
     .accumulate = {{accumulate<std::int16_t, std::int8_t>},
                    {accumulate<std::int32_t, std::int8_t>, accumulate<std::int32_t, std::int16_t>},

@@ -65,6 +65,7 @@ struct Arithmetic {
   Combine sum[4];
   Combine min[4];
   Combine max[4];
+  Combine bit_or[4];
 
   // Decides how each block of a contribution joins the lanes, and gives these its codes.
   // Returns how far apart the codes of a block lie at most. Where that is more than shifts
@@ -96,7 +97,7 @@ struct Arithmetic {
 // The defining loops.
 const Arithmetic& scalar_arithmetic();
 
-// Index into sum, min, max for an integer format. Requires: not a block float.
+// Index into sum, min, max, bit_or for an integer format. Requires: not a block float.
 constexpr std::uint32_t integer_index(WireFormat format) {
   return static_cast<std::uint32_t>(format);
 }

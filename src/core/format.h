@@ -64,6 +64,7 @@ enum class Reduction : std::uint8_t {
   average = INFOLD_REDUCTION_AVERAGE,
   min = INFOLD_REDUCTION_MIN,
   max = INFOLD_REDUCTION_MAX,
+  bit_or = INFOLD_REDUCTION_OR,
 };
 
 enum class Collective : std::uint8_t {

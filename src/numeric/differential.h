@@ -21,7 +21,7 @@ namespace infold::numeric {
 
 class Differential {
  public:
-  static constexpr std::uint32_t kCombines = 12;
+  static constexpr std::uint32_t kCombines = 16;
   static constexpr std::uint32_t kAccumulates = core::kLaneWidths * 4;
   static constexpr std::uint32_t kEncodes = core::kLaneWidths * 3;
   static constexpr std::uint32_t kWidens = core::kLaneWidths - 1;
@@ -85,7 +85,10 @@ class Differential {
     fill(elements.data(), size);
     Buffer expected = into;
     const auto pick = [&](const core::Arithmetic& table) {
-      return kernel < 4 ? table.sum[width] : kernel < 8 ? table.min[width] : table.max[width];
+      constexpr core::Arithmetic::Combine(core::Arithmetic::* kTables[])[4] = {
+          &core::Arithmetic::sum, &core::Arithmetic::min, &core::Arithmetic::max,
+          &core::Arithmetic::bit_or};
+      return (table.*kTables[kernel / 4])[width];
     };
     pick (*set_.arithmetic)(into.data(), elements.data(), count);
     pick(core::scalar_arithmetic())(expected.data(), elements.data(), count);

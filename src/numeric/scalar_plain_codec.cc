@@ -126,6 +126,7 @@ const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format, R
     case Reduction::average: return average_codec(dtype);
     case Reduction::min: return ordered_codec<Reduction::min>(dtype);
     case Reduction::max: return ordered_codec<Reduction::max>(dtype);
+    case Reduction::bit_or: return is_float(dtype) ? nullptr : copy_codec(dtype);
   }
   return nullptr;
 }

@@ -44,6 +44,13 @@ struct Max {
     return hn::Max(a, b);
   }
 };
+struct BitOr {
+  static constexpr auto kTable = &core::Arithmetic::bit_or;
+  template <typename V>
+  static HWY_INLINE V apply(V a, V b) {
+    return hn::Or(a, b);
+  }
+};
 
 template <typename Op, typename Int>
 void combine(std::byte* into, const std::byte* elements, std::uint32_t count) {
@@ -70,6 +77,8 @@ constexpr core::Arithmetic kArithmetic = {
             combine<Min, std::int64_t>},
     .max = {combine<Max, std::int8_t>, combine<Max, std::int16_t>, combine<Max, std::int32_t>,
             combine<Max, std::int64_t>},
+    .bit_or = {combine<BitOr, std::int8_t>, combine<BitOr, std::int16_t>,
+               combine<BitOr, std::int32_t>, combine<BitOr, std::int64_t>},
     .plan = plan,
     .accumulate = {{accumulate<std::int16_t, std::int8_t>},
                    {accumulate<std::int32_t, std::int8_t>, accumulate<std::int32_t, std::int16_t>},

@@ -24,7 +24,7 @@ namespace {
 
 static_assert(static_cast<int>(infold::Code::pending) == INFOLD_ERROR_PENDING);
 static_assert(static_cast<int>(infold::DataType::i64) == INFOLD_TYPE_I64);
-static_assert(static_cast<int>(infold::Reduction::max) == INFOLD_OP_MAX);
+static_assert(static_cast<int>(infold::Reduction::bit_or) == INFOLD_OP_OR);
 static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
 static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
 static_assert(static_cast<int>(infold::Sites::mixed) == INFOLD_SITES_MIXED);

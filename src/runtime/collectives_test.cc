@@ -28,13 +28,16 @@ int expected_number(std::size_t i, int world, Reduction reduction) {
   int sum = 0;
   int least = number(i, 0);
   int most = number(i, 0);
+  int bits = 0;
   for (int rank = 0; rank < world; ++rank) {
     sum += number(i, rank);
     least = std::min(least, number(i, rank));
     most = std::max(most, number(i, rank));
+    bits |= number(i, rank);
   }
   if (reduction == Reduction::min) return least;
   if (reduction == Reduction::max) return most;
+  if (reduction == Reduction::bit_or) return bits;
   return sum;
 }
 
@@ -84,7 +87,9 @@ TYPED_TEST(EveryType, AllReduceGivesTheClosedFormOnWorlds1To8) {
   for (int world = 1; world <= 8; ++world) {
     LocalGroup group = make_group({.world = world});
     on_every_rank(group, [&](Communicator& comm, int rank) {
-      for (const Reduction reduction : {Reduction::sum, Reduction::min, Reduction::max}) {
+      for (const Reduction reduction :
+           {Reduction::sum, Reduction::min, Reduction::max, Reduction::bit_or}) {
+        if (reduction == Reduction::bit_or && !std::is_integral_v<TypeParam>) continue;
         const std::vector<TypeParam> input = numbers<TypeParam>(kCount, rank);
         std::vector<TypeParam> output(kCount);
         expect_done(comm.all_reduce(input, output, {.reduction = reduction}).wait(), world);

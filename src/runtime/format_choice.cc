@@ -24,6 +24,7 @@ static_assert(static_cast<int>(Reduction::sum) == static_cast<int>(core::Reducti
 static_assert(static_cast<int>(Reduction::average) == static_cast<int>(core::Reduction::average));
 static_assert(static_cast<int>(Reduction::min) == static_cast<int>(core::Reduction::min));
 static_assert(static_cast<int>(Reduction::max) == static_cast<int>(core::Reduction::max));
+static_assert(static_cast<int>(Reduction::bit_or) == static_cast<int>(core::Reduction::bit_or));
 
 WireFormat automatic_wire(DataType type) {
   return type == DataType::f16 || type == DataType::bf16 ? WireFormat::bfp16 : WireFormat::bfp32;
@@ -66,7 +67,7 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   if (element_bytes(request.type) == 0) {
     return refuse(Code::invalid_argument, "the tensor's type is not a DataType");
   }
-  if (request.reduction > Reduction::max) {
+  if (request.reduction > Reduction::bit_or) {
     return refuse(Code::invalid_argument, "the reduction is not a Reduction");
   }
   if (request.wire > WireFormat::fixed32) {

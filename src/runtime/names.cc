@@ -50,6 +50,7 @@ const char* reduction_name(Reduction reduction) {
     case Reduction::average: return "average";
     case Reduction::min: return "min";
     case Reduction::max: return "max";
+    case Reduction::bit_or: return "or";
   }
   return "unknown";
 }

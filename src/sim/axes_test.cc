@@ -35,6 +35,7 @@ constexpr Wire kWires[] = {
     {"i32", {WireFormat::i32, DataType::i32}},
     {"i32_average", {WireFormat::i32, DataType::i32}, Reduction::average},
     {"i64_max", {WireFormat::i64, DataType::i64}, Reduction::max},
+    {"i32_or", {WireFormat::i32, DataType::i32}, Reduction::bit_or},
     {"f32_min", {WireFormat::i32, DataType::f32}, Reduction::min},
     {"f32_bfp32", {WireFormat::bfp32, DataType::f32}},
     {"f32_bfp16_average", {WireFormat::bfp16, DataType::f32}, Reduction::average},

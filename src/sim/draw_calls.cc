@@ -28,6 +28,9 @@ WireFormat draw_block_format(base::Prng& prng) {
   return kFormats[prng.below(3)];
 }
 
+// More would make another scenario of every seed.
+constexpr std::uint64_t kReductionsDrawn = 4;
+
 void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   if (prng.chance(0.08)) {
     call.collective = Collective::barrier;
@@ -41,7 +44,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   }
   call.layout.dtype = static_cast<DataType>(prng.below(INFOLD_DTYPE_COUNT));
   if (call.collective != Collective::broadcast) {
-    call.reduction = static_cast<Reduction>(prng.below(INFOLD_REDUCTION_COUNT));
+    call.reduction = static_cast<Reduction>(prng.below(kReductionsDrawn));
   }
   const bool sums = call.reduction == Reduction::sum || call.reduction == Reduction::average;
   const bool as_blocks =
@@ -54,7 +57,13 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// From what was drawn already: another draw would make another scenario of every seed.
+// This and the next from what was drawn already, for the same reason.
+Reduction draw_bit_or(const CallPlan& call) {
+  const bool can_be =
+      call.reduction == Reduction::max && call.elements > 0 && !is_float(call.layout.dtype);
+  return can_be && base::mix64(call.values.seed + 1) % 2 == 0 ? Reduction::bit_or : call.reduction;
+}
+
 core::Priority draw_priority(std::uint64_t values_seed) {
   switch (base::mix64(values_seed) % 8) {
     case 0: return core::Priority::urgent;
@@ -85,6 +94,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
         .kind = static_cast<ValueKind>(prng.below(static_cast<std::uint64_t>(ValueKind::count_))),
         .seed = prng.next()};
     call.priority = draw_priority(call.values.seed);
+    call.reduction = draw_bit_or(call);
     left -= std::min(left, call.elements);
     calls.push_back(call);
   }

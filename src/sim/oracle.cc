@@ -234,10 +234,12 @@ void reduce_integers(const OracleRequest& request, std::byte* result) {
     Wide sum = 0;
     Wide least = 0;
     Wide greatest = 0;
+    Int bits = 0;
     for (std::size_t rank = 0; rank < request.inputs.size(); ++rank) {
       Int value;
       std::memcpy(&value, request.inputs[rank] + i * sizeof(Int), sizeof(Int));
       sum += value;
+      bits = static_cast<Int>(bits | value);
       least = rank == 0 ? value : std::min<Wide>(least, value);
       greatest = rank == 0 ? value : std::max<Wide>(greatest, value);
     }
@@ -249,6 +251,7 @@ void reduce_integers(const OracleRequest& request, std::byte* result) {
         break;
       case Reduction::min: out = static_cast<Int>(least); break;
       case Reduction::max: out = static_cast<Int>(greatest); break;
+      case Reduction::bit_or: out = bits; break;
     }
     std::memcpy(result + i * sizeof(Int), &out, sizeof(Int));
   }

@@ -90,7 +90,7 @@ const char* collective_name(core::Collective collective) {
 }
 
 const char* reduction_name(core::Reduction reduction) {
-  constexpr const char* kNames[] = {"sum", "average", "min", "max"};
+  constexpr const char* kNames[] = {"sum", "average", "min", "max", "or"};
   return kNames[static_cast<std::size_t>(reduction)];
 }
 

@@ -128,7 +128,7 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
                                                           static_cast<unsigned>(layout.format));
     const bool orders = !layout.is_block_float() && prng.chance(0.5);
     chunk.header.words.operation = static_cast<std::uint8_t>(
-        INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(2) : 0));
+        INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(3) : 0));
     // A fifth of the chunks have elements of every count, the others what a packet holds.
     const core::ChunkLimits limits = {.datagram_bytes_max = options.datagram_bytes_max,
                                       .elements_max = INFOLD_XDP_ELEMENTS_MAX,
