@@ -154,6 +154,90 @@ TEST_P(StarSum, EveryWorkerGetsTheExactSum) {
   }
 }
 
+// The ranks learn the sizes at different moments between their calls.
+TEST_P(StarSum, WhatHasItsSizeLaterKeepsItsPlaceInTheOrderOfCalls) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    constexpr std::uint16_t kWorld = 3;
+    Star star(kWorld, GetParam(), seed);
+    std::vector<std::vector<std::int32_t>> some(kWorld), none(kWorld), large(kWorld), small(kWorld);
+    std::vector<TransferId> ids(2 * kWorld);
+    const auto submit = [&](std::uint16_t rank, std::vector<std::int32_t>& tensor, bool later) {
+      TransferRequest request = sum_of(tensor);
+      request.sized_later = later;
+      const auto id = star.worker(rank).submit(star.now(), request);
+      EXPECT_TRUE(id);
+      return *id;
+    };
+    for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
+      for (int i = 0; i < 1000; ++i) {
+        some[rank].push_back(i + rank);
+        none[rank].push_back(rank);
+        large[rank].push_back(i * 1000 + rank);
+      }
+      small[rank].assign(40, rank);
+      ids[2 * rank] = submit(rank, some[rank], true);
+      if (rank == 0) star.worker(rank).set_size(ids[0], 700);
+      ids[2 * rank + 1] = submit(rank, none[rank], true);
+      submit(rank, large[rank], false);
+      if (rank < 2) star.worker(rank).set_size(ids[2 * rank + 1], 0);
+      submit(rank, small[rank], false);
+    }
+    // The small ones, and those of two ranks that know that they have nothing to sum.
+    ASSERT_TRUE(star.run([&] { return star.events().size() == kWorld + 2; })) << "seed " << seed;
+    EXPECT_FALSE(star.run([&] { return star.events().size() > kWorld + 2; }, base::seconds(3)))
+        << "what comes behind a size that is not known has to wait";
+    for (std::uint16_t rank = 1; rank < kWorld; ++rank) {
+      star.worker(rank).set_size(ids[2 * rank], 700);
+    }
+    star.worker(2).set_size(ids[5], 0);
+    ASSERT_TRUE(star.run([&] { return star.events().size() == 4 * kWorld; })) << "seed " << seed;
+    for (const Event& event : star.events()) EXPECT_FALSE(event.failure.has_value());
+    for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
+      for (int i = 0; i < 1000; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_EQ(some[rank][at], i < 700 ? 3 * i + 3 : i + rank);
+        ASSERT_EQ(none[rank][at], rank);
+        ASSERT_EQ(large[rank][at], i * 3000 + 3);
+      }
+      EXPECT_EQ(small[rank], std::vector<std::int32_t>(40, 3));
+    }
+  }
+}
+
+TEST(Machines, AnotherSizeAtOneRankIsAMismatch) {
+  Star star(2, 0.0, 1);
+  std::vector<std::vector<std::int32_t>> tensors(2, std::vector<std::int32_t>(1000));
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    TransferRequest request = sum_of(tensors[rank]);
+    request.sized_later = true;
+    const auto id = star.worker(rank).submit(star.now(), request);
+    ASSERT_TRUE(id);
+    star.worker(rank).set_size(*id, 64U + 32U * rank);
+  }
+  ASSERT_TRUE(star.run([&] { return star.events().size() == 2; }));
+  for (const Event& event : star.events()) {
+    ASSERT_TRUE(event.failure.has_value());
+    EXPECT_EQ(event.failure->error.code, base::Code::mismatch);
+    EXPECT_STREQ(event.failure->field, "size");
+  }
+}
+
+TEST(Machines, ASizeThatNeverComesEndsAtTheDeadline) {
+  Star star(2, 0.0, 1);
+  std::vector<std::vector<std::int32_t>> tensors(2, std::vector<std::int32_t>(1000));
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    TransferRequest request = sum_of(tensors[rank]);
+    request.sized_later = true;
+    request.deadline = star.now() + base::seconds(1);
+    ASSERT_TRUE(star.worker(rank).submit(star.now(), request));
+  }
+  ASSERT_TRUE(star.run([&] { return star.events().size() == 2; }, base::seconds(5)));
+  for (const Event& event : star.events()) {
+    ASSERT_TRUE(event.failure.has_value());
+    EXPECT_EQ(event.failure->error.code, base::Code::deadline_exceeded);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Loss, StarSum, ::testing::Values(0.0, 0.01, 0.1, 0.3));
 
 TEST(Machines, DisagreementNamesRankAndFieldToAll) {

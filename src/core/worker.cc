@@ -26,6 +26,10 @@ constexpr std::uint32_t kManyInFlight = 6;
 // Below what a person or a time-out notices, above what a wake-up costs by a hundred.
 constexpr base::Duration kPatienceMax = base::microseconds(500);
 
+std::uint64_t count_chunks(std::uint64_t elements, std::uint32_t chunk_elements) {
+  return (elements + chunk_elements - 1) / chunk_elements;
+}
+
 // A slot is taken until its chunk is back, and slots are used in turn. A lost chunk is back after
 // three round trips (overtaken, asked about, sent again); with a window of more than a quarter of
 // the slots it would stop the others before.
@@ -109,8 +113,9 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   }
   const std::uint32_t per_chunk = chunk_elements(request.layout, options_.limits);
   const std::uint64_t chunks =
-      std::max<std::uint64_t>(1, (request.elements + per_chunk - 1) / per_chunk);
-  const StreamName name = stream_of(request.priority, chunks);
+      std::max<std::uint64_t>(1, count_chunks(request.elements, per_chunk));
+  const StreamName name =
+      stream_of(request.sized_later ? Priority::background : request.priority, chunks);
   const bool announced = name == bulk_stream && options_.small_slots > 0;
   if (!has_room(name) || (announced && !has_room(small_stream))) {
     return base::fail(Code::resource_exhausted, "submit",
@@ -118,6 +123,8 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   }
   if (announced) announce(request);
   Transfer& transfer = enqueue(request, name, per_chunk, chunks);
+  transfer.has_size = !request.sized_later;
+  number_chunks(streams_[name]);
   transfer.id = TransferId{++last_id_};
   transfer.announced = announced;
   find_predecessor(transfer);
@@ -138,6 +145,13 @@ Worker::State::StreamName Worker::State::stream_of(Priority priority, std::uint6
   return is_small ? small_stream : bulk_stream;
 }
 
+bool Worker::State::has_room_for(std::uint32_t transfers) const {
+  if (live_transfers_ + event_count_ + transfers > options_.transfers_max) return false;
+  return std::all_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.end - stream.first + transfers <= stream.ring.size();
+  });
+}
+
 bool Worker::State::has_room(StreamName name) const {
   return streams_[name].end - streams_[name].first < streams_[name].ring.size();
 }
@@ -148,6 +162,7 @@ void Worker::State::announce(const TransferRequest& request) {
   Transfer& announcement = enqueue(request, small_stream, 0, 1);
   announcement.contributes = false;
   announcement.announces = streams_[bulk_stream].end + 1;
+  number_chunks(streams_[small_stream]);
 }
 
 Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, StreamName name,
@@ -156,7 +171,6 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   Transfer& transfer = stream.at(stream.end);
   transfer = Transfer{};
   transfer.request = request;
-  transfer.first_chunk = stream.next_chunk;
   transfer.chunk_count = chunks;
   transfer.chunk_elements = per_chunk;
   transfer.contributes =
@@ -168,9 +182,38 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   transfer.words.operation = static_cast<std::uint8_t>(
       static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
   transfer.words.shape = shape_of(request);
-  stream.next_chunk += chunks;
   ++stream.end;
   return transfer;
+}
+
+// As far as sizes are known: chunks go by the order of calls, whenever these are ready.
+void Worker::State::number_chunks(Stream& stream) {
+  for (; stream.numbered < stream.end; ++stream.numbered) {
+    Transfer& transfer = stream.at(stream.numbered);
+    if (!transfer.has_size) return;
+    transfer.first_chunk = stream.next_chunk;
+    stream.next_chunk += transfer.chunk_count;
+  }
+}
+
+void Worker::State::set_size(TransferId id, std::uint64_t elements) {
+  if (failure_) return;
+  for (const StreamName name : {small_stream, bulk_stream}) {
+    Stream& stream = streams_[name];
+    for (std::uint64_t place = stream.numbered; place < stream.end; ++place) {
+      Transfer& transfer = stream.at(place);
+      if (transfer.id != id) continue;
+      CHECK(!transfer.has_size);
+      transfer.has_size = true;
+      transfer.request.elements = elements;
+      transfer.words.shape = shape_of(transfer.request);
+      transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
+      number_chunks(stream);
+      end_if_done(transfer, name);
+      return;
+    }
+  }
+  CHECK(!"a transfer that waits for its size");
 }
 
 // One that is no longer in a ring is done, which after_transfer = 0 also says.
@@ -233,6 +276,7 @@ void Worker::State::pop_done(StreamName name) {
 }
 
 void Worker::State::end_if_done(Transfer& transfer, StreamName name) {
+  if (!transfer.has_size) return;
   if (transfer.done_chunks < transfer.chunk_count + (transfer.announced ? 1 : 0)) return;
   transfer.done = true;
   --live_transfers_;
@@ -282,6 +326,7 @@ std::uint64_t Worker::State::digest() const {
   }
   for (const Stream& stream : streams_) {
     digest.add(stream.end - stream.first);
+    digest.add(stream.end - stream.numbered);
     for (std::uint64_t place = stream.first; place < stream.end; ++place) {
       digest.add(stream.at(place).done_chunks);
     }
@@ -308,6 +353,10 @@ Worker::~Worker() = default;
 base::Result<TransferId> Worker::submit(base::Instant, const TransferRequest& request) {
   return state_->submit(request);
 }
+
+bool Worker::has_room_for(std::uint32_t transfers) const { return state_->has_room_for(transfers); }
+
+void Worker::set_size(TransferId id, std::uint64_t elements) { state_->set_size(id, elements); }
 
 void Worker::cancel(base::Instant now) {
   const std::uint16_t rank = state_->options_.rank;
@@ -350,6 +399,7 @@ std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::sp
 }
 
 std::optional<base::Instant> Worker::poll_timeout() const { return state_->poll_timeout(); }
+bool Worker::has_event() const { return state_->has_event(); }
 std::optional<Event> Worker::poll_event() { return state_->poll_event(); }
 const std::optional<Failure>& Worker::failure() const { return state_->failure_; }
 RankRanges Worker::waiting_for(TransferId id) const { return state_->waiting_for(id); }

@@ -4,9 +4,9 @@
 // (spec sections 6 and 7). Pure: time and bytes come in as arguments, datagrams, deadlines and
 // events go out by polling, all memory is taken by the constructor. Not thread-safe.
 //
-// Call one input (submit, cancel, handle_datagram, handle_timeout), then drain poll_transmit,
-// then read poll_timeout, then drain poll_event. Time never goes back. All ranks submit the same
-// transfers in the same order; that order is what numbers the chunks.
+// Call one input (submit, set_size, cancel, handle_datagram, handle_timeout), then drain
+// poll_transmit, then read poll_timeout, then drain poll_event. Time never goes back. All ranks
+// submit the same transfers in the same order; that order is what numbers the chunks.
 //
 //   slot:  idle -> waiting -> idle          a result ends the wait
 //                  waiting -> resending     lost, realigned, or asked for: poll_transmit sends
@@ -76,6 +76,9 @@ struct TransferRequest {
   const std::uint16_t* codes = nullptr;  // agreed exponent codes, one per block, or null
   Priority priority = Priority::by_size;
   TransferId after = TransferId::none;  // sends nothing before that transfer is done
+  // Takes its place in the order of calls at once, behind which later ones of its stream wait, and
+  // is sent when set_size() has said how many elements it has. `elements` are for ranks to compare.
+  bool sized_later = false;
   base::Instant deadline = base::Instant::never();
 };
 
@@ -133,6 +136,11 @@ class Worker {
   // Numbers the transfer's chunks. Fails when the request is not valid, the table is full
   // (resource_exhausted) or the job is over (aborted).
   [[nodiscard]] base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);
+  // Whether so many more can be submitted, whatever they are.
+  bool has_room_for(std::uint32_t transfers) const;
+  // Of a transfer that waits for its size, or of any in a job that has ended. All ranks say the
+  // same; what has no element is done once all have called it.
+  void set_size(TransferId id, std::uint64_t elements);
   // Ends the job for all ranks, because the others count on this rank's contribution.
   void cancel(base::Instant now);
   // The same, said in good order by a rank that will not call again.
@@ -148,6 +156,7 @@ class Worker {
   std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
   std::optional<base::Instant> poll_timeout() const;
   std::optional<Event> poll_event();
+  bool has_event() const;
 
   // Set once the job has ended; every later submit fails with it.
   const std::optional<Failure>& failure() const;

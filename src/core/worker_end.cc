@@ -139,7 +139,7 @@ void Worker::State::fail_all(const Failure& failure) {
     --live_transfers_;
     events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, failure, 0};
   }
-  for (Stream& stream : streams_) stream.first = stream.end;
+  for (Stream& stream : streams_) stream.first = stream.numbered = stream.end;
   for (Flow& flow : flows_) {
     for (WorkerSlot& slot : flow.slots) slot = {.round = slot.round};
     flow.waiting.clear();

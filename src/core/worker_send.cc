@@ -67,12 +67,12 @@ bool Worker::State::take_next_chunk(Flow& flow, base::Instant now) {
   const Stream& stream = streams_[flow.stream];
   flow.next_transfer = std::max(flow.next_transfer, stream.first);
   const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_chunk);
-  while (flow.next_transfer < stream.end) {
+  while (flow.next_transfer < stream.numbered) {
     const Transfer& transfer = stream.at(flow.next_transfer);
     if (chunk < transfer.first_chunk + transfer.chunk_count) break;
     ++flow.next_transfer;
   }
-  if (flow.next_transfer == stream.end) return false;
+  if (flow.next_transfer == stream.numbered) return false;
   const Transfer& transfer = stream.at(flow.next_transfer);
   if (transfer.after_transfer != 0 &&
       !streams_[transfer.after_stream].is_done(transfer.after_transfer - 1)) {

@@ -23,12 +23,15 @@ class Worker::State {
   explicit State(const WorkerOptions& options);
 
   base::Result<TransferId> submit(const TransferRequest& request);
+  bool has_room_for(std::uint32_t transfers) const;
+  void set_size(TransferId id, std::uint64_t elements);
   void end_job(base::Instant now, const Failure& failure, const Abort& said);
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   void handle_timeout(base::Instant now);
   std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
   std::optional<base::Instant> poll_timeout() const;
   std::optional<Event> poll_event();
+  bool has_event() const { return event_count_ > 0; }
   std::uint64_t digest() const;
   std::size_t memory_bytes() const;
   void assert_invariants() const;
@@ -45,6 +48,7 @@ class Worker::State {
     std::uint8_t after_stream = 0;
     std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
     bool contributes = false;
+    bool has_size = true;
     bool done = false;
     bool announced = false;       // not done before its announcement is
     std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
@@ -58,6 +62,7 @@ class Worker::State {
     std::vector<Transfer> ring;
     std::uint64_t first = 0;  // the oldest that is not done, or end
     std::uint64_t end = 0;
+    std::uint64_t numbered = 0;  // those before it have their chunks' numbers
     std::uint64_t next_chunk = 0;
 
     // The ring's length is a power of two: a division here would cost as much as a chunk's header.
@@ -121,6 +126,7 @@ class Worker::State {
   bool has_room(StreamName name) const;
   Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
                     std::uint64_t chunk_count);
+  void number_chunks(Stream& stream);
   void announce(const TransferRequest& request);
   void end_if_done(Transfer& transfer, StreamName name);
   void pop_done(StreamName name);

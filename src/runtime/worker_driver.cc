@@ -141,6 +141,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
     transmit(now);
   }
   port_->flush();
+  const bool has_news = worker_.has_event();
   while (const auto event = worker_.poll_event()) sink_.take(now, *event);
 
   const std::uint32_t in_flight = worker_.in_flight();
@@ -150,6 +151,8 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
   const bool is_short = !batch.empty() && batch.size() < kTrain / 2;
   gathers_for_ = is_short ? worker_.patience() : base::Duration{};
+  // What the sink makes of events comes after this.
+  if (has_news) wanted = now;
   // What is due cannot go out before there is room, which wakes us.
   if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = batch.empty() ? wanted : base::Instant{};
@@ -175,8 +178,9 @@ void WorkerDriver::after_command(base::Instant now) {
     if (!is_called_ && !wheel_taken_) wheel_freed_.notify_all();
     is_called_ = true;
   }
+  const bool has_news = worker_.failure() || worker_.has_event();
   const base::Instant next =
-      worker_.failure() ? now : worker_.poll_timeout().value_or(base::Instant::never());
+      has_news ? now : worker_.poll_timeout().value_or(base::Instant::never());
   if (next >= sleeps_until_) return;
   sleeps_until_ = next;
   port_->wake();

@@ -57,11 +57,16 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This and the next from what was drawn already, for the same reason.
+// This and the next two from what was drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !is_float(call.layout.dtype);
   return can_be && base::mix64(call.values.seed + 1) % 2 == 0 ? Reduction::bit_or : call.reduction;
+}
+
+bool draw_size_later(const CallPlan& call) {
+  const bool can_be = call.collective == Collective::all_reduce && call.elements > 0;
+  return can_be && !call.agreed && base::mix64(call.values.seed + 2) % 5 == 0;
 }
 
 core::Priority draw_priority(std::uint64_t values_seed) {
@@ -95,6 +100,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
         .seed = prng.next()};
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
+    call.sized_by_previous = draw_size_later(call);
     left -= std::min(left, call.elements);
     calls.push_back(call);
   }

@@ -162,6 +162,7 @@ std::vector<Call> Job::calls_of(std::uint16_t rank) const {
     call.at = at;
     call.request = step.agrees ? codes_request_of(step.call, rank) : request_of(step.call, rank);
     call.after_previous = is_second || plan.after_previous;
+    call.sized_by_previous = plan.sized_by_previous;
     call.deadline = plan.deadline;
     calls.push_back(call);
   }

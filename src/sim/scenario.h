@@ -26,8 +26,9 @@ struct CallPlan {
   std::uint64_t elements = 0;
   std::uint16_t root = 0;
   bool agreed = false;
-  bool in_place = false;        // results overwrite the inputs
-  bool after_previous = false;  // sends nothing before the call before is done
+  bool in_place = false;           // results overwrite the inputs
+  bool after_previous = false;     // sends nothing before the call before is done
+  bool sized_by_previous = false;  // has its place at once, and its size when that call is done
   // All ranks share one input and one output, and nothing is compared: for tensors so large that
   // a copy per rank would not fit, where only time is of interest.
   bool bulk = false;

@@ -4,6 +4,7 @@
 #include "sim/worker_node.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -102,6 +103,7 @@ bool WorkerNode::submit_next(base::Instant now) {
   Call& call = options_.calls[next_call_];
   CallRecord& record = records_[next_call_];
   if (call.after_previous && next_call_ > 0) call.request.after = records_[next_call_ - 1].id;
+  call.request.sized_later = call.sized_by_previous && next_call_ > 0;
   if (call.deadline.ns > 0) call.request.deadline = now + call.deadline;
   const auto id = worker_.submit(now, call.request);
   call_waits_for_room_ = !id && id.error().code == base::Code::resource_exhausted;
@@ -114,8 +116,14 @@ bool WorkerNode::submit_next(base::Instant now) {
     record.finished_at = now;
     ++finished_calls_;
   }
-  ++next_call_;
+  set_size_if_known(next_call_++);
   return true;
+}
+
+void WorkerNode::set_size_if_known(std::size_t call) {
+  const core::TransferRequest& request = options_.calls[call].request;
+  if (!request.sized_later || records_[call].id == core::TransferId::none) return;
+  if (records_[call - 1].event) worker_.set_size(records_[call].id, request.elements);
 }
 
 // A host whose queue is full takes no more until there is room, as a socket does.
@@ -157,6 +165,7 @@ bool WorkerNode::collect_events(base::Instant now) {
         record.event = *event;
         record.finished_at = now;
         ++finished_calls_;
+        if (i + 1 < next_call_) set_size_if_known(i + 1);
       }
       break;
     }
@@ -167,11 +176,10 @@ bool WorkerNode::collect_events(base::Instant now) {
 void WorkerNode::drain(base::Instant now, Outlet& outlet) {
   drained_at_ = now;
   transmit(now, outlet);
-  if (collect_events(now) && call_waits_for_room_) {
-    call_waits_for_room_ = false;
-    act(now);
+  // An event makes room for a call, or tells the size of one.
+  while (collect_events(now)) {
+    if (std::exchange(call_waits_for_room_, false)) act(now);
     transmit(now, outlet);
-    collect_events(now);
   }
   if (options_.leave_when_done && !left_ && finished()) {
     left_ = true;

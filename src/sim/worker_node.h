@@ -18,6 +18,7 @@ struct Call {
   base::Instant at;               // submitted then, or when there is room
   core::TransferRequest request;  // `after` is set from after_previous
   bool after_previous = false;
+  bool sized_by_previous = false;
   base::Duration deadline;  // from submission; 0: none
 };
 
@@ -74,6 +75,7 @@ class WorkerNode final : public Node {
   void take(base::Instant now, Parcel parcel, Outlet& outlet);
   void act(base::Instant now);
   bool submit_next(base::Instant now);
+  void set_size_if_known(std::size_t call);
   void transmit(base::Instant now, Outlet& outlet);
   bool collect_events(base::Instant now);
   void drain(base::Instant now, Outlet& outlet);
