@@ -39,6 +39,11 @@ using AgreedCodecLookup = const core::TensorCodec* (*)(core::DataType, core::Red
 using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::ChunkRange,
                             std::uint16_t* codes);
 
+// Sets the bit of each block of R-022 that holds anything but zeros, the lowest of the first word
+// for the first block, and clears the others. Returns whether one of these holds a negative zero.
+using FindPresence = bool (*)(core::DataType, const std::byte* tensor, std::uint64_t elements,
+                              std::uint32_t* words);
+
 // Everything one instruction set offers.
 struct KernelSet {
   std::string_view name;
@@ -47,6 +52,7 @@ struct KernelSet {
   PlainCodecLookup plain_codec = nullptr;
   AgreedCodecLookup agreed_codec = nullptr;
   BlockCodes block_codes = nullptr;
+  FindPresence find_presence = nullptr;
 
   // Null if the combination does not exist. Floats with agreed exponents are not here.
   const core::TensorCodec* codec(core::DataType dtype, core::WireFormat format,
@@ -74,6 +80,10 @@ inline const core::TensorCodec* agreed_codec(core::DataType dtype, core::Reducti
 inline void block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
                         std::uint16_t* codes) {
   kernels().block_codes(dtype, tensor, range, codes);
+}
+inline bool find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
+                          std::uint32_t* words) {
+  return kernels().find_presence(dtype, tensor, elements, words);
 }
 inline const core::TensorCodec* scalar_codec(core::DataType dtype, core::WireFormat format,
                                              core::Reduction reduction,

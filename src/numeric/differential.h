@@ -32,7 +32,7 @@ class Differential {
                 "a kernel was added to the arithmetic: compare it here");
   static_assert(sizeof(core::TensorCodec) == 3 * sizeof(void*),
                 "a function was added to the codecs: compare it here");
-  static_assert(sizeof(KernelSet) == sizeof(std::string_view) + 5 * sizeof(void*),
+  static_assert(sizeof(KernelSet) == sizeof(std::string_view) + 6 * sizeof(void*),
                 "a table was added to the sets: compare it here");
 
   static constexpr std::uint32_t kDtypes = INFOLD_DTYPE_COUNT;
@@ -42,7 +42,9 @@ class Differential {
   static constexpr std::uint32_t kCodecs = kDtypes * kFormats * kReductions * kCollectives;
   static constexpr std::uint32_t kAgreed = kDtypes * kReductions;
   static constexpr std::uint32_t kCodeLists = kDtypes;
-  static constexpr std::uint32_t kKernels = kArithmetic + kCodecs + kAgreed + kCodeLists;
+  static constexpr std::uint32_t kPresences = kDtypes;
+  static constexpr std::uint32_t kKernels =
+      kArithmetic + kCodecs + kAgreed + kCodeLists + kPresences;
 
   Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
 
@@ -61,11 +63,14 @@ class Differential {
     if (kernel < kCodecs) return compare_any_codec(kernel);
     kernel -= kCodecs;
     if (kernel < kAgreed) return compare_agreed(kernel);
-    return compare_code_list(static_cast<core::DataType>(kernel - kAgreed));
+    kernel -= kAgreed;
+    if (kernel < kCodeLists) return compare_code_list(static_cast<core::DataType>(kernel));
+    return compare_presence(static_cast<core::DataType>(kernel - kCodeLists));
   }
 
  private:
   static constexpr std::uint32_t kElementsMax = 600;
+  static constexpr std::uint32_t kSparseElementsMax = 5000;
 
   void fill(std::byte* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = input_.take<std::byte>();
@@ -340,6 +345,27 @@ class Differential {
     set_.block_codes(dtype, tensor.data(), range, codes.data());
     scalar_kernels().block_codes(dtype, tensor.data(), range, expected.data());
     return verdict(codes == expected, name(layout) + " block codes");
+  }
+
+  // Mostly zeros, some of them negative.
+  std::string compare_presence(core::DataType dtype) {
+    const std::uint32_t count = input_.below(kSparseElementsMax);
+    const std::uint32_t width = dtype_bytes(dtype);
+    Buffer tensor(std::size_t{count} * width, input_.below(8));
+    std::memset(tensor.data(), 0, std::size_t{count} * width);
+    for (std::uint32_t left = count == 0 ? 0 : input_.below(24); left > 0; --left) {
+      std::byte* const element = tensor.data() + std::size_t{input_.below(count)} * width;
+      const bool is_sign = input_.below(3) == 0;
+      element[is_sign ? width - 1 : input_.below(width)] =
+          is_sign ? std::byte{0x80} : input_.take<std::byte>();
+    }
+    const core::ElementLayout layout = {core::WireFormat::i32, dtype};
+    std::vector<std::uint32_t> words(layout.block_count(count) / 32 + 2, 0xA5A5A5A5);
+    std::vector<std::uint32_t> expected = words;
+    const bool has_signs = set_.find_presence(dtype, tensor.data(), count, words.data());
+    const bool expected_signs =
+        scalar_kernels().find_presence(dtype, tensor.data(), count, expected.data());
+    return verdict(has_signs == expected_signs && words == expected, name(layout) + " presence");
   }
 
   static std::string name(core::ElementLayout layout) {

@@ -29,7 +29,8 @@ class SupportedSets {
                          .block_codec = chosen_block_lookup(),
                          .plain_codec = scalar_plain_codec,
                          .agreed_codec = scalar_agreed_codec,
-                         .block_codes = scalar_block_codes};
+                         .block_codes = scalar_block_codes,
+                         .find_presence = chosen_presence()};
     }
     add_halves();
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -69,7 +70,8 @@ const KernelSet& scalar_kernels() {
                                  .block_codec = scalar_block_codec,
                                  .plain_codec = scalar_plain_codec,
                                  .agreed_codec = scalar_agreed_codec,
-                                 .block_codes = scalar_block_codes};
+                                 .block_codes = scalar_block_codes,
+                                 .find_presence = scalar_find_presence};
   return kSet;
 }
 

@@ -14,4 +14,6 @@ BlockCodecLookup chosen_block_lookup();
 // The same with arithmetic of f16 itself; null where the compiler or the processor has none.
 BlockCodecLookup chosen_half_lookup();
 
+FindPresence chosen_presence();
+
 }  // namespace infold::numeric

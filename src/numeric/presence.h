@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels that look for non-zero blocks have in common: which bits of an element say that
+// it is not zero, and the blocks at a tensor's end.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/format.h"
+
+namespace infold::numeric {
+
+// Eight bytes of elements with a bit here are not zero; what is left is the signs of zeros.
+constexpr std::uint64_t magnitude_bits(core::DataType dtype) {
+  switch (dtype) {
+    case core::DataType::f32: return 0x7FFFFFFF7FFFFFFF;
+    case core::DataType::f16:
+    case core::DataType::bf16: return 0x7FFF7FFF7FFF7FFF;
+    case core::DataType::f64: return 0x7FFFFFFFFFFFFFFF;
+    default: return ~std::uint64_t{0};
+  }
+}
+
+// All bits of a stretch of a tensor, together.
+inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < bytes; i += sizeof(all)) {
+    std::uint64_t piece = 0;
+    std::memcpy(&piece, at + i, std::min(sizeof(piece), bytes - i));
+    all |= piece;
+  }
+  return all;
+}
+
+// Finds the blocks from `first` on, one by one, and sets their bits; the others stay as they are.
+// Returns whether one without a bit holds a negative zero.
+inline bool find_presence_from(std::uint64_t first, core::DataType dtype, const std::byte* tensor,
+                               std::uint64_t elements, std::uint32_t* words) {
+  const std::uint64_t block_bytes =
+      core::ElementLayout{core::WireFormat::i32, dtype}.block_elements() * dtype_bytes(dtype);
+  const std::uint64_t bytes = elements * dtype_bytes(dtype);
+  std::uint64_t signs = 0;
+  for (std::uint64_t block = first; block * block_bytes < bytes; ++block) {
+    const std::uint64_t at = block * block_bytes;
+    const std::uint64_t all = bits_among(tensor + at, std::min(block_bytes, bytes - at));
+    const bool is_present = (all & magnitude_bits(dtype)) != 0;
+    words[block / 32] |= std::uint32_t{is_present} << block % 32;
+    if (!is_present) signs |= all;
+  }
+  return signs != 0;
+}
+
+}  // namespace infold::numeric

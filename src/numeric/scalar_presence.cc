@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which blocks of a tensor hold anything but zeros, scalar.
+#include "numeric/presence.h"
+#include "numeric/scalar_codecs.h"
+
+namespace infold::numeric {
+
+bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
+                          std::uint32_t* words) {
+  const core::ElementLayout layout = {core::WireFormat::i32, dtype};
+  const std::uint64_t blocks = (elements + layout.block_elements() - 1) / layout.block_elements();
+  std::fill_n(words, (blocks + 31) / 32, 0U);
+  return find_presence_from(0, dtype, tensor, elements, words);
+}
+
+}  // namespace infold::numeric
