@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <infold/communicator.h>
 
+#include "base/prng.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/join_flags.h"
@@ -42,6 +43,22 @@ std::int32_t value_at(std::size_t index, int rank) {
   return static_cast<std::int32_t>((index * 7 + static_cast<std::size_t>(rank) * 13) % 1021) - 510;
 }
 
+// Elements that come and go together, as an embedding's row does.
+constexpr std::size_t kRowElements = 256;
+
+// Which rows of which rank are zeros, the same at all ranks.
+class Zeros {
+ public:
+  explicit Zeros(double share) : below_(share * 0x1p32) {}
+  bool cover(std::size_t index, int rank) const {
+    const std::uint64_t row = index / kRowElements * 1024 + static_cast<std::uint64_t>(rank);
+    return static_cast<double>(base::mix64(row + 1) >> 32) < below_;
+  }
+
+ private:
+  double below_;
+};
+
 // What rounding to a format's mantissas may change, for values below 510 from each rank.
 double tolerance_of(const std::string& wire, int world) {
   const double most = 510.0 * world;
@@ -54,13 +71,17 @@ struct Tensors {
   std::vector<T> input;
   std::vector<T> output;
 
-  Tensors(std::size_t elements, int rank) : input(elements), output(elements) {
-    for (std::size_t i = 0; i < elements; ++i) input[i] = static_cast<T>(value_at(i, rank));
+  Tensors(std::size_t elements, int rank, const Zeros& zeros) : input(elements), output(elements) {
+    for (std::size_t i = 0; i < elements; ++i) {
+      if (!zeros.cover(i, rank)) input[i] = static_cast<T>(value_at(i, rank));
+    }
   }
-  bool is_right(int world, double tolerance) const {
+  bool is_right(int world, const Zeros& zeros, double tolerance) const {
     for (std::size_t i = 0; i < output.size(); ++i) {
       double sum = 0;
-      for (int rank = 0; rank < world; ++rank) sum += value_at(i, rank);
+      for (int rank = 0; rank < world; ++rank) {
+        if (!zeros.cover(i, rank)) sum += value_at(i, rank);
+      }
       if (!(std::abs(static_cast<double>(output[i]) - sum) <= tolerance)) return false;
     }
     return true;
@@ -90,10 +111,15 @@ class BenchAllreduce final : public Command {
     options.choice("--wire", wire_, wire_names(), "How floats travel");
     options.whole<std::uint64_t>("--iterations", iterations_, {0, 1'000'000},
                                  "Of each size; 0 chooses by size");
+    options.choice("--layout", layout_, {"dense", "blocks"},
+                   "Whether blocks in which no rank has anything are left out");
+    options.real("--zeros", zeros_, {0, 1}, "Share of each tensor that is zeros, by rows of 256");
     options.flag("--in-place", in_place_, "Sum into the input");
     options.flag("--check", check_, "Compare every element of the last sum with the right one");
     options.examples(
         "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4\n"
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 --layout blocks "
+        "--zeros 0.9\n"
         "  torchrun --no-python --nproc-per-node 4 infold bench allreduce --check");
   }
 
@@ -148,9 +174,11 @@ class BenchAllreduce final : public Command {
   template <typename T>
   Timing measure(Communicator& communicator, std::uint64_t bytes) const {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
-    Tensors<T> tensors(elements, communicator.rank());
-    const CallOptions options = {.wire = std::is_integral_v<T> ? WireFormat::automatic
-                                                               : wire_of(wire_)};
+    const Zeros zeros(zeros_);
+    Tensors<T> tensors(elements, communicator.rank(), zeros);
+    const CallOptions options = {
+        .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_),
+        .layout = layout_ == "blocks" ? Layout::blocks : Layout::dense};
     Timing timing;
     const std::uint64_t iterations = iterations_of(bytes);
     const std::uint64_t warm_up = std::clamp<std::uint64_t>(iterations / 10, 1, 10);
@@ -180,7 +208,9 @@ class BenchAllreduce final : public Command {
     const Statistics after = communicator.statistics();
     timing.resent = after.packets_resent - before.packets_resent;
     timing.asked = after.packets_asked - before.packets_asked;
-    if (check_) timing.right = tensors.is_right(communicator.world(), tolerance(communicator));
+    if (check_) {
+      timing.right = tensors.is_right(communicator.world(), zeros, tolerance(communicator));
+    }
     return timing;
   }
 
@@ -206,6 +236,8 @@ class BenchAllreduce final : public Command {
                    {"bytes", bytes},
                    {"dtype", dtype_},
                    {"wire", dtype_ == "i32" ? "i32" : wire_},
+                   {"layout", layout_},
+                   {"zeros", zeros_},
                    {"iterations", sorted.size()},
                    {"median_ms", median * 1e3},
                    {"p99_ms", p99 * 1e3},
@@ -223,6 +255,8 @@ class BenchAllreduce final : public Command {
   std::string dtype_ = "f32";
   std::string wire_ = "bfp32";
   std::uint64_t iterations_ = 0;
+  std::string layout_ = "dense";
+  double zeros_ = 0;
   bool in_place_ = false;
   bool check_ = false;
 };

@@ -73,6 +73,10 @@ enum {
 typedef int32_t infold_priority;
 enum { INFOLD_PRIORITY_AUTOMATIC = 0, INFOLD_PRIORITY_URGENT = 1, INFOLD_PRIORITY_BACKGROUND = 2 };
 
+/* Whether blocks of zeros are left out; see options.h. */
+typedef int32_t infold_layout;
+enum { INFOLD_LAYOUT_DENSE = 0, INFOLD_LAYOUT_BLOCKS = 1 };
+
 /* Where a job's tensors are summed, and whether its ranks share memory; see join_options.h. */
 typedef int32_t infold_sites;
 enum {
@@ -150,6 +154,7 @@ typedef struct infold_call_options {
   infold_op op;
   infold_wire wire;
   infold_priority priority;
+  infold_layout layout;
   int32_t keep_input;  /* 0 or 1 */
   int64_t deadline_ns; /* 0: the communicator's */
 } infold_call_options;

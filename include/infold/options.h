@@ -36,6 +36,14 @@ enum class Priority : std::uint8_t {
   background,  // among the large ones, whatever its size
 };
 
+// How a tensor is made up. All ranks must choose alike, whatever their own tensors hold.
+enum class Layout : std::uint8_t {
+  dense,
+  // Mostly zeros: blocks of 32 elements (64 of f64) in which no rank has anything are left out, for
+  // one round trip more, or two if the tensor is long. Same bits. Of all_reduce: sum, average, or.
+  blocks,
+};
+
 const char* reduction_name(Reduction reduction);
 const char* wire_format_name(WireFormat wire);
 
@@ -43,6 +51,7 @@ struct CallOptions {
   Reduction reduction = Reduction::sum;  // of all_reduce, reduce and reduce_scatter
   WireFormat wire = WireFormat::automatic;
   Priority priority = Priority::automatic;
+  Layout layout = Layout::dense;
   // From the call until it has failed for good; zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};
   // Of calls in place: a failed one leaves the tensor as it was, which costs a copy of the result.

@@ -27,6 +27,7 @@ static_assert(static_cast<int>(infold::DataType::i64) == INFOLD_TYPE_I64);
 static_assert(static_cast<int>(infold::Reduction::bit_or) == INFOLD_OP_OR);
 static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
 static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
+static_assert(static_cast<int>(infold::Layout::blocks) == INFOLD_LAYOUT_BLOCKS);
 static_assert(static_cast<int>(infold::Sites::mixed) == INFOLD_SITES_MIXED);
 static_assert(static_cast<int>(infold::SharedMemory::always) == INFOLD_SHARED_MEMORY_ALWAYS);
 
@@ -126,6 +127,7 @@ infold_code start(infold_communicator* communicator, const infold_call_options* 
       call.reduction = enum_of<infold::Reduction>(options->op);
       call.wire = enum_of<infold::WireFormat>(options->wire);
       call.priority = enum_of<infold::Priority>(options->priority);
+      call.layout = enum_of<infold::Layout>(options->layout);
       call.keep_input = options->keep_input != 0;
       call.deadline = std::chrono::nanoseconds(options->deadline_ns);
     }

@@ -22,6 +22,7 @@ void Call::start_over() {
   description.output_bytes = 0;
   input_survives = true;
   large.clear();
+  block_steps = 0;
   fusion.clear();
   first_transfer = last_transfer = core::TransferId::none;
   transfers_left = 0;

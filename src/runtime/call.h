@@ -10,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "runtime/fusion.h"
 #include "runtime/request.h"
 #include "runtime/scratch_pool.h"
+#include "sparse/block_sum.h"
 
 namespace infold::runtime {
 
@@ -64,6 +66,9 @@ class Call {
   };
   std::vector<Large> large;
   Fusion fusion;
+  // Of a tensor without its zeros: how many transfers it takes, else 0.
+  std::uint32_t block_steps = 0;
+  std::unique_ptr<sparse::BlockSum> block_sum;
   std::vector<std::uint16_t> own_codes;  // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;
 

@@ -22,6 +22,7 @@ Member::Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port)
     : options_(std::move(options)) {
   active_.reserve(options_.worker.transfers_max);
   finished_.reserve(options_.worker.transfers_max);
+  steps_done_.reserve(options_.worker.transfers_max);
   driver_.emplace(options_.worker, std::move(port), *this);
   if (options_.rejoin) absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
   if (options_.verify) checked_.emplace(*this);
@@ -154,7 +155,10 @@ void Member::take(base::Instant now, const core::Event& event) {
   Call* call = place == active_.end() ? nullptr : *place;
   if (call != nullptr) {
     if (event.failure && !call->failure) call->failure = event.failure;
-    call->ranks_summed = event.ranks_summed;
+    call->ranks_summed = std::max(call->ranks_summed, event.ranks_summed);
+    const auto step = static_cast<std::uint32_t>(static_cast<std::uint64_t>(event.id) -
+                                                 static_cast<std::uint64_t>(call->first_transfer));
+    if (step + 1 < call->block_steps && !call->failure) steps_done_.push_back({call, step});
     if (--call->transfers_left == 0) {
       active_.erase(place);
     } else {
@@ -165,6 +169,8 @@ void Member::take(base::Instant now, const core::Event& event) {
 }
 
 void Member::settle() {
+  for (const StepDone& done : steps_done_) begin_next_step(*done.call, done.step);
+  steps_done_.clear();
   if (finished_.empty()) return;
   for (const Finished& finished : finished_) {
     if (finished.call != nullptr) conclude(*finished.call, finished.at);
@@ -207,7 +213,8 @@ void Member::give_back_staging(Call& call) {
 
 void Member::copy_result(const Call& call) const {
   const Call::Description& description = call.description;
-  if (!call.staging.bytes) return;
+  if (call.block_steps > 0) call.block_sum->finish();
+  if (call.block_steps > 0 || !call.staging.bytes) return;
   if (description.output == nullptr) {
     call.fusion.scatter(call.staging.bytes.get());
     return;

@@ -93,6 +93,12 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
     base::Instant at;
   };
 
+  // Of a call in steps that need one another.
+  struct StepDone {
+    Call* call;
+    std::uint32_t step;
+  };
+
   void take(base::Instant now, const core::Event& event) override;
   void settle() override;
 
@@ -109,11 +115,30 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
                                    const FormatChoice& choice);
   template <typename TransferAt>
   std::optional<Error> submit_all(Call& call, std::size_t count, TransferAt&& transfer_at);
+  std::optional<Error> launch_blocks(Call& call, const CallRequest& request,
+                                     const FormatChoice& choice);
+  base::Result<void> submit_blocks(Call& call);
+  void begin_next_step(Call& call, std::uint32_t done);
   core::TransferRequest blank_transfer(const Call& call, const CallRequest& request,
                                        const FormatChoice& choice) const;
   core::TransferRequest transfer_of(Call& call, const CallRequest& request,
                                     const FormatChoice& choice);
   base::Result<core::TransferId> submit(core::TransferRequest& request, Call* call);
+  // A call that finds the worker's tables full waits until some transfer has ended; those in flight
+  // have deadlines, so that is bounded.
+  template <typename Submit>
+  auto submit_when_there_is_room(Submit&& submit) {
+    for (;;) {
+      std::unique_lock pool(pool_mutex_);
+      const std::uint64_t ended = transfers_ended_;
+      pool.unlock();
+      auto result = driver_->with_worker(submit);
+      if (result || result.error().code != base::Code::resource_exhausted) return result;
+      pool.lock();
+      transfer_ended_.wait(pool, [&] { return transfers_ended_ != ended; });
+    }
+  }
+  void note_submitted(Call& call, core::TransferId id);
   base::Result<core::TransferId> submit_agreement(Call& call, const core::TransferRequest& data);
   void refuse(Call& call, Error error);
   void finish(Call& call, Result<Completion> result);
@@ -127,8 +152,9 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_{0};
 
-  std::vector<Call*> active_;       // by the driver's lock
-  std::vector<Finished> finished_;  // by the driver's thread
+  std::vector<Call*> active_;         // by the driver's lock
+  std::vector<Finished> finished_;    // by the driver's thread
+  std::vector<StepDone> steps_done_;  // likewise
 
   std::mutex pool_mutex_;
   std::condition_variable transfer_ended_;

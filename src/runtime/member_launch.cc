@@ -16,12 +16,6 @@ static_assert(static_cast<int>(Priority::urgent) == static_cast<int>(core::Prior
 static_assert(static_cast<int>(Priority::background) ==
               static_cast<int>(core::Priority::background));
 
-bool overlap(const void* a, const void* b, std::size_t bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(a);
-  const auto second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + bytes && second < first + bytes;
-}
-
 }  // namespace
 
 std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
@@ -33,6 +27,7 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
                            static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
+  if (request.options.layout == Layout::blocks) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);
   return request.in_parts ? launch_parts(call, request, *choice)
                           : launch_whole(call, request, *choice);
@@ -190,26 +185,19 @@ core::TransferRequest Member::blank_transfer(const Call& call, const CallRequest
   return transfer;
 }
 
-// A call that finds the worker's tables full waits until some transfer has ended; those in flight
-// have deadlines, so that is bounded.
 base::Result<core::TransferId> Member::submit(core::TransferRequest& request, Call* call) {
-  for (;;) {
-    std::unique_lock pool(pool_mutex_);
-    const std::uint64_t ended = transfers_ended_;
-    pool.unlock();
-    const auto id = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
-      const base::Result<core::TransferId> submitted = worker.submit(now, request);
-      if (submitted && call != nullptr) {
-        if (call->transfers_left++ == 0) active_.push_back(call);
-        if (call->first_transfer == core::TransferId::none) call->first_transfer = *submitted;
-        call->last_transfer = *submitted;
-      }
-      return submitted;
-    });
-    if (id || id.error().code != base::Code::resource_exhausted) return id;
-    pool.lock();
-    transfer_ended_.wait(pool, [&] { return transfers_ended_ != ended; });
-  }
+  return submit_when_there_is_room([&](core::Worker& worker, base::Instant now) {
+    const base::Result<core::TransferId> submitted = worker.submit(now, request);
+    if (submitted && call != nullptr) note_submitted(*call, *submitted);
+    return submitted;
+  });
+}
+
+// By the driver's lock.
+void Member::note_submitted(Call& call, core::TransferId id) {
+  if (call.transfers_left++ == 0) active_.push_back(&call);
+  if (call.first_transfer == core::TransferId::none) call.first_transfer = id;
+  call.last_transfer = id;
 }
 
 base::Result<core::TransferId> Member::submit_agreement(Call& call,

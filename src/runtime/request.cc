@@ -60,6 +60,23 @@ std::optional<Error> check_parts(const CallRequest& request, int rank, int world
   return std::nullopt;
 }
 
+std::optional<Error> check_layout(const CallRequest& request) {
+  if (request.options.layout == Layout::dense) return std::nullopt;
+  if (request.options.layout > Layout::blocks) return invalid("the layout is not a Layout");
+  if (request.collective != core::Collective::all_reduce || request.is_list || request.in_parts) {
+    return Error{Code::unsupported, "only all_reduce leaves out zeros; make the layout dense", -1,
+                 ""};
+  }
+  const Reduction reduction = request.options.reduction;
+  if (reduction == Reduction::min || reduction == Reduction::max) {
+    return Error{Code::unsupported,
+                 std::string("zeros count under ") + reduction_name(reduction) +
+                     ", so that none can be left out; make the layout dense",
+                 -1, ""};
+  }
+  return std::nullopt;
+}
+
 std::string listed(std::size_t index) {
   return "tensor " + std::to_string(index) + " of the list ";
 }
@@ -110,6 +127,7 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
     return invalid("the priority is not a Priority");
   }
   if (request.collective == core::Collective::barrier) return std::nullopt;
+  if (auto error = check_layout(request)) return error;
 
   if (request.is_list) return check_list(request);
   if (request.in_parts) {
@@ -155,6 +173,12 @@ CallRequest part_of(const CallRequest& request, int root, int rank) {
   const TensorView size(nullptr, request.output.elements, request.output.type);
   part.input = {at_part(request.input.data, size, root), size.elements, size.type};
   return part;
+}
+
+bool overlap(const void* a, const void* b, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a);
+  const auto second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + bytes && second < first + bytes;
 }
 
 }  // namespace infold::runtime

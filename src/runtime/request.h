@@ -4,6 +4,7 @@
 // found wrong without hearing from another rank. Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -34,5 +35,8 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
 
 // The transfer of a sound request in parts that has this rank as root.
 CallRequest part_of(const CallRequest& request, int root, int rank);
+
+// Two tensors of equal length.
+bool overlap(const void* a, const void* b, std::size_t bytes);
 
 }  // namespace infold::runtime

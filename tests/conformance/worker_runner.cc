@@ -46,6 +46,7 @@ void WorkerRunner::run(const Step& step) {
     now_ = std::max(now_, *due);
     worker_->handle_timeout(now_);
   }
+  take_events();
   if (!cursor.accept("expect")) cursor.fail("a worker's step needs an 'expect'");
   do expect(step, cursor);
   while (cursor.accept("and"));
@@ -84,16 +85,19 @@ void WorkerRunner::join(Cursor& cursor) {
   last_ = PacketText{};
 }
 
-// "submit i32 sum all_reduce [1 2 3]"; "root N"; "takes nothing" is not needed: every call takes.
+// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros.
 void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   PacketText fields;
   std::vector<std::string> values;
   std::int64_t root = 0;
+  bool leaves_out_zeros = false;
   while (cursor.peek() != "expect") {
     if (cursor.peek() == "[") {
       values = cursor.take_list();
     } else if (cursor.accept("root")) {
       root = cursor.take_number();
+    } else if (cursor.accept("blocks")) {
+      leaves_out_zeros = true;
     } else {
       Step one{step.where, {cursor.take_word()}};
       Cursor word(one);
@@ -101,27 +105,66 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
     }
   }
   auto call = std::make_unique<Call>();
-  core::TransferRequest request;
-  request.layout = layout_of(fields.words);
-  request.collective = static_cast<core::Collective>(fields.words.collective);
-  request.reduction = static_cast<core::Reduction>(fields.words.reduction);
-  request.elements = values.size();
+  core::TransferRequest request = request_of(step, fields, values, *call);
   request.root = u16(root);
-  request.codec = numeric::codec(request.layout.dtype, request.layout.format, request.reduction,
-                                 request.collective);
-  call->dtype = request.layout.dtype;
-  call->input = tensor_bytes(step, call->dtype, values);
-  call->output.assign(call->input.size(), kUntouched);
-  request.input = call->input.data();
-  request.output = call->output.data();
   last_ = PacketText{};
   last_.words = fields.words;
   last_.words.last_elements = static_cast<std::int64_t>(values.size());
   last_.words.shape = static_cast<std::uint32_t>(values.size()) +
                       static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
-  calls_.push_back(std::move(call));
   // A refused call shows as "expect refused"; it never sends.
-  if (!worker_->submit(now_, request)) calls_.pop_back();
+  if (start(*call, request, leaves_out_zeros)) calls_.push_back(std::move(call));
+}
+
+core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketText& fields,
+                                               const std::vector<std::string>& values,
+                                               Call& call) const {
+  core::TransferRequest request;
+  request.layout = layout_of(fields.words);
+  request.collective = static_cast<core::Collective>(fields.words.collective);
+  request.reduction = static_cast<core::Reduction>(fields.words.reduction);
+  request.elements = values.size();
+  request.codec = numeric::codec(request.layout.dtype, request.layout.format, request.reduction,
+                                 request.collective);
+  call.dtype = request.layout.dtype;
+  call.input = tensor_bytes(step, call.dtype, values);
+  call.output.assign(call.input.size(), kUntouched);
+  request.input = call.input.data();
+  request.output = call.output.data();
+  return request;
+}
+
+// False if the worker refuses it.
+bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros) {
+  if (leaves_out_zeros) call.block_sum.begin(request, /*stages=*/false);
+  const std::uint32_t steps = leaves_out_zeros ? call.block_sum.steps() : 1;
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    const auto id = worker_->submit(now_, leaves_out_zeros ? call.block_sum.step(i) : request);
+    if (!id) return false;
+    call.last_transfer = static_cast<std::uint64_t>(*id);
+    if (i == 0) call.first_transfer = call.last_transfer;
+  }
+  return true;
+}
+
+// The end of a call's step begins the next one.
+void WorkerRunner::take_events() {
+  while (const auto event = worker_->poll_event()) {
+    const auto id = static_cast<std::uint64_t>(event->id);
+    const auto found = std::find_if(calls_.begin(), calls_.end(), [&](const auto& each) {
+      return each->first_transfer <= id && id <= each->last_transfer;
+    });
+    Call& call = **found;
+    if (event->failure || call.first_transfer == call.last_transfer) {
+      events_.push_back(*event);
+    } else if (id < call.last_transfer) {
+      const auto step = static_cast<std::uint32_t>(id - call.first_transfer);
+      worker_->set_size(core::TransferId{id + 1}, call.block_sum.size_after(step));
+    } else {
+      call.block_sum.finish();
+      events_.push_back(*event);
+    }
+  }
 }
 
 void WorkerRunner::receive(const Step& step, Cursor& cursor) {
@@ -196,8 +239,8 @@ void WorkerRunner::expect_done(const Step& step, Cursor& cursor) {
   std::int64_t number = 1;
   if (cursor.accept("call")) number = cursor.take_number();
   const Call& call = *calls_.at(static_cast<std::size_t>(number - 1));
-  const auto event = worker_->poll_event();
-  if (!event || event->failure || static_cast<std::int64_t>(event->id) != number) {
+  const std::optional<core::Event> event = take_event();
+  if (!event || event->failure || static_cast<std::uint64_t>(event->id) != call.last_transfer) {
     cursor.fail("call " + std::to_string(number) + " has not completed");
   }
   if (!cursor.done() && cursor.peek() == "[") {
@@ -212,9 +255,16 @@ void WorkerRunner::expect_done(const Step& step, Cursor& cursor) {
   }
 }
 
+std::optional<core::Event> WorkerRunner::take_event() {
+  if (events_.empty()) return std::nullopt;
+  const core::Event event = events_.front();
+  events_.pop_front();
+  return event;
+}
+
 void WorkerRunner::expect_failed(const Step& step, Cursor& cursor) {
   const std::string wanted = cursor.take_word();
-  const auto event = worker_->poll_event();
+  const std::optional<core::Event> event = take_event();
   if (!event || !event->failure) throw VectorError(step.where + ": no call failed");
   const std::string got = base::code_name(event->failure->error.code);
   if (got != wanted) throw VectorError(step.where + ": failed with " + got + ", not " + wanted);
@@ -227,7 +277,7 @@ void WorkerRunner::expect_quiet(const Step& step) {
         step.where + ": sends more than expected\n  got " +
         describe({out.begin(), out.begin() + static_cast<std::ptrdiff_t>(sent->bytes)}));
   }
-  if (worker_->poll_event()) throw VectorError(step.where + ": a call ended that was not expected");
+  if (take_event()) throw VectorError(step.where + ": a call ended that was not expected");
 }
 
 }  // namespace infold::conformance

@@ -4,10 +4,13 @@
 // calls out.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/worker.h"
+#include "sparse/block_sum.h"
 #include "tests/conformance/packet_text.h"
 
 namespace infold::conformance {
@@ -25,10 +28,18 @@ class WorkerRunner {
     core::DataType dtype = core::DataType::i32;
     std::vector<std::byte> input;
     std::vector<std::byte> output;
+    std::uint64_t first_transfer = 0;
+    std::uint64_t last_transfer = 0;
+    sparse::BlockSum block_sum;  // of a call without its zeros
   };
 
   void join(Cursor& cursor);
   void submit(const Step& step, Cursor& cursor);
+  core::TransferRequest request_of(const Step& step, const PacketText& fields,
+                                   const std::vector<std::string>& values, Call& call) const;
+  bool start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros);
+  void take_events();
+  std::optional<core::Event> take_event();
   void receive(const Step& step, Cursor& cursor);
   void expect(const Step& step, Cursor& cursor);
   void expect_send(const Step& step, Cursor& cursor);
@@ -43,7 +54,8 @@ class WorkerRunner {
   base::Instant now_;
   core::WorkerCounters before_;
   std::vector<std::unique_ptr<Call>> calls_;
-  PacketText last_;  // what a line does not say is as here
+  std::deque<core::Event> events_;  // of whole calls
+  PacketText last_;                 // what a line does not say is as here
 };
 
 }  // namespace infold::conformance

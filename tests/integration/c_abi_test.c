@@ -139,6 +139,25 @@ static void choose_priorities(infold_communicator* communicator) {
   }
 }
 
+static void leave_out_zeros(infold_communicator* communicator) {
+  infold_call_options options = infold_call_options_default();
+  infold_handle* handle = NULL;
+  infold_code code = INFOLD_OK;
+  static const int where[2] = {3, 999};
+  int32_t tensor[1000] = {0};
+  int32_t wrong = 0;
+  expect(options.layout == INFOLD_LAYOUT_DENSE, "the default layout");
+  options.layout = INFOLD_LAYOUT_BLOCKS;
+  tensor[where[0]] = 5;
+  tensor[where[1]] = -1;
+  code = infold_all_reduce(communicator, tensor, tensor, 1000, INFOLD_TYPE_I32, &options, &handle);
+  expect_done(code, handle, "a call without its zeros");
+  for (int i = 0; i < 1000; ++i) {
+    wrong += tensor[i] != (i == where[0] ? 5 * RANKS : i == where[1] ? -RANKS : 0);
+  }
+  expect(wrong == 0, "its sum is right");
+}
+
 static void root_and_barrier(infold_communicator* communicator) {
   const int32_t rank = infold_rank(communicator);
   infold_handle* handle = NULL;
@@ -159,6 +178,7 @@ static void* make_every_call(void* communicator) {
   gather_and_scatter(communicator);
   sum_lists(communicator);
   choose_priorities(communicator);
+  leave_out_zeros(communicator);
   root_and_barrier(communicator);
   return NULL;
 }

@@ -7,8 +7,8 @@ import re
 from tidy_checks.repo import Finding, check
 
 # Folders in which the same inputs must give the same bytes.
-DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "src/plan/",
-            "src/codec/", "src/sim/")
+DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "src/sparse/",
+            "src/plan/", "src/codec/", "src/sim/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ BANS = (
     Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli", ("src/",),
         tests=False),
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
-        ("src/core/", "src/sim/", "src/numeric/", "src/plan/")),
+        ("src/core/", "src/sim/", "src/numeric/", "src/sparse/", "src/plan/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),

@@ -10,7 +10,7 @@ from tidy_checks.repo import Finding, check
 # an exception is a visible edit here. "public" is include/infold.
 BELOW_CORE = {"wire", "base"}
 BELOW_PLAN = BELOW_CORE | {"trace", "core", "numeric"}
-BELOW_TOP = BELOW_PLAN | {"codec", "plan", "public"}
+BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
 ALLOWED = {
     "public": set(),
     "wire": set(),
@@ -20,6 +20,7 @@ ALLOWED = {
     "trace": BELOW_CORE,
     "core": BELOW_CORE,
     "numeric": BELOW_CORE | {"trace", "core"},
+    "sparse": BELOW_PLAN,
     "codec": BELOW_PLAN,
     "plan": BELOW_PLAN,
     "sim": BELOW_TOP,
