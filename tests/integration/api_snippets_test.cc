@@ -95,6 +95,20 @@ TEST(ApiPage, ManyTensorsInOneCall) {
   // end
 }
 
+TEST(ApiPage, ZerosLeftOut) {
+  auto group = infold::LocalGroup::create({.world = 1});
+  infold::Communicator& comm = (*group)[0];
+  std::vector<float> embedding_gradients(10'000);
+  embedding_gradients[77] = 2;
+  const auto finish = [](const infold::Handle& call) {
+    if (const auto done = call.wait(); !done) throw std::runtime_error(done.error().message);
+  };
+  // snippet
+  finish(comm.all_reduce(embedding_gradients, {.layout = infold::Layout::blocks}));
+  // end
+  EXPECT_EQ(embedding_gradients[77], 2);
+}
+
 TEST(ApiPage, Errors) {
   auto group = infold::LocalGroup::create({.world = 2, .deadline = std::chrono::milliseconds(100)});
   infold::Communicator& comm = (*group)[0];
@@ -134,7 +148,7 @@ TEST(ApiPage, ShowsWhatThisFileRuns) {
         << block;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 7);
+  EXPECT_EQ(blocks, 8);
 }
 
 }  // namespace
