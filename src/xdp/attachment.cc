@@ -74,13 +74,6 @@ bool is_named(std::uint32_t id, const char* name) {
   return describe_program(id).starts_with("'" + std::string(name) + "'");
 }
 
-// 0 if there is none.
-std::uint32_t packets_program_at(const Interface& interface) {
-  std::uint32_t id = 0;
-  bpf_xdp_query_id(static_cast<int>(interface.index), 0, &id);
-  return id;
-}
-
 std::string taken_text(const Interface& interface) {
   const std::uint32_t id = packets_program_at(interface);
   if (is_named(id, kPacketsName)) {
@@ -98,6 +91,24 @@ int link_packets(const Interface& interface, int program, std::uint32_t mode) {
   return bpf_link_create(program, static_cast<int>(interface.index), BPF_XDP, &options);
 }
 
+// The filter of ours at an interface's ingress, in the words of libbpf's calls.
+struct Filter {
+  explicit Filter(const Interface& interface) {
+    hook.sz = sizeof(hook);
+    hook.ifindex = static_cast<int>(interface.index);
+    hook.attach_point = BPF_TC_INGRESS;
+  }
+  // A value for each call, which writes its answers there.
+  bpf_tc_opts place() const {
+    bpf_tc_opts options{};
+    options.sz = sizeof(options);
+    options.handle = kFilterHandle;
+    options.priority = kFilterPriority;
+    return options;
+  }
+  bpf_tc_hook hook{};
+};
+
 std::string refusal_text(const Interface& interface, int error) {
   if (error == EOPNOTSUPP) return "its driver has no native mode";
   std::string text = "its driver refused native mode: " + std::string(strerror(error));
@@ -109,6 +120,18 @@ std::string refusal_text(const Interface& interface, int error) {
 }
 
 }  // namespace
+
+std::uint32_t packets_program_at(const Interface& interface) {
+  std::uint32_t id = 0;
+  bpf_xdp_query_id(static_cast<int>(interface.index), 0, &id);
+  return id;
+}
+
+std::uint32_t ingress_filter_at(const Interface& interface) {
+  const Filter filter(interface);
+  bpf_tc_opts there = filter.place();
+  return bpf_tc_query(&filter.hook, &there) == 0 ? there.prog_id : 0;
+}
 
 Attempt<Attachment> Attachment::attach(const Interface& interface, const AttachOptions& options) {
   Attachment attachment(interface, options.pin);
@@ -146,28 +169,19 @@ Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
 // Before Linux 6.6. The queueing discipline that it hangs on stays, since others may use it by now;
 // without a filter it does nothing.
 Attempt<void> Attachment::attach_filter(int program) {
-  bpf_tc_hook hook{};
-  hook.sz = sizeof(hook);
-  hook.ifindex = static_cast<int>(interface_.index);
-  hook.attach_point = BPF_TC_INGRESS;
-  const int made = bpf_tc_hook_create(&hook);
-  bpf_tc_opts there{};
-  there.sz = sizeof(there);
-  there.handle = kFilterHandle;
-  there.priority = kFilterPriority;
-  if (bpf_tc_query(&hook, &there) == 0 && !is_named(there.prog_id, kIngressName)) {
+  Filter filter(interface_);
+  const int made = bpf_tc_hook_create(&filter.hook);
+  const std::uint32_t there = ingress_filter_at(interface_);
+  if (there != 0 && !is_named(there, kIngressName)) {
     return cannot(interface_.name +
                   " has a filter of somebody else's in our place: tc filter show "
                   "dev " +
                   interface_.name + " ingress");
   }
-  bpf_tc_opts ours{};
-  ours.sz = sizeof(ours);
-  ours.handle = kFilterHandle;
-  ours.priority = kFilterPriority;
+  bpf_tc_opts ours = filter.place();
   ours.prog_fd = program;
   ours.flags = BPF_TC_F_REPLACE;
-  if (const int error = bpf_tc_attach(&hook, &ours); error != 0) {
+  if (const int error = bpf_tc_attach(&filter.hook, &ours); error != 0) {
     return cannot(interface_.name + " takes no program at its ingress: " +
                   strerror(made != 0 && made != -EEXIST ? -made : -error));
   }
@@ -226,15 +240,9 @@ Attachment::~Attachment() {
   if (packets_ >= 0) close(packets_);
   if (ingress_ >= 0) close(ingress_);
   if (!has_filter_ || pins_) return;
-  bpf_tc_hook hook{};
-  hook.sz = sizeof(hook);
-  hook.ifindex = static_cast<int>(interface_.index);
-  hook.attach_point = BPF_TC_INGRESS;
-  bpf_tc_opts ours{};
-  ours.sz = sizeof(ours);
-  ours.handle = kFilterHandle;
-  ours.priority = kFilterPriority;
-  bpf_tc_detach(&hook, &ours);
+  Filter filter(interface_);
+  const bpf_tc_opts ours = filter.place();
+  bpf_tc_detach(&filter.hook, &ours);
 }
 
 }  // namespace infold::xdp

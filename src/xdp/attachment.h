@@ -8,6 +8,7 @@
 //   /sys/fs/bpf/infold/net4026531840-if7/ingress    pins takes over without a gap between programs
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "xdp/attempt.h"
@@ -54,5 +55,10 @@ class Attachment {
   int packets_ = -1;  // links of the kernel
   int ingress_ = -1;
 };
+
+// Numbers of programs at an interface, 0 for none: of anybody's at its packets, and of the filter
+// in our place at its ingress, which is where one of ours goes before Linux 6.6.
+std::uint32_t packets_program_at(const Interface& interface);
+std::uint32_t ingress_filter_at(const Interface& interface);
 
 }  // namespace infold::xdp

@@ -5,13 +5,13 @@
 #include "xdp/attachment.h"
 
 #include <cstdlib>
+#include <functional>
 #include <memory>
-#include <net/if.h>
 #include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,29 +25,13 @@ namespace {
 
 using testing::HasSubstr;
 
-// The filter of ours at the ingress, 0 if there is none.
-std::uint32_t filter_at(const Interface& interface) {
-  bpf_tc_hook hook{};
-  hook.sz = sizeof(hook);
-  hook.ifindex = static_cast<int>(interface.index);
-  hook.attach_point = BPF_TC_INGRESS;
-  bpf_tc_opts there{};
-  there.sz = sizeof(there);
-  there.handle = 0x1f0d;
-  there.priority = 0x1f0d;
-  return bpf_tc_query(&hook, &there) == 0 ? there.prog_id : 0;
-}
-
-std::uint32_t packets_at(const Interface& interface) {
-  std::uint32_t id = 0;
-  bpf_xdp_query_id(static_cast<int>(interface.index), 0, &id);
-  return id;
-}
-
 class AttachmentTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs root";
+    // Interfaces, and pins, of this test's own.
+    if (geteuid() != 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root";
+    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr), 0);
     if (std::system("ip link add near type veth peer name far") != 0) {
       GTEST_SKIP() << "the kernel refuses veth";
     }
@@ -71,6 +55,12 @@ class AttachmentTest : public testing::Test {
             .use_tcx = false};
   }
 
+  // For what the kernel does when it gets round to it.
+  static void wait_until(const std::function<bool()>& condition) {
+    for (int i = 0; i < 5000 && !condition(); ++i) io::rest(base::milliseconds(1));
+    EXPECT_TRUE(condition());
+  }
+
   Interface near_;
   std::unique_ptr<Program> program_;
 };
@@ -81,58 +71,108 @@ TEST_F(AttachmentTest, AFilterGoesWithItsAttachment) {
     ASSERT_TRUE(attached.has_value()) << attached.error();
     EXPECT_TRUE(attached->ingress_outlives_us());
     EXPECT_TRUE(attached->is_native());
-    EXPECT_NE(filter_at(near_), 0U);
-    EXPECT_NE(packets_at(near_), 0U);
+    EXPECT_NE(ingress_filter_at(near_), 0U);
+    EXPECT_NE(packets_program_at(near_), 0U);
   }
-  EXPECT_EQ(filter_at(near_), 0U);
-  EXPECT_EQ(packets_at(near_), 0U);
+  EXPECT_EQ(ingress_filter_at(near_), 0U);
+  EXPECT_EQ(packets_program_at(near_), 0U);
 }
 
-// As a killed process leaves it.
+// As a killed process leaves it: nothing of its is destroyed.
 TEST_F(AttachmentTest, AFilterThatWasLeftBehindIsReplaced) {
-  bpf_tc_hook hook{};
-  hook.sz = sizeof(hook);
-  hook.ifindex = static_cast<int>(near_.index);
-  hook.attach_point = BPF_TC_INGRESS;
-  ASSERT_EQ(bpf_tc_hook_create(&hook), 0);
-  bpf_tc_opts left{};
-  left.sz = sizeof(left);
-  left.handle = 0x1f0d;
-  left.priority = 0x1f0d;
-  left.prog_fd = program_->ingress_program();
-  ASSERT_EQ(bpf_tc_attach(&hook, &left), 0);
-  const std::uint32_t before = filter_at(near_);
+  const pid_t killed = fork();
+  if (killed == 0) {
+    const auto attached = Attachment::attach(near_, as_before_6_6(*program_));
+    _exit(attached ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(killed, &status, 0), killed);
+  ASSERT_EQ(status, 0);
+  wait_until([this] { return packets_program_at(near_) == 0; });  // its link goes a moment later
+  const std::uint32_t before = ingress_filter_at(near_);
   ASSERT_NE(before, 0U);
 
   const auto next = load();
   ASSERT_NE(next, nullptr);
   const auto attached = Attachment::attach(near_, as_before_6_6(*next));
   ASSERT_TRUE(attached.has_value()) << attached.error();
-  EXPECT_NE(filter_at(near_), 0U);
-  EXPECT_NE(filter_at(near_), before);
+  EXPECT_NE(ingress_filter_at(near_), 0U);
+  EXPECT_NE(ingress_filter_at(near_), before);
 }
 
-TEST_F(AttachmentTest, LinksOfTheKernelLeaveNoFilter) {
+TEST_F(AttachmentTest, WhatIsPinnedStaysUntilItIsTakenOver) {
+  for (const bool use_tcx : {true, false}) {
+    const auto attach = [&](const Program& program, bool pin) {
+      AttachOptions options = as_before_6_6(program);
+      options.use_tcx = use_tcx;
+      options.pin = pin;
+      return Attachment::attach(near_, options);
+    };
+    const auto next = load();
+    ASSERT_NE(next, nullptr);
+    std::uint32_t before = 0;
+    std::uint32_t filter_before = 0;
+    {
+      const auto first = attach(*program_, true);
+      ASSERT_TRUE(first.has_value()) << first.error();
+      EXPECT_FALSE(first->took_over());
+      before = packets_program_at(near_);
+      filter_before = ingress_filter_at(near_);
+      EXPECT_EQ(filter_before != 0, first->ingress_outlives_us());
+    }
+    EXPECT_EQ(packets_program_at(near_), before);
+    EXPECT_EQ(ingress_filter_at(near_), filter_before);
+    {
+      const auto second = attach(*next, true);
+      ASSERT_TRUE(second.has_value()) << second.error();
+      EXPECT_TRUE(second->took_over());
+      EXPECT_TRUE(second->is_native());
+      EXPECT_NE(packets_program_at(near_), before);
+      EXPECT_EQ(ingress_filter_at(near_) != 0, filter_before != 0);
+      EXPECT_TRUE(filter_before == 0 || ingress_filter_at(near_) != filter_before);
+    }
+    EXPECT_NE(packets_program_at(near_), 0U);
+    {
+      const auto third = attach(*next, false);
+      ASSERT_TRUE(third.has_value()) << third.error();
+      EXPECT_FALSE(third->took_over());
+    }
+    EXPECT_EQ(packets_program_at(near_), 0U);
+    EXPECT_EQ(ingress_filter_at(near_), 0U);
+  }
+}
+
+TEST_F(AttachmentTest, NothingIsPinnedWithoutItsFileSystem) {
+  ASSERT_EQ(mount("none", "/sys/fs/bpf", "tmpfs", 0, nullptr), 0);
+  AttachOptions options = as_before_6_6(*program_);
+  options.pin = true;
+  const auto attached = Attachment::attach(near_, options);
+  ASSERT_FALSE(attached.has_value());
+  EXPECT_THAT(attached.error(), HasSubstr("mount -t bpf bpf /sys/fs/bpf"));
+  EXPECT_EQ(packets_program_at(near_), 0U);
+}
+
+TEST_F(AttachmentTest, LinksOfTheKernelNeedNoFilter) {
   AttachOptions options = as_before_6_6(*program_);
   options.use_tcx = true;
   const auto attached = Attachment::attach(near_, options);
   ASSERT_TRUE(attached.has_value()) << attached.error();
-  if (attached->ingress_outlives_us()) GTEST_SKIP() << "this kernel has no links at the ingress";
-  EXPECT_EQ(filter_at(near_), 0U);
-  EXPECT_NE(packets_at(near_), 0U);
+  // Before Linux 6.6 there are none.
+  EXPECT_EQ(ingress_filter_at(near_) != 0, attached->ingress_outlives_us());
+  EXPECT_NE(packets_program_at(near_), 0U);
 }
 
 TEST_F(AttachmentTest, AnotherProgramIsNotReplaced) {
   const auto first = Attachment::attach(near_, as_before_6_6(*program_));
   ASSERT_TRUE(first.has_value());
-  const std::uint32_t before = packets_at(near_);
-  const std::uint32_t filter_before = filter_at(near_);
+  const std::uint32_t before = packets_program_at(near_);
+  const std::uint32_t filter_before = ingress_filter_at(near_);
   const auto other = load();
   const auto second = Attachment::attach(near_, as_before_6_6(*other));
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error(), HasSubstr("near has the program of another infold switch"));
-  EXPECT_EQ(packets_at(near_), before);
-  EXPECT_EQ(filter_at(near_), filter_before);
+  EXPECT_EQ(packets_program_at(near_), before);
+  EXPECT_EQ(ingress_filter_at(near_), filter_before);
 }
 
 TEST_F(AttachmentTest, AnInterfaceIsClaimedOnce) {
@@ -150,11 +190,7 @@ TEST_F(AttachmentTest, AnInterfaceIsClaimedOnce) {
 TEST_F(AttachmentTest, AnInterfaceIsUpDownOrGone) {
   EXPECT_EQ(state_of(near_), LinkState::down);
   ASSERT_EQ(std::system("ip link set near up && ip link set far up"), 0);
-  // The kernel reports a carrier when it gets round to it.
-  for (int i = 0; i < 5000 && state_of(near_) != LinkState::up; ++i) {
-    io::rest(base::milliseconds(1));
-  }
-  EXPECT_EQ(state_of(near_), LinkState::up);
+  wait_until([this] { return state_of(near_) == LinkState::up; });
   EXPECT_TRUE(near_.is_veth());
   EXPECT_EQ(near_.mtu, 1500U);
   ASSERT_EQ(std::system("ip link del near && ip link add near type bridge"), 0);
