@@ -98,6 +98,7 @@ class UdpSocket::State {
     train.used += datagram.size();
     train.closed = datagram.size() < train.datagram_bytes;
     counters_.datagrams_sent += to.size();
+    counters_.bytes_sent += to.size() * datagram.size();
   }
 
   void flush() {
@@ -124,7 +125,10 @@ class UdpSocket::State {
     }
     const int count = recvmmsg(fd_.get(), messages_in_.data(), kMessagesIn, MSG_DONTWAIT, nullptr);
     for (int i = 0; i < count; ++i) split(static_cast<std::size_t>(i));
+    std::uint64_t bytes = 0;
+    for (const Arrival& arrival : arrivals_) bytes += arrival.datagram.size();
     datagrams_received_.fetch_add(arrivals_.size(), std::memory_order_relaxed);
+    bytes_received_.fetch_add(bytes, std::memory_order_relaxed);
     calls_received_.fetch_add(count > 0 ? static_cast<std::uint64_t>(count) : 0,
                               std::memory_order_relaxed);
     return arrivals_;
@@ -160,6 +164,8 @@ class UdpSocket::State {
   UdpCounters counters() const {
     UdpCounters sum = counters_;
     sum.datagrams_received = datagrams_received_.load(std::memory_order_relaxed);
+    sum.bytes_received = bytes_received_.load(std::memory_order_relaxed);
+    sum.misfits = misfits_.load(std::memory_order_relaxed);
     sum.calls_received = calls_received_.load(std::memory_order_relaxed);
     return sum;
   }
@@ -288,7 +294,7 @@ class UdpSocket::State {
   // One message in: a datagram, or a train of them.
   void split(std::size_t index) {
     const msghdr& message = messages_in_[index].msg_hdr;
-    if ((message.msg_flags & MSG_TRUNC) != 0) return;
+    if ((message.msg_flags & MSG_TRUNC) != 0) return count_misfit();
     from_in_[index] =
         SocketAddress(reinterpret_cast<const sockaddr*>(&names_in_[index]), message.msg_namelen);
     std::size_t segment = messages_in_[index].msg_len;
@@ -299,17 +305,21 @@ class UdpSocket::State {
       std::memcpy(&bytes, CMSG_DATA(header), sizeof(bytes));
       segment = static_cast<std::size_t>(bytes);
     }
-    if (segment < kSegmentBytesMin) return;
+    if (segment < kSegmentBytesMin) return count_misfit();
     std::span<const std::byte> rest(room_in_.data() + index * message_bytes_,
                                     messages_in_[index].msg_len);
     while (!rest.empty()) {
       const std::size_t bytes = std::min(segment, rest.size());
       if (bytes <= options_.datagram_bytes_max) {
         arrivals_.push_back({&from_in_[index], rest.first(bytes)});
+      } else {
+        count_misfit();
       }
       rest = rest.subspan(bytes);
     }
   }
+
+  void count_misfit() { misfits_.fetch_add(1, std::memory_order_relaxed); }
 
   UdpOptions options_;
   FileDescriptor fd_;
@@ -320,6 +330,8 @@ class UdpSocket::State {
   UdpCounters counters_;
   // Of the thread that receives; counters are read by others.
   std::atomic<std::uint64_t> datagrams_received_{0};
+  std::atomic<std::uint64_t> bytes_received_{0};
+  std::atomic<std::uint64_t> misfits_{0};
   std::atomic<std::uint64_t> calls_received_{0};
 
   std::array<Train, kTrains> trains_;

@@ -36,6 +36,9 @@ struct UdpOptions {
 struct UdpCounters {
   std::uint64_t datagrams_sent = 0;
   std::uint64_t datagrams_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t misfits = 0;         // what came and is no datagram of ours by its length alone
   std::uint64_t calls_sent = 0;      // system calls, or messages within one
   std::uint64_t calls_received = 0;  // likewise
   std::uint64_t blocked = 0;         // datagrams dropped because the kernel's queue was full

@@ -93,6 +93,25 @@ TEST_P(Udp, SendsToAllOfAList) {
   }
 }
 
+TEST_P(Udp, CountsBytesAndWhatIsNoDatagramOfOurs) {
+  UdpOptions longer;
+  longer.bind = loopback(GetParam().address);
+  longer.offload = GetParam().offload;
+  longer.datagram_bytes_max = 2000;
+  UdpSocket a = std::move(*UdpSocket::open(longer));
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address(), b.local_address()};
+  // One is more than b takes, one less than a header.
+  for (const std::size_t bytes : {1000, 2000, 20, 40}) {
+    a.send(to, datagram_of(bytes, bytes));
+    a.flush();
+  }
+  EXPECT_EQ(receive(b, 4).size(), 4U);
+  EXPECT_EQ(a.counters().bytes_sent, 2U * (1000 + 2000 + 20 + 40));
+  EXPECT_EQ(b.counters().bytes_received, 2U * (1000 + 40));
+  EXPECT_EQ(b.counters().misfits, 4U);
+}
+
 TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
   UdpOptions options;
   options.bind = loopback(GetParam().address);
