@@ -164,6 +164,7 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   const int to_sender = w->answer_to == INFOLD_XDP_TO_SENDER;
   if (to_sender && !readdress(ctx, w)) return XDP_ABORTED;
   if (w->answer_from == kFromStored && !was_still_stored(w)) return XDP_DROP;
+  if (to_sender) count_sent(w, w->answer_bytes);
   return to_sender && config.bounces ? XDP_TX : go_up(ctx, w, 1);
 }
 

@@ -93,7 +93,9 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (!w) return XDP_PASS;
   const int found = find_datagram(data, end, w);
   if (found == kNotOurs) return XDP_PASS;
+  ++w->traffic.received_packets;
   if (found == kBroken) return drop(INFOLD_XDP_DROPPED_BROKEN);
+  w->traffic.received_bytes += w->bytes;
   const uint32_t at = w->at;
   if (at > kDatagramAt6 || w->bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
     return drop(INFOLD_XDP_DROPPED_MALFORMED);

@@ -92,7 +92,9 @@ static long send_to(uint32_t number, const void* context) {
   if (!to || to->ifindex == 0) return 0;
   const int is_ipv4 = to->address.word[0] == 0 && (uint32_t)to->address.word[1] == 0xffff0000;
   if (is_ipv4 != (what->at == kDatagramAt4)) return 0;
-  if (address_to(what, to)) bpf_clone_redirect(what->skb, to->ifindex, 0);
+  if (!address_to(what, to) || bpf_clone_redirect(what->skb, to->ifindex, 0)) return 0;
+  struct work* const w = entry(&works, 0);
+  if (w) count_sent(w, what->bytes);
   return 0;
 }
 

@@ -73,11 +73,12 @@ struct {
 
 /* One packet's way through the programs; a processor handles one packet at a time. */
 struct work {
-  uint32_t at;    /* of the datagram in the frame */
-  uint32_t bytes; /* of the datagram */
-  uint32_t job;   /* index */
-  uint32_t slot;  /* entry in `slots` */
-  uint32_t copy;  /* entry in `codes`, `stored` and `lanes` */
+  struct infold_xdp_traffic traffic; /* of all packets; first, where the loader looks for it */
+  uint32_t at;                       /* of the datagram in the frame */
+  uint32_t bytes;                    /* of the datagram */
+  uint32_t job;                      /* index */
+  uint32_t slot;                     /* entry in `slots` */
+  uint32_t copy;                     /* entry in `codes`, `stored` and `lanes` */
   uint32_t round;
   uint32_t elements;
   uint32_t element_bytes; /* of all elements */
@@ -184,6 +185,11 @@ INLINE void count(uint32_t what) {
 INLINE int drop(uint32_t why) {
   count(why);
   return XDP_DROP;
+}
+
+INLINE void count_sent(struct work* w, uint32_t bytes) {
+  ++w->traffic.sent_packets;
+  w->traffic.sent_bytes += bytes;
 }
 
 /* A jump that does not come back; when it cannot be made the packet is lost, as on a wire. */

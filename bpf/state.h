@@ -28,7 +28,8 @@ enum {
   INFOLD_XDP_MEMBERS = INFOLD_WORKERS_MAX + 1
 };
 
-/* Counters: core::Verdict in its order, then what only a packet program sees. */
+/* Counters: core::Verdict in its order, then what only a packet program sees, in the order of
+ * runtime::PlaneVerdict. */
 enum infold_xdp_count {
   INFOLD_XDP_CONTRIBUTED,
   INFOLD_XDP_COMPLETED,
@@ -63,6 +64,14 @@ enum infold_xdp_count {
 
 struct infold_xdp_counters {
   uint64_t count[INFOLD_XDP_COUNTERS];
+};
+
+/* Datagrams to the aggregator and of it, and their bytes without headers. */
+struct infold_xdp_traffic {
+  uint64_t received_packets;
+  uint64_t received_bytes;
+  uint64_t sent_packets;
+  uint64_t sent_bytes;
 };
 
 /* An IPv4 address is written as ::ffff:a.b.c.d, in network order. */

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
 #include "runtime/switch_server.h"
 
@@ -53,37 +54,61 @@ class Switch final : public Command {
     options.text_list("--dev", devices_,
                       "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
     options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
+    options.text("--metrics", metrics_,
+                 "Address for metrics in Prometheus' format, HOST:PORT; empty for none");
     options.config_file("--config", "TOML file with any of these, as in: slots = 2048");
     options.examples(
         "  infold switch --listen :7700\n"
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
         "  infold switch --plane xdp --dev eth0,eth1 --listen 10.0.0.1:7700\n"
+        "  infold switch --listen 10.0.0.1:7700 --metrics 127.0.0.1:7790\n"
         "  infold switch --config /etc/infold/switch.toml");
   }
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
-    runtime::SwitchOptions options;
-    const auto listen = io::SocketAddress::parse(listen_, "--listen");
-    if (!listen) return refuse(output, "--listen", listen_, listen.error());
-    options.listen = *listen;
-    if (const auto wrong = find_misfit(*listen); !wrong.empty()) {
+    io::SocketAddress listen;
+    io::SocketAddress control;
+    io::SocketAddress metrics;
+    if (!read_address(output, "--listen", listen_, listen)) return ExitCode::kBadUsage;
+    if (const auto wrong = find_misfit(listen); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;
     }
-    if (!control_.empty()) {
-      const auto control = io::SocketAddress::parse(control_, "--control");
-      if (!control) return refuse(output, "--control", control_, control.error());
-      options.control = *control;
+    if (!control_.empty() && !read_address(output, "--control", control_, control)) {
+      return ExitCode::kBadUsage;
+    }
+    if (!metrics_.empty() && !read_address(output, "--metrics", metrics_, metrics)) {
+      return ExitCode::kBadUsage;
     }
     if (plane_ == "xdp") {
-      return run_xdp_switch({options.listen, options.control, devices_, slots_, mtu_, pin_},
-                            output);
+      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_}, output);
     }
+    runtime::SwitchOptions options;
+    options.listen = listen;
+    options.control = control;
     options.threads = threads_;
     options.slots = slots_;
     options.datagram_bytes_max = mtu_ - kHeaderBytes;
     options.offload = !no_offload_;
+    return run_user_switch(output, guard, options, metrics);
+  }
+
+ private:
+  static bool read_address(Output& output, const char* option, const std::string& value,
+                           io::SocketAddress& address) {
+    const auto parsed = io::SocketAddress::parse(value, option);
+    if (parsed) {
+      address = *parsed;
+    } else {
+      output.log("infold switch: {}: '{}' {}\n", option, value, parsed.error().detail);
+    }
+    return parsed.has_value();
+  }
+
+  ExitCode run_user_switch(Output& output, const InterruptGuard& guard,
+                           const runtime::SwitchOptions& options,
+                           const io::SocketAddress& metrics) const {
     give_back_what_is_freed();
     const auto server = runtime::SwitchServer::start(options);
     if (!server) {
@@ -93,17 +118,15 @@ class Switch final : public Command {
     }
     // Slots must not wait for a disk; where that is not allowed they only might.
     const bool pinned = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
-    announce(output, **server, pinned);
+    const auto page = serve_metrics(metrics, [&server] { return (*server)->status(); });
+    if (!page) {
+      output.log("infold switch: --metrics {}: {}\n", metrics_, page.error().detail);
+      return ExitCode::kFailed;
+    }
+    announce(output, **server, pinned, metrics_place(page->get()));
     guard.wait();
-    report(output, **server);
+    report_end(output, (*server)->status());
     return ExitCode::kDone;
-  }
-
- private:
-  static ExitCode refuse(Output& output, const char* option, const std::string& value,
-                         const base::Error& error) {
-    output.log("infold switch: {}: '{}' {}\n", option, value, error.detail);
-    return ExitCode::kBadUsage;
   }
 
   // Which option does not go with which plane; empty if all fit.
@@ -124,7 +147,8 @@ class Switch final : public Command {
     return "";
   }
 
-  void announce(Output& output, const runtime::SwitchServer& server, bool pinned) const {
+  void announce(Output& output, const runtime::SwitchServer& server, bool pinned,
+                const std::string& metrics) const {
     const std::string control = server.control_address().text();
     const double megabytes =
         static_cast<double>(server.memory_bytes_max(mtu_ - kHeaderBytes)) / 1e6;
@@ -133,6 +157,7 @@ class Switch final : public Command {
     output.text("slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
                 pinned ? "pinned" : "not pinned (no permission to lock memory)",
                 server.uses_trains() ? "packets move in trains" : "packets move one by one");
+    if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
     output.object({{"event", "listening"},
                    {"listen", listen_},
                    {"control", control},
@@ -140,35 +165,8 @@ class Switch final : public Command {
                    {"slots", slots_},
                    {"memory_bytes_max", server.memory_bytes_max(mtu_ - kHeaderBytes)},
                    {"pinned", pinned},
-                   {"trains", server.uses_trains()}});
-  }
-
-  static void report(Output& output, runtime::SwitchServer& server) {
-    nlohmann::ordered_json object = {{"event", "stopped"}};
-    std::uint64_t in = 0, out = 0, unknown = 0, messages_in = 0, messages_out = 0, blocked = 0;
-    core::VerdictCounters verdicts{};
-    for (const runtime::ShardStatistics& shard : server.statistics()) {
-      in += shard.socket.datagrams_received;
-      out += shard.socket.datagrams_sent;
-      unknown += shard.unknown;
-      messages_in += shard.socket.calls_received;
-      messages_out += shard.socket.calls_sent;
-      blocked += shard.socket.blocked;
-      for (std::size_t i = 0; i < verdicts.size(); ++i) verdicts[i] += shard.verdicts[i];
-    }
-    object["datagrams_received"] = in;
-    object["datagrams_sent"] = out;
-    object["of_unknown_jobs"] = unknown;
-    object["messages_received"] = messages_in;
-    object["messages_sent"] = messages_out;
-    object["blocked"] = blocked;
-    for (std::size_t i = 0; i < verdicts.size(); ++i) {
-      object["packets"][core::verdict_name(static_cast<core::Verdict>(i))] = verdicts[i];
-    }
-    output.text(
-        "stopped: {} packets in {} messages in, {} in {} out, {} of unknown jobs, {} not sent\n",
-        in, messages_in, out, messages_out, unknown, blocked);
-    output.object(object);
+                   {"trains", server.uses_trains()},
+                   {"metrics", metrics}});
   }
 
   std::string listen_ = ":7700";
@@ -180,6 +178,7 @@ class Switch final : public Command {
   std::string plane_ = "user";
   std::vector<std::string> devices_;
   bool pin_ = false;
+  std::string metrics_;
 };
 
 }  // namespace

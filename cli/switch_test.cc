@@ -44,6 +44,7 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
       {{"--dev", "eth0"}, "--dev: needs --plane xdp"},
       {{"--pin"}, "--pin: needs --plane xdp"},
       {{"--plane", "fpga"}, "--plane"},
+      {{"--metrics", "7790"}, "--metrics: '7790'"},
       {{"--plane", "xdp", "--listen", "10.0.0.1:7700"}, "--dev: --plane xdp must be told"},
       {{"--plane", "xdp", "--dev", ","}, "--dev: --plane xdp must be told"},
       {{"--plane", "xdp", "--dev", "a,b,a", "--listen", "10.0.0.1:7700"}, "--dev: an interface"},

@@ -4,6 +4,7 @@
 #include "cli/switch_xdp.h"
 
 #include "cli/interrupt.h"
+#include "cli/switch_report.h"
 #include "xdp/kernel_switch.h"
 
 namespace infold::cli {
@@ -35,7 +36,8 @@ void announce_port(Output& output, const xdp::KernelSwitch::Port& port) {
   }
 }
 
-void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOptions& options) {
+void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOptions& options,
+              const std::string& metrics) {
   const std::string listen = server.sites().front().address;
   const std::string control = server.control_address().text();
   const double megabytes = static_cast<double>(server.memory_bytes()) / 1e6;
@@ -44,6 +46,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   output.text("slots: {}, {:.0f} MB of the kernel's; datagrams of up to {} bytes{}\n",
               options.slots, megabytes, server.datagram_bytes_max(),
               options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
+  if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   nlohmann::ordered_json ports = nlohmann::ordered_json::array();
   for (const xdp::KernelSwitch::Port& port : server.ports()) {
     announce_port(output, port);
@@ -62,26 +65,8 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
                  {"memory_bytes_max", server.memory_bytes()},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
                  {"pinned", options.pin},
+                 {"metrics", metrics},
                  {"interfaces", ports}});
-}
-
-void report(Output& output, const xdp::KernelSwitch& server) {
-  const xdp::Counters counters = server.counters();
-  nlohmann::ordered_json by_name;
-  std::uint64_t all = 0;
-  std::string text;
-  for (std::size_t i = 0; i < counters.size(); ++i) {
-    const std::string name(xdp::counter_name(i));
-    by_name[name] = counters[i];
-    all += counters[i];
-    if (counters[i] != 0) text += fmt::format(", {} {}", counters[i], name);
-  }
-  output.text("stopped: {} packets{}; {} past the program\n", all, text, server.strays());
-  output.object({{"event", "stopped"},
-                 {"datagrams_received", all},
-                 {"of_unknown_jobs", counters[INFOLD_XDP_DROPPED_FOREIGN_JOB]},
-                 {"past_the_program", server.strays()},
-                 {"packets", by_name}});
 }
 
 }  // namespace
@@ -99,11 +84,16 @@ ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
     output.log("infold switch: {}\n", server.error());
     return ExitCode::kFailed;
   }
-  announce(output, **server, options);
+  const auto page = serve_metrics(options.metrics, [&server] { return (*server)->status(); });
+  if (!page) {
+    output.log("infold switch: --metrics {}: {}\n", options.metrics.text(), page.error().detail);
+    return ExitCode::kFailed;
+  }
+  announce(output, **server, options, metrics_place(page->get()));
   while (!InterruptGuard::interrupted() && (*server)->has_interfaces()) {
     for (const std::string& news : (*server)->watch(kLook)) output.log("infold switch: {}\n", news);
   }
-  report(output, **server);
+  report_end(output, (*server)->status());
   if (InterruptGuard::interrupted()) return ExitCode::kDone;
   output.log("infold switch: no interface is left\n");
   return ExitCode::kFailed;

@@ -16,6 +16,7 @@ namespace infold::cli {
 struct XdpSwitchOptions {
   io::SocketAddress listen;
   io::SocketAddress control;
+  io::SocketAddress metrics;  // unset: none
   std::vector<std::string> interfaces;
   std::uint32_t slots = 0;
   std::uint32_t mtu = 0;

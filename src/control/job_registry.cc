@@ -323,8 +323,8 @@ std::vector<JobStatus> JobRegistry::status() const {
   const std::lock_guard lock(mutex_);
   std::vector<JobStatus> list;
   for (const auto& [name, job] : jobs_) {
-    list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()), job->here,
-                    job->holds_slots ? job->slots() : 0, job->started});
+    list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()),
+                    job->here - job->gone, job->holds_slots ? job->slots() : 0, job->started});
   }
   return list;
 }

@@ -116,7 +116,7 @@ struct JobStatus {
   std::string name;
   std::uint16_t job = 0;
   std::uint32_t world = 0;
-  std::uint32_t ranks = 0;
+  std::uint32_t ranks = 0;  // that have come and not left
   std::uint32_t slots = 0;
   bool running = false;
 };

@@ -319,7 +319,9 @@ TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
   make_ready(seats, {true, true, true});
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_EQ(registry_.status()[0].slots, 0U);
+  EXPECT_EQ(registry_.status()[0].ranks, 3U);
   registry_.leave(seats[1], false);
+  EXPECT_EQ(registry_.status()[0].ranks, 2U);
   EXPECT_THAT(plane_.ends, IsEmpty());
   leave({seats[0], seats[2]});
   EXPECT_THAT(plane_.started, IsEmpty());

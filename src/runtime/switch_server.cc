@@ -3,6 +3,7 @@
 // A switch is a list of shards; each has its own life, and a job has an aggregator at each.
 #include "runtime/switch_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "io/entropy.h"
@@ -22,6 +23,25 @@ core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   options.arithmetic = &numeric::arithmetic();
   return options;
 }
+
+namespace {
+
+// A job is at every shard.
+void add_jobs(const std::vector<JobPackets>& jobs, SwitchStatus& status) {
+  for (const JobPackets& each : jobs) {
+    status.memory_bytes += each.memory_bytes;
+    const auto same = [&](const JobPackets& other) { return other.job == each.job; };
+    const auto place = std::find_if(status.by_job.begin(), status.by_job.end(), same);
+    if (place == status.by_job.end()) {
+      status.by_job.push_back(each);
+      continue;
+    }
+    place->memory_bytes += each.memory_bytes;
+    for (std::size_t i = 0; i < each.verdicts.size(); ++i) place->verdicts[i] += each.verdicts[i];
+  }
+}
+
+}  // namespace
 
 base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOptions& options) {
   std::unique_ptr<SwitchServer> server(new SwitchServer(options));
@@ -81,6 +101,26 @@ std::vector<ShardStatistics> SwitchServer::statistics() {
   std::vector<ShardStatistics> all;
   for (const std::unique_ptr<SwitchShard>& shard : shards_) all.push_back(shard->statistics());
   return all;
+}
+
+SwitchStatus SwitchServer::status() {
+  SwitchStatus status;
+  status.jobs = registry_.status();
+  status.slots = options_.slots;
+  status.slots_used = options_.slots - registry_.slots_free();
+  SocketWork& work = status.sockets.emplace();
+  for (ShardStatistics& shard : statistics()) {
+    status.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
+    status.received.bytes += shard.socket.bytes_received;
+    status.sent.packets += shard.socket.datagrams_sent;
+    status.sent.bytes += shard.socket.bytes_sent;
+    work.calls_received += shard.socket.calls_received;
+    work.calls_sent += shard.socket.calls_sent;
+    work.unsent += shard.socket.blocked + shard.socket.refused;
+    for (std::size_t i = 0; i < kPacketCounts; ++i) status.packets[i] += shard.packets[i];
+    add_jobs(shard.jobs, status);
+  }
+  return status;
 }
 
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {

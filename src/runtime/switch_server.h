@@ -36,6 +36,7 @@ class SwitchServer final : public control::Plane {
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
   std::vector<ShardStatistics> statistics();
   std::vector<control::JobStatus> jobs() const { return registry_.status(); }
+  SwitchStatus status();  // from any thread; asks each shard between two batches
   bool uses_trains() const { return shards_.front()->uses_trains(); }
 
   std::vector<control::SiteAddress> sites() const override;

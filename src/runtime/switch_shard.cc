@@ -27,6 +27,17 @@ bool was_accepted(core::Verdict verdict) {
          verdict == core::Verdict::dropped_early_round;
 }
 
+// Of no job here, as an aggregator would put it.
+core::Verdict judge_unknown(std::span<const std::byte> datagram) {
+  core::Packet packet;
+  return core::parse(datagram, packet) == core::Malformed::none ? core::Verdict::dropped_foreign_job
+                                                                : core::Verdict::dropped_malformed;
+}
+
+void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) sum[i] += verdicts[i];
+}
+
 }  // namespace
 
 SwitchShard::SwitchShard(io::UdpSocket socket)
@@ -54,7 +65,10 @@ void SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t 
   CHECK(!options.parent_worker);  // racks below a spine have no wires here
   // The slots' memory is taken and touched here, not on the packet path.
   auto job = std::make_unique<Job>(options, small_slots);
-  command([this, &job, number = options.job] { jobs_[number].swap(job); });
+  command([this, &job, number = options.job] {
+    jobs_[number].swap(job);
+    if (!job) numbers_.push_back(number);
+  });
 }
 
 void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {
@@ -71,7 +85,8 @@ void SwitchShard::remove_job(std::uint16_t job) {
   command([this, job, &removed] {
     removed.swap(jobs_[job]);
     if (!removed) return;
-    for (std::size_t i = 0; i < past_.size(); ++i) past_[i] += removed->aggregator.counters()[i];
+    std::erase(numbers_, job);
+    add_verdicts(removed->aggregator.counters(), past_);
   });
 }
 
@@ -79,15 +94,12 @@ ShardStatistics SwitchShard::statistics() {
   ShardStatistics statistics;
   command([this, &statistics] {
     statistics.socket = socket_.counters();
-    statistics.unknown = unknown_;
-    statistics.verdicts = past_;
-    for (const std::unique_ptr<Job>& job : jobs_) {
-      if (!job) continue;
-      ++statistics.jobs;
-      statistics.memory_bytes += job->aggregator.memory_bytes();
-      for (std::size_t i = 0; i < statistics.verdicts.size(); ++i) {
-        statistics.verdicts[i] += job->aggregator.counters()[i];
-      }
+    statistics.packets = past_;
+    statistics.packets[count_index(core::Verdict::dropped_malformed)] += statistics.socket.misfits;
+    for (const std::uint16_t number : numbers_) {
+      const core::Aggregator& aggregator = jobs_[number]->aggregator;
+      statistics.jobs.push_back({number, aggregator.counters(), aggregator.memory_bytes()});
+      add_verdicts(aggregator.counters(), statistics.packets);
     }
   });
   return statistics;
@@ -135,19 +147,16 @@ void SwitchShard::run_commands() {
 }
 
 void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
-  if (arrival.datagram.size() < INFOLD_HEADER_BYTES) {
-    ++unknown_;
-    return;
-  }
   if (io::is_probe(arrival.datagram)) {
     echo(arrival);
     return;
   }
-  infold_header header;
-  std::memcpy(&header, arrival.datagram.data(), sizeof(header));
-  Job* const job = jobs_[infold_from_be16(header.job)].get();
+  infold_header header{};
+  const bool has_header = arrival.datagram.size() >= sizeof(header);
+  if (has_header) std::memcpy(&header, arrival.datagram.data(), sizeof(header));
+  Job* const job = has_header ? jobs_[infold_from_be16(header.job)].get() : nullptr;
   if (job == nullptr) {
-    ++unknown_;
+    ++past_[count_index(judge_unknown(arrival.datagram))];
     return;
   }
   last_was_small_ = is_of_small_tensor(arrival.datagram, job->small_slots);
@@ -158,6 +167,7 @@ void SwitchShard::handle(const io::UdpSocket::Arrival& arrival) {
 
 // Never larger than what came, so that a forged sender gains nothing by it.
 void SwitchShard::echo(const io::UdpSocket::Arrival& probe) {
+  ++past_[count_index(PlaneVerdict::answered_probe)];
   echo_.assign(probe.datagram.begin(), probe.datagram.end());
   io::answer_probe(echo_);
   echo_to_[0] = *probe.from;

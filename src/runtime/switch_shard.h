@@ -17,15 +17,14 @@
 #include "core/aggregator.h"
 #include "io/udp_socket.h"
 #include "runtime/polling.h"
+#include "runtime/switch_status.h"
 
 namespace infold::runtime {
 
 struct ShardStatistics {
-  core::VerdictCounters verdicts{};  // of all jobs there have been
+  PacketCounts packets{};  // of all jobs there have been
   io::UdpCounters socket;
-  std::uint64_t unknown = 0;  // datagrams of no job here
-  std::size_t jobs = 0;
-  std::size_t memory_bytes = 0;  // of all aggregators
+  std::vector<JobPackets> jobs;  // of those there are
 };
 
 class SwitchShard {
@@ -67,8 +66,8 @@ class SwitchShard {
   io::SocketAddress address_;
   bool uses_trains_ = false;
   std::vector<std::unique_ptr<Job>> jobs_;  // by number
-  std::uint64_t unknown_ = 0;
-  core::VerdictCounters past_{};  // of jobs that have been removed
+  std::vector<std::uint16_t> numbers_;      // of those there are
+  PacketCounts past_{};                     // of jobs that have been removed, and of none
   Polling polling_;
   bool last_was_small_ = false;
   std::array<io::SocketAddress, 1> echo_to_;

@@ -9,6 +9,7 @@
 // One thread owns a switch and calls watch(); the control plane's call what is control::Plane's.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "control/control_server.h"
 #include "control/job_registry.h"
 #include "io/udp_socket.h"
+#include "runtime/switch_status.h"
 #include "xdp/attachment.h"
 #include "xdp/attempt.h"
 #include "xdp/claim.h"
@@ -48,9 +50,7 @@ class KernelSwitch final : public control::Plane {
   const std::vector<Port>& ports() const { return ports_; }
   io::SocketAddress control_address() const { return control_->address(); }
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
-  Counters counters() const { return program_.counters(); }
-  // Datagrams that came to our port past the program, which alone can sum them.
-  std::uint64_t strays() const { return strays_; }
+  runtime::SwitchStatus status() const;  // from any thread
 
   // For at most this long, then tells what has changed, in sentences. A worker behind an interface
   // that is gone is lost to its job; one behind an interface that is down may come back.
@@ -84,7 +84,8 @@ class KernelSwitch final : public control::Plane {
   std::mutex mutex_;                             // of the three below, and of the program's jobs
   std::map<std::uint16_t, std::uint32_t> jobs_;  // their epochs
   io::UdpSocket socket_;                         // holds the port; sends what this process says
-  std::uint64_t strays_ = 0;
+  // Datagrams that came to our port past the program, which alone can sum them.
+  std::atomic<std::uint64_t> strays_{0};
   bool told_of_unsummed_ = false;
   bool told_of_unsendable_ = false;
   control::JobRegistry registry_;

@@ -21,12 +21,6 @@ using base::fail;
 
 constexpr char kWhere[] = "xdp program";
 
-static_assert(INFOLD_XDP_VERDICT_COUNT == static_cast<int>(core::Verdict::count_));
-static_assert(INFOLD_XDP_JOB_ABORTED == static_cast<int>(core::Verdict::job_aborted));
-static_assert(INFOLD_XDP_DROPPED_MALFORMED == static_cast<int>(core::Verdict::dropped_malformed));
-static_assert(INFOLD_XDP_DROPPED_BAD_SLOT == static_cast<int>(core::Verdict::dropped_bad_slot));
-static_assert(INFOLD_XDP_DROPPED_LIMITS == static_cast<int>(core::Verdict::dropped_limits));
-
 std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -119,18 +113,6 @@ infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t s
 }
 
 }  // namespace
-
-std::string_view counter_name(std::size_t counter) {
-  switch (counter) {
-    case INFOLD_XDP_DROPPED_CHECKSUM: return "dropped_checksum";
-    case INFOLD_XDP_DROPPED_BUSY: return "dropped_busy";
-    case INFOLD_XDP_DROPPED_BROKEN: return "dropped_broken";
-    case INFOLD_XDP_DROPPED_UNSUMMED: return "dropped_unsummed";
-    case INFOLD_XDP_DROPPED_UNSENDABLE: return "dropped_unsendable";
-    case INFOLD_XDP_ANSWERED_PROBE: return "answered_probe";
-    default: return core::verdict_name(static_cast<core::Verdict>(counter));
-  }
-}
 
 void Program::Close::operator()(bpf_object* object) const { bpf_object__close(object); }
 Program::~Program() = default;
@@ -271,18 +253,6 @@ void Program::remove_job(std::uint16_t job) {
   if (!index) return;
   close_job(job);
   jobs_[*index].used = false;
-}
-
-Counters Program::counters() const {
-  const auto processors = static_cast<std::size_t>(libbpf_num_possible_cpus());
-  std::vector<infold_xdp_counters> each(processors);
-  const std::uint32_t key = 0;
-  CHECK(bpf_map_lookup_elem(map("counters"), &key, each.data()) == 0);
-  Counters sum{};
-  for (const infold_xdp_counters& one : each) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one.count[i];
-  }
-  return sum;
 }
 
 base::Result<TestRun> Program::test_run(std::span<const std::byte> frame) {

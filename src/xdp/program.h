@@ -43,7 +43,7 @@ struct ProgramOptions {
 };
 
 using Counters = std::array<std::uint64_t, INFOLD_XDP_COUNTERS>;
-// As core::verdict_name, and the few that only this plane has.
+// As runtime::count_name.
 std::string_view counter_name(std::size_t counter);
 
 // A direct worker of a job, as far as the program has heard of it.
@@ -89,7 +89,9 @@ class Program {
   // What this program's tables take in the kernel.
   std::size_t memory_bytes() const;
 
+  // From any thread.
   Counters counters() const;
+  infold_xdp_traffic traffic() const;
   // Lets the kernel run the program on a frame, `repeat` times on the same bytes.
   base::Result<TestRun> test_run(std::span<const std::byte> frame);
   // Of a frame that went up with a note: what the program at the ingress sends to this member, a

@@ -19,6 +19,22 @@ std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   return news;
 }
 
+runtime::SwitchStatus KernelSwitch::status() const {
+  runtime::SwitchStatus status;
+  status.plane = "xdp";
+  status.jobs = registry_.status();
+  status.slots = options_.slots;
+  status.slots_used = options_.slots - registry_.slots_free();
+  const Counters counters = program_.counters();
+  std::copy(counters.begin(), counters.end(), status.packets.begin());
+  status.packets[runtime::count_index(runtime::PlaneVerdict::dropped_stray)] = strays_;
+  const infold_xdp_traffic traffic = program_.traffic();
+  status.received = {traffic.received_packets + strays_, traffic.received_bytes};
+  status.sent = {traffic.sent_packets, traffic.sent_bytes};
+  status.memory_bytes = program_.memory_bytes();
+  return status;
+}
+
 bool KernelSwitch::has_interfaces() const {
   return std::any_of(ports_.begin(), ports_.end(),
                      [](const Port& port) { return port.state != LinkState::gone; });
@@ -71,7 +87,7 @@ void KernelSwitch::lose_workers_behind(const Interface& interface, std::vector<s
 }
 
 void KernelSwitch::look_at_counters(std::vector<std::string>& news) {
-  const Counters now = counters();
+  const Counters now = program_.counters();
   if (now[INFOLD_XDP_DROPPED_UNSUMMED] != 0 && !told_of_unsummed_) {
     told_of_unsummed_ = true;
     news.push_back(

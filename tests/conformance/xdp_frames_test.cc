@@ -49,11 +49,13 @@ class XdpFrames : public testing::Test {
 
   void expect_untouched(const std::vector<std::byte>& frame, const char* what) {
     const xdp::Counters before = plane_->program().counters();
+    const std::uint64_t received_before = plane_->program().traffic().received_packets;
     const xdp::TestRun result = run(frame);
     EXPECT_EQ(result.action, kPass) << what;
     EXPECT_EQ(result.note.magic, 0U) << what;
     EXPECT_EQ(result.frame, frame) << what;
     EXPECT_EQ(plane_->program().counters(), before) << what;
+    EXPECT_EQ(plane_->program().traffic().received_packets, received_before) << what;
   }
 
   void expect_dropped(const std::vector<std::byte>& frame, const char* counted) {
@@ -113,6 +115,24 @@ TEST_F(XdpFrames, AProbeGoesBackToItsSender) {
       expect_dropped(frame, "dropped_checksum");
     }
   }
+}
+
+TEST_F(XdpFrames, PacketsAndTheirBytesAreCounted) {
+  const infold_xdp_traffic before = plane_->program().traffic();
+  std::vector<std::byte> probe(100, std::byte{7});
+  probe.at(0) = std::byte{INFOLD_PROBE_MAGIC};
+  run(plane_->frame_of(probe));    // goes back
+  run(plane_->frame_of(query()));  // is answered: nobody has contributed
+  probe.at(0) = std::byte{9};
+  run(plane_->frame_of(probe));  // is dropped
+  std::vector<std::byte> broken = plane_->frame_of(probe);
+  broken.at(24) ^= std::byte{1};  // its IPv4 checksum
+  run(broken);
+  const infold_xdp_traffic after = plane_->program().traffic();
+  EXPECT_EQ(after.received_packets - before.received_packets, 4U);
+  EXPECT_EQ(after.received_bytes - before.received_bytes, 100U + INFOLD_HEADER_BYTES + 100);
+  EXPECT_EQ(after.sent_packets - before.sent_packets, 2U);
+  EXPECT_EQ(after.sent_bytes - before.sent_bytes, 100U + INFOLD_HEADER_BYTES + 4);
 }
 
 // A checksum that was left to a card is the pseudo-header's sum alone.

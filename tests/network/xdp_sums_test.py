@@ -8,12 +8,17 @@ Usage: xdp_sums_test.py INFOLD [TEST ...]
 Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
 """
 
+import functools
+import json
+import pathlib
 import sys
 
-from processes import expect, outcome
+import metrics
+from processes import PATIENCE, expect, outcome, wait_for_sums
 from xdp_network import (SWITCH, SWITCH6, Network, at, be_alone, expect_all_well, lose_uphill,
                          network, ports, run_all, space_of, stop)
 
+FOLDER = pathlib.Path(__file__).resolve().parent
 # Sizes around those of blocks and chunks, of both packet sizes.
 SIZES = ("--elements", "0,1,33,353,5000")
 # No worker here is known by another name than the aggregator's, so these must not be counted.
@@ -127,6 +132,11 @@ while True:
     data, peer = udp.recvfrom(1 << 16)
     udp.sendto(data, peer)
 """
+# What a page of metrics says, and packets that nobody in a job sends.
+SCRAPE = ("import urllib.request; "
+          "print(urllib.request.urlopen('http://127.0.0.1:{}/metrics').read().decode(), end='')")
+SEND = ("import sys; sys.path.insert(0, '{}'); import metrics; "
+        "metrics.send(metrics.strangers()[0], ('{}', {}))")
 # Runs at a rank: whether all comes back as it went, and to another rank and to the switch.
 TALK = r"""
 import os, socket, struct, sys
@@ -172,6 +182,47 @@ for target in ("10.77.0.254", sys.argv[1]):
         assert answer[8:] == body, "ICMP"
 print("all came back")
 """
+
+
+def both_planes_count_alike(binary):
+    """The same packets under the same names, while a job sums at each switch."""
+    with network(3), Network(binary) as job:
+        user = job.at("switch", "switch", "--listen", "10.77.0.254:7701", "--metrics",
+                      "127.0.0.1:7791", "--json")
+        expect("listening" in user.stdout.readline(), "the switch in user space does not start")
+        kernel, _ = job.start_xdp(ports(3), "--metrics", "127.0.0.1:7790")
+        words = ("bench", "allreduce", "--bytes", "64,1000000", "--iterations", "3000")
+        ranks = [job.start_ranks(2, *words, switch=f"10.77.0.254:{port}") for port in (7700, 7701)]
+        found, ends = {}, {}
+        for switch, (first, _), port, page in ((kernel, ranks[0], 7700, 7790),
+                                               (user, ranks[1], 7701, 7791)):
+            scrape = functools.partial(at, "switch", sys.executable, "-c", SCRAPE.format(page))
+            wait_for_sums(first)
+            packets, counted = metrics.strangers()
+            counted["answered_probe"] += metrics.by_verdict(
+                metrics.parse(scrape()))["answered_probe"]
+            at(2, sys.executable, "-c", SEND.format(FOLDER, "10.77.0.254", port))
+            samples = metrics.expect_counted(scrape, counted)
+            expect(list(metrics.jobs(samples).values()) == [(2, 2, 512)], samples)
+            expect(metrics.single(samples, "infold_slots_used") == 512, samples)
+            expect(metrics.single(samples, "infold_memory_bytes") > 10e6, samples)
+            expect(metrics.by_verdict(samples)["completed"] > 100, samples)
+            found[switch] = samples
+        for rank in (*ranks[0], *ranks[1]):
+            rank.kill()
+        for switch in (kernel, user):
+            switch.terminate()
+            out, _ = switch.communicate(timeout=PATIENCE)
+            ends[switch] = json.loads(out.splitlines()[-1])
+            metrics.expect_same_at_end(found[switch], ends[switch])
+            counts = ends[switch]["packets"]
+            expect(sum(counts.values()) == ends[switch]["received_packets"], ends[switch])
+        names = [set(metrics.by_verdict(found[switch])) for switch in (kernel, user)]
+        expect(names[0] - names[1] == metrics.OF_PROGRAM and names[1] < names[0], names)
+        of_plane = {"infold_job_packets_total", "infold_unsent_packets_total",
+                    "infold_socket_messages_total"}
+        expect(set(found[user]) - set(found[kernel]) == of_plane, set(found[user]))
+        expect(set(found[kernel]) < set(found[user]), set(found[kernel]))
 
 
 def other_traffic_crosses_unharmed(binary):
@@ -224,7 +275,7 @@ if __name__ == "__main__":
     sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
                      the_generic_mode_sums_at_a_bridge,
                      a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
-                     two_jobs_do_not_meet,
+                     two_jobs_do_not_meet, both_planes_count_alike,
                      other_traffic_crosses_unharmed, an_interface_that_is_left_out_is_named,
                      checksums_left_to_a_card_are_named,
                      losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))

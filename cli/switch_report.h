@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a switch has counted, in the same words for both planes: as metrics while it runs, and as
+// its report at the end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/output.h"
+#include "io/page_server.h"
+#include "runtime/switch_status.h"
+
+namespace infold::cli {
+
+// In the format of trace/prometheus.h.
+std::string metrics_text(const runtime::SwitchStatus& status);
+
+void report_end(Output& output, const runtime::SwitchStatus& status);
+
+// Hands out metrics at /metrics for as long as it lives; `look` is called on a thread of its own.
+// Null if the address is not set.
+base::Result<std::unique_ptr<io::PageServer>> serve_metrics(
+    const io::SocketAddress& metrics, std::function<runtime::SwitchStatus()> look);
+
+// HOST:PORT, empty without a page.
+std::string metrics_place(const io::PageServer* page);
+
+}  // namespace infold::cli

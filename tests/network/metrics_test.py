@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch in user space shows while it runs, over loopback: jobs, slots, packets by reason,
+and only to who asks for that.
+
+Usage: metrics_test.py INFOLD
+"""
+
+import functools
+import json
+import signal
+import sys
+import urllib.error
+import urllib.request
+
+from metrics import (OF_PROGRAM, by_verdict, expect_counted, expect_same_at_end, jobs, send, single,
+                     strangers, until)
+from processes import PATIENCE, Job, expect, free_port, outcome, run_each, wait_for_sums
+
+WORLD = 2
+NAME = 'a "job"\\ of {two}'
+
+
+def fetch(port, path="/metrics", method="GET"):
+    question = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    with urllib.request.urlopen(question, timeout=PATIENCE) as answer:
+        expect(answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"),
+               answer.headers)
+        return answer.read().decode()
+
+
+def start_switch(job, port, page, *words):
+    switch = job.start("switch", "--listen", f"127.0.0.1:{port}", "--metrics", f"127.0.0.1:{page}",
+                       "--json", *words)
+    said = json.loads(switch.stdout.readline())
+    expect(said["metrics"] == f"127.0.0.1:{page}", said)
+    return switch
+
+
+def a_running_job_is_shown(binary):
+    """With what strangers send to it."""
+    for threads in ("1", "2"):
+        with Job(binary) as job:
+            port, page = free_port(), free_port()
+            switch = start_switch(job, port, page, "--threads", threads, "--slots", "2000")
+            scrape = functools.partial(fetch, page)
+            words = ("--switch", f"127.0.0.1:{port}", "--job", NAME, "--bytes", "64,1000000",
+                     "--iterations", "3000")
+            ranks = [job.start_rank(rank, WORLD, *words, host=str(rank)) for rank in range(WORLD)]
+            wait_for_sums(ranks[0])
+            packets, counted = strangers()
+            counted["answered_probe"] += by_verdict(
+                until(scrape, lambda _: True, ""))["answered_probe"]
+            send(packets, ("127.0.0.1", port))
+            samples = expect_counted(scrape, counted)
+            world, ranks_here, slots = jobs(samples)[NAME]
+            expect((world, ranks_here, slots) == (WORLD, WORLD, 512), jobs(samples))
+            expect(single(samples, "infold_slots") == 2000, samples)
+            expect(single(samples, "infold_slots_used") == slots, samples)
+            expect(single(samples, "infold_memory_bytes") > 10e6, samples)
+            counts = by_verdict(samples)
+            expect(not OF_PROGRAM & set(counts), counts)
+            expect(sum(counts.values()) == single(samples, "infold_received_packets_total"), counts)
+            of_job = by_verdict(samples, "infold_job_packets_total")
+            expect(counts["completed"] == of_job["completed"] > 100, (counts, of_job))
+            expect(counts["dropped_foreign_job"] > of_job["dropped_foreign_job"] == 0, of_job)
+            for rank in ranks:
+                rank.kill()
+            left = until(scrape, lambda found: not jobs(found), "the job stays")
+            expect(single(left, "infold_slots_used") == single(left, "infold_memory_bytes") == 0,
+                   left)
+            expect(by_verdict(left)["completed"] >= counts["completed"], "a counter went back")
+            switch.send_signal(signal.SIGTERM)
+            out, err = switch.communicate(timeout=PATIENCE)
+            expect(switch.returncode == 0 and not err, err)
+            expect_same_at_end(left, json.loads(out.splitlines()[-1]))
+
+
+def only_that_page_is_shown(binary):
+    with Job(binary) as job:
+        port, page = free_port(), free_port()
+        switch = start_switch(job, port, page)
+        for path, method, status in (("/", "GET", 404), ("/metrics/x", "GET", 404),
+                                     ("/metrics", "POST", 405), ("/metrics", "HEAD", 405)):
+            try:
+                fetch(page, path, method)
+                expect(False, f"{method} {path} is answered")
+            except urllib.error.HTTPError as error:
+                expect(error.code == status, f"{method} {path}: {error.code}")
+        second = job.start("switch", "--listen", f"127.0.0.1:{free_port()}", "--metrics",
+                           f"127.0.0.1:{page}")
+        status, said = outcome(second)
+        expect(status == 1 and f"--metrics 127.0.0.1:{page}: the address is in use" in said, said)
+        expect(switch.poll() is None, "the first one ended")
+
+
+if __name__ == "__main__":
+    sys.exit(run_each(a_running_job_is_shown, only_that_page_is_shown))
