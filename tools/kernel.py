@@ -4,11 +4,14 @@
 
 Each kernel is Debian's newest cloud image of a series (6.1), fetched with apt-get, or a file: such
 a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk, on an initramfs of
-busybox, the tests and the vectors. No rights are needed. Every test must pass there; one that is
-skipped has not shown anything, and fails. Five minutes a kernel on two cores.
+busybox, the tests, the vectors, and what interfaces take: modules of the package, and ip. No rights
+are needed. Every test must pass there; one that is skipped has not shown anything, and fails. A
+vmlinuz without modules has no interfaces: leave their tests out with --filter 'Xdp*:Replay*'. Six
+minutes a kernel on two cores.
 """
 
 import argparse
+import lzma
 import pathlib
 import re
 import shutil
@@ -21,16 +24,26 @@ from testing.process import Ticker, run_logged
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "kernels"
-TESTS = ("conformance/infold_conformance_test", "replay/infold_replay_test")
+TESTS = ("src/xdp/infold_xdp_test", "tests/conformance/infold_conformance_test",
+         "tests/replay/infold_replay_test")
+# Of the kernel's, in the order in which they need each other.
+MODULES = ("llc", "stp", "bridge", "veth", "sch_ingress", "cls_bpf")
+FILTER = "Attachment*:Xdp*:Replay*"
 # Six times what it takes on two slow cores.
 LIMIT_S = 1800
 ENDED = "infold-kernel: ended with"
 INIT = f"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
+rm /bin/ip
+ln -sf /sbin/dash /bin/sh
+export PATH=/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 uname -r
+for module in {" ".join(MODULES)}; do
+  test ! -f /modules/$module.ko || insmod /modules/$module.ko
+done
 cd /infold
 status=0
 for test in ./*_test; do $test --gtest_color=no --gtest_filter='FILTER' || status=1; done
@@ -43,8 +56,8 @@ def parse():
     parser = argparse.ArgumentParser(prog="./dev kernel", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="+", metavar="KERNEL", help="6.1, or a file")
-    parser.add_argument("--filter", default="Xdp*:Replay*", metavar="PATTERN",
-                        help="GoogleTest's, of test names (default Xdp*:Replay*)")
+    parser.add_argument("--filter", default=FILTER, metavar="PATTERN",
+                        help=f"GoogleTest's, of test names (default {FILTER})")
     options = parser.parse_args()
     for kernel in options.kernels:
         if not re.fullmatch(r"\d+\.\d+", kernel) and not pathlib.Path(kernel).is_file():
@@ -77,17 +90,36 @@ def fetch(series):
     return max(KEPT.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
 
 
-def take_vmlinuz(package, into):
-    """Puts the package's kernel into the folder and returns its path."""
+def unpack(package, into):
+    """Puts the package's kernel into the folder and returns its path; its modules are beside it."""
+    (into / "modules").mkdir()
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as deb:
         with tarfile.open(fileobj=deb.stdout, mode="r|") as files:
             for file in files:
                 if file.name.startswith("./boot/vmlinuz-"):
-                    path = into / "vmlinuz"
-                    path.write_bytes(files.extractfile(file).read())
-                    deb.kill()
-                    return path
-    sys.exit(f"dev: no kernel in {package}")
+                    (into / "vmlinuz").write_bytes(files.extractfile(file).read())
+                elif module := module_of(file.name):
+                    data = files.extractfile(file).read()
+                    data = lzma.decompress(data) if file.name.endswith(".xz") else data
+                    (into / "modules" / f"{module}.ko").write_bytes(data)
+    if not (into / "vmlinuz").is_file():
+        sys.exit(f"dev: no kernel in {package}")
+    return into / "vmlinuz"
+
+
+def module_of(path):
+    """The name of a module that we need, if this path of a package is one's."""
+    found = re.search(r"/([^/]+)\.ko(\.xz)?$", path)
+    return found[1] if found and found[1] in MODULES else None
+
+
+def take(tree, program, into):
+    """Copies a program, without what only debuggers read, and the libraries that it needs."""
+    subprocess.run(["strip", "-o", tree / into / program.name, program], check=True)
+    for library in libraries(program):
+        copy = tree / library.relative_to("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
 
 
 def libraries(program):
@@ -99,17 +131,17 @@ def libraries(program):
 def make_initramfs(into, pattern):
     """Packs all that runs in the virtual machine, and returns the archive's path."""
     tree = into / "tree"
-    for folder in ("bin", "proc", "sys", "dev", "infold/spec"):
+    for folder in ("bin", "sbin", "proc", "sys", "dev", "infold/spec"):
         (tree / folder).mkdir(parents=True)
     shutil.copy2("/bin/busybox", tree / "bin")
     shutil.copytree(ROOT / "spec" / "vectors", tree / "infold" / "spec" / "vectors")
+    if (into / "modules").is_dir():
+        shutil.copytree(into / "modules", tree / "modules")
+    # Busybox's own makes no veth, and its shell prefers that to any other.
+    take(tree, pathlib.Path(shutil.which("ip")), "sbin")
+    take(tree, pathlib.Path("/bin/dash"), "sbin")
     for test in TESTS:
-        program = ROOT / "build" / "dev" / "tests" / test
-        subprocess.run(["strip", "-o", tree / "infold" / program.name, program], check=True)
-        for library in libraries(program):
-            copy = tree / library.relative_to("/")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, copy)
+        take(tree, ROOT / "build" / "dev" / test, "infold")
     init = tree / "init"
     init.write_text(INIT.replace("FILTER", pattern), encoding="utf-8")
     init.chmod(0o755)
@@ -141,7 +173,7 @@ def run_on(kernel, pattern):
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="infold-kernel-") as folder:
         into = pathlib.Path(folder)
-        vmlinuz = take_vmlinuz(path, into) if path.suffix == ".deb" else path.resolve()
+        vmlinuz = unpack(path, into) if path.suffix == ".deb" else path.resolve()
         command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
                    "-m", "2G", "-nographic", "-no-reboot", "-net", "none",
                    "-kernel", str(vmlinuz), "-initrd", str(make_initramfs(into, pattern)),

@@ -34,5 +34,13 @@ class KernelTest(unittest.TestCase):
         self.assertFalse(kernel.judge("infold-kernel: ended with 0\r\n")[0])
 
 
+    def test_takes_the_modules_of_interfaces(self):
+        folder = "./lib/modules/6.1.0-56-cloud-amd64/kernel/"
+        self.assertEqual(kernel.module_of(f"{folder}drivers/net/veth.ko"), "veth")
+        self.assertEqual(kernel.module_of(f"{folder}net/sched/cls_bpf.ko.xz"), "cls_bpf")
+        self.assertIsNone(kernel.module_of(f"{folder}net/sched/cls_basic.ko"))
+        self.assertIsNone(kernel.module_of("./usr/share/doc/veth"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "io/clock.h"
 #include "xdp/claim.h"
 #include "xdp/host_check.h"
@@ -37,16 +38,24 @@ class AttachmentTest : public testing::Test {
     }
     if (const auto able = check_host(); !able) GTEST_SKIP() << able.error();
     near_ = *find_interface("near");
-    program_ = load();
-    ASSERT_NE(program_, nullptr);
   }
 
+  // Two programs for all tests of a process: loading them takes longer than all the rest.
+  static const Program& program() {
+    static const std::unique_ptr<Program> loaded = load();
+    return *loaded;
+  }
+  static const Program& another_program() {
+    static const std::unique_ptr<Program> loaded = load();
+    return *loaded;
+  }
   static std::unique_ptr<Program> load() {
     ProgramOptions options;
     options.addresses = {*io::SocketAddress::parse("10.0.0.1:7700", "test")};
     options.slots_max = 2;
     auto program = Program::load(options);
-    return program ? std::make_unique<Program>(std::move(*program)) : nullptr;
+    CHECK(program.has_value());
+    return std::make_unique<Program>(std::move(*program));
   }
 
   static AttachOptions as_before_6_6(const Program& program) {
@@ -62,12 +71,11 @@ class AttachmentTest : public testing::Test {
   }
 
   Interface near_;
-  std::unique_ptr<Program> program_;
 };
 
 TEST_F(AttachmentTest, AFilterGoesWithItsAttachment) {
   {
-    const auto attached = Attachment::attach(near_, as_before_6_6(*program_));
+    const auto attached = Attachment::attach(near_, as_before_6_6(program()));
     ASSERT_TRUE(attached.has_value()) << attached.error();
     EXPECT_TRUE(attached->ingress_outlives_us());
     EXPECT_TRUE(attached->is_native());
@@ -82,7 +90,7 @@ TEST_F(AttachmentTest, AFilterGoesWithItsAttachment) {
 TEST_F(AttachmentTest, AFilterThatWasLeftBehindIsReplaced) {
   const pid_t killed = fork();
   if (killed == 0) {
-    const auto attached = Attachment::attach(near_, as_before_6_6(*program_));
+    const auto attached = Attachment::attach(near_, as_before_6_6(program()));
     _exit(attached ? 0 : 1);
   }
   int status = -1;
@@ -92,9 +100,7 @@ TEST_F(AttachmentTest, AFilterThatWasLeftBehindIsReplaced) {
   const std::uint32_t before = ingress_filter_at(near_);
   ASSERT_NE(before, 0U);
 
-  const auto next = load();
-  ASSERT_NE(next, nullptr);
-  const auto attached = Attachment::attach(near_, as_before_6_6(*next));
+  const auto attached = Attachment::attach(near_, as_before_6_6(another_program()));
   ASSERT_TRUE(attached.has_value()) << attached.error();
   EXPECT_NE(ingress_filter_at(near_), 0U);
   EXPECT_NE(ingress_filter_at(near_), before);
@@ -108,12 +114,10 @@ TEST_F(AttachmentTest, WhatIsPinnedStaysUntilItIsTakenOver) {
       options.pin = pin;
       return Attachment::attach(near_, options);
     };
-    const auto next = load();
-    ASSERT_NE(next, nullptr);
     std::uint32_t before = 0;
     std::uint32_t filter_before = 0;
     {
-      const auto first = attach(*program_, true);
+      const auto first = attach(program(), true);
       ASSERT_TRUE(first.has_value()) << first.error();
       EXPECT_FALSE(first->took_over());
       before = packets_program_at(near_);
@@ -123,7 +127,7 @@ TEST_F(AttachmentTest, WhatIsPinnedStaysUntilItIsTakenOver) {
     EXPECT_EQ(packets_program_at(near_), before);
     EXPECT_EQ(ingress_filter_at(near_), filter_before);
     {
-      const auto second = attach(*next, true);
+      const auto second = attach(another_program(), true);
       ASSERT_TRUE(second.has_value()) << second.error();
       EXPECT_TRUE(second->took_over());
       EXPECT_TRUE(second->is_native());
@@ -133,7 +137,7 @@ TEST_F(AttachmentTest, WhatIsPinnedStaysUntilItIsTakenOver) {
     }
     EXPECT_NE(packets_program_at(near_), 0U);
     {
-      const auto third = attach(*next, false);
+      const auto third = attach(another_program(), false);
       ASSERT_TRUE(third.has_value()) << third.error();
       EXPECT_FALSE(third->took_over());
     }
@@ -144,7 +148,7 @@ TEST_F(AttachmentTest, WhatIsPinnedStaysUntilItIsTakenOver) {
 
 TEST_F(AttachmentTest, NothingIsPinnedWithoutItsFileSystem) {
   ASSERT_EQ(mount("none", "/sys/fs/bpf", "tmpfs", 0, nullptr), 0);
-  AttachOptions options = as_before_6_6(*program_);
+  AttachOptions options = as_before_6_6(program());
   options.pin = true;
   const auto attached = Attachment::attach(near_, options);
   ASSERT_FALSE(attached.has_value());
@@ -153,7 +157,7 @@ TEST_F(AttachmentTest, NothingIsPinnedWithoutItsFileSystem) {
 }
 
 TEST_F(AttachmentTest, LinksOfTheKernelNeedNoFilter) {
-  AttachOptions options = as_before_6_6(*program_);
+  AttachOptions options = as_before_6_6(program());
   options.use_tcx = true;
   const auto attached = Attachment::attach(near_, options);
   ASSERT_TRUE(attached.has_value()) << attached.error();
@@ -163,12 +167,11 @@ TEST_F(AttachmentTest, LinksOfTheKernelNeedNoFilter) {
 }
 
 TEST_F(AttachmentTest, AnotherProgramIsNotReplaced) {
-  const auto first = Attachment::attach(near_, as_before_6_6(*program_));
+  const auto first = Attachment::attach(near_, as_before_6_6(program()));
   ASSERT_TRUE(first.has_value());
   const std::uint32_t before = packets_program_at(near_);
   const std::uint32_t filter_before = ingress_filter_at(near_);
-  const auto other = load();
-  const auto second = Attachment::attach(near_, as_before_6_6(*other));
+  const auto second = Attachment::attach(near_, as_before_6_6(another_program()));
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error(), HasSubstr("near has the program of another infold switch"));
   EXPECT_EQ(packets_program_at(near_), before);
@@ -182,7 +185,9 @@ TEST_F(AttachmentTest, AnInterfaceIsClaimedOnce) {
     const auto second = Claim::take(near_);
     ASSERT_FALSE(second.has_value());
     EXPECT_THAT(second.error(), HasSubstr("process " + std::to_string(getpid())));
-    EXPECT_TRUE(Claim::take(*find_interface("far")).has_value());
+    const auto far = find_interface("far");
+    ASSERT_TRUE(far.has_value()) << far.error();
+    EXPECT_TRUE(Claim::take(*far).has_value());
   }
   EXPECT_TRUE(Claim::take(near_).has_value());
 }
