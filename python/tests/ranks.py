@@ -26,10 +26,12 @@ class RankFailed(AssertionError):
     """One or more ranks raised; the message has every traceback."""
 
 
-def _enter(pipe, rank, world, store, backend, options, timeout_s, body, arguments):
+def _enter(pipe, rank, world, store, backend, options, timeout_s, settle, body, arguments):
     torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
     try:
+        if settle:
+            settle(rank)
         if backend:
             dist.init_process_group(
                 backend, init_method=f"file://{store}", rank=rank, world_size=world,
@@ -48,9 +50,10 @@ def _enter(pipe, rank, world, store, backend, options, timeout_s, body, argument
     os._exit(0)
 
 
-def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30):
+def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30, settle=None):
     """Calls body(rank, world, *arguments) in `world` processes that share a process group, and
-    gives their answers in the order of ranks. Raises RankFailed with what went wrong in any."""
+    gives their answers in the order of ranks. Raises RankFailed with what went wrong in any. Each
+    process first calls settle(rank), to go where its rank belongs."""
     answers, failures = [], []
     with tempfile.TemporaryDirectory() as folder:
         store = os.path.join(folder, "store")
@@ -58,7 +61,8 @@ def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s
         for rank in range(world):
             ours, theirs = _FORK.Pipe(duplex=False)
             process = _FORK.Process(target=_enter, args=(
-                theirs, rank, world, store, backend, options, timeout_s, body, arguments))
+                theirs, rank, world, store, backend, options, timeout_s, settle, body,
+                arguments))
             process.start()
             theirs.close()
             started.append((process, ours))

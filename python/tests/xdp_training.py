@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DDP through a switch in the kernel: the same bits as through one in user space and as through
+both at once, with and without losses. Every rank is in a network namespace of its own.
+
+Usage: xdp_training.py INFOLD [TEST ...]
+Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import sys
+
+import models
+import torch
+from ranks import run_ranks
+from torch.nn.parallel import DistributedDataParallel
+
+import infold
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
+from processes import PATIENCE, expect  # pylint: disable=wrong-import-position
+from xdp_network import (  # pylint: disable=wrong-import-position
+    NAME, SWITCH, Network, be_alone, lose_uphill, network, ports, run_all)
+
+WORLD = 4
+STEPS = 20
+USER_SWITCH = "10.77.0.254:7701"
+# Whose part of the chunks each of the two switches gets.
+PATHS = {"user": [USER_SWITCH], "kernel": [SWITCH], "both": [SWITCH, USER_SWITCH]}
+CLONE_NEWNET = 0x40000000
+
+
+def be_at(rank):
+    """Moves this process to the namespace of a rank, and Gloo to its interface."""
+    space = os.open(f"/run/netns/{NAME}-{rank}", os.O_RDONLY)
+    if ctypes.CDLL(None, use_errno=True).setns(space, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+    os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
+
+
+def train(rank, world, name):
+    """Losses, and a digest of every bit of the model after the last step."""
+    # Buckets of 20 kB, so that there are several.
+    model = DistributedDataParallel(models.made(name), bucket_cap_mb=0.02)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = models.train(model, optimizer, name, rank, STEPS)
+    return losses, models.digest(model.module)
+
+
+def train_on(job, path, name):
+    """What the ranks answer; each path has a job and switches of its own, all of which must sum."""
+    started = {}
+    if USER_SWITCH in PATHS[path]:
+        started["user"] = job.at("switch", "switch", "--listen", USER_SWITCH, "--json")
+        expect("listening" in started["user"].stdout.readline(), "no switch in user space")
+    if SWITCH in PATHS[path]:
+        started["kernel"], _ = job.start_xdp(ports(WORLD))
+    options = infold.Options(switches=PATHS[path], shared_memory="off", sites="switches")
+    answers = run_ranks(WORLD, train, name, options=options, settle=be_at)
+    for plane, switch in started.items():
+        switch.terminate()
+        out, err = switch.communicate(timeout=PATIENCE)
+        expect(switch.returncode == 0 and not err, f"{plane}: {switch.returncode}: {err}")
+        counted = json.loads(out.splitlines()[-1])["packets"]
+        expect(counted["completed"] > STEPS, f"{plane} on the path {path}: {counted}")
+    return answers
+
+
+def has_the_same_bits(binary, name, loss=0):
+    words = ("--loss", str(loss)) if loss else ()
+    with network(WORLD, *words, rate="200mbit"), Network(binary) as job:
+        if loss:
+            lose_uphill(WORLD, loss)
+        wanted = train_on(job, "user", name)
+        losses = wanted[0][0]
+        expect(losses[-1] < losses[0], f"it learns nothing: {losses}")
+        for path in ("kernel", "both"):
+            found = train_on(job, path, name)
+            expect(found == wanted, f"{path}: {found}, user: {wanted}")
+
+
+def convnet(binary):
+    has_the_same_bits(binary, "convnet")
+
+
+def transformer(binary):
+    has_the_same_bits(binary, "transformer")
+
+
+def losses_change_no_bit(binary):
+    """One packet in a hundred, on every link, in each direction."""
+    has_the_same_bits(binary, "transformer", loss=0.01)
+
+
+if __name__ == "__main__":
+    be_alone()
+    sys.exit(run_all(convnet, transformer, losses_change_no_bit))
