@@ -16,6 +16,7 @@
 #include <hwy/targets.h>
 
 #include "cli/build_info.h"
+#include "io/privileges.h"
 
 namespace infold::cli {
 namespace {
@@ -28,9 +29,6 @@ constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
 constexpr int kMtuWanted = 1500;
 // UDP generic receive offload came with 5.0; without it each packet costs a system call.
 constexpr int kKernelMajorWanted = 5;
-// Bits of /proc/self/status CapEff, from linux/capability.h.
-constexpr int kCapabilityNetAdmin = 12;
-constexpr int kCapabilityBpf = 39;
 
 std::optional<std::string> read_line(const std::string& path) {
   std::ifstream in(path);
@@ -39,9 +37,9 @@ std::optional<std::string> read_line(const std::string& path) {
   return line;
 }
 
-std::optional<std::uint64_t> parse_number(const std::string& text, int base = 10) {
+std::optional<std::uint64_t> parse_number(const std::string& text) {
   std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop == text.data()) return std::nullopt;
   return value;
 }
@@ -107,19 +105,21 @@ Finding inspect_kernel() {
   return finding;
 }
 
-std::vector<Finding> inspect_interfaces() {
+std::set<std::string> interfaces_up() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-
-  std::set<std::string> names;  // One entry per interface, though it has several addresses.
+  std::set<std::string> names;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     const bool up = (entry->ifa_flags & IFF_UP) != 0;
     if (up && (entry->ifa_flags & IFF_LOOPBACK) == 0) names.insert(entry->ifa_name);
   }
+  return names;
+}
 
+std::vector<Finding> inspect_interfaces() {
   std::vector<Finding> findings;
-  for (const auto& interface : names) {
+  for (const auto& interface : interfaces_up()) {
     const auto line = read_line("/sys/class/net/" + interface + "/mtu");
     const auto mtu = line ? parse_number(*line) : std::nullopt;
     Finding finding{.name = "interface " + interface};
@@ -140,17 +140,12 @@ std::vector<Finding> inspect_socket_buffers() {
 }
 
 Finding inspect_privileges() {
-  std::uint64_t effective = 0;
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("CapEff:\t")) effective = parse_number(line.substr(8), 16).value_or(0);
-  }
-  const bool net_admin = (effective >> kCapabilityNetAdmin & 1) != 0;
-  const bool bpf = (effective >> kCapabilityBpf & 1) != 0;
+  const auto answer = [](io::Privilege each) { return io::holds(each) ? "yes" : "no"; };
   // No warning without them: UDP needs neither, and running as root is nothing to advise.
   return {.name = "privileges",
-          .found = fmt::format("network administration: {}, BPF: {}", net_admin ? "yes" : "no",
-                               bpf ? "yes" : "no")};
+          .found = fmt::format("network administration: {}, BPF: {}",
+                               answer(io::Privilege::network_administration),
+                               answer(io::Privilege::bpf))};
 }
 
 }  // namespace infold::cli

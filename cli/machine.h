@@ -4,6 +4,7 @@
 // or needs a privilege. A finding that is not ok says what to do about it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,16 @@ std::vector<Finding> inspect_build();
 // The vector instructions that kernels choose from.
 Finding inspect_cpu();
 Finding inspect_kernel();
-// One finding per network interface that is up, apart from loopback.
+// Names of network interfaces that are up, apart from loopback; one each, whatever its addresses.
+std::set<std::string> interfaces_up();
+// One finding for each of them.
 std::vector<Finding> inspect_interfaces();
 // The most that a socket may buffer in each direction.
 std::vector<Finding> inspect_socket_buffers();
 Finding inspect_privileges();
+// Whether this host can sum in the kernel (infold switch --plane xdp): in one finding, which is no
+// warning, since nobody has to; or all that it takes.
+Finding inspect_kernel_plane();
+std::vector<Finding> inspect_kernel_plane_closely();
 
 }  // namespace infold::cli

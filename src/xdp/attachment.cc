@@ -113,8 +113,8 @@ std::string refusal_text(const Interface& interface, int error) {
   if (error == EOPNOTSUPP) return "its driver has no native mode";
   std::string text = "its driver refused native mode: " + std::string(strerror(error));
   if (error == ERANGE || error == EINVAL || error == E2BIG) {
-    text += "; an MTU of " + std::to_string(interface.mtu) +
-            " may be too large for it, 3498 or less is not";
+    text += "; an MTU of " + std::to_string(interface.mtu) + " may be too large for it, " +
+            std::to_string(kNativeMtuSure) + " or less is not";
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "io/clock.h"
 #include "xdp/claim.h"
 #include "xdp/host_check.h"
+#include "xdp/native_mode.h"
 #include "xdp/program.h"
 
 namespace infold::xdp {
@@ -176,6 +178,29 @@ TEST_F(AttachmentTest, AnotherProgramIsNotReplaced) {
   EXPECT_THAT(second.error(), HasSubstr("near has the program of another infold switch"));
   EXPECT_EQ(packets_program_at(near_), before);
   EXPECT_EQ(ingress_filter_at(near_), filter_before);
+}
+
+// Of veth, and of a bridge, which has no driver that could.
+TEST_F(AttachmentTest, TheModeIsKnownBeforeWhereTheKernelTells) {
+  ASSERT_EQ(std::system("ip link add across type bridge"), 0);
+  for (const char* name : {"near", "across"}) {
+    const auto interface = find_interface(name);
+    ASSERT_TRUE(interface.has_value()) << interface.error();
+    const std::optional<bool> expected = offers_native_mode(*interface);
+    const auto attached = Attachment::attach(*interface, as_before_6_6(program()));
+    ASSERT_TRUE(attached.has_value()) << attached.error();
+    EXPECT_EQ(expected.value_or(attached->is_native()), attached->is_native()) << name;
+    EXPECT_EQ(attached->is_native(), interface->is_veth());
+    const HostFinding finding = inspect_interface(*interface);
+    EXPECT_EQ(finding.found.starts_with("generic mode"), expected == false) << finding.found;
+    EXPECT_EQ(finding.ok, !interface->is_veth() && !expected) << finding.found;
+    if (!finding.ok) {
+      EXPECT_THAT(finding.advice, HasSubstr(interface->is_veth() ? "tx off" : "bridge"));
+    }
+  }
+  Interface none;
+  none.index = 1'000'000;
+  EXPECT_EQ(offers_native_mode(none), std::nullopt);
 }
 
 TEST_F(AttachmentTest, AnInterfaceIsClaimedOnce) {

@@ -10,6 +10,9 @@
 
 namespace infold::xdp {
 
+// What fits a page with the headers around it, which some drivers want for native mode.
+inline constexpr std::uint32_t kNativeMtuSure = 3498;
+
 struct Interface {
   std::string name;
   unsigned index = 0;

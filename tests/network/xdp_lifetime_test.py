@@ -8,6 +8,7 @@ Needs root; where packet programs or namespaces cannot be had, ends with status 
 """
 
 import functools
+import json
 import pathlib
 import signal
 import subprocess
@@ -305,6 +306,28 @@ def what_is_missing_is_said_in_one_sentence(binary):
         expect(not attached("port0"), "something is attached")
 
 
+def the_doctor_foresees_what_the_switch_says(binary):
+    """About the interfaces' modes, and about capabilities."""
+    def findings(*words):
+        said = at("switch", *words, binary, "doctor", "--plane", "xdp", "--json")
+        return {found["name"].removeprefix("kernel plane: "): found
+                for found in map(json.loads, said.splitlines())}
+
+    with network(1), Network(binary) as job:
+        well = findings()
+        for device in ("port0", "br0"):
+            switch, said = job.start_xdp(device)
+            mode = said["interfaces"][0]["mode"]
+            foreseen = well[f"interface {device}"]["found"]
+            expect(foreseen.startswith((f"{mode} mode (", f"{mode} mode,", "native mode if")),
+                   (foreseen, said))
+            stop(switch)
+        expect(all(well[name]["ok"] for name in ("kernel", "BTF", "JIT", "capabilities")), well)
+        limited = findings("setpriv", "--bounding-set=-sys_admin,-bpf")["capabilities"]
+        expect(not limited["ok"] and limited["found"] == "this process lacks CAP_BPF", limited)
+        expect("infold-switch-xdp.service" in limited["advice"], limited)
+
+
 def large_packets_take_the_generic_mode(binary):
     """Aloud. Jobs are granted what the program sums."""
     with network(2, "--mtu", "9000"), Network(binary) as job:
@@ -338,5 +361,6 @@ if __name__ == "__main__":
                      a_worker_behind_a_dead_link_is_told_by_a_packet,
                      what_is_pinned_is_taken_over, a_job_comes_back_to_a_switch_that_was_killed,
                      pins_of_an_interface_that_is_gone_do_no_harm,
-                     what_is_missing_is_said_in_one_sentence, large_packets_take_the_generic_mode,
+                     what_is_missing_is_said_in_one_sentence,
+                     the_doctor_foresees_what_the_switch_says, large_packets_take_the_generic_mode,
                      limits_are_told_to_who_joins))

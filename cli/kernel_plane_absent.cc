@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of kernel_plane.cc where libbpf or the compiler for packet programs was missing.
+#include "cli/machine.h"
+
+namespace infold::cli {
+
+Finding inspect_kernel_plane() {
+  return {.name = "kernel plane", .found = "this build has no packet program"};
+}
+
+std::vector<Finding> inspect_kernel_plane_closely() {
+  return {{.name = "kernel plane: build",
+           .ok = false,
+           .found = "this build has no packet program",
+           .advice = "install libbpf-dev and clang-19, build again"}};
+}
+
+}  // namespace infold::cli
