@@ -255,6 +255,18 @@ def a_worker_behind_a_dead_link_is_told_by_a_packet(binary):
         stop(switch)
 
 
+def root_pins_without_its_other_capabilities(binary):
+    """As the service does that docs/howto.md describes."""
+    with network(1), Network(binary) as job:
+        held = "bpf,+net_admin,+perfmon"
+        pinning = job.start(space_of("switch"), "setpriv", f"--bounding-set=-all,+{held}", binary,
+                            "switch", "--plane", "xdp", "--listen", SWITCH, "--dev", "port0",
+                            "--pin")
+        expect("summed in the kernel" in pinning.stdout.readline(), "it does not start")
+        pinning.terminate()
+        expect(outcome(pinning)[0] == 0 and attached("port0") == PROGRAMS, "it does not pin")
+
+
 def pins_of_an_interface_that_is_gone_do_no_harm(binary):
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp("port1", "--pin")
@@ -361,6 +373,7 @@ if __name__ == "__main__":
                      a_worker_behind_a_dead_link_is_told_by_a_packet,
                      what_is_pinned_is_taken_over, a_job_comes_back_to_a_switch_that_was_killed,
                      pins_of_an_interface_that_is_gone_do_no_harm,
+                     root_pins_without_its_other_capabilities,
                      what_is_missing_is_said_in_one_sentence,
                      the_doctor_foresees_what_the_switch_says, large_packets_take_the_generic_mode,
                      limits_are_told_to_who_joins))

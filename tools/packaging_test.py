@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The units of packaging/: systemd understands them, they differ in what they must differ in, and
+the settings beside them are options that exist."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGING = ROOT / "packaging"
+UNITS = sorted(PACKAGING.glob("*.service"))
+# What packet programs take beyond a switch in user space.
+OF_XDP = {"Description", "AssertPathExists", "StartLimitIntervalSec", "ExecStart", "RestartSec",
+          "CapabilityBoundingSet", "AmbientCapabilities", "PrivateUsers", "SystemCallFilter"}
+
+
+def settings(unit):
+    """{key: values} of a unit."""
+    found = {}
+    for line in unit.read_text(encoding="utf-8").splitlines():
+        if pair := re.fullmatch(r"(\w+)=(.*)", line):
+            found.setdefault(pair[1], []).append(pair[2])
+    return found
+
+
+class PackagingTest(unittest.TestCase):
+    def test_systemd_understands_the_units(self):
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("systemd-analyze is missing")
+        for unit in UNITS:
+            with tempfile.TemporaryDirectory() as folder:
+                copy = pathlib.Path(folder, unit.name)
+                # It looks for the program, too.
+                copy.write_text(unit.read_text(encoding="utf-8").replace(
+                    "/usr/bin/infold", "/bin/true"), encoding="utf-8")
+                result = subprocess.run(["systemd-analyze", "verify", copy], text=True,
+                                        check=False, capture_output=True)
+                self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""), unit)
+
+    def test_units_differ_in_what_packet_programs_take(self):
+        user, xdp = (settings(PACKAGING / name)
+                     for name in ("infold-switch.service", "infold-switch-xdp.service"))
+        differing = {key for key in user.keys() | xdp.keys() if user.get(key) != xdp.get(key)}
+        self.assertEqual(differing, OF_XDP)
+
+    def test_the_unit_has_the_capabilities_that_the_switch_asks_for(self):
+        asked = set(re.findall(r'"(CAP_\w+)"', (ROOT / "src/io/privileges.cc").read_text("utf-8")))
+        self.assertEqual(len(asked), 3)
+        xdp = settings(PACKAGING / "infold-switch-xdp.service")
+        for key in ("CapabilityBoundingSet", "AmbientCapabilities"):
+            self.assertEqual(set(xdp[key][0].split()), asked)
+        for key in ("CapabilityBoundingSet", "AmbientCapabilities"):
+            self.assertEqual(settings(PACKAGING / "infold-switch.service")[key], [""])
+
+    def test_settings_are_options(self):
+        options = set(re.findall(r"--([a-z-]+)",
+                                 (ROOT / "cli/help/infold-switch.txt").read_text("utf-8")))
+        for unit in UNITS:
+            path = re.search(r"--config /etc/infold/(\S+)", unit.read_text("utf-8"))[1]
+            text = (PACKAGING / path).read_text("utf-8")
+            # Those that are only suggested as well.
+            keys = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)).keys()
+            self.assertGreaterEqual(options, {key.replace("_", "-") for key in keys}, path)
+
+
+if __name__ == "__main__":
+    unittest.main()
