@@ -126,7 +126,7 @@ INLINE int was_still_stored(const struct work* w) {
   if (!slot) return 0;
   struct infold_xdp_copy* const copy = &slot->copies[w->copy & 1];
   if (__sync_fetch_and_or(&copy->round, 0) != w->round) return 0;
-  copy->stored_sum = w->answer_sum;
+  copy->stored_sum = marked_sum(w->answer_sum, w->round);
   return 1;
 }
 

@@ -15,6 +15,10 @@ INLINE uint32_t fold(uint64_t sum) {
   return (uint32_t)sum;
 }
 
+/* The sum of a stored answer counts only with its round, of which it holds the last bits: whoever
+ * has added it up may be late to write it. */
+INLINE uint32_t marked_sum(uint32_t sum, uint32_t round) { return sum | round << 16; }
+
 /* Of `bytes` bytes from `p` on; of less when the packet ends before. */
 static __attribute__((noinline)) uint64_t sum_of_bytes(const uint8_t* p, const uint8_t* end,
                                                        uint32_t bytes) {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "bpf/address.h"
-#include "bpf/slot.h"
+#include "bpf/settle.h"
 
 enum { kNoVerdict = -1 };
 /* As the kind of what is no packet of a job, and which no packet can have. It stands in memory so
@@ -86,6 +86,25 @@ INLINE int identify(const struct infold_header* h, struct work* w) {
   return why == kNoVerdict ? kNoVerdict : drop((uint32_t)why);
 }
 
+/* A packet that changes nothing, from where its worker is known to be, is answered without the
+ * lock: all of a copy changes only after its round has, and its phase becomes DONE only after the
+ * answer stands there, so that what is read before the round is read again is that round's.
+ * Whatever needs more thought goes on to where the lock is. */
+INLINE int answer_known(struct xdp_md* ctx, struct work* w, struct infold_xdp_copy* copy) {
+  if ((int32_t)(w->round - REREAD(copy->round)) < 0) return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
+  const uint32_t phase = REREAD(copy->phase);
+  note_seen(copy, w);
+  if (__sync_fetch_and_or(&copy->round, 0) != w->round) return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
+  if (phase == INFOLD_XDP_DONE) {
+    note_answer(copy, w);
+    if (w->answer_bytes != 0) return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
+  } else if (phase == INFOLD_XDP_COLLECTING) {
+    const struct infold_xdp_job* const job = entry(&jobs, w->job);
+    if (job && !job->ended && !all_in(w->seen, job)) return go_on(ctx, kAnswerPending);
+  }
+  return go_on(ctx, kTakeBare);
+}
+
 SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   const uint8_t* const data = (const uint8_t*)(long)ctx->data;
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
@@ -110,12 +129,11 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
     if (action != kNoVerdict) return action;
   }
   if (w->kind != kProbe && !ends_job(w->kind) && !travels_down(w->kind)) {
-    const struct infold_xdp_slot* const slot = entry(&slots, w->slot);
+    struct infold_xdp_slot* const slot = entry(&slots, w->slot);
     if (!slot) return XDP_ABORTED;
+    struct infold_xdp_copy* const copy = &slot->copies[w->round & 1];
     w->is_verified = 0;
-    if (changes_nothing(&slot->copies[w->round & 1], w) && is_where_known(ctx, w)) {
-      return go_on(ctx, kTakeBare);
-    }
+    if (changes_nothing(copy, w) && is_where_known(ctx, w)) return answer_known(ctx, w, copy);
   }
   uint32_t why;
   if (!checksum_is_right(ctx, w, &why)) return drop(why);

@@ -56,7 +56,7 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   bpf_spin_lock(&at.slot->lock);
   at.copy->stored_bytes = (uint16_t)bytes;
   at.copy->stored_sum = 0;
-  at.copy->phase = INFOLD_XDP_DONE;
+  become_done(at.copy);
   bpf_spin_unlock(&at.slot->lock);
   count(INFOLD_XDP_DELIVERED);
   return go_on(ctx, kAnswer);

@@ -23,9 +23,9 @@ enum outcome {
   kCompleted, /* the last one; the answer stands in `stored` */
 };
 
-INLINE int all_seen(const struct infold_xdp_copy* copy, const struct infold_xdp_job* job) {
-  return copy->seen[0] == job->expected[0] && copy->seen[1] == job->expected[1] &&
-         copy->seen[2] == job->expected[2] && copy->seen[3] == job->expected[3];
+INLINE int all_in(const uint64_t* seen, const struct infold_xdp_job* job) {
+  return seen[0] == job->expected[0] && seen[1] == job->expected[1] &&
+         seen[2] == job->expected[2] && seen[3] == job->expected[3];
 }
 
 INLINE int has_seen(const struct infold_xdp_copy* copy, uint32_t worker) {
@@ -37,6 +37,23 @@ INLINE void note_seen(const struct infold_xdp_copy* copy, struct work* w) {
   w->seen[1] = copy->seen[1];
   w->seen[2] = copy->seen[2];
   w->seen[3] = copy->seen[3];
+}
+
+INLINE void note_answer(const struct infold_xdp_copy* copy, struct work* w) {
+  const uint32_t sum = REREAD(copy->stored_sum);
+  w->answer_bytes = copy->stored_bytes;
+  w->answer_sum = sum >> 16 == (w->round & 0xffff) ? sum & 0xffff : 0;
+}
+
+/* From here on others may read the answer without the lock: it stands there before they see this.
+ */
+INLINE void become_done(struct infold_xdp_copy* copy) {
+  union {
+    uint32_t word; /* the kernel exchanges no single bytes */
+    uint8_t phase;
+  } state = {*(const uint32_t*)&copy->phase};
+  state.phase = INFOLD_XDP_DONE;
+  __sync_lock_test_and_set((uint32_t*)&copy->phase, state.word);
 }
 
 INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
@@ -75,8 +92,7 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
   if (is_query || has_seen(copy, w->worker)) {
     note_seen(copy, w);
     w->answer_from = copy->phase;
-    w->answer_bytes = copy->stored_bytes;
-    w->answer_sum = copy->stored_sum;
+    note_answer(copy, w);
     return kRepeats;
   }
   if (copy->words != w->words) {
@@ -121,7 +137,7 @@ INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct inf
   copy->contributors.count += w->contributors.count;
   copy->contributors.weight += w->contributors.weight;
   copy->contributors.digest += w->contributors.digest;
-  if (!all_seen(copy, job)) return kTaken;
+  if (!all_in(copy->seen, job)) return kTaken;
   if (w->is_blocks && copy->has_lanes) {
     copy->phase = INFOLD_XDP_CLOSING;
     return kCloses;
@@ -131,7 +147,11 @@ INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct inf
   write_header(answer, kind, 0, copy, job, w);
   copy->stored_bytes = INFOLD_HEADER_BYTES;
   if (copy->has_lanes) copy->stored_bytes += w->elements << w->element_shift;
-  copy->phase = job->has_parent ? INFOLD_XDP_FORWARDED : INFOLD_XDP_DONE;
+  if (job->has_parent) {
+    copy->phase = INFOLD_XDP_FORWARDED;
+  } else {
+    become_done(copy);
+  }
   w->answer_sum = 0;
   return kCompleted;
 }

@@ -117,7 +117,7 @@ struct infold_xdp_copy {
   uint64_t words; /* bytes 16 to 23 of the header, as they lie there */
   uint16_t stored_bytes;
   uint16_t first_worker;
-  uint32_t stored_sum; /* for the UDP checksum; 0 until the answer was sent once */
+  uint32_t stored_sum; /* for the UDP checksum: marked_sum (bpf/checksum.h), once it was sent */
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
 };

@@ -49,7 +49,11 @@ INLINE int finish(struct xdp_md* ctx, const struct place* at, uint32_t kind, uin
   const int has_parent = at->job->has_parent;
   bpf_spin_lock(&at->slot->lock);
   at->copy->stored_bytes = (uint16_t)(INFOLD_HEADER_BYTES + body_bytes);
-  at->copy->phase = has_parent ? INFOLD_XDP_FORWARDED : INFOLD_XDP_DONE;
+  if (has_parent) {
+    at->copy->phase = INFOLD_XDP_FORWARDED;
+  } else {
+    become_done(at->copy);
+  }
   bpf_spin_unlock(&at->slot->lock);
   at->w->answer_bytes = INFOLD_HEADER_BYTES + body_bytes;
   at->w->answer_sum = 0;
