@@ -168,6 +168,36 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   return to_sender && config.bounces ? XDP_TX : go_up(ctx, w, 1);
 }
 
+INLINE void write_range(struct work* w, uint32_t at, uint32_t first, uint32_t count) {
+  struct infold_rank_range* const out = (void*)(w->small + INFOLD_HEADER_BYTES);
+  if (at >= INFOLD_PENDING_RANGES_MAX) return;
+  out[at].first = infold_to_be16((uint16_t)first);
+  out[at].count = infold_to_be16((uint16_t)count);
+}
+
+/* How many bits are 0 below the lowest 1; of no 1 it is 0. The product has a different top for each
+ * power of two. */
+INLINE uint32_t zeros_below(uint64_t value) {
+  static const uint8_t position[64] = {
+      0,  1,  56, 2,  57, 49, 28, 3,  61, 58, 42, 50, 38, 29, 17, 4,  62, 47, 59, 36, 45, 43,
+      51, 22, 53, 39, 33, 30, 24, 18, 12, 5,  63, 55, 48, 27, 60, 41, 37, 16, 46, 35, 44, 21,
+      52, 32, 23, 11, 54, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6};
+  return position[(value & (0 - value)) * 0x03f79d71b4ca8b09 >> 58];
+}
+
+/* R-065 where workers are the ranks of their numbers, and 64 at most: range by range. */
+INLINE void list_missing_bits(struct work* w, uint64_t missing) {
+  for (uint32_t at = 0; at < INFOLD_PENDING_RANGES_MAX; ++at) {
+    if (missing == 0) break;
+    const uint32_t first = zeros_below(missing);
+    const uint64_t after = ~(missing | ((1ULL << first) - 1)); /* 0s that follow the range */
+    const uint32_t end = after == 0 ? 64 : zeros_below(after);
+    write_range(w, at, first, end - first);
+    w->ranges = at + 1;
+    missing &= after == 0 ? 0 : ~0ULL << end;
+  }
+}
+
 struct missing {
   struct work* w;
 };
@@ -181,20 +211,13 @@ static long add_missing(uint32_t worker, const void* context) {
   const struct infold_xdp_member* const member =
       entry(&members, w->job * INFOLD_XDP_MEMBERS + worker);
   if (!member) return 1;
-  if (w->ranges != 0 && member->first == w->after) {
-    w->after = member->first + member->count;
-  } else if (w->ranges < INFOLD_PENDING_RANGES_MAX) {
+  if (w->ranges == 0 || member->first != w->after) {
+    if (w->ranges == INFOLD_PENDING_RANGES_MAX) return 1;
     ++w->ranges;
     w->first = member->first;
-    w->after = member->first + member->count;
-  } else {
-    return 0;
   }
-  const uint32_t at = w->ranges - 1;
-  if (at >= INFOLD_PENDING_RANGES_MAX) return 1;
-  struct infold_rank_range* const out = (void*)(w->small + INFOLD_HEADER_BYTES);
-  out[at].first = infold_to_be16((uint16_t)w->first);
-  out[at].count = infold_to_be16((uint16_t)(w->after - w->first));
+  w->after = member->first + member->count;
+  write_range(w, w->ranges - 1, w->first, w->after - w->first);
   return 0;
 }
 
@@ -216,7 +239,11 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   *(uint64_t*)&h->contributors = 0;
   w->ranges = 0;
   struct missing missing = {w};
-  kernel_loop(job->workers, add_missing, &missing);
+  if (job->is_plain && job->workers <= 64) {
+    list_missing_bits(w, job->expected[0] & ~w->seen[0]);
+  } else {
+    kernel_loop(job->workers, add_missing, &missing);
+  }
   w->answer_bytes = INFOLD_HEADER_BYTES + 4 * w->ranges;
   w->answer_from = kFromSmall;
   w->answer_sum = 0;

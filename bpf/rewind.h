@@ -31,5 +31,7 @@ SEC("xdp") int rewind_and_run(struct xdp_md* ctx) {
   uint64_t* const into = (uint64_t*)slot->copies;
   const uint64_t* const from = (const uint64_t*)to->copies;
   UNROLL for (uint32_t i = 0; i < sizeof(to->copies) / 8; ++i) into[i] = from[i];
-  return to->only ? XDP_PASS : go_on(ctx, kRun);
+  if (!to->only) return go_on(ctx, kRun);
+  const int less = (int)to->left_bytes - (int)bytes;
+  return less < 0 && bpf_xdp_adjust_tail(ctx, less) ? XDP_ABORTED : XDP_PASS;
 }

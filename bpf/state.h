@@ -159,7 +159,8 @@ struct infold_xdp_job {
   struct bpf_spin_lock lock;
   uint8_t ended;
   uint8_t root_knows;
-  uint16_t reserved2;
+  uint8_t is_plain; /* each worker is the rank of its number, and no other */
+  uint8_t reserved2;
   struct infold_abort abort;
 };
 
@@ -208,8 +209,8 @@ enum { INFOLD_XDP_REWIND_BYTES_MAX = 3520 };
 struct infold_xdp_rewind {
   uint32_t slot;
   uint32_t frame_bytes;
-  uint32_t only; /* does nothing else, so that the cost of this can be subtracted */
-  uint32_t reserved;
+  uint32_t only;       /* does nothing else, so that the cost of this can be subtracted */
+  uint32_t left_bytes; /* to which `only` cuts the frame, as the aggregator does */
   struct infold_xdp_copy copies[2];
   uint8_t frame[INFOLD_XDP_REWIND_BYTES_MAX];
 };

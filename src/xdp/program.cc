@@ -106,8 +106,11 @@ infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t s
     job.spread[core::mantissa_index(format)] =
         core::exponent_spread_max({format, core::DataType::f32}, options.world);
   }
+  job.is_plain = 1;
   for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
     job.expected[worker / 64] |= std::uint64_t{1} << (worker % 64);
+    const core::RankRange& ranks = options.workers[worker];
+    if (ranks.first != worker || ranks.count != 1) job.is_plain = 0;
   }
   return job;
 }
@@ -299,10 +302,16 @@ base::Result<double> Program::time_run(std::span<const std::byte> frame, std::ui
   to.slot = table->slot_first + slot;
   to.frame_bytes = static_cast<std::uint32_t>(frame.size());
   to.only = only_rewind ? 1 : 0;
+  to.left_bytes = to.frame_bytes;
   infold_xdp_slot now{};
   CHECK(bpf_map_lookup_elem(map("slots"), &to.slot, &now) == 0);
   std::memcpy(to.copies, now.copies, sizeof(to.copies));
   std::memcpy(to.frame, frame.data(), frame.size());
+  if (only_rewind) {
+    const base::Result<TestRun> once = run(entry_, frame, 1);
+    if (!once) return tl::unexpected(once.error());
+    to.left_bytes = std::min(to.frame_bytes, static_cast<std::uint32_t>(once->frame.size()));
+  }
   const std::uint32_t key = 0;
   CHECK(bpf_map_update_elem(map("rewinds"), &key, &to, BPF_ANY) == 0);
   const bpf_program* const program =

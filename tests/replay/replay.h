@@ -80,4 +80,8 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane, Replay
 std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
                             ReplayCounters& counters);
 
+// Chunks of which nothing is known but who has contributed, and who asks.
+std::string replay_missing(std::uint64_t seed, conformance::XdpPlane& plane,
+                           ReplayCounters& counters);
+
 }  // namespace infold::replay
