@@ -16,11 +16,9 @@ INLINE void readdress_ipv4(uint8_t* data, uint32_t datagram_bytes) {
   *(uint32_t*)(ip + 12) = *(uint32_t*)(ip + 16);
   *(uint32_t*)(ip + 16) = source;
   *(uint16_t*)(ip + 2) = bpf_htons((uint16_t)(kIpv4Bytes + kUdpBytes + datagram_bytes));
+  *(uint32_t*)(ip + 4) = bpf_htonl(kUnfragmented);
   ip[8] = 64;
-  *(uint16_t*)(ip + 10) = 0;
-  uint64_t sum = 0;
-  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(uint32_t*)(ip + i);
-  *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
+  write_ipv4_sum(ip);
 }
 
 INLINE void readdress_ipv6(uint8_t* data, uint32_t datagram_bytes) {

@@ -15,6 +15,14 @@ INLINE uint32_t fold(uint64_t sum) {
   return (uint32_t)sum;
 }
 
+/* Of an IPv4 header without options, whose other fields stand. */
+INLINE void write_ipv4_sum(uint8_t* ip) {
+  *(uint16_t*)(ip + 10) = 0;
+  uint64_t sum = 0;
+  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(uint32_t*)(ip + i);
+  *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
+}
+
 /* The sum of a stored answer counts only with its round, of which it holds the last bits: whoever
  * has added it up may be late to write it. */
 INLINE uint32_t marked_sum(uint32_t sum, uint32_t round) { return sum | round << 16; }

@@ -18,6 +18,9 @@ enum {
   kIpv6Bytes = 40,
   kUdpBytes = 8,
   kProtocolUdp = 17,
+  /* Number and flags of an IPv4 packet that nobody may cut. Receivers couple packets into trains
+   * only if their numbers are all alike or count up; those of what came would do neither. */
+  kUnfragmented = 0x4000,
   /* PENDING and ABORTED outgrow the shortest packet by 32 bytes at most. */
   kGrowthBeforeMax = 64,
   /* Where a datagram starts in the frame, over IPv4 and over IPv6. */

@@ -19,11 +19,15 @@ struct sending {
   uint32_t sum; /* of the datagram */
 };
 
+/* Erases it as well: receivers on this machine would not couple packets whose notes differ. */
 INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) {
-  const struct infold_xdp_note* const found = (const void*)(long)skb->data_meta;
+  struct infold_xdp_note* const found = (void*)(long)skb->data_meta;
   if ((const uint8_t*)(found + 1) > (const uint8_t*)(long)skb->data) return 0;
   *note = *found;
-  return note->magic == INFOLD_XDP_NOTE_MAGIC;
+  if (note->magic != INFOLD_XDP_NOTE_MAGIC) return 0;
+  const struct infold_xdp_note none = {0};
+  *found = none;
+  return 1;
 }
 
 /* Puts the stored answer in the packet's place. Returns whether it was still there. */
@@ -40,13 +44,11 @@ INLINE int fill(struct __sk_buff* skb, const struct infold_xdp_note* note, uint3
 
 INLINE void write_ipv4(uint8_t* ip, const struct infold_xdp_member* to, uint32_t udp_bytes) {
   *(uint16_t*)(ip + 2) = bpf_htons((uint16_t)(kIpv4Bytes + udp_bytes));
+  *(uint32_t*)(ip + 4) = bpf_htonl(kUnfragmented);
   ip[8] = 64;
-  *(uint16_t*)(ip + 10) = 0;
   *(uint32_t*)(ip + 12) = (uint32_t)(to->own_address.word[1] >> 32);
   *(uint32_t*)(ip + 16) = (uint32_t)(to->address.word[1] >> 32);
-  uint64_t sum = 0;
-  UNROLL for (uint32_t i = 0; i < kIpv4Bytes; i += 4) sum += *(uint32_t*)(ip + i);
-  *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
+  write_ipv4_sum(ip);
 }
 
 INLINE void write_ipv6(uint8_t* ip, const struct infold_xdp_member* to, uint32_t udp_bytes) {

@@ -25,8 +25,10 @@ void announce_port(Output& output, const xdp::KernelSwitch::Port& port) {
       port.attachment.why_generic().empty() ? "" : ", slow: ", port.attachment.why_generic(),
       port.attachment.took_over() ? "; taken over from an earlier switch" : "");
   if (interface.is_veth()) {
-    output.text("{}: its other end must add up checksums: ethtool -K INTERFACE tx off\n",
-                interface.name);
+    output.text(
+        "{}: its other end must add up checksums: ethtool -K INTERFACE tx off; and gets results in "
+        "trains with gro on there, and here ethtool -K {} tso off\n",
+        interface.name, interface.name);
   }
   if (port.attachment.ingress_outlives_us()) {
     output.text(

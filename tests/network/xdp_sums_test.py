@@ -257,6 +257,28 @@ def checksums_left_to_a_card_are_named(binary):
                (counted, heard))
 
 
+def datagrams_received(rank):
+    """By the sockets of a rank's host; a train counts as one."""
+    lines = at(rank, "cat", "/proc/net/snmp").splitlines()
+    names, values = (line.split() for line in lines if line.startswith("Udp:"))
+    return int(values[names.index("InDatagrams")])
+
+
+def results_arrive_in_trains(binary):
+    """Where a rank's host couples packets: each looks like the one before, but for its sums."""
+    with network(3), Network(binary) as job:
+        for rank in range(3):
+            at(rank, "ethtool", "-K", "eth0", "gro", "on")
+            at("switch", "ethtool", "-K", f"port{rank}", "tso", "off")
+        switch, _ = job.start_xdp(ports(3))
+        before = [datagrams_received(rank) for rank in range(3)]
+        expect_all_well(job.start_ranks(3, "bench", "allreduce", "--bytes", "4000000",
+                                        "--iterations", "20", "--check"))
+        received = [datagrams_received(rank) - before[rank] for rank in range(3)]
+        counted, _ = stop(switch)
+        expect(all(4 * count < counted["completed"] for count in received), (received, counted))
+
+
 def an_interface_that_is_left_out_is_named(binary):
     """Nothing comes back from there, not even the question whether it would."""
     with network(2), Network(binary) as job:
@@ -275,7 +297,7 @@ if __name__ == "__main__":
     sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
                      the_generic_mode_sums_at_a_bridge,
                      a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
-                     two_jobs_do_not_meet, both_planes_count_alike,
+                     two_jobs_do_not_meet, both_planes_count_alike, results_arrive_in_trains,
                      other_traffic_crosses_unharmed, an_interface_that_is_left_out_is_named,
                      checksums_left_to_a_card_are_named,
                      losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
