@@ -87,17 +87,35 @@ INLINE int address_to(const struct sending* what, const struct infold_xdp_member
   return 1;
 }
 
-/* One receiver's copy. Of one that nobody has heard from yet nobody knows where it is. */
-static long send_to(uint32_t number, const void* context) {
-  const struct sending* const what = context;
+/* Returns the interface behind which this receiver is, 0 if there is no sending to it: of one that
+ * nobody has heard from yet nobody knows where it is. */
+INLINE uint32_t address_member(const struct sending* what, uint32_t number) {
   const struct infold_xdp_member* const to = entry(&members, what->first_member + number);
   if (!to || to->ifindex == 0) return 0;
   const int is_ipv4 = to->address.word[0] == 0 && (uint32_t)to->address.word[1] == 0xffff0000;
   if (is_ipv4 != (what->at == kDatagramAt4)) return 0;
-  if (!address_to(what, to) || bpf_clone_redirect(what->skb, to->ifindex, 0)) return 0;
+  return address_to(what, to) ? to->ifindex : 0;
+}
+
+INLINE void count_copy(const struct sending* what) {
   struct work* const w = entry(&works, 0);
   if (w) count_sent(w, what->bytes);
+}
+
+/* One receiver's copy. */
+static long send_to(uint32_t number, const void* context) {
+  const struct sending* const what = context;
+  const uint32_t interface = address_member(what, number);
+  if (interface != 0 && bpf_clone_redirect(what->skb, interface, 0) == 0) count_copy(what);
   return 0;
+}
+
+/* The last receiver gets the packet itself. */
+INLINE int send_last(const struct sending* what, uint32_t number) {
+  const uint32_t interface = address_member(what, number);
+  if (interface == 0) return TC_ACT_SHOT;
+  count_copy(what);
+  return (int)bpf_redirect(interface, 0);
 }
 
 INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
@@ -121,6 +139,10 @@ INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* not
   return sum_datagram(skb, at, bytes);
 }
 
+/* The checksum that a packet leaves with was added up here, and whoever receives it in this
+ * machine's memory need not do it again. On a wire nothing shows it. */
+INLINE void say_it_is_summed(struct __sk_buff* skb) { bpf_csum_level(skb, BPF_CSUM_LEVEL_INC); }
+
 /* What ends a job goes to workers as ABORTED and to the parent as ABORT. */
 INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* job) {
   uint8_t start[4];
@@ -138,19 +160,26 @@ INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* jo
 SEC("tc") int send_noted(struct __sk_buff* skb) {
   struct infold_xdp_note note;
   if (!read_note(skb, &note)) return TC_ACT_UNSPEC;
-  if (note.to == INFOLD_XDP_TO_SENDER) return (int)bpf_redirect(skb->ifindex, 0);
+  if (note.to == INFOLD_XDP_TO_SENDER) {
+    say_it_is_summed(skb);
+    return (int)bpf_redirect(skb->ifindex, 0);
+  }
   const struct infold_xdp_job* const job = entry(&jobs, note.job);
   if (!job || job->epoch != note.epoch) return TC_ACT_SHOT;
   struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.answer_bytes,
                          prepare(skb, &note)};
   if (what.sum == 0) return TC_ACT_SHOT;
-  if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
-  if (note.to & INFOLD_XDP_TO_ALL) kernel_loop(job->workers, send_to, &what);
-  if (note.to & INFOLD_XDP_TO_PARENT) {
-    turn_to_parent(&what, job);
-    send_to(INFOLD_XDP_PARENT, &what);
+  say_it_is_summed(skb);
+  const int to_parent = note.to & INFOLD_XDP_TO_PARENT;
+  uint32_t last = note.worker;
+  if (note.to & INFOLD_XDP_TO_ALL) {
+    last = job->workers - 1;
+    kernel_loop(to_parent ? job->workers : last, send_to, &what);
   }
-  return TC_ACT_SHOT;
+  if (!to_parent) return send_last(&what, last);
+  if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
+  turn_to_parent(&what, job);
+  return send_last(&what, INFOLD_XDP_PARENT);
 }
 
 /* For tests only, and loaded for nothing else: the kernel's test-run gives a packet no note, so
