@@ -5,6 +5,7 @@
  */
 #include "bpf/answer.h"
 #include "bpf/blocks.h"
+#include "bpf/bounce.h"
 #include "bpf/ending.h"
 #include "bpf/entry.h"
 #include "bpf/host.h"

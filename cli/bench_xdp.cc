@@ -2,11 +2,15 @@
 //
 // infold bench xdp: what one full packet costs the aggregator in the kernel.
 
+#include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/xdp_cost.h"
+#include "cli/xdp_network.h"
 
 namespace infold::cli {
 namespace {
@@ -22,16 +26,27 @@ class BenchXdp final : public Command {
     options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8"}, "The wire format");
     options.whole<std::uint32_t>("--packets", packets_, {100, 10'000'000},
                                  "Packets in each of the 21 samples");
+    options.flag("--network", network_,
+                 "In a lab instead, beside programs that return and drop packets");
+    options.whole<std::uint16_t>("--world", world_, {1, 64}, "Ranks, with --network");
     options.examples(
         "  infold bench xdp\n"
+        "  infold bench xdp --network\n"
         "  infold bench xdp --wire bfp32 --json");
   }
 
   ExitCode run(Output& output) override {
+    return network_ ? measure_network(output) : measure_runs(output);
+  }
+
+ private:
+  bool is_wanted(const BenchWire& wire) const { return wire_ == "all" || wire_ == wire.name; }
+
+  ExitCode measure_runs(Output& output) const {
     output.text("{:<6} {:<8} {:>7} {:>8} {:>7}  {}\n", "wire", "packet", "ns min", "median", "MAD",
                 "what happens");
     for (const BenchWire& wire : bench_wires()) {
-      if (wire_ != "all" && wire_ != wire.name) continue;
+      if (!is_wanted(wire)) continue;
       const auto measured = measure_xdp(wire, packets_, [&](const XdpCost& cost) {
         output.text("{:<6} {:<8} {:>7.0f} {:>8.0f} {:>7.0f}  {}\n", wire.name, cost.packet,
                     cost.ns_min, cost.ns_median, cost.ns_mad, cost.meaning);
@@ -49,9 +64,38 @@ class BenchXdp final : public Command {
     return ExitCode::kDone;
   }
 
- private:
+  ExitCode measure_network(Output& output) const {
+    std::vector<BenchWire> wires;
+    for (const BenchWire& wire : bench_wires()) {
+      if (is_wanted(wire)) wires.push_back(wire);
+    }
+    XdpNetworkOptions options;
+    options.world = world_;
+    // As many packets in a sample as that of a test-run has.
+    options.rounds = std::max<std::uint32_t>(10, packets_ / (32 * world_));
+    output.text("{:<8} {:>9} {:>6} {:>12} {:>10}\n", "program", "ns median", "MAD", "packets/s",
+                "of bounce");
+    try {
+      measure_xdp_network(options, wires, [&](const XdpNetworkCost& cost) {
+        output.text("{:<8} {:>9.0f} {:>6.0f} {:>12.0f} {:>10.2f}\n", cost.program, cost.ns_median,
+                    cost.ns_mad, cost.packets_per_second, cost.of_bounce);
+        output.object({{"program", cost.program},
+                       {"ns_median", cost.ns_median},
+                       {"mad_ns", cost.ns_mad},
+                       {"packets_per_second", cost.packets_per_second},
+                       {"of_bounce", cost.of_bounce}});
+      });
+    } catch (const std::runtime_error& error) {
+      output.log("infold bench xdp: {}\n", error.what());
+      return ExitCode::kFailed;
+    }
+    return ExitCode::kDone;
+  }
+
   std::string wire_ = "all";
   std::uint32_t packets_ = 20000;
+  std::uint16_t world_ = 8;
+  bool network_ = false;
 };
 
 }  // namespace

@@ -160,6 +160,10 @@ Words Lab::at(const std::string& node, const Words& words) const {
   return all;
 }
 
+path Lab::space(const std::string& node) const {
+  return path("/run/netns") / fmt::format("{}-{}", kLab, node);
+}
+
 path Lab::fresh_folder() const {
   const path folder = scratch_.path() / "run";
   std::filesystem::remove_all(folder);

@@ -68,6 +68,8 @@ class Lab {
 
   // The command that runs `words` on a host: a rank's number, or kSwitchNode.
   Words at(const std::string& node, const Words& words) const;
+  // Its network namespace, as a file.
+  std::filesystem::path space(const std::string& node) const;
   // An empty folder for the next measurement; the last one's is gone.
   std::filesystem::path fresh_folder() const;
   // Of this lab alone, as long as it lives.

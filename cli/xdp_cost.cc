@@ -4,11 +4,11 @@
 #include "cli/xdp_cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "base/check.h"
+#include "cli/spread.h"
 #include "xdp/frame.h"
 #include "xdp/program.h"
 
@@ -53,20 +53,14 @@ std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t r
   return xdp::make_frame(addresses(), datagram);
 }
 
-double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + kSamples / 2;
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
-
-XdpCost cost_of(const Case& what, std::vector<double> samples, double least) {
+XdpCost cost_of(const Case& what, const std::vector<double>& samples, double least) {
   XdpCost cost;
   cost.packet = what.name;
   cost.meaning = what.meaning;
   cost.ns_min = least;
-  cost.ns_median = median(samples);
-  for (double& sample : samples) sample = std::fabs(sample - cost.ns_median);
-  cost.ns_mad = median(samples);
+  const Spread spread = spread_of(samples);
+  cost.ns_median = spread.median;
+  cost.ns_mad = spread.mad;
   return cost;
 }
 
@@ -110,7 +104,7 @@ XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& w
   for (std::size_t i = 0; i < after.size(); ++i) {
     CHECK(after[i] == before[i] || xdp::counter_name(i) == what.counted);
   }
-  return cost_of(what, std::move(samples), least_all - least_rewind);
+  return cost_of(what, samples, least_all - least_rewind);
 }
 
 }  // namespace

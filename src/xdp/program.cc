@@ -178,6 +178,8 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   };
   load_if("rewind_and_run", options.can_rewind);
   load_if("fill_noted", options.can_fill);
+  load_if("bounce", options.can_bounce);
+  load_if("discard", options.can_bounce);
 
   const int error = bpf_object__load(object);
   log_of_load = nullptr;
@@ -191,6 +193,8 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   program.ingress_ = descriptor("send_noted");
   program.end_ = descriptor("end_job");
   program.fill_ = descriptor("fill_noted");
+  program.bounce_ = descriptor("bounce");
+  program.discard_ = descriptor("discard");
   return program;
 }
 

@@ -38,6 +38,7 @@ struct ProgramOptions {
   bool grows = true;
   bool bounces = true;
   bool can_rewind = false;     // for measurements
+  bool can_bounce = false;     // likewise
   bool can_fill = false;       // for tests
   std::string* log = nullptr;  // what the kernel's verifier says, if it refuses
 };
@@ -86,6 +87,9 @@ class Program {
 
   int packets_program() const { return entry_; }  // for interfaces
   int ingress_program() const { return ingress_; }
+  // In place of the first, for comparison: send each packet back, or drop it. Requires: can_bounce.
+  int bounce_program() const { return bounce_; }
+  int discard_program() const { return discard_; }
   // What this program's tables take in the kernel.
   std::size_t memory_bytes() const;
 
@@ -127,6 +131,8 @@ class Program {
   int ingress_ = -1;
   int end_ = -1;
   int fill_ = -1;
+  int bounce_ = -1;
+  int discard_ = -1;
   std::uint32_t slots_max_ = 0;
   std::uint32_t elements_max_ = 0;
   std::uint32_t datagram_bytes_max_ = 0;
