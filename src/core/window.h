@@ -29,6 +29,13 @@ class Window {
   explicit Window(std::uint32_t most)
       : most_(most), least_(std::min(kMin, most)), size_(std::min(kInitial, most)), goal_(size_) {}
 
+  // One that stays as it is, where there is no path to fill and no queue to spare.
+  static Window fixed(std::uint32_t size) {
+    Window window(size);
+    window.least_ = window.size_ = window.goal_ = size;
+    return window;
+  }
+
   std::uint32_t size() const { return size_; }
 
   // How long a queue it aims at.

@@ -128,6 +128,14 @@ TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
   EXPECT_GE(large.size() + small.size(), 20U);
 }
 
+TEST(Window, MayBeFixed) {
+  Window window = Window::fixed(7);
+  RoundTrip path;
+  path.add(microseconds(1));
+  run(window, path, {milliseconds(5), 1}, 50);
+  EXPECT_EQ(window.size(), 7U) << "took the wait for others for a queue";
+}
+
 TEST(Window, StaysWithinItsSlots) {
   Window window(3);
   RoundTrip path;

@@ -70,8 +70,9 @@ Worker::State::State(const WorkerOptions& options)
   for (const StreamName name : {small_stream, bulk_stream}) {
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
+      const std::uint32_t most = std::min<std::uint32_t>(options.window_max, window_most(slots));
       Flow& flow =
-          flows_.emplace_back(std::min<std::uint32_t>(options.window_max, window_most(slots)));
+          flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most) : Window(most));
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
@@ -423,15 +424,17 @@ std::uint32_t Worker::window() const {
 // present round trip was tried: it contains what was waited before, and doubles itself on busy
 // hosts.)
 base::Duration Worker::patience() const {
-  base::Duration shortest;
+  base::Duration shortest = kPatienceMax;
+  std::uint32_t in_flight = 0;
   for (const State::Flow& flow : state_->flows_) {
     if (flow.in_flight == 0) continue;
     const RoundTrip& path = state_->sites_[flow.site].path;
-    if (flow.in_flight < kManyInFlight || !path.known() || !state_->has_more(flow)) return {};
-    const base::Duration share = std::min(flow.window.aim(path) / 2, kPatienceMax);
-    shortest = shortest.ns == 0 ? share : std::min(shortest, share);
+    if (!path.known() || !state_->has_more(flow)) return {};
+    if (state_->options_.sites[flow.site].is_own) continue;
+    in_flight += flow.in_flight;
+    shortest = std::min(shortest, flow.window.aim(path) / 2);
   }
-  return shortest;
+  return in_flight < kManyInFlight ? base::Duration{} : shortest;
 }
 
 }  // namespace infold::core

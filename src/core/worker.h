@@ -35,6 +35,9 @@ struct SiteOptions {
   // What that aggregator calls the job; each gives its own numbers.
   std::uint16_t job = 0;
   std::uint32_t epoch = 0;
+  // The worker's own process sums there: nothing queues on the way, so that slots alone limit how
+  // much is in flight.
+  bool is_own = false;
 };
 
 struct WorkerOptions {

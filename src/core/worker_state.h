@@ -72,7 +72,7 @@ class Worker::State {
   };
 
   struct Flow {
-    explicit Flow(std::uint32_t window_max) : window(window_max) {}
+    explicit Flow(Window first_window) : window(first_window) {}
 
     std::uint8_t site = 0;
     StreamName stream = small_stream;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/instant.h"
@@ -59,6 +60,9 @@ class DatagramPort {
 
   // What has arrived, up to a batch; empty if nothing has. Valid until the next receive().
   virtual std::span<const Received> receive() = 0;
+  // How many datagrams the last receive() took besides, to answer others that wait for them;
+  // nothing at a port that serves nobody.
+  virtual std::optional<std::size_t> served() const { return std::nullopt; }
 
   // Returns when something has arrived, at the deadline, when somebody called wake(), even before
   // this call, or when a blocked port has room again. May return early for no reason.

@@ -32,6 +32,7 @@ class LossyPort final : public DatagramPort {
   void flush() override { port_->flush(); }
   bool is_blocked() const override { return port_->is_blocked(); }
   std::span<const Received> receive() override;
+  std::optional<std::size_t> served() const override { return port_->served(); }
   void wait(base::Instant deadline) override { port_->wait(deadline); }
   void wake() override { port_->wake(); }
   PortCounters counters() const override;

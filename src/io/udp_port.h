@@ -22,6 +22,10 @@ class UdpPort final : public DatagramPort {
   bool is_blocked() const override { return socket_.is_blocked(); }
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override { socket_.wait(deadline); }
+  // The same, and until there is something to read at that descriptor.
+  void wait_beside(base::Instant deadline, int descriptor) {
+    socket_.wait_beside(deadline, descriptor);
+  }
   void wake() override { socket_.wake(); }
   PortCounters counters() const override;
   int descriptor() const { return socket_.descriptor(); }

@@ -134,8 +134,9 @@ class UdpSocket::State {
     return arrivals_;
   }
 
-  void wait(base::Instant deadline) {
-    pollfd polled[2] = {{fd_.get(), POLLIN, 0}, {event_.get(), POLLIN, 0}};
+  // `other` may be negative: none.
+  void wait(base::Instant deadline, int other) {
+    pollfd polled[3] = {{fd_.get(), POLLIN, 0}, {event_.get(), POLLIN, 0}, {other, POLLIN, 0}};
     if (is_blocked()) polled[0].events |= POLLOUT;
     timespec timeout = {};
     timespec* until = nullptr;
@@ -144,7 +145,7 @@ class UdpSocket::State {
       timeout = {left / 1'000'000'000, left % 1'000'000'000};
       until = &timeout;
     }
-    ppoll(polled, 2, until, nullptr);
+    ppoll(polled, other >= 0 ? 3 : 2, until, nullptr);
     if ((polled[1].revents & POLLIN) == 0) return;
     eventfd_t ignored;
     eventfd_read(event_.get(), &ignored);
@@ -393,7 +394,10 @@ void UdpSocket::send(std::span<const SocketAddress> to, std::span<const std::byt
 void UdpSocket::flush() { state_->flush(); }
 bool UdpSocket::is_blocked() const { return state_->is_blocked(); }
 std::span<const UdpSocket::Arrival> UdpSocket::receive() { return state_->receive(); }
-void UdpSocket::wait(base::Instant deadline) { state_->wait(deadline); }
+void UdpSocket::wait(base::Instant deadline) { state_->wait(deadline, -1); }
+void UdpSocket::wait_beside(base::Instant deadline, int descriptor) {
+  state_->wait(deadline, descriptor);
+}
 void UdpSocket::wake() { state_->wake(); }
 SocketAddress UdpSocket::local_address() const { return state_->local_address(); }
 int UdpSocket::descriptor() const { return state_->descriptor(); }

@@ -68,6 +68,8 @@ class UdpSocket {
   std::span<const Arrival> receive();
   // Until something has arrived, the deadline, wake(), or, while blocked, there is room again.
   void wait(base::Instant deadline);
+  // The same, and until there is something to read at that descriptor.
+  void wait_beside(base::Instant deadline, int descriptor);
   void wake();  // from any thread
 
   SocketAddress local_address() const;

@@ -46,6 +46,7 @@ class CorruptingPort final : public io::DatagramPort {
     }
     return changed_;
   }
+  std::optional<std::size_t> served() const override { return port_->served(); }
   void send(io::Peer to, std::span<const std::byte> datagram) override {
     port_->send(to, datagram);
   }

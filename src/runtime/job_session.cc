@@ -13,6 +13,7 @@
 #include "io/entropy.h"
 #include "io/path_probe.h"
 #include "io/udp_port.h"
+#include "runtime/summing_port.h"
 #include "runtime/switch_server.h"
 
 namespace infold::runtime {
@@ -215,7 +216,8 @@ Result<void> JobSession::take_seat(Seat& seat) {
   if (is_one_host()) shard_.reset();
   if (group == nullptr) {
     share_.reset();
-    seat.port = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
+    seat.port = shard_ ? summing_port(worker)
+                       : std::make_unique<io::UdpPort>(std::move(*socket_), site_addresses_);
   } else {
     seat.port = share_->take_port();
     for (std::string& name : seat.site_names) {
@@ -233,6 +235,20 @@ Result<void> JobSession::take_seat(Seat& seat) {
       is_one_host() ? 0
                     : static_cast<std::uint32_t>(control::parties_of(groups, worker.world).size());
   return {};
+}
+
+// From here on the worker's driver serves this rank's site.
+std::unique_ptr<io::DatagramPort> JobSession::summing_port(core::WorkerOptions& worker) {
+  const auto own = std::find(site_addresses_.begin(), site_addresses_.end(), shard_->address()) -
+                   site_addresses_.begin();
+  core::SiteOptions& site = worker.sites[static_cast<std::size_t>(own)];
+  site.is_own = true;
+  std::unique_ptr<AggregationSite> aggregators = shard_->take_site();
+  aggregators->adopt(site.job, site.worker);
+  shard_.reset();
+  return std::make_unique<SummingPort>(
+      std::make_unique<io::UdpPort>(std::move(*socket_), site_addresses_), std::move(aggregators),
+      io::Peer{static_cast<std::uint32_t>(own)});
 }
 
 Result<void> JobSession::find_sites(Seat& seat) {

@@ -64,6 +64,7 @@ class JobSession {
   Result<void> find_sites(Seat& seat);
   Result<void> take_seat(Seat& seat);
   bool meet_host(const core::WorkerOptions& worker);
+  std::unique_ptr<io::DatagramPort> summing_port(core::WorkerOptions& worker);
   Result<void> probe_sites(std::size_t datagram_bytes);
   std::uint64_t site_order(const core::WorkerOptions& worker) const;
   Result<void> all_ready(const control::ReadyWords& words);

@@ -97,8 +97,8 @@ std::size_t SwitchServer::memory_bytes_max(std::uint32_t datagram_bytes) const {
   return slot_bytes * options_.slots * shards_.size();
 }
 
-std::vector<ShardStatistics> SwitchServer::statistics() {
-  std::vector<ShardStatistics> all;
+std::vector<SiteStatistics> SwitchServer::statistics() {
+  std::vector<SiteStatistics> all;
   for (const std::unique_ptr<SwitchShard>& shard : shards_) all.push_back(shard->statistics());
   return all;
 }
@@ -109,7 +109,7 @@ SwitchStatus SwitchServer::status() {
   status.slots = options_.slots;
   status.slots_used = options_.slots - registry_.slots_free();
   SocketWork& work = status.sockets.emplace();
-  for (ShardStatistics& shard : statistics()) {
+  for (SiteStatistics& shard : statistics()) {
     status.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
     status.received.bytes += shard.socket.bytes_received;
     status.sent.packets += shard.socket.datagrams_sent;

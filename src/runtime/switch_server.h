@@ -34,7 +34,7 @@ class SwitchServer final : public control::Plane {
   io::SocketAddress control_address() const { return control_->address(); }
   // What all slots take when jobs use datagrams of this size.
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
-  std::vector<ShardStatistics> statistics();
+  std::vector<SiteStatistics> statistics();
   std::vector<control::JobStatus> jobs() const { return registry_.status(); }
   SwitchStatus status();  // from any thread; asks each shard between two batches
   bool uses_trains() const { return shards_.front()->uses_trains(); }

@@ -18,6 +18,8 @@ constexpr base::Duration kLeaveMax = base::milliseconds(200);
 // How long the thread leaves the port to callers that come back, and how often it looks meanwhile.
 constexpr base::Duration kRest = base::milliseconds(10);
 constexpr base::Duration kRestPiece = base::milliseconds(1);
+// The same where others wait for what the port sums.
+constexpr base::Duration kRestOfSite = base::milliseconds(1);
 // Answers are taken by so many, and then answered: one look at the clock and one train for all.
 constexpr std::size_t kTrain = 32;
 // More than this is a transfer whose caller may be busy with something else.
@@ -53,10 +55,11 @@ void WorkerDriver::run() {
 // Reads, steps and waits once; false once the driver is no longer needed, or at the deadline.
 bool WorkerDriver::drive_once(base::Instant deadline) {
   const std::span<const io::Received> batch = port_->receive();
-  const std::optional<base::Instant> next = step(batch);
+  const std::size_t served = port_->served().value_or(0);
+  const std::optional<base::Instant> next = step(batch, served);
   sink_.settle();
   if (!next) return false;
-  if (!batch.empty()) {
+  if (!batch.empty() || served > 0) {
     if (gathers_for_.ns > 0) io::rest(gathers_for_);
     return true;
   }
@@ -101,15 +104,17 @@ bool WorkerDriver::take_wheel_from_thread() {
 // By a caller. Nobody drives then, until the thread or the next caller does.
 void WorkerDriver::return_wheel() {
   bool is_called = false;
+  base::Duration rest;
   {
     const std::lock_guard lock(mutex_);
     sleeps_until_ = {};
     is_called = needs_thread();
+    rest = port_->served() ? kRestOfSite : kRest;
   }
   const std::lock_guard lock(wheel_mutex_);
   wheel_taken_ = false;
   is_called_ = is_called_ || is_called;
-  rests_until_ = io::monotonic_now() + kRest;
+  rests_until_ = io::monotonic_now() + rest;
   caller_drives_.store(false);
   if (is_called_) wheel_freed_.notify_all();
 }
@@ -121,7 +126,8 @@ bool WorkerDriver::needs_thread() {
 }
 
 // When the worker wants to be called next; nothing once the thread is no longer needed.
-std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch) {
+std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch,
+                                                std::size_t served) {
   const std::lock_guard lock(mutex_);
   base::Instant now = io::monotonic_now();
   if (port_->is_blocked()) {
@@ -149,13 +155,14 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   const auto next = worker_.poll_timeout();
   if (ends_at_ != base::Instant::never() && (!next || ends_at_ <= now)) return std::nullopt;
   base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
-  const bool is_short = !batch.empty() && batch.size() < kTrain / 2;
+  const std::size_t arrived = batch.size() + served;
+  const bool is_short = arrived > 0 && arrived < kTrain / 2;
   gathers_for_ = is_short ? worker_.patience() : base::Duration{};
   // What the sink makes of events comes after this.
   if (has_news) wanted = now;
   // What is due cannot go out before there is room, which wakes us.
   if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
-  sleeps_until_ = batch.empty() ? wanted : base::Instant{};
+  sleeps_until_ = arrived == 0 ? wanted : base::Instant{};
   return wanted;
 }
 

@@ -100,7 +100,7 @@ class WorkerDriver {
   void return_wheel();
   bool drive_once(base::Instant deadline);
   bool needs_thread();
-  std::optional<base::Instant> step(std::span<const io::Received> batch);
+  std::optional<base::Instant> step(std::span<const io::Received> batch, std::size_t served);
   void transmit(base::Instant now);
   void after_command(base::Instant now);
 
