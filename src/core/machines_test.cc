@@ -362,13 +362,13 @@ class Echo {
     options.limits.elements_max = 32;
     options.sites = {{.epoch = 7}};
     options.small_slots = 2;
-    options.bulk_slots = 16;
+    options.bulk_slots = 448;
     return options;
   }
   static AggregatorOptions aggregator_options() {
     AggregatorOptions options;
     options.epoch = 7;
-    options.slot_count = 18;
+    options.slot_count = 450;
     options.world = 1;
     options.workers.push_back({0, 1});
     return options;
@@ -382,7 +382,7 @@ class Echo {
 
 TEST(Machines, AWorkerIsPatientOnlyInTheMiddleOfALargeTensor) {
   Echo echo;
-  std::vector<std::int32_t> large(32 * 80), small(8);
+  std::vector<std::int32_t> large(32 * 140), small(8);
   EXPECT_EQ(echo.worker().patience(), base::Duration{});
   ASSERT_TRUE(echo.worker().submit(echo.now(), sum_of(large)));
   echo.round(8);
@@ -397,8 +397,19 @@ TEST(Machines, AWorkerIsPatientOnlyInTheMiddleOfALargeTensor) {
   EXPECT_GT(echo.worker().patience(), base::Duration{});
 
   while (echo.worker().patience() > base::Duration{}) echo.round(1);
-  EXPECT_EQ(echo.worker().counters().sent_data, 81U) << "something was left to send";
+  EXPECT_EQ(echo.worker().counters().sent_data, 141U) << "something was left to send";
   EXPECT_GT(echo.worker().in_flight(), 0U);
+}
+
+TEST(Machines, AWorkerIsNotPatientWhenItsWindowCannotGrow) {
+  Echo echo;
+  std::vector<std::int32_t> large(32 * 1000);
+  ASSERT_TRUE(echo.worker().submit(echo.now(), sum_of(large)));
+  echo.round(8);
+  EXPECT_GT(echo.worker().patience(), base::Duration{});
+  for (int rounds = 0; rounds < 4; ++rounds) echo.round(200);
+  echo.round(1);
+  EXPECT_EQ(echo.worker().patience(), base::Duration{});
 }
 
 }  // namespace

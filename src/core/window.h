@@ -37,6 +37,7 @@ class Window {
   }
 
   std::uint32_t size() const { return size_; }
+  bool is_full() const { return size_ == most_; }
 
   // How long a queue it aims at.
   base::Duration aim(const RoundTrip& path) const {

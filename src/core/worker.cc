@@ -420,9 +420,9 @@ std::uint32_t Worker::window() const {
   return sum;
 }
 
-// Half of what its window lets stand in line, which keeps the path full meanwhile. (Half of the
-// present round trip was tried: it contains what was waited before, and doubles itself on busy
-// hosts.)
+// Half of what its window lets stand in line, which keeps the path full meanwhile, unless the
+// window would have to be larger for that than it can be. (Half of the present round trip was
+// tried: it contains what was waited before, and doubles itself on busy hosts.)
 base::Duration Worker::patience() const {
   base::Duration shortest = kPatienceMax;
   std::uint32_t in_flight = 0;
@@ -431,6 +431,7 @@ base::Duration Worker::patience() const {
     const RoundTrip& path = state_->sites_[flow.site].path;
     if (!path.known() || !state_->has_more(flow)) return {};
     if (state_->options_.sites[flow.site].is_own) continue;
+    if (flow.window.is_full()) return {};
     in_flight += flow.in_flight;
     shortest = std::min(shortest, flow.window.aim(path) / 2);
   }
