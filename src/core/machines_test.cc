@@ -350,6 +350,7 @@ class Echo {
     }
     now_ = now_ + kRoundTrip;
     for (; taken > 0 && !answers_.empty(); --taken, answers_.pop_front()) {
+      worker_.expect(0, answers_.front());
       worker_.handle_datagram(now_, 0, answers_.front());
     }
   }
@@ -399,6 +400,18 @@ TEST(Machines, AWorkerIsPatientOnlyInTheMiddleOfALargeTensor) {
   while (echo.worker().patience() > base::Duration{}) echo.round(1);
   EXPECT_EQ(echo.worker().counters().sent_data, 141U) << "something was left to send";
   EXPECT_GT(echo.worker().in_flight(), 0U);
+}
+
+// What has no elements needs no codec, and has a place all the same.
+TEST(Machines, AWorkerExpectsNothingOfATensorWithoutElements) {
+  Echo echo;
+  std::vector<std::int32_t> tensor(8);
+  TransferRequest nothing = sum_of(tensor);
+  nothing.elements = 0;
+  nothing.codec = nullptr;
+  ASSERT_TRUE(echo.worker().submit(echo.now(), nothing));
+  echo.round(1);
+  EXPECT_TRUE(echo.worker().poll_event().has_value());
 }
 
 TEST(Machines, AWorkerIsNotPatientWhenItsWindowCannotGrow) {

@@ -392,6 +392,10 @@ void Worker::handle_datagram(base::Instant now, std::uint8_t site,
   state_->assert_invariants();
 }
 
+void Worker::expect(std::uint8_t site, std::span<const std::byte> datagram) const {
+  state_->expect(site, datagram);
+}
+
 void Worker::handle_timeout(base::Instant now) { state_->handle_timeout(now); }
 
 std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::span<std::byte> out) {

@@ -152,6 +152,8 @@ class Worker {
   void lose_rank(base::Instant now, std::uint16_t rank);
   void lose_site(base::Instant now, std::uint8_t site);
 
+  // Will be handled soon: brings near what that writes. Changes nothing.
+  void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   void handle_timeout(base::Instant now);
 

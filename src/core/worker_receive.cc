@@ -3,7 +3,9 @@
 // What a worker makes of datagrams: results into tensors, answers into resends, times into
 // estimates (spec section 7). Whatever does not match a chunk in flight is dropped and counted.
 #include <algorithm>
+#include <cstring>
 
+#include "core/near_memory.h"
 #include "core/worker_state.h"
 
 namespace infold::core {
@@ -35,6 +37,22 @@ void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
   } else {
     handle_answer(now, site, packet);
   }
+}
+
+void Worker::State::expect(std::uint8_t site, std::span<const std::byte> datagram) const {
+  if (site >= sites_.size() || datagram.size() < sizeof(infold_header)) return;
+  infold_be16 wire_slot;
+  std::memcpy(&wire_slot, datagram.data() + offsetof(infold_header, slot), sizeof(wire_slot));
+  const std::uint16_t number = infold_from_be16(wire_slot);
+  const Flow& flow = this->flow(number < options_.small_slots ? small_stream : bulk_stream, site);
+  const auto index = static_cast<std::uint16_t>(number - flow.first_slot);
+  if (index >= flow.slots.size() || flow.slots[index].state == WorkerSlot::State::idle) return;
+  const WorkerSlot& slot = flow.slots[index];
+  const Transfer& transfer = streams_[flow.stream].at(slot.transfer);
+  if (transfer.request.output == nullptr || transfer.request.codec == nullptr) return;
+  const std::size_t bytes =
+      std::size_t{transfer.chunk_elements} * transfer.request.codec->element_bytes;
+  bring_near_for_writing(transfer.request.output + slot.chunk * bytes, bytes);
 }
 
 void Worker::State::handle_answer(base::Instant now, std::uint8_t site, const Packet& packet) {

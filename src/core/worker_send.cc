@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/near_memory.h"
 #include "core/worker_state.h"
 
 namespace infold::core {
@@ -102,6 +103,19 @@ bool Worker::State::has_more(const Flow& flow) const {
          stripe_.chunk_at(flow.site, flow.next_chunk) < streams_[bulk_stream].next_chunk;
 }
 
+// The elements that this flow will most likely send next. With several sites these do not follow
+// those before, and no processor expects them by itself.
+void Worker::State::expect_next_chunk(const Flow& flow) const {
+  const Stream& stream = streams_[flow.stream];
+  if (flow.next_transfer >= stream.numbered) return;
+  const Transfer& transfer = stream.at(flow.next_transfer);
+  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_chunk) - transfer.first_chunk;
+  if (!transfer.contributes || chunk >= transfer.chunk_count) return;
+  const std::size_t bytes =
+      std::size_t{transfer.chunk_elements} * transfer.request.codec->element_bytes;
+  bring_near(transfer.request.input + chunk * bytes, bytes);
+}
+
 std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
   const Transfer& transfer = chunk.transfer;
   const ElementLayout layout = transfer.request.layout;
@@ -130,6 +144,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
   const bool specials = transfer.request.codec->encode(transfer.request.input, chunk.range, codes,
                                                        exponents, elements);
+  expect_next_chunk(chunk.flow);
   if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
   write_header(header, out);
   return INFOLD_HEADER_BYTES + layout.payload_bytes(chunk.range.elements);

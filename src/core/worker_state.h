@@ -27,6 +27,7 @@ class Worker::State {
   void set_size(TransferId id, std::uint64_t elements);
   void end_job(base::Instant now, const Failure& failure, const Abort& said);
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_timeout(base::Instant now);
   std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
   std::optional<base::Instant> poll_timeout() const;
@@ -116,6 +117,9 @@ class Worker::State {
   };
 
   Flow& flow(StreamName stream, std::size_t site) { return flows_[stream * sites_.size() + site]; }
+  const Flow& flow(StreamName stream, std::size_t site) const {
+    return flows_[stream * sites_.size() + site];
+  }
   Chunk chunk_on(Flow& flow, std::uint16_t index);
   ChunkWords words_of(const Chunk& chunk) const;
   Contributors expected_contributors(const Transfer& transfer) const;
@@ -140,6 +144,7 @@ class Worker::State {
   bool take_next_chunk(Flow& flow, base::Instant now);
   // Chunks of large tensors that have not been sent.
   bool has_more(const Flow& flow) const;
+  void expect_next_chunk(const Flow& flow) const;
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   void arm(Flow& flow, base::Instant now);

@@ -22,6 +22,8 @@ constexpr base::Duration kRestPiece = base::milliseconds(1);
 constexpr base::Duration kRestOfSite = base::milliseconds(1);
 // Answers are taken by so many, and then answered: one look at the clock and one train for all.
 constexpr std::size_t kTrain = 32;
+// So many ahead of the one being handled, memory is asked for.
+constexpr std::size_t kExpected = 2;
 // More than this is a transfer whose caller may be busy with something else.
 constexpr std::uint32_t kFewInFlight = 64;
 
@@ -137,6 +139,10 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   if (!batch.empty()) polling_.found(now);
   std::size_t handled = 0;
   for (const io::Received& received : batch) {
+    if (handled + kExpected < batch.size()) {
+      const io::Received& later = batch[handled + kExpected];
+      worker_.expect(static_cast<std::uint8_t>(later.from), later.datagram);
+    }
     worker_.handle_datagram(now, static_cast<std::uint8_t>(received.from), received.datagram);
     if (++handled % kTrain != 0 && handled < batch.size()) continue;
     transmit(now);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "base/check.h"
 #include "core/worker.h"
@@ -72,7 +73,7 @@ class Run {
       case 8: return pending();
       case 9: {
         const auto raw = std::as_bytes(operations_.take(operations_.byte()));
-        return worker_.handle_datagram(now_, site(), raw);
+        return handle(site(), raw);
       }
       case 10:
         if (const auto due = worker_.poll_timeout()) {
@@ -84,6 +85,13 @@ class Run {
         if (operations_.byte() == 255) worker_.cancel(now_);
         now_ = now_ + base::microseconds(operations_.byte());
     }
+  }
+
+  void handle(std::uint8_t site, std::span<const std::byte> datagram) {
+    const std::uint64_t digest = worker_.digest();
+    worker_.expect(site, datagram);
+    CHECK_THAT(worker_.digest(), ==, digest);
+    worker_.handle_datagram(now_, site, datagram);
   }
 
   std::uint8_t site() { return static_cast<std::uint8_t>(operations_.below(2)); }
@@ -129,7 +137,7 @@ class Run {
     } else if (hostile) {
       damage(result);
     }
-    worker_.handle_datagram(now_, to, result);
+    handle(to, result);
   }
 
   // Wrong numbers under a header that gives them away: none of it may be taken.
@@ -165,7 +173,7 @@ class Run {
     core::RankRanges ranges;
     ranges.append({static_cast<std::uint16_t>(operations_.below(3)), 1});
     core::write_ranges(ranges, datagram.data() + INFOLD_HEADER_BYTES);
-    worker_.handle_datagram(now_, to, datagram);
+    handle(to, datagram);
   }
 
   void drain() {
