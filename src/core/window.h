@@ -29,6 +29,14 @@ class Window {
   explicit Window(std::uint32_t most)
       : most_(most), least_(std::min(kMin, most)), size_(std::min(kInitial, most)), goal_(size_) {}
 
+  // Of small tensors, which are waited for: packets that queue make none of them faster, and cost
+  // hosts and links more than those that come when there is room.
+  static Window of_small_tensors(std::uint32_t most) {
+    Window window(most);
+    window.waited_for_ = true;
+    return window;
+  }
+
   // One that stays as it is, where there is no path to fill and no queue to spare.
   static Window fixed(std::uint32_t size) {
     Window window(size);
@@ -41,6 +49,7 @@ class Window {
 
   // How long a queue it aims at.
   base::Duration aim(const RoundTrip& path) const {
+    if (waited_for_) return std::max(path.least() / 2, kWakeTime);
     const base::Duration room = std::max(path.least() / 2, kHostTime);
     return room + room * kEvenChunks / size_;
   }
@@ -72,6 +81,8 @@ class Window {
   // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
   // tried instead; on busy hosts the gain of a step drowns in noise.)
   static constexpr base::Duration kHostTime = base::milliseconds(1);
+  // What a host takes to wake up, where that is all that a queue is for.
+  static constexpr base::Duration kWakeTime = base::microseconds(250);
   // A window of so many aims at twice the queue of a very large one. Fewer tell 4 chunks from 8
   // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in flight.
   static constexpr std::int64_t kEvenChunks = 32;
@@ -120,6 +131,7 @@ class Window {
   std::uint32_t least_;
   std::uint32_t size_;
   std::uint32_t goal_;
+  bool waited_for_ = false;
   bool starting_ = true;
   std::uint32_t results_ = 0;
   std::uint32_t losses_ = 0;

@@ -100,6 +100,20 @@ TEST(Window, MakesLongTrainsOnAFastPath) {
   EXPECT_LE(window.size(), 300U);
 }
 
+// Ten microseconds a chunk: what large ones queue for a millisecond, small ones do not.
+TEST(Window, QueuesLessForSmallTensors) {
+  const Pipe pipe = {microseconds(100), 10};
+  RoundTrip path;
+  path.add(microseconds(100));
+  Window small = Window::of_small_tensors(1024);
+  run(small, path, pipe, 100);
+  EXPECT_GE(small.size(), 25U);
+  EXPECT_LE(small.size(), 40U);
+  Window large(1024);
+  run(large, path, pipe, 100);
+  EXPECT_GE(large.size(), 100U);
+}
+
 // On a link that holds 20 chunks one has 90 in flight, the other a handful.
 TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
   const Pipe pipe = {milliseconds(2), 20};

@@ -71,8 +71,9 @@ Worker::State::State(const WorkerOptions& options)
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
       const std::uint32_t most = std::min<std::uint32_t>(options.window_max, window_most(slots));
-      Flow& flow =
-          flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most) : Window(most));
+      Flow& flow = flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most)
+                                       : name == small_stream     ? Window::of_small_tensors(most)
+                                                                  : Window(most));
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
