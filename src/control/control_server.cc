@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread per rank's stream, which is gRPC's own; the registry does the waiting.
+// One thread per rank's stream, which is gRPC's own; the registrar does the waiting.
 #include "control/control_server.h"
 
 #include <chrono>
@@ -120,7 +120,7 @@ class Writer {
 
 class Service final : public v1::Control::Service {
  public:
-  explicit Service(JobRegistry& registry) : registry_(registry) {}
+  explicit Service(Registrar& registrar) : registrar_(registrar) {}
 
   grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
     const auto writer = std::make_shared<Writer>(*stream);
@@ -140,56 +140,63 @@ class Service final : public v1::Control::Service {
                                        std::to_string(kProtocolVersion)}));
       return;
     }
-    const Answer<JobRegistry::Seat> seat =
-        registry_.enter(words_of(hello), [writer](std::optional<std::uint32_t> lost_rank) {
+    const Answer<Registrar::Seat> seat =
+        registrar_.enter(words_of(hello), [writer](const JobEnd& end) {
           v1::JoinReply reply;
           v1::Ended& ended = *reply.mutable_ended();
-          ended.set_reason(lost_rank ? v1::Ended::RANK_LOST : v1::Ended::STOPPING);
-          ended.set_rank(lost_rank.value_or(0));
+          ended.set_reason(end.lost_rank ? v1::Ended::RANK_LOST : v1::Ended::STOPPING);
+          ended.set_rank(end.lost_rank.value_or(0));
           writer->write(reply);
         });
     if (!seat) {
       writer->write(refusal_reply(seat.error()));
       return;
     }
-    const bool in_order = attend(stream, *writer, *seat);
-    registry_.leave(*seat, in_order);
-    if (in_order) registry_.linger(*seat);
+    const Parting parting = attend(stream, *writer, *seat);
+    registrar_.leave(*seat, parting);
+    if (parting == Parting::in_order) registrar_.linger(*seat);
   }
 
-  // From the terms to the end; whether the rank left in good order.
-  bool attend(Stream& stream, Writer& writer, const JobRegistry::Seat& seat) {
-    writer.write(terms_reply(registry_.terms(seat)));
+  // From the terms to the end.
+  Parting attend(Stream& stream, Writer& writer, const Registrar::Seat& seat) {
+    writer.write(terms_reply(registrar_.terms(seat)));
     v1::JoinRequest request;
-    if (!stream.Read(&request) || !request.has_ready()) return request.has_leave();
-    if (const Answer<void> ready = registry_.ready(seat, words_of(request.ready())); !ready) {
+    if (!stream.Read(&request) || !request.has_ready()) return parting_of(request);
+    if (const Answer<void> ready = registrar_.ready(seat, words_of(request.ready())); !ready) {
       writer.write(refusal_reply(ready.error()));
-      return false;
+      return Parting::lost;
     }
     v1::JoinReply go;
-    add_groups(registry_.terms(seat), *go.mutable_go());
+    add_groups(registrar_.terms(seat), *go.mutable_go());
     writer.write(go);
-    return stream.Read(&request) && request.has_leave();
+    request.Clear();
+    stream.Read(&request);
+    return parting_of(request);
   }
 
-  JobRegistry& registry_;
+  // By what it said last, if it said anything.
+  static Parting parting_of(const v1::JoinRequest& request) {
+    return request.has_leave() ? Parting::in_order : Parting::lost;
+  }
+
+  Registrar& registrar_;
 };
 
 }  // namespace
 
 class ControlServer::State {
  public:
-  explicit State(JobRegistry& jobs) : registry(jobs), service(jobs) {}
+  explicit State(Registrar& jobs) : registrar(jobs), service(jobs) {}
 
-  JobRegistry& registry;
+  Registrar& registrar;
   Service service;
   io::SocketAddress address;
   std::unique_ptr<grpc::Server> server;
 };
 
 base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
-                                                                  JobRegistry& registry) {
-  auto state = std::make_unique<State>(registry);
+                                                                  Registrar& registrar) {
+  auto state = std::make_unique<State>(registrar);
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -210,7 +217,7 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ControlServer::~ControlServer() {
-  state_->registry.stop();
+  state_->registrar.stop();
   state_->server->Shutdown(std::chrono::system_clock::now() + kGoodbye);
 }
 

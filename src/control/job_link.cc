@@ -162,7 +162,7 @@ class JobLink::State {
       if (!leaving_.load()) {
         const bool rank_lost =
             heard && reply.has_ended() && reply.ended().reason() == v1::Ended::RANK_LOST;
-        on_end(rank_lost ? std::optional(reply.ended().rank()) : std::nullopt);
+        on_end({rank_lost ? std::optional(reply.ended().rank()) : std::nullopt});
       }
       while (stream_->Read(&reply)) {
       }

@@ -5,20 +5,18 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 
-#include "control/job_registry.h"
+#include "control/registrar.h"
 
 namespace infold::control {
 
 class JobLink {
  public:
-  // A rank of the job was lost, or, with none, the host that this link goes to.
-  using EndListener = std::function<void(std::optional<std::uint32_t> lost_rank)>;
+  // The host that this link goes to may also end without a word.
+  using EndListener = Registrar::EndListener;
 
   // When to do without, apart from words.patience.
   struct Limits {

@@ -14,7 +14,7 @@
 
 namespace infold::control {
 
-class JobRegistry::Job {
+class JobRegistry::Job final : public Registrar::Job {
  public:
   std::string name;
   std::vector<RankPlace> ranks;
@@ -66,6 +66,8 @@ tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int ra
 
 JobRegistry::JobRegistry(Plane* plane, std::uint64_t seed) : plane_(plane), seed_(seed) {}
 JobRegistry::~JobRegistry() = default;
+
+JobRegistry::Job& JobRegistry::job_of(const Seat& seat) { return static_cast<Job&>(*seat.job); }
 
 Answer<JobRegistry::Seat> JobRegistry::enter(const RankWords& words, EndListener on_end) {
   std::unique_lock lock(mutex_);
@@ -219,11 +221,11 @@ void JobRegistry::refuse_all(Job& job, Refusal refusal) {
   changed_.notify_all();
 }
 
-const JobTerms& JobRegistry::terms(const Seat& seat) const { return seat.job->terms; }
+const JobTerms& JobRegistry::terms(const Seat& seat) const { return job_of(seat).terms; }
 
 Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
   std::unique_lock lock(mutex_);
-  Job& job = *seat.job;
+  Job& job = job_of(seat);
   job.ranks[seat.rank].ready = true;
   job.ranks[seat.rank].ready_words = words;
   if (++job.ready == job.ranks.size() && !job.ended) settle(job);
@@ -242,19 +244,19 @@ Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
                 fmt::format("job '{}': rank {} was lost while joining", job.name, rank), rank);
 }
 
-void JobRegistry::leave(const Seat& seat, bool in_order) {
+void JobRegistry::leave(const Seat& seat, Parting parting) {
   std::vector<EndListener> told;
   std::unique_lock lock(mutex_);
-  Job& job = *seat.job;
+  Job& job = job_of(seat);
   RankPlace& own = job.ranks[seat.rank];
   if (own.gone) return;
   own.gone = true;
   ++job.gone;
-  if (!in_order && !job.ended && !job.refusal) told = end(job, seat.rank);
-  if (job.gone == job.ranks.size()) drop(seat.job);
+  if (parting == Parting::lost && !job.ended && !job.refusal) told = end(job, seat.rank);
+  if (job.gone == job.ranks.size()) drop(std::static_pointer_cast<Job>(seat.job));
   changed_.notify_all();
   lock.unlock();
-  for (const EndListener& tell : told) tell(seat.rank);
+  for (const EndListener& tell : told) tell({seat.rank});
 }
 
 // Gives those to tell, without the lock, that the job is over because this rank has gone.
@@ -273,7 +275,7 @@ std::vector<JobRegistry::EndListener> JobRegistry::end(Job& job, std::uint32_t l
 
 void JobRegistry::linger(const Seat& seat) {
   std::unique_lock lock(mutex_);
-  Job& job = *seat.job;
+  Job& job = job_of(seat);
   const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
   const HostGroup* const group = group_of(job.terms.groups, seat.rank);
   const bool leads = group != nullptr && group->ranks.first == seat.rank;
@@ -287,7 +289,7 @@ void JobRegistry::linger(const Seat& seat) {
   // The others cannot go on without what it did for them; better to say so than to let them wait.
   const std::vector<EndListener> told = end(job, seat.rank);
   lock.unlock();
-  for (const EndListener& tell : told) tell(seat.rank);
+  for (const EndListener& tell : told) tell({seat.rank});
 }
 
 // The last rank has gone: the name and the slots are free again.
@@ -316,7 +318,7 @@ void JobRegistry::stop() {
     }
     changed_.notify_all();
   }
-  for (const EndListener& tell : told) tell(std::nullopt);
+  for (const EndListener& tell : told) tell({});
 }
 
 std::vector<JobStatus> JobRegistry::status() const {

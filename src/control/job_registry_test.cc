@@ -92,7 +92,7 @@ class Registry : public testing::Test {
     return say_ready(seats, words);
   }
   void leave(const std::vector<JobRegistry::Seat>& seats) {
-    for (const auto& seat : seats) registry_.leave(seat, true);
+    for (const auto& seat : seats) registry_.leave(seat, Parting::in_order);
   }
 
   std::vector<std::string> hosts_;  // of the ranks; empty: none shares memory
@@ -253,14 +253,13 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
 TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
   std::optional<std::uint32_t> told;
   std::thread other([&] {
-    EXPECT_TRUE(
-        registry_.enter(words(1, 2), [&](std::optional<std::uint32_t> rank) { told = rank; }));
+    EXPECT_TRUE(registry_.enter(words(1, 2), [&](const JobEnd& end) { told = end.lost_rank; }));
   });
   const auto seat = registry_.enter(words(0, 2), {});
   other.join();
   ASSERT_TRUE(seat.has_value());
   make_ready({*seat, {seat->job, 1}}, {false, false});
-  registry_.leave(*seat, false);
+  registry_.leave(*seat, Parting::lost);
   EXPECT_EQ(told, 0U);
   ASSERT_EQ(plane_.ends.size(), 1U);
   EXPECT_EQ(plane_.ends[0].reason, core::AbortReason::lost);
@@ -320,7 +319,7 @@ TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_EQ(registry_.status()[0].slots, 0U);
   EXPECT_EQ(registry_.status()[0].ranks, 3U);
-  registry_.leave(seats[1], false);
+  registry_.leave(seats[1], Parting::lost);
   EXPECT_EQ(registry_.status()[0].ranks, 2U);
   EXPECT_THAT(plane_.ends, IsEmpty());
   leave({seats[0], seats[2]});
@@ -371,8 +370,7 @@ TEST(HostGroups, OnlyNeighboursWithAHostFormOne) {
 
 TEST_F(Registry, StoppingTellsThoseInsideAndRefusesThoseOutside) {
   bool told = false;
-  const auto seat =
-      registry_.enter(words(0, 1), [&](std::optional<std::uint32_t> rank) { told = !rank; });
+  const auto seat = registry_.enter(words(0, 1), [&](const JobEnd& end) { told = !end.lost_rank; });
   ASSERT_TRUE(seat.has_value());
   registry_.stop();
   EXPECT_TRUE(told);
@@ -385,8 +383,7 @@ TEST_F(Registry, StoppingDoesNotDisturbARefusal) {
   std::vector<std::thread> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     ranks.emplace_back([&, rank] {
-      const auto seat =
-          registry_.enter(words(rank, 2), [&](std::optional<std::uint32_t>) { ++told; });
+      const auto seat = registry_.enter(words(rank, 2), [&](const JobEnd&) { ++told; });
       ASSERT_TRUE(seat.has_value());
       EXPECT_EQ(registry_.ready(*seat, {false, 7, rank == 1}).error().rank, 1);
       registry_.stop();

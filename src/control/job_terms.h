@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "control/job_registry.h"
+#include "control/registrar.h"
 
 namespace infold::control {
 
@@ -18,7 +18,7 @@ struct RankPlace {
   ReadyWords ready_words;
   bool gone = false;
   RankWords words;
-  JobRegistry::EndListener on_end;
+  Registrar::EndListener on_end;
 };
 
 struct Slots {

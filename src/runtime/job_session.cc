@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
+#include "control/job_registry.h"
 #include "io/clock.h"
 #include "io/entropy.h"
 #include "io/path_probe.h"
@@ -77,8 +78,8 @@ Result<void> JobSession::run(Seat& seat) {
     if (options_.rank == 0) {
       const auto listen = io::SocketAddress::parse(options_.rendezvous, "the rendezvous");
       if (!listen) return tl::unexpected(error_of(listen.error(), "the rendezvous"));
-      registry_ = std::make_unique<control::JobRegistry>(nullptr, io::fresh_number());
-      auto server = control::ControlServer::start(*listen, *registry_);
+      registrar_ = std::make_unique<control::JobRegistry>(nullptr, io::fresh_number());
+      auto server = control::ControlServer::start(*listen, *registrar_);
       if (!server) {
         return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous +
                                           "; is the port in use, and the address this host's?"));
@@ -347,9 +348,9 @@ void JobSession::place_at_sites(core::WorkerOptions& worker) const {
 
 void JobSession::watch(const Listener& listener) {
   for (Link& each : links_) {
-    each.link->watch([listener, site = each.first_site](std::optional<std::uint32_t> lost_rank) {
-      if (lost_rank) {
-        listener.on_rank_lost(*lost_rank);
+    each.link->watch([listener, site = each.first_site](const control::JobEnd& end) {
+      if (end.lost_rank) {
+        listener.on_rank_lost(*end.lost_rank);
       } else {
         listener.on_site_lost(site);
       }

@@ -85,7 +85,7 @@ class JobSession {
   std::vector<io::SocketAddress> site_addresses_;
   std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
   std::unique_ptr<SwitchShard> shard_;
-  std::unique_ptr<control::JobRegistry> registry_;
+  std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> server_;
   std::vector<Link> links_;
 };

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What aggregates at a host, as the control plane sees it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "control/registrar.h"
+#include "core/packet.h"
+
+namespace infold::control {
+
+// There may be none, when the ranks do it all.
+class Plane {
+ public:
+  virtual ~Plane() = default;
+  virtual std::vector<SiteAddress> sites() const = 0;
+  virtual std::uint32_t slots_total() const = 0;  // of each site
+  virtual std::uint32_t datagram_bytes_max() const = 0;
+  virtual std::uint32_t elements_max() const = 0;
+  // A refusal is told to all ranks.
+  virtual Answer<void> start_job(const JobTerms& terms) = 0;
+  virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
+  virtual void forget_job(std::uint16_t job) = 0;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whom a rank meets when it joins: what it says, what it is told, and the calls in which that
+// happens. Knows nothing of connections: a caller brings each rank's words and is told when to go
+// on. Behind it is a JobRegistry, which decides.
+//
+// Any thread may call anything. enter() and ready() block, at most as long as the job's patience.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "control/host_groups.h"
+
+namespace infold::control {
+
+// Of proto/infold/v1, said by both ends.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+struct SiteAddress {
+  std::string address;
+  std::uint32_t weight = 0;  // 0: as the ranks choose
+};
+
+// What a rank says when it comes.
+struct RankWords {
+  std::string job;
+  std::uint32_t rank = 0;
+  std::uint32_t world = 0;
+  std::uint32_t datagram_bytes_max = 0;
+  std::uint32_t small_slots = 0;
+  std::uint32_t bulk_slots = 0;
+  std::optional<SiteAddress> site;  // its own aggregator
+  std::optional<RankHost> host;     // none: it shares no memory
+  std::uint32_t element_bytes = 4;  // on the wire, of what it will mostly send
+  bool always_shares = false;       // whether or not that saves bytes
+  std::chrono::milliseconds patience{};
+};
+
+// What it says when it has met the others.
+struct ReadyWords {
+  bool shares_memory = false;  // with all of its group
+  std::uint64_t site_order =
+      0;  // a hash of the sites, their order and weights as it has them; 0: not said
+  std::optional<bool> verifies;  // whether it compares results, by further calls; none: not said
+  // Of a job that comes back: all calls up to this one are finished, and beyond it those that have
+  // this hash.
+  std::uint64_t calls_finished = 0;
+  std::uint64_t calls_beyond = 0;
+};
+
+// What all ranks are told.
+struct JobTerms {
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t world = 0;
+  std::uint32_t datagram_bytes_max = 0;
+  std::uint32_t elements_max = 0;
+  std::uint16_t small_slots = 0;
+  std::uint16_t bulk_slots = 0;
+  std::vector<SiteAddress> sites;
+  std::vector<HostGroup> groups;  // proposed, and after ready() those in use
+};
+
+enum class RefusalReason : std::uint8_t {
+  invalid,
+  in_use,
+  mismatch,
+  full,
+  too_late,
+  stopping,
+  given_up,  // by the rank itself
+};
+
+struct Refusal {
+  RefusalReason reason = RefusalReason::invalid;
+  std::string message;
+  int rank = -1;  // to look at
+};
+
+template <typename T>
+using Answer = tl::expected<T, Refusal>;
+
+struct JobStatus {
+  std::string name;
+  std::uint16_t job = 0;
+  std::uint32_t world = 0;
+  std::uint32_t ranks = 0;  // that have come and not left
+  std::uint32_t slots = 0;
+  bool running = false;
+};
+
+// Why a job is over for those that have not left it.
+struct JobEnd {
+  std::optional<std::uint32_t> lost_rank;  // none: the host that says so stops
+};
+
+// How a rank goes.
+enum class Parting : std::uint8_t { in_order, lost };
+
+class Registrar {
+ public:
+  class Job {
+   public:
+    virtual ~Job() = default;
+  };
+  // A rank's place in a job, for as long as it belongs to it.
+  struct Seat {
+    std::shared_ptr<Job> job;
+    std::uint32_t rank = 0;
+  };
+  // Told once, from any thread.
+  using EndListener = std::function<void(const JobEnd&)>;
+
+  virtual ~Registrar() = default;
+
+  // Blocks until all have come. On success the seat must be given back by leave().
+  virtual Answer<Seat> enter(const RankWords& words, EndListener on_end) = 0;
+  virtual const JobTerms& terms(const Seat& seat) const = 0;
+  // Blocks until all are ready to receive packets. A group is in use if all its ranks share memory;
+  // ranks that have other sites than the first, or do not verify alike, are told so.
+  virtual Answer<void> ready(const Seat& seat, const ReadyWords& words) = 0;
+  // If the rank was lost the others are told.
+  virtual void leave(const Seat& seat, Parting parting) = 0;
+  // After leave(): where this rank aggregates for others, blocks until they have left, or a moment
+  // for those that still fetch their last results. To those that stay on, the rank is lost then.
+  virtual void linger(const Seat& seat) = 0;
+  // Everybody is told who does not know of a refusal already; all that come later are refused.
+  virtual void stop() = 0;
+  virtual std::vector<JobStatus> status() const = 0;
+};
+
+}  // namespace infold::control
