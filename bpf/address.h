@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where workers are: known by their numbers, they are answered where their last valid packet came
- * from (src/runtime/switch_shard.cc does the same), so that they may sit behind a NAT.
+ * from (src/runtime/switch_shard.cc does the same), so that they may sit behind a NAT. A parent is
+ * spoken to first: it answers the host's probe, whose way the kernel's routes and neighbours
+ * decide.
  */
 #pragma once
 
@@ -36,7 +38,7 @@ INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
 }
 
 INLINE struct infold_xdp_member* member_of(const struct work* w) {
-  const uint32_t number = w->kind >= INFOLD_KIND_RESULT ? INFOLD_XDP_PARENT : w->worker;
+  const uint32_t number = travels_down(w->kind) ? INFOLD_XDP_PARENT : w->worker;
   return entry(&members, w->job * INFOLD_XDP_MEMBERS + number);
 }
 
@@ -55,15 +57,22 @@ INLINE int is_where_known(struct xdp_md* ctx, const struct work* w) {
 }
 
 /* Two processors that learn different places at once leave a mixture, which the next packet of
- * the worker sets right: an answer lost, as on a wire. */
-INLINE void learn(struct xdp_md* ctx, const struct work* w) {
+ * the worker sets right: an answer lost, as on a wire. Returns whether the packet may be taken. */
+INLINE int learn(struct xdp_md* ctx, const struct work* w) {
   struct infold_xdp_member here;
   struct infold_xdp_member* const member = member_of(w);
-  if (!member || !read_addresses(ctx, w, &here) || same_place(&here, member)) return;
+  if (!member || !read_addresses(ctx, w, &here) || same_place(&here, member)) return 1;
+  if (travels_down(w->kind) && member->port.wire != 0) {
+    if (here.port.wire != member->port.wire || here.address.word[1] != member->address.word[1] ||
+        here.address.word[0] != member->address.word[0]) {
+      return 0;
+    }
+  }
   member->address = here.address;
   member->own_address = here.own_address;
   member->port = here.port;
   __builtin_memcpy(member->mac, here.mac, sizeof(here.mac));
   __builtin_memcpy(member->own_mac, here.own_mac, sizeof(here.own_mac));
   member->ifindex = here.ifindex;
+  return 1;
 }

@@ -117,13 +117,18 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
 }
 
+/* What is stored for the parent gives way to the parent's answer, of the same round. */
+INLINE int may_go(const struct infold_xdp_copy* copy, uint32_t to) {
+  return to != INFOLD_XDP_TO_PARENT || REREAD(copy->phase) == INFOLD_XDP_FORWARDED;
+}
+
 /* An answer is copied without the lock: whether it was still the one that was meant. Remembers its
  * sum, since adding it up costs as much as copying it, and repeats are all alike. */
 INLINE int was_still_stored(const struct work* w) {
   struct infold_xdp_slot* const slot = entry(&slots, w->slot);
   if (!slot) return 0;
   struct infold_xdp_copy* const copy = &slot->copies[w->copy & 1];
-  if (__sync_fetch_and_or(&copy->round, 0) != w->round) return 0;
+  if (__sync_fetch_and_or(&copy->round, 0) != w->round || !may_go(copy, w->answer_to)) return 0;
   copy->stored_sum = marked_sum(w->answer_sum, w->round);
   return 1;
 }

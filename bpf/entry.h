@@ -11,7 +11,7 @@
 enum { kNoVerdict = -1 };
 /* As the kind of what is no packet of a job, and which no packet can have. It stands in memory so
  * that the verifier follows one way through the checksum, not two. */
-enum { kProbe = 0 };
+enum { kProbe = 0, kEcho = 15 };
 
 INLINE int add_blocks_program(const struct work* w) {
   return (w->wide ? kAddWide8 : kAddBfp8) + w->element_shift;
@@ -74,6 +74,18 @@ INLINE int answer_probe(struct xdp_md* ctx, struct work* w) {
   return go_on(ctx, kAnswer);
 }
 
+/* Whether a datagram is the echo of what our host has sent to a job's parent, with the job's number
+ * and epoch where a header has them. It says where the parent is before the first sum goes there.
+ */
+INLINE int is_echo_of_parent(const struct infold_header* h, struct work* w) {
+  if (h->magic != INFOLD_ECHO_MAGIC) return 0;
+  const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
+  if (!index || *index == 0) return 0;
+  w->job = *index - 1;
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  return job && job->has_parent && infold_from_be32(h->epoch) == job->epoch;
+}
+
 /* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
 INLINE int identify(const struct infold_header* h, struct work* w) {
   if (!parse(h, w)) return drop(INFOLD_XDP_DROPPED_MALFORMED);
@@ -124,7 +136,9 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
     return drop(INFOLD_XDP_DROPPED_MALFORMED);
   }
   w->kind = kProbe;
-  if (h->magic != INFOLD_PROBE_MAGIC) {
+  if (is_echo_of_parent(h, w)) {
+    w->kind = kEcho;
+  } else if (h->magic != INFOLD_PROBE_MAGIC) {
     const int action = identify(h, w);
     if (action != kNoVerdict) return action;
   }
@@ -139,7 +153,11 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (!checksum_is_right(ctx, w, &why)) return drop(why);
   if (w->kind == kProbe) return answer_probe(ctx, w);
   w->is_verified = 1;
-  learn(ctx, w);
+  if (!learn(ctx, w)) return drop(INFOLD_XDP_DROPPED_WRONG_WAY);
+  if (w->kind == kEcho) {
+    count(INFOLD_XDP_HEARD_ECHO);
+    return XDP_PASS;
+  }
   w->end_cause = kSaidByPacket;
   w->has_found = 0;
   if (ends_job(w->kind)) return go_on(ctx, kTakeAbort);

@@ -19,12 +19,13 @@ struct sending {
   uint32_t sum; /* of the datagram */
 };
 
-/* Erases it as well: receivers on this machine would not couple packets whose notes differ. */
+/* Erases it as well: veth hands a packet on with what stands before it, its other end may be another
+ * switch of this machine, and receivers there would not couple packets whose notes differ. */
 INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) {
   struct infold_xdp_note* const found = (void*)(long)skb->data_meta;
   if ((const uint8_t*)(found + 1) > (const uint8_t*)(long)skb->data) return 0;
+  if (found->magic != INFOLD_XDP_NOTE_MAGIC) return 0;
   *note = *found;
-  if (note->magic != INFOLD_XDP_NOTE_MAGIC) return 0;
   const struct infold_xdp_note none = {0};
   *found = none;
   return 1;
@@ -39,7 +40,8 @@ INLINE int fill(struct __sk_buff* skb, const struct infold_xdp_note* note, uint3
   OPAQUE(bytes);
   if (bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max) return 0;
   if (bpf_skb_store_bytes(skb, at, from, bytes, BPF_F_INVALIDATE_HASH)) return 0;
-  return __sync_fetch_and_or(&slot->copies[note->copy & 1].round, 0) == note->round;
+  struct infold_xdp_copy* const copy = &slot->copies[note->copy & 1];
+  return __sync_fetch_and_or(&copy->round, 0) == note->round && may_go(copy, note->to);
 }
 
 INLINE void write_ipv4(uint8_t* ip, const struct infold_xdp_member* to, uint32_t udp_bytes) {

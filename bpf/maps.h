@@ -121,6 +121,8 @@ struct work {
   uint8_t small[64];
 };
 
+INLINE int travels_down(uint32_t kind) { return kind >= INFOLD_KIND_RESULT; }
+
 /* Those of the packet at hand. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

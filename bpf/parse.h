@@ -111,7 +111,6 @@ INLINE uint32_t payload_bytes(const struct work* w) {
 INLINE int ends_job(uint32_t kind) {
   return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
 }
-INLINE int travels_down(uint32_t kind) { return kind >= INFOLD_KIND_RESULT; }
 
 /* R-014, and the tables of R-020. */
 INLINE int fields_fit(const struct infold_header* h, const struct work* w) {

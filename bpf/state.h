@@ -59,6 +59,7 @@ enum infold_xdp_count {
   INFOLD_XDP_DROPPED_UNSUMMED,   /* its sender left the checksum to a card that it does not have */
   INFOLD_XDP_DROPPED_UNSENDABLE, /* the driver takes no notes, or the frame has no room */
   INFOLD_XDP_ANSWERED_PROBE,     /* */
+  INFOLD_XDP_HEARD_ECHO, /* likewise: of a probe that this host has sent to a job's parent */
   INFOLD_XDP_COUNTERS
 };
 
@@ -164,7 +165,9 @@ struct infold_xdp_job {
   struct infold_abort abort;
 };
 
-/* A direct worker, or the parent: the ranks it speaks for, and where it was last heard. */
+/* A direct worker, or the parent: the ranks it speaks for, and where it was last heard. The
+ * parent's address and port are said beforehand, and nothing else is the parent; port 0: any may
+ * be. */
 struct infold_xdp_member {
   uint16_t first;
   uint16_t count;

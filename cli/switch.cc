@@ -43,6 +43,9 @@ class Switch final : public Command {
     options.text("--listen", listen_, "Address for packets, HOST:PORT; :PORT for all addresses");
     options.text("--control", control_,
                  "Address for joining, over TCP; empty for the same as --listen");
+    options.text("--parent", parent_,
+                 "The switch above this one, HOST:PORT where ranks would join it: sum a rack, and "
+                 "send one stream there");
     options.whole<unsigned>("--threads", threads_, {1, 64},
                             "Threads that sum; each has a port, from --listen's on");
     options.whole<std::uint32_t>("--slots", slots_, {2, 60'000},
@@ -60,6 +63,7 @@ class Switch final : public Command {
     options.examples(
         "  infold switch --listen :7700\n"
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
+        "  infold switch --listen 10.1.0.1:7700 --parent 10.0.0.1:7700\n"
         "  infold switch --plane xdp --dev eth0,eth1 --listen 10.0.0.1:7700\n"
         "  infold switch --listen 10.0.0.1:7700 --metrics 127.0.0.1:7790\n"
         "  infold switch --config /etc/infold/switch.toml");
@@ -70,6 +74,7 @@ class Switch final : public Command {
     io::SocketAddress listen;
     io::SocketAddress control;
     io::SocketAddress metrics;
+    io::SocketAddress parent;
     if (!read_address(output, "--listen", listen_, listen)) return ExitCode::kBadUsage;
     if (const auto wrong = find_misfit(listen); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
@@ -81,12 +86,16 @@ class Switch final : public Command {
     if (!metrics_.empty() && !read_address(output, "--metrics", metrics_, metrics)) {
       return ExitCode::kBadUsage;
     }
+    if (!parent_.empty() && !read_address(output, "--parent", parent_, parent)) {
+      return ExitCode::kBadUsage;
+    }
     if (plane_ == "xdp") {
-      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_}, output);
+      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_, parent}, output);
     }
     runtime::SwitchOptions options;
     options.listen = listen;
     options.control = control;
+    options.parent = parent;
     options.threads = threads_;
     options.slots = slots_;
     options.datagram_bytes_max = mtu_ - kHeaderBytes;
@@ -112,7 +121,8 @@ class Switch final : public Command {
     give_back_what_is_freed();
     const auto server = runtime::SwitchServer::start(options);
     if (!server) {
-      output.log("infold switch: {} {}: {}\n", server.error().where, listen_,
+      const bool is_parent = std::string_view(server.error().where) == "parent";
+      output.log("infold switch: {} {}: {}\n", server.error().where, is_parent ? parent_ : listen_,
                  server.error().detail);
       return ExitCode::kFailed;
     }
@@ -152,8 +162,9 @@ class Switch final : public Command {
     const std::string control = server.control_address().text();
     const double megabytes =
         static_cast<double>(server.memory_bytes_max(mtu_ - kHeaderBytes)) / 1e6;
-    output.text("infold switch: packets at {}, {} thread{}; ranks join at {}\n", listen_, threads_,
-                threads_ == 1 ? "" : "s", control);
+    output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen_,
+                threads_, threads_ == 1 ? "" : "s", control,
+                parent_.empty() ? "" : "; sums go up to " + parent_);
     output.text("slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
                 pinned ? "pinned" : "not pinned (no permission to lock memory)",
                 server.uses_trains() ? "packets move in trains" : "packets move one by one");
@@ -161,6 +172,7 @@ class Switch final : public Command {
     output.object({{"event", "listening"},
                    {"listen", listen_},
                    {"control", control},
+                   {"parent", parent_},
                    {"threads", threads_},
                    {"slots", slots_},
                    {"memory_bytes_max", server.memory_bytes_max(mtu_ - kHeaderBytes)},
@@ -171,6 +183,7 @@ class Switch final : public Command {
 
   std::string listen_ = ":7700";
   std::string control_;
+  std::string parent_;
   unsigned threads_ = 1;
   std::uint32_t slots_ = 4096;
   std::uint32_t mtu_ = 9000;

@@ -43,8 +43,9 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   const std::string listen = server.sites().front().address;
   const std::string control = server.control_address().text();
   const double megabytes = static_cast<double>(server.memory_bytes()) / 1e6;
-  output.text("infold switch: packets at {}, summed in the kernel; ranks join at {}\n", listen,
-              control);
+  const std::string parent = options.parent.is_set() ? options.parent.text() : "";
+  output.text("infold switch: packets at {}, summed in the kernel; ranks join at {}{}\n", listen,
+              control, parent.empty() ? "" : "; sums go up to " + parent);
   output.text("slots: {}, {:.0f} MB of the kernel's; datagrams of up to {} bytes{}\n",
               options.slots, megabytes, server.datagram_bytes_max(),
               options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
@@ -63,6 +64,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
                  {"plane", "xdp"},
                  {"listen", listen},
                  {"control", control},
+                 {"parent", parent},
                  {"slots", options.slots},
                  {"memory_bytes_max", server.memory_bytes()},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
@@ -81,6 +83,7 @@ ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
   wanted.slots = options.slots;
   wanted.packet_bytes_max = options.mtu;
   wanted.pin = options.pin;
+  wanted.parent = options.parent;
   const auto server = xdp::KernelSwitch::start(wanted);
   if (!server) {
     output.log("infold switch: {}\n", server.error());

@@ -21,6 +21,7 @@ struct XdpSwitchOptions {
   std::uint32_t slots = 0;
   std::uint32_t mtu = 0;
   bool pin = false;
+  io::SocketAddress parent;  // unset: none
 };
 
 // Works until it is interrupted. Requires: an InterruptGuard.

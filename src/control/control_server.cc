@@ -9,6 +9,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "control/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control {
@@ -19,25 +20,9 @@ using Stream = grpc::ServerReaderWriter<v1::JoinReply, v1::JoinRequest>;
 constexpr auto kPatienceMax = std::chrono::hours(24);
 constexpr auto kGoodbye = std::chrono::milliseconds(500);
 
-v1::Refused::Reason wire_reason(RefusalReason reason) {
-  switch (reason) {
-    case RefusalReason::invalid: return v1::Refused::INVALID;
-    case RefusalReason::in_use: return v1::Refused::JOB_IN_USE;
-    case RefusalReason::mismatch: return v1::Refused::MISMATCH;
-    case RefusalReason::full: return v1::Refused::FULL;
-    case RefusalReason::too_late: return v1::Refused::TOO_LATE;
-    case RefusalReason::stopping: return v1::Refused::STOPPING;
-    case RefusalReason::given_up: break;
-  }
-  return v1::Refused::UNKNOWN;
-}
-
 v1::JoinReply refusal_reply(const Refusal& refusal) {
   v1::JoinReply reply;
-  v1::Refused& refused = *reply.mutable_refused();
-  refused.set_reason(wire_reason(refusal.reason));
-  refused.set_message(refusal.message);
-  refused.set_rank(refusal.rank);
+  *reply.mutable_refused() = refused_of(refusal);
   return reply;
 }
 
@@ -64,8 +49,15 @@ v1::JoinReply terms_reply(const JobTerms& terms) {
     v1::Site& each = *joined.add_sites();
     each.set_address(site.address);
     each.set_weight(site.weight);
+    each.set_at_rank(site.at_rank);
   }
   add_groups(terms, joined);
+  for (const core::RankRange rack : terms.racks) {
+    v1::Rack& each = *joined.add_racks();
+    each.set_first(rack.first);
+    each.set_count(rack.count);
+  }
+  joined.set_parent(terms.parent);
   return reply;
 }
 
@@ -78,7 +70,7 @@ RankWords words_of(const v1::Hello& hello) {
   words.small_slots = hello.small_slots();
   words.bulk_slots = hello.bulk_slots();
   if (!hello.site_address().empty()) {
-    words.site = SiteAddress{hello.site_address(), hello.site_weight()};
+    words.site = SiteAddress{hello.site_address(), hello.site_weight(), true};
   }
   if (!hello.host_identity().empty()) {
     words.host = RankHost{hello.host_identity(), hello.host_meeting()};
@@ -87,6 +79,10 @@ RankWords words_of(const v1::Hello& hello) {
   if (hello.element_bytes() != 0) words.element_bytes = hello.element_bytes();
   words.patience = std::min<std::chrono::milliseconds>(
       std::chrono::milliseconds(hello.patience_ms()), kPatienceMax);
+  if (hello.has_rack()) {
+    const v1::RackSwitch& rack = hello.rack();
+    words.rack = RackWords{rack.identity(), rack.address(), rack.sites(), rack.elements_max()};
+  }
   return words;
 }
 
@@ -97,6 +93,7 @@ ReadyWords words_of(const v1::Ready& ready) {
   if (ready.has_verifies()) words.verifies = ready.verifies();
   words.calls_finished = ready.calls_finished();
   words.calls_beyond = ready.calls_beyond();
+  if (ready.has_obstacle()) words.obstacle = refusal_of(ready.obstacle());
   return words;
 }
 
@@ -144,24 +141,27 @@ class Service final : public v1::Control::Service {
         registrar_.enter(words_of(hello), [writer](const JobEnd& end) {
           v1::JoinReply reply;
           v1::Ended& ended = *reply.mutable_ended();
-          ended.set_reason(end.lost_rank ? v1::Ended::RANK_LOST : v1::Ended::STOPPING);
+          ended.set_reason(!end.lost_switch.empty() ? v1::Ended::SWITCH_LOST
+                           : end.lost_rank          ? v1::Ended::RANK_LOST
+                                                    : v1::Ended::STOPPING);
           ended.set_rank(end.lost_rank.value_or(0));
+          ended.set_address(end.lost_switch);
           writer->write(reply);
         });
     if (!seat) {
       writer->write(refusal_reply(seat.error()));
       return;
     }
-    const Parting parting = attend(stream, *writer, *seat);
+    const Parting parting = attend(stream, *writer, *seat, hello.has_rack());
     registrar_.leave(*seat, parting);
     if (parting == Parting::in_order) registrar_.linger(*seat);
   }
 
   // From the terms to the end.
-  Parting attend(Stream& stream, Writer& writer, const Registrar::Seat& seat) {
+  Parting attend(Stream& stream, Writer& writer, const Registrar::Seat& seat, bool through_rack) {
     writer.write(terms_reply(registrar_.terms(seat)));
     v1::JoinRequest request;
-    if (!stream.Read(&request) || !request.has_ready()) return parting_of(request);
+    if (!stream.Read(&request) || !request.has_ready()) return parting_of(request, through_rack);
     if (const Answer<void> ready = registrar_.ready(seat, words_of(request.ready())); !ready) {
       writer.write(refusal_reply(ready.error()));
       return Parting::lost;
@@ -171,12 +171,13 @@ class Service final : public v1::Control::Service {
     writer.write(go);
     request.Clear();
     stream.Read(&request);
-    return parting_of(request);
+    return parting_of(request, through_rack);
   }
 
-  // By what it said last, if it said anything.
-  static Parting parting_of(const v1::JoinRequest& request) {
-    return request.has_leave() ? Parting::in_order : Parting::lost;
+  // By what was said last, if anything was. A rack's switch that lives says what its rank does.
+  static Parting parting_of(const v1::JoinRequest& last, bool through_rack) {
+    if (last.has_leave()) return Parting::in_order;
+    return through_rack && !last.has_lost() ? Parting::with_switch : Parting::lost;
   }
 
   Registrar& registrar_;

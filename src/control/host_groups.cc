@@ -24,17 +24,6 @@ std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> host
   return groups;
 }
 
-std::vector<core::RankRange> parties_of(std::span<const HostGroup> groups, std::uint32_t world) {
-  std::vector<core::RankRange> parties;
-  for (std::uint32_t rank = 0; rank < world;) {
-    const HostGroup* const group = group_of(groups, rank);
-    const auto alone = core::RankRange{static_cast<std::uint16_t>(rank), 1};
-    parties.push_back(group != nullptr ? group->ranks : alone);
-    rank += parties.back().count;
-  }
-  return parties;
-}
-
 bool is_one_host(std::span<const HostGroup> groups, std::uint32_t world) {
   return groups.size() == 1 && groups.front().ranks.count == world;
 }

@@ -34,9 +34,6 @@ struct HostGroup {
 // One entry per rank; empty for one that shares no memory.
 std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> hosts);
 
-// Who contributes at the job's sites: groups, and the ranks that are in none.
-std::vector<core::RankRange> parties_of(std::span<const HostGroup> groups, std::uint32_t world);
-
 // One group is the whole job, which then needs no site.
 bool is_one_host(std::span<const HostGroup> groups, std::uint32_t world);
 

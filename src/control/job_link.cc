@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include "control/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control {
@@ -26,17 +27,6 @@ using Stream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinReply>;
 constexpr auto kGoodbye = std::chrono::milliseconds(2500);
 // How often it looks whether joining was given up.
 constexpr auto kLook = std::chrono::milliseconds(100);
-
-RefusalReason reason_of(v1::Refused::Reason reason) {
-  switch (reason) {
-    case v1::Refused::JOB_IN_USE: return RefusalReason::in_use;
-    case v1::Refused::MISMATCH: return RefusalReason::mismatch;
-    case v1::Refused::FULL: return RefusalReason::full;
-    case v1::Refused::TOO_LATE: return RefusalReason::too_late;
-    case v1::Refused::STOPPING: return RefusalReason::stopping;
-    default: return RefusalReason::invalid;
-  }
-}
 
 std::shared_ptr<grpc::Channel> connect(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -73,6 +63,13 @@ v1::JoinRequest hello_of(const RankWords& words) {
   hello.set_element_bytes(words.element_bytes);
   hello.set_always_shares(words.always_shares);
   hello.set_patience_ms(static_cast<std::uint32_t>(words.patience.count()));
+  if (words.rack) {
+    v1::RackSwitch& rack = *hello.mutable_rack();
+    rack.set_identity(words.rack->identity);
+    rack.set_address(words.rack->address);
+    rack.set_sites(words.rack->sites);
+    rack.set_elements_max(words.rack->elements_max);
+  }
   return request;
 }
 
@@ -93,6 +90,21 @@ std::vector<HostGroup> groups_of(const Message& message, std::uint32_t world) {
   return groups;
 }
 
+// Whatever the other side says: ranks of this job, in rising order.
+std::vector<core::RankRange> racks_of(const v1::Joined& joined, std::uint32_t world) {
+  std::vector<core::RankRange> racks;
+  std::uint32_t next = 0;
+  for (const v1::Rack& each : joined.racks()) {
+    const bool fits = each.first() >= next && each.first() < world && each.count() >= 1 &&
+                      each.count() <= world - each.first();
+    if (!fits) return {};
+    next = each.first() + each.count();
+    racks.push_back(
+        {static_cast<std::uint16_t>(each.first()), static_cast<std::uint16_t>(each.count())});
+  }
+  return racks;
+}
+
 JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
   JobTerms terms;
   terms.job = static_cast<std::uint16_t>(joined.job());
@@ -103,8 +115,10 @@ JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
   terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites())
-    terms.sites.push_back({site.address(), site.weight()});
+    terms.sites.push_back({site.address(), site.weight(), site.at_rank()});
   terms.groups = groups_of(joined, world);
+  terms.racks = racks_of(joined, world);
+  terms.parent = joined.parent();
   return terms;
 }
 
@@ -127,9 +141,9 @@ class JobLink::State {
       if (limits_.stop.stop_requested()) return given_up();
       return tl::unexpected(Refusal{
           RefusalReason::too_late,
-          fmt::format("nobody answers at {} for {:.1f} s: is `infold switch` running there, and "
+          fmt::format("nobody answers at {}{} for {:.1f} s: is `infold switch` running there, and "
                       "does a firewall let TCP through?",
-                      address_, static_cast<double>(patience.count()) / 1000),
+                      limits_.host, address_, static_cast<double>(patience.count()) / 1000),
           -1});
     }
     stream_ = stub_->Join(&context_);
@@ -147,6 +161,7 @@ class JobLink::State {
     if (words.verifies) request.mutable_ready()->set_verifies(*words.verifies);
     request.mutable_ready()->set_calls_finished(words.calls_finished);
     request.mutable_ready()->set_calls_beyond(words.calls_beyond);
+    if (words.obstacle) *request.mutable_ready()->mutable_obstacle() = refused_of(*words.obstacle);
     stream_->Write(request);
     const Answer<v1::JoinReply> reply = read();
     if (!reply) return tl::unexpected(reply.error());
@@ -159,11 +174,7 @@ class JobLink::State {
     watcher_ = std::thread([this, on_end = std::move(on_end)] {
       v1::JoinReply reply;
       const bool heard = stream_->Read(&reply);
-      if (!leaving_.load()) {
-        const bool rank_lost =
-            heard && reply.has_ended() && reply.ended().reason() == v1::Ended::RANK_LOST;
-        on_end({rank_lost ? std::optional(reply.ended().rank()) : std::nullopt});
-      }
+      if (on_end && !leaving_.load()) on_end(heard ? end_of(reply) : JobEnd{});
       while (stream_->Read(&reply)) {
       }
       const std::lock_guard lock(mutex_);
@@ -173,11 +184,27 @@ class JobLink::State {
   }
 
   void leave() {
-    if (!stream_) return;
-    leaving_.store(true);
     v1::JoinRequest request;
     request.mutable_leave();
-    stream_->Write(request);
+    part(request);
+  }
+
+  void report_lost() {
+    if (!watcher_.joinable()) watch({});  // or it would be cut off before it is heard
+    v1::JoinRequest request;
+    request.mutable_lost();
+    part(request);
+  }
+
+  void cut() { context_.TryCancel(); }
+
+  const JobTerms& terms() const { return terms_; }
+
+ private:
+  void part(const v1::JoinRequest& last) {
+    if (!stream_) return;
+    leaving_.store(true);
+    stream_->Write(last);
     stream_->WritesDone();
     if (watcher_.joinable()) {
       std::unique_lock lock(mutex_);
@@ -192,9 +219,6 @@ class JobLink::State {
     stream_.reset();
   }
 
-  const JobTerms& terms() const { return terms_; }
-
- private:
   // In pieces, because nothing ends gRPC's wait early.
   bool reaches_host(std::chrono::system_clock::time_point end) {
     while (!limits_.stop.stop_requested()) {
@@ -214,20 +238,28 @@ class JobLink::State {
     v1::JoinReply reply;
     if (!stream_->Read(&reply)) {
       if (limits_.stop.stop_requested()) return given_up();
-      return tl::unexpected(Refusal{RefusalReason::stopping,
-                                    "the connection to " + address_ + " broke while joining", -1});
+      return tl::unexpected(Refusal{
+          RefusalReason::stopping,
+          fmt::format("the connection to {}{} broke while joining", limits_.host, address_), -1});
     }
-    if (reply.has_refused()) {
-      return tl::unexpected(Refusal{reason_of(reply.refused().reason()), reply.refused().message(),
-                                    reply.refused().rank()});
-    }
+    if (reply.has_refused()) return tl::unexpected(refusal_of(reply.refused()));
     if (reply.has_ended()) {
-      return tl::unexpected(
-          Refusal{RefusalReason::too_late,
-                  fmt::format("rank {} was lost while joining", reply.ended().rank()),
-                  static_cast<int>(reply.ended().rank())});
+      const JobEnd end = end_of(reply);
+      const std::string lost =
+          end.lost_rank ? fmt::format("rank {}", *end.lost_rank)
+                        : "the switch at " + (end.lost_switch.empty() ? address_ : end.lost_switch);
+      return tl::unexpected(Refusal{RefusalReason::too_late, lost + " was lost while joining",
+                                    end.lost_rank ? static_cast<int>(*end.lost_rank) : -1});
     }
     return reply;
+  }
+
+  static JobEnd end_of(const v1::JoinReply& reply) {
+    switch (reply.ended().reason()) {
+      case v1::Ended::RANK_LOST: return {reply.ended().rank(), {}};
+      case v1::Ended::SWITCH_LOST: return {std::nullopt, reply.ended().address()};
+      default: return {};
+    }
   }
 
   std::string address_;
@@ -260,5 +292,7 @@ const JobTerms& JobLink::terms() const { return state_->terms(); }
 Answer<void> JobLink::ready(const ReadyWords& words) { return state_->ready(words); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
 void JobLink::leave() { state_->leave(); }
+void JobLink::report_lost() { state_->report_lost(); }
+void JobLink::cut() { state_->cut(); }
 
 }  // namespace infold::control

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's connection to the control plane of one host: joins a job there, hears how it ends, and
-// leaves. join(), then ready(), then watch().
+// A rank's connection to the control plane of one host, its own or that of its rack's switch: joins
+// a job there, hears how it ends, and leaves. join(), then ready(), then watch().
 #pragma once
 
 #include <chrono>
@@ -22,6 +22,7 @@ class JobLink {
   struct Limits {
     std::chrono::milliseconds connect = std::chrono::hours(24);  // until the host answers at all
     std::stop_token stop;                                        // of joining
+    std::string host = {};  // put before its address in errors, with a blank
   };
 
   // Blocks until all ranks have come, at most words.patience. `address` is "host:port".
@@ -40,6 +41,10 @@ class JobLink {
   // Leaves in good order: at once, but where this rank aggregates for others only when they do,
   // and in 2.5 s at most.
   void leave();
+  // For a rack's switch. The rank is lost; waits until that is heard, as leave() does.
+  void report_lost();
+  // Ends without a word, also what another thread is at; then this may only be destroyed.
+  void cut();
 
  private:
   class State;

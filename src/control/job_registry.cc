@@ -10,6 +10,7 @@
 
 #include "base/prng.h"
 #include "control/job_terms.h"
+#include "control/parties.h"
 #include "wire/infold_wire.h"
 
 namespace infold::control {
@@ -146,6 +147,14 @@ Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& wo
 Answer<void> JobRegistry::start(Job& job) {
   JobTerms& terms = job.terms;
   terms.world = static_cast<std::uint32_t>(job.ranks.size());
+  Answer<std::vector<core::RankRange>> racks = find_racks(job.name, job.ranks);
+  if (!racks) return tl::unexpected(racks.error());
+  terms.racks = std::move(*racks);
+  if (plane_ == nullptr && !terms.racks.empty()) {
+    return refuse(
+        RefusalReason::invalid,
+        "no switch is here to be the parent of a rack's: --parent names a rank that sums");
+  }
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   terms.elements_max =
       plane_ == nullptr ? std::uint32_t{INFOLD_ELEMENTS_MAX} : plane_->elements_max();
@@ -155,9 +164,15 @@ Answer<void> JobRegistry::start(Job& job) {
     terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
     slots.small = std::min(slots.small, rank.words.small_slots);
     slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
+    if (!rank.words.rack) continue;
+    // A site of ours sums for one of each rack.
+    terms.elements_max = std::min(terms.elements_max, rank.words.rack->elements_max);
+    terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.words.rack->sites));
+  }
+  for (const RankPlace& rank : job.ranks) {
     if (rank.words.site) terms.sites.push_back(*rank.words.site);
   }
-  if (plane_ != nullptr) {
+  if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
     const std::uint32_t total = plane_->slots_total();
     slots = granted(slots, total - slots_used_, total);
   }
@@ -169,7 +184,7 @@ Answer<void> JobRegistry::start(Job& job) {
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
   terms.groups = propose_groups(job.ranks);
-  if (!is_one_host(terms.groups, terms.world)) {
+  if (needs_plane(job)) {
     if (Answer<void> taken = take_slots(job); !taken) return taken;
   }
   terms.job = next_number_++;
@@ -180,14 +195,19 @@ Answer<void> JobRegistry::start(Job& job) {
   return {};
 }
 
+// A job that is all on one host or in one rack is summed there.
+bool JobRegistry::needs_plane(const Job& job) const {
+  const JobTerms& terms = job.terms;
+  return plane_ != nullptr && !is_one_host(terms.groups, terms.world) &&
+         !is_one_rack(terms.racks, terms.world);
+}
+
 Answer<void> JobRegistry::take_slots(Job& job) {
-  if (plane_ == nullptr || job.holds_slots) return {};
-  if (slots_used_ + job.slots() > plane_->slots_total()) {
-    return refuse(RefusalReason::full,
-                  fmt::format("the switch has {} of {} slots left and job '{}' wants {}; start it "
-                              "with more (infold switch --slots)",
-                              plane_->slots_total() - slots_used_, plane_->slots_total(), job.name,
-                              job.slots()));
+  if (job.holds_slots) return {};
+  const std::uint32_t total = plane_->slots_total();
+  if (slots_used_ + job.slots() > total) {
+    return tl::unexpected(
+        no_slots("the switch", total - slots_used_, total, job.name, job.slots()));
   }
   slots_used_ += job.slots();
   job.holds_slots = true;
@@ -204,7 +224,7 @@ void JobRegistry::settle(Job& job) {
   std::erase_if(job.terms.groups,
                 [&](const HostGroup& group) { return !job.all_share_memory(group.ranks); });
   job.settled = true;
-  if (plane_ == nullptr || is_one_host(job.terms.groups, job.terms.world)) return;
+  if (!needs_plane(job)) return;
   if (Answer<void> taken = take_slots(job); !taken) {
     refuse_all(job, taken.error());
     return;
@@ -245,32 +265,43 @@ Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
 }
 
 void JobRegistry::leave(const Seat& seat, Parting parting) {
-  std::vector<EndListener> told;
+  Ending ending;
   std::unique_lock lock(mutex_);
   Job& job = job_of(seat);
   RankPlace& own = job.ranks[seat.rank];
   if (own.gone) return;
   own.gone = true;
   ++job.gone;
-  if (parting == Parting::lost && !job.ended && !job.refusal) told = end(job, seat.rank);
+  if (parting != Parting::in_order && !job.ended && !job.refusal) {
+    JobEnd why = {seat.rank, {}};
+    if (parting == Parting::with_switch) why = {std::nullopt, own.words.rack->address};
+    ending = end(job, std::move(why));
+  }
   if (job.gone == job.ranks.size()) drop(std::static_pointer_cast<Job>(seat.job));
   changed_.notify_all();
   lock.unlock();
-  for (const EndListener& tell : told) tell({seat.rank});
+  tell(ending);
 }
 
-// Gives those to tell, without the lock, that the job is over because this rank has gone.
-std::vector<JobRegistry::EndListener> JobRegistry::end(Job& job, std::uint32_t lost_rank) {
-  std::vector<EndListener> told;
+// Gives what is to be told without the lock. Packets are slower to say which switch is lost than
+// connections, and name only a site: they come last.
+JobRegistry::Ending JobRegistry::end(Job& job, JobEnd why) {
+  Ending ending;
   job.ended = true;
   for (RankPlace& rank : job.ranks) {
-    if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
+    if (!rank.gone && rank.on_end) ending.told.push_back(rank.on_end);
   }
-  if (job.at_plane) {
-    const auto rank = static_cast<std::uint16_t>(lost_rank);
-    plane_->end_job(job.terms.job, {core::AbortReason::lost, rank, rank, {}, {}});
-  }
-  return told;
+  if (job.at_plane) ending.at_plane = job.terms.job;
+  ending.why = std::move(why);
+  return ending;
+}
+
+void JobRegistry::tell(const Ending& ending) {
+  for (const EndListener& tell : ending.told) tell(ending.why);
+  if (!ending.at_plane) return;
+  const auto rank = static_cast<std::uint16_t>(ending.why.lost_rank.value_or(0));
+  const auto reason = ending.why.lost_rank ? core::AbortReason::lost : core::AbortReason::stopped;
+  plane_->end_job(*ending.at_plane, {reason, rank, rank, {}, {}});
 }
 
 void JobRegistry::linger(const Seat& seat) {
@@ -287,9 +318,9 @@ void JobRegistry::linger(const Seat& seat) {
       lock, kLingerMax, [&] { return job.have_left(served) || job.ended || stopping_; });
   if (is_over) return;
   // The others cannot go on without what it did for them; better to say so than to let them wait.
-  const std::vector<EndListener> told = end(job, seat.rank);
+  const Ending ending = end(job, {seat.rank, {}});
   lock.unlock();
-  for (const EndListener& tell : told) tell({seat.rank});
+  tell(ending);
 }
 
 // The last rank has gone: the name and the slots are free again.

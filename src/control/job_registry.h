@@ -6,7 +6,8 @@
 //      \__ refused: wrong, taken, full, or too late
 //
 // Which ranks sum on their own host first is proposed when all have come and settled when all are
-// ready; a job that is one host then takes nothing of the plane.
+// ready; a job that is one host then takes nothing of the plane, and neither does one that is all
+// in one rack.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,13 +42,22 @@ class JobRegistry final : public Registrar {
 
  private:
   class Job;
+  // Who hears why a job has ended.
+  struct Ending {
+    std::vector<EndListener> told;
+    JobEnd why;
+    std::optional<std::uint16_t> at_plane;
+  };
+
   static Job& job_of(const Seat& seat);
   Answer<std::shared_ptr<Job>> place(const RankWords& words);
   Answer<void> start(Job& job);
   Answer<void> take_slots(Job& job);
   void settle(Job& job);
   void refuse_all(Job& job, Refusal refusal);
-  std::vector<EndListener> end(Job& job, std::uint32_t lost_rank);
+  bool needs_plane(const Job& job) const;
+  Ending end(Job& job, JobEnd why);
+  void tell(const Ending& ending);
   void drop(const std::shared_ptr<Job>& job);
 
   Plane* plane_;

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/parties.h"
+
 namespace infold::control {
 namespace {
 
@@ -280,7 +282,7 @@ TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
   }
   ASSERT_EQ(plane_.started.size(), 1U);
   EXPECT_EQ(plane_.started[0].groups, terms.groups);
-  EXPECT_THAT(parties_of(terms.groups, 5),
+  EXPECT_THAT(parties_of(terms.groups, {}, 5),
               ElementsAre(RankRange{0, 2}, RankRange{2, 1}, RankRange{3, 2}));
 }
 

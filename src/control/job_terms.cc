@@ -73,6 +73,13 @@ std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<R
                  static_cast<int>(found->odd)};
 }
 
+std::optional<Refusal> find_obstacle(const std::vector<RankPlace>& ranks) {
+  const auto place = std::find_if(ranks.begin(), ranks.end(), [](const RankPlace& each) {
+    return each.ready_words.obstacle.has_value();
+  });
+  return place == ranks.end() ? std::nullopt : place->ready_words.obstacle;
+}
+
 // What one rank has finished, another cannot make again.
 std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
   const auto found = find_odd(ranks, [](const ReadyWords& words) {
@@ -98,13 +105,55 @@ Slots granted(Slots asked, std::uint32_t free, std::uint32_t total) {
   return {small, most - small};
 }
 
+Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
+                 const std::string& job, std::uint32_t wanted) {
+  return {
+      RefusalReason::full,
+      fmt::format("{} has {} of {} slots left and job '{}' wants {}; start it with more (infold "
+                  "switch --slots)",
+                  name, free, total, job, wanted),
+      -1};
+}
+
+// A rack is one worker of its parent, and a worker speaks for a range of ranks.
+Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
+                                                const std::vector<RankPlace>& ranks) {
+  std::vector<core::RankRange> racks;
+  for (std::size_t first = 0; first < ranks.size();) {
+    const std::optional<RackWords>& rack = ranks[first].words.rack;
+    std::size_t end = first + 1;
+    const auto is_of_rack = [&](const RankPlace& each) {
+      return each.words.rack && each.words.rack->identity == rack->identity;
+    };
+    while (rack && end < ranks.size() && is_of_rack(ranks[end])) ++end;
+    if (rack) {
+      racks.push_back({static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(end - first)});
+      const auto again =
+          std::find_if(ranks.begin() + static_cast<std::ptrdiff_t>(end), ranks.end(), is_of_rack);
+      if (again != ranks.end()) {
+        return tl::unexpected(Refusal{
+            RefusalReason::invalid,
+            fmt::format(
+                "job '{}': ranks {} and {} join at {}, rank {} between them does not; number "
+                "the ranks rack by rack",
+                name, first, again - ranks.begin(), rack->address, end),
+            static_cast<int>(end)});
+      }
+    }
+    first = end;
+  }
+  return racks;
+}
+
 // Ranks that sum for each other over the network are sites of equal standing, and too many for a
 // host's leader to have a part of its own below each of them.
 std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
   std::vector<std::optional<RankHost>> hosts;
   bool has_sites = false;
   for (const RankPlace& rank : ranks) {
+    // Those of one host that join at different switches are of different racks.
     hosts.push_back(rank.words.host);
+    if (hosts.back() && rank.words.rack) hosts.back()->identity += '@' + rank.words.rack->identity;
     has_sites = has_sites || rank.words.site;
   }
   std::vector<HostGroup> groups = find_groups(hosts);
@@ -116,7 +165,8 @@ std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
 
 std::optional<Refusal> find_disagreement(const std::string& name,
                                          const std::vector<RankPlace>& ranks) {
-  std::optional<Refusal> odd = odd_sites(name, ranks);
+  std::optional<Refusal> odd = find_obstacle(ranks);
+  if (!odd) odd = odd_sites(name, ranks);
   if (!odd) odd = odd_verifier(name, ranks);
   if (!odd) odd = odd_history(name, ranks);
   return odd;

@@ -29,6 +29,14 @@ struct Slots {
 // What a job gets of those that are free. May be more than these.
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 
+// Why a job that wants this many does not get them from the switch that is named so.
+Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
+                 const std::string& job, std::uint32_t wanted);
+
+// Which ranks came through one rack's switch each.
+Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
+                                                const std::vector<RankPlace>& ranks);
+
 // Which ranks sum on their own host first, if they find that they can.
 std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks);
 

@@ -2,7 +2,7 @@
 //
 // Whom a rank meets when it joins: what it says, what it is told, and the calls in which that
 // happens. Knows nothing of connections: a caller brings each rank's words and is told when to go
-// on. Behind it is a JobRegistry, which decides.
+// on. Behind it is a JobRegistry, which decides, or at a rack's switch a RackRelay, which asks one.
 //
 // Any thread may call anything. enter() and ready() block, at most as long as the job's patience.
 #pragma once
@@ -18,6 +18,7 @@
 #include <tl/expected.hpp>
 
 #include "control/host_groups.h"
+#include "core/packet.h"
 
 namespace infold::control {
 
@@ -27,6 +28,15 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 struct SiteAddress {
   std::string address;
   std::uint32_t weight = 0;  // 0: as the ranks choose
+  bool at_rank = false;      // which others reach themselves, whatever racks there are
+};
+
+// What a rack's switch says of itself for each of its ranks.
+struct RackWords {
+  std::string identity;  // of its process, in this life
+  std::string address;   // where its ranks join, for people
+  std::uint32_t sites = 0;
+  std::uint32_t elements_max = 0;
 };
 
 // What a rank says when it comes.
@@ -42,31 +52,7 @@ struct RankWords {
   std::uint32_t element_bytes = 4;  // on the wire, of what it will mostly send
   bool always_shares = false;       // whether or not that saves bytes
   std::chrono::milliseconds patience{};
-};
-
-// What it says when it has met the others.
-struct ReadyWords {
-  bool shares_memory = false;  // with all of its group
-  std::uint64_t site_order =
-      0;  // a hash of the sites, their order and weights as it has them; 0: not said
-  std::optional<bool> verifies;  // whether it compares results, by further calls; none: not said
-  // Of a job that comes back: all calls up to this one are finished, and beyond it those that have
-  // this hash.
-  std::uint64_t calls_finished = 0;
-  std::uint64_t calls_beyond = 0;
-};
-
-// What all ranks are told.
-struct JobTerms {
-  std::uint16_t job = 0;
-  std::uint32_t epoch = 0;
-  std::uint32_t world = 0;
-  std::uint32_t datagram_bytes_max = 0;
-  std::uint32_t elements_max = 0;
-  std::uint16_t small_slots = 0;
-  std::uint16_t bulk_slots = 0;
-  std::vector<SiteAddress> sites;
-  std::vector<HostGroup> groups;  // proposed, and after ready() those in use
+  std::optional<RackWords> rack;  // through whose switch it comes; none: by itself
 };
 
 enum class RefusalReason : std::uint8_t {
@@ -85,6 +71,41 @@ struct Refusal {
   int rank = -1;  // to look at
 };
 
+// What it says when it has met the others.
+struct ReadyWords {
+  bool shares_memory = false;  // with all of its group
+  std::uint64_t site_order =
+      0;  // a hash of the sites, their order and weights as it has them; 0: not said
+  std::optional<bool> verifies;  // whether it compares results, by further calls; none: not said
+  // Of a job that comes back: all calls up to this one are finished, and beyond it those that have
+  // this hash.
+  std::uint64_t calls_finished = 0;
+  std::uint64_t calls_beyond = 0;
+  std::optional<Refusal> obstacle;  // why its rack's switch cannot take the job after all
+};
+
+// Where a switch stands in a job whose root is elsewhere.
+struct BelowParent {
+  core::RankRange rack;
+  std::vector<std::string> sites;  // the parent's, in the order of ours
+};
+
+// What all ranks are told.
+struct JobTerms {
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t world = 0;
+  std::uint32_t datagram_bytes_max = 0;
+  std::uint32_t elements_max = 0;
+  std::uint16_t small_slots = 0;
+  std::uint16_t bulk_slots = 0;
+  std::vector<SiteAddress> sites;
+  std::vector<HostGroup> groups;       // proposed, and after ready() those in use
+  std::vector<core::RankRange> racks;  // each below a switch of its own, in rising order
+  std::string parent;                  // of the switch that says this, for errors; empty: none
+  std::optional<BelowParent> below;    // said to the plane of a rack's switch
+};
+
 template <typename T>
 using Answer = tl::expected<T, Refusal>;
 
@@ -99,11 +120,16 @@ struct JobStatus {
 
 // Why a job is over for those that have not left it.
 struct JobEnd {
-  std::optional<std::uint32_t> lost_rank;  // none: the host that says so stops
+  std::optional<std::uint32_t> lost_rank;
+  std::string lost_switch;  // else its address; empty: the one that says so
 };
 
 // How a rank goes.
-enum class Parting : std::uint8_t { in_order, lost };
+enum class Parting : std::uint8_t {
+  in_order,
+  lost,
+  with_switch,  // the rack's, through which it came
+};
 
 class Registrar {
  public:

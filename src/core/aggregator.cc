@@ -17,8 +17,6 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-bool travels_down(Kind kind) { return kind >= Kind::result; }
-
 // That of 64 bits is R-033's. Narrow lanes hold one contribution of each direct worker and nothing
 // else, at most 2^(top+1) each before it is moved up, so that they stay within -2^31 and 2^31 - 1.
 std::array<std::int32_t, kLaneWidths> lane_spreads(WireFormat format,

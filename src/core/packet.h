@@ -29,6 +29,12 @@ enum class Kind : std::uint8_t {
   aborted = INFOLD_KIND_ABORTED,
 };
 
+// Towards the workers.
+constexpr bool travels_down(Kind kind) { return kind >= Kind::result; }
+constexpr bool travels_down(const infold_header& header) {
+  return (header.version_kind & 0xF) >= INFOLD_KIND_RESULT;
+}
+
 // What all packets of one chunk must agree about: bytes 16 to 23 of the header.
 struct ChunkWords {
   std::uint16_t elements = 0;

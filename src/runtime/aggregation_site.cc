@@ -37,8 +37,14 @@ void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
 
 }  // namespace
 
-AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t small)
-    : aggregator(options), small_slots(small), addresses(options.workers.size()) {}
+AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t small,
+                          const io::SocketAddress& above)
+    : aggregator(options),
+      small_slots(small),
+      addresses(options.workers.size()),
+      parent({above}) {
+  CHECK(options.parent_worker.has_value() == above.is_set());
+}
 
 std::size_t AggregationSite::Job::place_of(std::uint8_t worker) const {
   const std::size_t last = addresses.size() - 1;
@@ -131,9 +137,15 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
     ++past_[count_index(judge_unknown(datagram))];
     return;
   }
+  // Workers say who they are and may be anywhere; the parent is where it is.
+  const bool down = core::travels_down(header);
+  if (down && job->parent[0].is_set() && (from == nullptr || !(*from == job->parent[0]))) {
+    ++past_[count_index(core::Verdict::dropped_wrong_way)];
+    return;
+  }
   last_was_small_ = is_of_small_tensor(datagram, job->small_slots);
   const core::Verdict verdict = job->aggregator.handle_datagram(datagram);
-  if (from != nullptr && was_accepted(verdict)) learn(*job, header.worker, *from);
+  if (from != nullptr && !down && was_accepted(verdict)) learn(*job, header.worker, *from);
   send(*job);
 }
 
@@ -158,7 +170,9 @@ void AggregationSite::learn(Job& job, std::uint8_t worker, const io::SocketAddre
 
 void AggregationSite::send(Job& job) {
   while (const auto transmit = job.aggregator.poll_transmit()) {
-    if (transmit->to != core::Aggregator::To::worker) {
+    if (transmit->to == core::Aggregator::To::parent) {
+      socket_.send(job.parent, transmit->datagram);
+    } else if (transmit->to == core::Aggregator::To::all_workers) {
       send_to_all(job, transmit->datagram);
     } else if (transmit->worker == job.own) {
       answer_own(transmit->datagram);

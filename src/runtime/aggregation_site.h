@@ -33,10 +33,12 @@ class AggregationSite {
   explicit AggregationSite(io::UdpSocket socket);
 
   // What a job's slots take is taken and touched here, not on the packet path. Slots below
-  // `small_slots` are for small tensors, whose ranks wait for every answer.
+  // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator sends
+  // up goes to `parent`, and what comes down comes from there.
   class Job {
    public:
-    Job(const core::AggregatorOptions& options, std::uint16_t small_slots);
+    Job(const core::AggregatorOptions& options, std::uint16_t small_slots,
+        const io::SocketAddress& parent = {});
 
    private:
     friend class AggregationSite;
@@ -49,6 +51,7 @@ class AggregationSite {
     std::vector<io::SocketAddress> addresses;  // unset until a worker has been heard of
     std::size_t known = 0;
     std::optional<std::uint8_t> own;
+    std::array<io::SocketAddress, 1> parent;
   };
 
   // Puts it in the place of the one that has the number, and hands that one out; null: none.

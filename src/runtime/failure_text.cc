@@ -144,7 +144,10 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
            " is gone: its process has ended or cannot be reached";
   }
   if (is_site_lost(failure)) {
-    return " ended because " + site_text(failure.site, call) + " has stopped or cannot be reached";
+    const std::string lost = call.lost_switch.empty()
+                                 ? site_text(failure.site, call)
+                                 : "the switch at " + std::string(call.lost_switch);
+    return " ended because " + lost + " has stopped or cannot be reached";
   }
   return std::string(" failed: ") + failure.error.detail;
 }

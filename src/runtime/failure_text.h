@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <infold/result.h>
 
@@ -39,6 +40,7 @@ struct FailedCall {
   std::uint16_t rank = 0;  // of the communicator
   base::Duration elapsed;  // since the call
   std::span<const std::string> site_names = {};
+  std::string_view lost_switch = {};  // its address, where it is not the site's
 };
 
 // An aggregator is gone, and no rank is known to be.

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/prng.h"
 #include "control/job_registry.h"
+#include "control/parties.h"
 #include "io/clock.h"
 #include "io/entropy.h"
 #include "io/path_probe.h"
@@ -157,7 +158,7 @@ control::RankWords JobSession::words() const {
   words.always_shares = options_.shared_memory == SharedMemory::always;
   if (shard_) {
     words.site = control::SiteAddress{shard_->address().text(),
-                                      static_cast<std::uint32_t>(options_.worker_weight)};
+                                      static_cast<std::uint32_t>(options_.worker_weight), true};
   }
   return words;
 }
@@ -203,6 +204,7 @@ Result<void> JobSession::take_seat(Seat& seat) {
   if (shard_) {
     control::JobTerms flat = terms();  // what has sites of ranks has no groups, or no use for sites
     flat.groups.clear();
+    flat.racks.clear();
     shard_->add_job(aggregator_options(flat), flat.small_slots);
   }
   if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
@@ -233,8 +235,9 @@ Result<void> JobSession::take_seat(Seat& seat) {
   }
   for (const control::HostGroup& each : groups) seat.paths.ranks_in_memory += each.ranks.count;
   seat.paths.parties_on_network =
-      is_one_host() ? 0
-                    : static_cast<std::uint32_t>(control::parties_of(groups, worker.world).size());
+      is_one_host()
+          ? 0
+          : static_cast<std::uint32_t>(control::parties_of(groups, {}, worker.world).size());
   return {};
 }
 
@@ -275,10 +278,14 @@ Result<void> JobSession::find_sites(Seat& seat) {
                            : static_cast<std::uint32_t>(mixes ? options_.switch_weight : 1);
       worker.sites.push_back({0, static_cast<std::uint16_t>(weight), terms.job, terms.epoch});
       site_addresses_.push_back(*address);
+      std::string where;
       // Ranks that sum for each other are the sites, in their order.
-      const bool is_rank = options_.sites == Sites::workers;
-      const std::string where = " (on rank " + std::to_string(seat.site_names.size()) + ")";
-      seat.site_names.push_back(address->text() + (is_rank ? where : ""));
+      if (options_.sites == Sites::workers) {
+        where = " (on rank " + std::to_string(seat.site_names.size()) + ")";
+      } else if (!site.at_rank && !terms.parent.empty()) {
+        where = " (below " + terms.parent + ")";
+      }
+      seat.site_names.push_back(address->text() + where);
     }
   }
   if (site_addresses_.size() > 64) return tl::unexpected(unavailable("a job has at most 64 sites"));
@@ -333,16 +340,30 @@ Result<void> JobSession::all_ready(const control::ReadyWords& words) {
   return {};
 }
 
+// To a site this rank, or its host group, is one of those that meet there: in its rack, or besides
+// racks, or at a rank's site, which knows none.
+std::uint8_t JobSession::party_at(std::size_t site) const {
+  const auto is_before = [site](const Link& each) { return each.first_site <= site; };
+  const Link& link = *std::find_if(links_.rbegin(), links_.rend(), is_before);
+  const control::JobTerms& terms = link.link->terms();
+  const auto rank = static_cast<std::uint32_t>(options_.rank);
+  const core::RankRange* const rack = control::rack_of(terms.racks, rank);
+  const bool at_rank = terms.sites[site - link.first_site].at_rank;
+  if (at_rank) return control::party_of(control::parties_of(terms.groups, {}, terms.world), rank);
+  if (rack != nullptr) return control::party_of(control::parties_of(terms.groups, *rack), rank);
+  return control::party_of(control::parties_of(terms.groups, terms.racks, terms.world), rank);
+}
+
 void JobSession::place_at_sites(core::WorkerOptions& worker) const {
   const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
-  const auto parties = control::parties_of(terms().groups, worker.world);
-  const auto party = std::find_if(parties.begin(), parties.end(), [&](core::RankRange each) {
-    return each.first <= worker.rank && worker.rank < each.first + each.count;
-  });
-  worker.limits.tree = !terms().groups.empty();
-  for (core::SiteOptions& site : worker.sites) {
-    site.worker = static_cast<std::uint8_t>(group != nullptr ? worker.rank - group->ranks.first
-                                                             : party - parties.begin());
+  worker.limits.tree =
+      !terms().groups.empty() || std::any_of(links_.begin(), links_.end(), [](const Link& each) {
+        return !each.link->terms().racks.empty();
+      });
+  for (std::size_t site = 0; site < worker.sites.size(); ++site) {
+    worker.sites[site].worker = group != nullptr
+                                    ? static_cast<std::uint8_t>(worker.rank - group->ranks.first)
+                                    : party_at(site);
   }
 }
 
@@ -352,7 +373,7 @@ void JobSession::watch(const Listener& listener) {
       if (end.lost_rank) {
         listener.on_rank_lost(*end.lost_rank);
       } else {
-        listener.on_site_lost(site);
+        listener.on_site_lost(site, end.lost_switch);
       }
     });
   }

@@ -37,7 +37,8 @@ class JobSession {
   };
   struct Listener {
     std::function<void(std::uint32_t rank)> on_rank_lost;
-    std::function<void(std::uint8_t site)> on_site_lost;
+    // `lost_switch`, if not empty: its address, where that is not the site's.
+    std::function<void(std::uint8_t site, const std::string& lost_switch)> on_site_lost;
   };
 
   // Requires options that complete_from_environment() has returned. Blocks until all ranks have
@@ -68,6 +69,7 @@ class JobSession {
   Result<void> probe_sites(std::size_t datagram_bytes);
   std::uint64_t site_order(const core::WorkerOptions& worker) const;
   Result<void> all_ready(const control::ReadyWords& words);
+  std::uint8_t party_at(std::size_t site) const;
   void place_at_sites(core::WorkerOptions& worker) const;
   void place_on_one_host(core::WorkerOptions& worker) const;
   io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;

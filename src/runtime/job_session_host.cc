@@ -68,10 +68,9 @@ void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
 
 // A leaf per site: to the ranks it is the site, to the site it is one worker.
 void JobSession::lead(const core::WorkerOptions& worker, const control::HostGroup& group) {
-  const auto parties = control::parties_of(terms().groups, worker.world);
-  const auto party = std::find(parties.begin(), parties.end(), group.ranks) - parties.begin();
   std::vector<core::AggregatorOptions> leaves;
   for (const core::SiteOptions& site : worker.sites) {
+    const std::size_t number = leaves.size();
     core::AggregatorOptions& leaf = leaves.emplace_back();
     leaf.job = site.job;
     leaf.epoch = site.epoch;
@@ -80,7 +79,7 @@ void JobSession::lead(const core::WorkerOptions& worker, const control::HostGrou
     for (std::uint16_t i = 0; i < group.ranks.count; ++i) {
       leaf.workers.push_back({static_cast<std::uint16_t>(group.ranks.first + i), 1});
     }
-    if (!is_one_host()) leaf.parent_worker = static_cast<std::uint8_t>(party);
+    if (!is_one_host()) leaf.parent_worker = party_at(number);
     leaf.datagram_bytes_max = worker.limits.datagram_bytes_max;
     leaf.elements_max = worker.limits.elements_max;
     leaf.arithmetic = &numeric::arithmetic();

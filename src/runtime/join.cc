@@ -28,7 +28,9 @@ Result<std::shared_ptr<JobSession>> enter(const JoinOptions& options, const Call
 // The session stops listening before the member goes.
 void watch(JobSession& session, Member& member) {
   session.watch({[&member](std::uint32_t rank) { member.lose_rank(rank); },
-                 [&member](std::uint8_t site) { member.lose_site(site); }});
+                 [&member](std::uint8_t site, const std::string& lost_switch) {
+                   member.lose_site(site, lost_switch);
+                 }});
 }
 
 Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {

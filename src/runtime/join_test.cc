@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <infold/communicator.h>
 
+#include "control/job_registry.h"
 #include "runtime/environment.h"
 #include "runtime/join_testing.h"
 

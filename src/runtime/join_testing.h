@@ -4,8 +4,11 @@
 // thread for each.
 #pragma once
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,16 +16,20 @@
 #include <gtest/gtest.h>
 #include <infold/communicator.h>
 
+#include "base/prng.h"
 #include "runtime/switch_server.h"
 
 namespace infold::testing {
 
-inline std::unique_ptr<runtime::SwitchServer> start_switch(const char* listen, unsigned threads = 1,
-                                                           std::uint32_t slots = 4096) {
+inline std::unique_ptr<runtime::SwitchServer> start_switch(const std::string& listen,
+                                                           unsigned threads = 1,
+                                                           std::uint32_t slots = 4096,
+                                                           const std::string& parent = "") {
   runtime::SwitchOptions options;
   options.listen = *io::SocketAddress::parse(listen, "test");
   options.threads = threads;
   options.slots = slots;
+  if (!parent.empty()) options.parent = *io::SocketAddress::parse(parent, "test");
   auto server = runtime::SwitchServer::start(options);
   EXPECT_TRUE(server.has_value());
   return std::move(*server);
@@ -78,6 +85,32 @@ inline void check_sums(Communicator& communicator) {
   ASSERT_TRUE(communicator.broadcast(tensor, world - 1).wait());
   EXPECT_EQ(tensor[2999], world - 1);
   ASSERT_TRUE(communicator.barrier().wait());
+}
+
+// Values of all sizes, with NaN and infinities; what their sums are in every format.
+inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
+  std::vector<std::byte> bits;
+  base::Prng prng(static_cast<std::uint64_t>(communicator.rank()) + 1);
+  std::vector<float> input(30'011), output(input.size());
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const auto mantissa = static_cast<float>(prng.between(-(1 << 24), 1 << 24));
+    input[i] = std::ldexp(mantissa, static_cast<int>(prng.between(-60, 20) + i % 7 * 4));
+  }
+  input[100] = std::numeric_limits<float>::infinity();
+  if (communicator.rank() == 1) input[7777] = std::numeric_limits<float>::quiet_NaN();
+  for (const WireFormat wire :
+       {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8, WireFormat::fixed32}) {
+    for (const Reduction reduction : {Reduction::sum, Reduction::average}) {
+      const auto done =
+          communicator.all_reduce(input, output, {.reduction = reduction, .wire = wire}).wait();
+      EXPECT_TRUE(done.has_value()) << done.error().message;
+      if (!done) return {};
+      EXPECT_EQ(done->ranks_summed, communicator.world());
+      const auto bytes = std::as_bytes(std::span(output));
+      bits.insert(bits.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return bits;
 }
 
 // A free port, as far as anyone can tell.

@@ -44,7 +44,11 @@ void Member::lose_rank(std::uint32_t rank) {
   });
 }
 
-void Member::lose_site(std::uint8_t site) {
+void Member::lose_site(std::uint8_t site, const std::string& lost_switch) {
+  {
+    const std::lock_guard lock(pool_mutex_);
+    lost_switch_ = lost_switch;
+  }
   driver_->with_worker(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
   if (absence_ && has_lost_site()) absence_->begin();
@@ -63,6 +67,10 @@ void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   driver_->restart(entry.worker, std::move(entry.port));
   options_.network = std::move(entry.network);
+  {
+    const std::lock_guard lock(pool_mutex_);
+    lost_switch_.clear();
+  }
   for (Call* const call : absence_->end()) {
     give_back_staging(*call);
     call->start_over();
@@ -74,11 +82,11 @@ void Member::resume(Reentry entry) {
 void Member::fail_kept(Call& call, const std::string& why) {
   const std::optional<core::Failure> failure =
       driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
-  Error error = failure ? describe(*failure, failed_call(call, io::monotonic_now()))
-                        : Error{Code::unavailable, call_text(call.description.name), -1, ""};
-  error.message += "; " + why;
+  Error error = {Code::unavailable, call_text(call.description.name), -1, ""};
   {
     const std::lock_guard lock(pool_mutex_);
+    if (failure) error = describe(*failure, failed_call(call, io::monotonic_now()));
+    error.message += "; " + why;
     if (end_reason_.empty()) end_reason_ = error.message;
   }
   error.message += kMakeNewCommunicators;
@@ -185,8 +193,8 @@ void Member::conclude(Call& call, base::Instant now) {
   Result<Completion> result = Completion{call.ranks_summed};
   if (call.failure) {
     if (absence_ && is_site_lost(*call.failure) && absence_->keep(call)) return;
-    Error error = describe(*call.failure, failed_call(call, now));
     const std::lock_guard lock(pool_mutex_);
+    Error error = describe(*call.failure, failed_call(call, now));
     if (end_reason_.empty()) end_reason_ = error.message;
     error.message += kMakeNewCommunicators;
     result = tl::unexpected(std::move(error));
@@ -255,7 +263,8 @@ Error Member::job_over_error(const Call& call) {
 
 FailedCall Member::failed_call(const Call& call, base::Instant now) const {
   return {call.description.name, call.description.elements,      call.description.composed,
-          options_.worker.rank,  now - call.description.started, options_.site_names};
+          options_.worker.rank,  now - call.description.started, options_.site_names,
+          lost_switch_};
 }
 
 void Member::cancel(const Call& call) {

@@ -72,7 +72,8 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
   // Whoever holds the job's connections has lost a rank, or an aggregator.
   void lose_rank(std::uint32_t rank);
-  void lose_site(std::uint8_t site);
+  // `lost_switch`, if not empty, is the address of the one behind it that is gone.
+  void lose_site(std::uint8_t site, const std::string& lost_switch = {});
 
   // For its absence.
   void leave_network();
@@ -145,6 +146,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   void give_back_staging(Call& call);
   void conclude(Call& call, base::Instant now);
   Error job_over_error(const Call& call);
+  // Requires: pool_mutex_ is held while the answer is in use.
   FailedCall failed_call(const Call& call, base::Instant now) const;
   void copy_result(const Call& call) const;
 
@@ -162,7 +164,8 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::deque<Call> all_calls_;
   std::vector<Call*> free_calls_;
   ScratchPool scratch_;
-  std::string end_reason_;  // of the job; empty while it lives
+  std::string end_reason_;   // of the job; empty while it lives
+  std::string lost_switch_;  // its address, if it was not one of the sites
 
   std::optional<WorkerDriver> driver_;   // its thread uses all of the above
   std::optional<Absence> absence_;       // its thread uses the driver, too

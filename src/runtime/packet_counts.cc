@@ -17,6 +17,7 @@ const char* count_name(std::size_t index) {
     case PlaneVerdict::dropped_unsummed: return "dropped_unsummed";
     case PlaneVerdict::dropped_unsendable: return "dropped_unsendable";
     case PlaneVerdict::answered_probe: return "answered_probe";
+    case PlaneVerdict::heard_echo: return "heard_echo";
     case PlaneVerdict::dropped_stray: return "dropped_stray";
     case PlaneVerdict::count_: break;
   }

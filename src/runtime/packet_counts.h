@@ -20,6 +20,7 @@ enum class PlaneVerdict : std::uint8_t {
   dropped_unsummed,    // its sender left the checksum to a card that it does not have
   dropped_unsendable,  // the driver takes no notes, or the frame has no room
   answered_probe,
+  heard_echo,          // likewise: of a probe that this switch has sent to its parent
   dropped_stray,       // came past the program, which alone can sum it
   count_,
 };

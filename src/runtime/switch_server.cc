@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/job_registry.h"
+#include "control/parties.h"
 #include "io/entropy.h"
 #include "numeric/codec.h"
+#include "runtime/uplink.h"
 
 namespace infold::runtime {
 
@@ -17,7 +20,11 @@ core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   options.epoch = terms.epoch;
   options.slot_count = static_cast<std::uint16_t>(terms.small_slots + terms.bulk_slots);
   options.world = terms.world;
-  options.workers = control::parties_of(terms.groups, terms.world);
+  options.workers = control::parties_of(terms.groups, terms.racks, terms.world);
+  if (terms.below) {
+    options.parent_worker = control::party_of(options.workers, terms.below->rack.first);
+    options.workers = control::parties_of(terms.groups, terms.below->rack);
+  }
   options.datagram_bytes_max = terms.datagram_bytes_max;
   options.elements_max = terms.elements_max;
   options.arithmetic = &numeric::arithmetic();
@@ -64,14 +71,27 @@ base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOpti
     listen = options.listen;
     listen.set_port(server->shards_.front()->address().port());
   }
-  auto control = control::ControlServer::start(listen, server->registry_);
+  if (base::Result<void> made = server->make_registrar(listen); !made)
+    return tl::unexpected(made.error());
+  auto control = control::ControlServer::start(listen, *server->registrar_);
   if (!control) return tl::unexpected(control.error());
   server->control_ = std::move(*control);
   return server;
 }
 
-SwitchServer::SwitchServer(const SwitchOptions& options)
-    : options_(options), registry_(this, io::fresh_number()) {}
+base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& control) {
+  if (!options_.parent.is_set()) {
+    registrar_ = std::make_unique<control::JobRegistry>(this, io::fresh_number());
+    return {};
+  }
+  auto uplink = UdpUplink::find(options_.parent, options_.listen, control);
+  if (!uplink) return tl::unexpected(uplink.error());
+  uplink_ = std::move(*uplink);
+  registrar_ = std::make_unique<control::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  return {};
+}
+
+SwitchServer::SwitchServer(const SwitchOptions& options) : options_(options) {}
 
 // Jobs are told over both planes before anything goes away.
 SwitchServer::~SwitchServer() {
@@ -105,9 +125,9 @@ std::vector<SiteStatistics> SwitchServer::statistics() {
 
 SwitchStatus SwitchServer::status() {
   SwitchStatus status;
-  status.jobs = registry_.status();
+  status.jobs = registrar_->status();
   status.slots = options_.slots;
-  status.slots_used = options_.slots - registry_.slots_free();
+  for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
   SocketWork& work = status.sockets.emplace();
   for (SiteStatistics& shard : statistics()) {
     status.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
@@ -124,8 +144,17 @@ SwitchStatus SwitchServer::status() {
 }
 
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
-  for (const std::unique_ptr<SwitchShard>& shard : shards_) {
-    shard->add_job(aggregator_options(terms), terms.small_slots);
+  const core::AggregatorOptions aggregator = aggregator_options(terms);
+  if (!terms.below) {
+    for (const std::unique_ptr<SwitchShard>& shard : shards_) {
+      shard->add_job(aggregator, terms.small_slots);
+    }
+    return {};
+  }
+  const control::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
+  if (!parents) return tl::unexpected(parents.error());
+  for (std::size_t site = 0; site < std::min(parents->size(), shards_.size()); ++site) {
+    shards_[site]->add_job(aggregator, terms.small_slots, (*parents)[site]);
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole switch: shards that sum, and the control plane that brings jobs to them. Memory for
+// A whole switch: shards that sum, and the control plane that brings jobs to them, from ranks or,
+// at a rack's switch, from its parent. Shard i of a rack is below shard i of the parent. Memory for
 // slots is taken when a job starts and given back when it ends, within a budget stated up front.
 #pragma once
 
@@ -10,9 +11,11 @@
 
 #include "base/result.h"
 #include "control/control_server.h"
-#include "control/job_registry.h"
+#include "control/plane.h"
+#include "control/registrar.h"
 #include "io/socket_address.h"
 #include "runtime/switch_shard.h"
+#include "runtime/uplink.h"
 
 namespace infold::runtime {
 
@@ -24,6 +27,7 @@ struct SwitchOptions {
   std::uint32_t datagram_bytes_max = 8972;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool offload = true;
+  io::SocketAddress parent;  // control of the switch above this one, a rack's; unset: none
 };
 
 class SwitchServer final : public control::Plane {
@@ -35,7 +39,7 @@ class SwitchServer final : public control::Plane {
   // What all slots take when jobs use datagrams of this size.
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
   std::vector<SiteStatistics> statistics();
-  std::vector<control::JobStatus> jobs() const { return registry_.status(); }
+  std::vector<control::JobStatus> jobs() const { return registrar_->status(); }
   SwitchStatus status();  // from any thread; asks each shard between two batches
   bool uses_trains() const { return shards_.front()->uses_trains(); }
 
@@ -49,10 +53,12 @@ class SwitchServer final : public control::Plane {
 
  private:
   explicit SwitchServer(const SwitchOptions& options);
+  base::Result<void> make_registrar(const io::SocketAddress& control);
 
   SwitchOptions options_;
   std::vector<std::unique_ptr<SwitchShard>> shards_;
-  control::JobRegistry registry_;
+  std::unique_ptr<UdpUplink> uplink_;
+  std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;
 };
 

@@ -33,9 +33,9 @@ std::unique_ptr<AggregationSite> SwitchShard::take_site() {
   return std::move(site_);
 }
 
-void SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots) {
-  CHECK(!options.parent_worker);  // racks below a spine have no wires here
-  auto job = std::make_unique<AggregationSite::Job>(options, small_slots);
+void SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
+                          const io::SocketAddress& parent) {
+  auto job = std::make_unique<AggregationSite::Job>(options, small_slots, parent);
   command([this, &job, number = options.job] { site_->swap_job(number, job); });
 }
 

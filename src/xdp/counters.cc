@@ -47,6 +47,7 @@ constexpr std::pair<int, std::size_t> kReasons[] = {
     {INFOLD_XDP_DROPPED_UNSUMMED, count_index(PlaneVerdict::dropped_unsummed)},
     {INFOLD_XDP_DROPPED_UNSENDABLE, count_index(PlaneVerdict::dropped_unsendable)},
     {INFOLD_XDP_ANSWERED_PROBE, count_index(PlaneVerdict::answered_probe)},
+    {INFOLD_XDP_HEARD_ECHO, count_index(PlaneVerdict::heard_echo)},
 };
 
 // The numbers are the same, so that no table is needed but this one, which leaves none out.

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "io/clock.h"
+#include "control/job_registry.h"
+#include "control/rack_relay.h"
 #include "io/entropy.h"
 #include "runtime/switch_server.h"
 #include "xdp/host_check.h"
@@ -98,7 +99,10 @@ Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOpt
     made->ports_.push_back({each, std::move(*attachment), LinkState::up});
   }
   const io::SocketAddress& listen = options.control.is_set() ? options.control : settled.listen;
-  auto control = control::ControlServer::start(listen, made->registry_);
+  if (const base::Result<void> ready = made->make_registrar(listen); !ready) {
+    return cannot("--parent " + options.parent.text() + " " + ready.error().detail);
+  }
+  auto control = control::ControlServer::start(listen, *made->registrar_);
   if (!control) return cannot(text_of(control.error()));
   made->control_ = std::move(*control);
   return made;
@@ -109,15 +113,26 @@ KernelSwitch::KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim
     : options_(options),
       claims_(std::move(claims)),
       program_(std::move(program)),
-      socket_(std::move(socket)),
-      registry_(this, io::fresh_number()) {}
+      socket_(std::move(socket)) {}
+
+base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& control) {
+  if (!options_.parent.is_set()) {
+    registrar_ = std::make_unique<control::JobRegistry>(this, io::fresh_number());
+    return {};
+  }
+  auto uplink = runtime::UdpUplink::find(options_.parent, options_.listen, control);
+  if (!uplink) return tl::unexpected(uplink.error());
+  uplink_ = std::move(*uplink);
+  registrar_ = std::make_unique<control::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  return {};
+}
 
 // Jobs are told over both planes before anything goes away.
 KernelSwitch::~KernelSwitch() {
   control_.reset();
   const std::lock_guard lock(mutex_);
-  for (const auto& [job, epoch] : jobs_)
-    tell(job, epoch, {core::AbortReason::stopped, 0, 0, {}, {}});
+  for (const auto& [number, job] : jobs_)
+    tell(number, job, {core::AbortReason::stopped, 0, 0, {}, {}});
 }
 
 std::vector<control::SiteAddress> KernelSwitch::sites() const {
@@ -125,15 +140,23 @@ std::vector<control::SiteAddress> KernelSwitch::sites() const {
 }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
+  const core::AggregatorOptions options = runtime::aggregator_options(terms);
+  Job job = {terms.epoch, options.parent_worker.value_or(0), {}};
+  if (terms.below) {
+    const auto parents = runtime::sites_of_parent(*terms.below);
+    if (!parents) return tl::unexpected(parents.error());
+    job.parent = parents->front();
+  }
   const std::lock_guard lock(mutex_);
-  const base::Result<void> added = program_.add_job(runtime::aggregator_options(terms));
+  const base::Result<void> added = program_.add_job(options, job.parent);
   if (!added) {
     return tl::unexpected(control::Refusal{
         control::RefusalReason::full,
         "the switch " + std::string(added.error().detail) + "; wait for the end of another job",
         -1});
   }
-  jobs_[terms.job] = terms.epoch;
+  jobs_[terms.job] = job;
+  if (job.parent.is_set()) probe_parent(terms.job, job);
   return {};
 }
 
@@ -153,22 +176,44 @@ void KernelSwitch::forget_job(std::uint16_t job) {
 }
 
 // once to everybody who has been heard of. Whoever misses it asks, and the program repeats.
-void KernelSwitch::tell(std::uint16_t job, std::uint32_t epoch, const core::Abort& abort) {
-  const std::optional<infold_abort> kept = program_.end_job(job, abort);
+// Whether the root knows is the program's affair, which says so when a worker asks.
+void KernelSwitch::tell(std::uint16_t number, const Job& job, const core::Abort& abort) {
+  const std::optional<infold_abort> kept = program_.end_job(number, abort);
   if (!kept) return;
   core::Header header;
   header.kind = core::Kind::aborted;
-  header.job = job;
-  header.epoch = epoch;
+  header.job = number;
+  header.epoch = job.epoch;
+  if (job.parent.is_set()) header.flags = INFOLD_FLAG_PARTIAL;
   std::array<std::byte, INFOLD_HEADER_BYTES + sizeof(infold_abort)> datagram;
   core::write_header(header, datagram);
   std::memcpy(datagram.data() + INFOLD_HEADER_BYTES, &*kept, sizeof(*kept));
-  for (const Place& place : program_.places(job)) {
-    if (!place.address.is_set()) continue;
-    const std::array<io::SocketAddress, 1> to = {place.address};
-    socket_.send(to, datagram);
-    socket_.flush();
+  for (const Place& place : program_.places(number)) {
+    if (place.address.is_set()) send(place.address, datagram);
   }
+  if (!job.parent.is_set()) return;
+  header.kind = core::Kind::abort;
+  header.flags = 0;
+  header.worker = job.number_at_parent;
+  core::write_header(header, datagram);
+  send(job.parent, datagram);
+}
+
+// A probe that carries what makes its echo the job's.
+void KernelSwitch::probe_parent(std::uint16_t number, const Job& job) {
+  core::Header header;
+  header.job = number;
+  header.epoch = job.epoch;
+  std::array<std::byte, INFOLD_HEADER_BYTES> datagram;
+  core::write_header(header, datagram);
+  datagram[0] = std::byte{INFOLD_PROBE_MAGIC};
+  send(job.parent, datagram);
+}
+
+void KernelSwitch::send(const io::SocketAddress& to, std::span<const std::byte> datagram) {
+  const std::array<io::SocketAddress, 1> only = {to};
+  socket_.send(only, datagram);
+  socket_.flush();
 }
 
 }  // namespace infold::xdp

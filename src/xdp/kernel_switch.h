@@ -6,6 +6,11 @@
 //
 // Packets are at one address, so that a job's are all IPv4 or all IPv6.
 //
+// Where a parent is above this switch, the program must know its neighbour before the first sum
+// goes there. This process sends a probe to each job's parent, again every second: the kernel's
+// routes and its table of neighbours find the way, and the program learns it from the echo. So
+// nothing here looks next hops up or follows their changes.
+//
 // One thread owns a switch and calls watch(); the control plane's call what is control::Plane's.
 #pragma once
 
@@ -13,13 +18,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "control/control_server.h"
-#include "control/job_registry.h"
+#include "control/plane.h"
+#include "control/registrar.h"
 #include "io/udp_socket.h"
 #include "runtime/switch_status.h"
+#include "runtime/uplink.h"
 #include "xdp/attachment.h"
 #include "xdp/attempt.h"
 #include "xdp/claim.h"
@@ -35,6 +43,7 @@ struct KernelSwitchOptions {
   std::uint32_t slots = 4096;          // of all jobs together
   std::uint32_t packet_bytes_max = 0;  // with IP and UDP; interfaces and the program may want less
   bool pin = false;                    // leave the program at the interfaces when this ends
+  io::SocketAddress parent;            // control of the switch above this one; unset: none
 };
 
 class KernelSwitch final : public control::Plane {
@@ -67,28 +76,41 @@ class KernelSwitch final : public control::Plane {
   void forget_job(std::uint16_t job) override;
 
  private:
+  struct Job {
+    std::uint32_t epoch = 0;
+    std::uint8_t number_at_parent = 0;
+    io::SocketAddress parent;  // its site; unset: none
+  };
+
   KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim> claims, Program program,
                io::UdpSocket socket);
   void count_strays(std::vector<std::string>& news);
   void look_at_ports(std::vector<std::string>& news);
   void look_at_counters(std::vector<std::string>& news);
   void lose_workers_behind(const Interface& interface, std::vector<std::string>& news);
-  // Requires: mutex_ is held.
-  void tell(std::uint16_t job, std::uint32_t epoch, const core::Abort& abort);
+  base::Result<void> make_registrar(const io::SocketAddress& control);
+  void look_for_parents();
+  bool hears_parent(std::span<const std::byte> datagram);
+  // The three below require that mutex_ is held.
+  void tell(std::uint16_t number, const Job& job, const core::Abort& abort);
+  void probe_parent(std::uint16_t number, const Job& job);
+  void send(const io::SocketAddress& to, std::span<const std::byte> datagram);
 
   KernelSwitchOptions options_;
   std::vector<Claim> claims_;  // given up last
   std::uint32_t datagram_bytes_max_ = 0;
   Program program_;
   std::vector<Port> ports_;
-  std::mutex mutex_;                             // of the three below, and of the program's jobs
-  std::map<std::uint16_t, std::uint32_t> jobs_;  // their epochs
-  io::UdpSocket socket_;                         // holds the port; sends what this process says
+  std::mutex mutex_;                   // of what is sent, and of the program's jobs
+  std::map<std::uint16_t, Job> jobs_;  // by number
+  io::UdpSocket socket_;               // holds the port; sends what this process says
   // Datagrams that came to our port past the program, which alone can sum them.
   std::atomic<std::uint64_t> strays_{0};
+  base::Instant parents_asked_at_;
   bool told_of_unsummed_ = false;
   bool told_of_unsendable_ = false;
-  control::JobRegistry registry_;
+  std::unique_ptr<runtime::UdpUplink> uplink_;
+  std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;
 };
 

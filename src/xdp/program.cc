@@ -216,7 +216,8 @@ base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
   return first;
 }
 
-base::Result<void> Program::add_job(const core::AggregatorOptions& options) {
+base::Result<void> Program::add_job(const core::AggregatorOptions& options,
+                                    const io::SocketAddress& parent) {
   if (options.datagram_bytes_max > datagram_bytes_max_) {
     return fail(Code::out_of_range, kWhere, "was loaded for smaller datagrams",
                 options.datagram_bytes_max);
@@ -245,6 +246,13 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options) {
     const std::uint32_t key = index * INFOLD_XDP_MEMBERS + worker;
     CHECK(bpf_map_update_elem(map("members"), &key, &member, BPF_ANY) == 0);
   }
+  infold_xdp_member above{};
+  if (parent.is_set()) {
+    above.address = mapped(parent);
+    above.port = infold_to_be16(parent.port());
+  }
+  const std::uint32_t key_above = index * INFOLD_XDP_MEMBERS + INFOLD_XDP_PARENT;
+  CHECK(bpf_map_update_elem(map("members"), &key_above, &above, BPF_ANY) == 0);
   infold_xdp_job job = job_value(options, *first);
   job.elements_max = std::min(job.elements_max, elements_max_);
   CHECK(bpf_map_update_elem(map("jobs"), &index, &job, BPF_ANY) == 0);

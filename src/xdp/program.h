@@ -71,7 +71,9 @@ class Program {
   Program& operator=(Program&&) noexcept;
 
   // Starts the job afresh, also if there is one of this number.
-  base::Result<void> add_job(const core::AggregatorOptions& options);
+  // A parent that is not named may be anybody who answers as one.
+  base::Result<void> add_job(const core::AggregatorOptions& options,
+                             const io::SocketAddress& parent = {});
   // Its slots may then be another job's. Requires: no packet of it is on its way through the
   // program, which holds after close_job() and wait_for_packets(), or where nothing is attached.
   void remove_job(std::uint16_t job);
@@ -84,6 +86,8 @@ class Program {
   std::optional<infold_abort> end_job(std::uint16_t job, const core::Abort& abort);
   // Of all its workers, by their numbers; empty if there is no such job.
   std::vector<Place> places(std::uint16_t job) const;
+  // By which interface the job's parent was heard, by its index; 0: not yet, or there is no job.
+  unsigned interface_of_parent(std::uint16_t job) const;
 
   int packets_program() const { return entry_; }  // for interfaces
   int ingress_program() const { return ingress_; }

@@ -109,6 +109,15 @@ std::vector<Place> Program::places(std::uint16_t job) const {
   return list;
 }
 
+unsigned Program::interface_of_parent(std::uint16_t job) const {
+  const std::optional<std::uint32_t> index = index_of(job);
+  if (!index) return 0;
+  infold_xdp_member parent{};
+  const std::uint32_t key = *index * INFOLD_XDP_MEMBERS + INFOLD_XDP_PARENT;
+  CHECK(bpf_map_lookup_elem(map("members"), &key, &parent) == 0);
+  return parent.ifindex;
+}
+
 std::size_t Program::memory_bytes() const {
   std::size_t bytes = 0;
   bpf_map* each = nullptr;

@@ -2,6 +2,7 @@
 //
 // What changes while a switch works, and what it says about that.
 #include <algorithm>
+#include <cstring>
 
 #include "io/clock.h"
 #include "xdp/kernel_switch.h"
@@ -12,6 +13,7 @@ namespace infold::xdp {
 // lasts can be missed.
 std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   std::vector<std::string> news;
+  look_for_parents();
   socket_.wait(io::monotonic_now() + duration);
   count_strays(news);
   look_at_ports(news);
@@ -22,9 +24,9 @@ std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
 runtime::SwitchStatus KernelSwitch::status() const {
   runtime::SwitchStatus status;
   status.plane = "xdp";
-  status.jobs = registry_.status();
+  status.jobs = registrar_->status();
   status.slots = options_.slots;
-  status.slots_used = options_.slots - registry_.slots_free();
+  for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
   const Counters counters = program_.counters();
   std::copy(counters.begin(), counters.end(), status.packets.begin());
   status.packets[runtime::count_index(runtime::PlaneVerdict::dropped_stray)] = strays_;
@@ -40,15 +42,43 @@ bool KernelSwitch::has_interfaces() const {
                      [](const Port& port) { return port.state != LinkState::gone; });
 }
 
+// A parent that has not been heard is asked at every look. A known one may have moved to another
+// neighbour, and what is sent to the old one is lost without a word.
+void KernelSwitch::look_for_parents() {
+  constexpr base::Duration kAgain = base::seconds(1);
+  const base::Instant now = io::monotonic_now();
+  const std::lock_guard lock(mutex_);
+  const bool asks_all = now - parents_asked_at_ >= kAgain;
+  if (asks_all) parents_asked_at_ = now;
+  for (const auto& [number, job] : jobs_) {
+    if (!job.parent.is_set()) continue;
+    if (asks_all || program_.interface_of_parent(number) == 0) probe_parent(number, job);
+  }
+}
+
 // Probes among them are not answered: the packets that follow would not be summed either.
 void KernelSwitch::count_strays(std::vector<std::string>& news) {
-  const std::span<const io::UdpSocket::Arrival> batch = socket_.receive();
-  if (!batch.empty() && strays_ == 0) {
-    news.push_back("packets of " + batch.front().from->host_text() +
-                   " come past the program, by an interface that --dev does not name, in fragments "
-                   "or with IP options; they are not summed");
+  for (const io::UdpSocket::Arrival& arrival : socket_.receive()) {
+    if (hears_parent(arrival.datagram)) continue;
+    if (strays_++ == 0) {
+      news.push_back("packets of " + arrival.from->host_text() +
+                     " come past the program, by an interface that --dev does not name, in "
+                     "fragments or with IP options; they are not summed");
+    }
   }
-  strays_ += batch.size();
+}
+
+// Whether it is the echo of a probe, and the program has seen it, too.
+bool KernelSwitch::hears_parent(std::span<const std::byte> datagram) {
+  if (datagram.size() != INFOLD_HEADER_BYTES || datagram[0] != std::byte{INFOLD_ECHO_MAGIC}) {
+    return false;
+  }
+  infold_header header;
+  std::memcpy(&header, datagram.data(), sizeof(header));
+  const std::lock_guard lock(mutex_);
+  const std::uint16_t number = infold_from_be16(header.job);
+  const auto job = jobs_.find(number);
+  return job == jobs_.end() || program_.interface_of_parent(number) != 0;
 }
 
 void KernelSwitch::look_at_ports(std::vector<std::string>& news) {
@@ -73,16 +103,21 @@ void KernelSwitch::look_at_ports(std::vector<std::string>& news) {
 
 void KernelSwitch::lose_workers_behind(const Interface& interface, std::vector<std::string>& news) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [job, epoch] : jobs_) {
-    const std::vector<Place> places = program_.places(job);
+  for (const auto& [number, job] : jobs_) {
+    if (program_.interface_of_parent(number) == interface.index) {
+      news.push_back("the parent was behind " + interface.name + "; the job with number " +
+                     std::to_string(number) + " has ended");
+      tell(number, job, {core::AbortReason::stopped, 0, 0, {}, {}});
+    }
+    const std::vector<Place> places = program_.places(number);
     const auto lost = std::find_if(places.begin(), places.end(), [&](const Place& place) {
       return place.interface == interface.index;
     });
     if (lost == places.end()) continue;
     const std::uint16_t rank = lost->ranks.first;
     news.push_back("rank " + std::to_string(rank) + " was behind " + interface.name +
-                   "; its job, number " + std::to_string(job) + ", has ended");
-    tell(job, epoch, {core::AbortReason::lost, rank, rank, {}, {}});
+                   "; its job, number " + std::to_string(number) + ", has ended");
+    tell(number, job, {core::AbortReason::lost, rank, rank, {}, {}});
   }
 }
 

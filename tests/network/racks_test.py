@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two racks below a parent, as real processes over real interfaces: with racks' switches in user space
+and in the kernel, with losses on the links between switches, and with each kind of process killed.
+
+Usage: racks_test.py INFOLD [TEST ...]
+Needs root; where namespaces or packet programs cannot be had, ends with status 77 and the reason.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+
+from processes import expect, outcome, wait_for_sums
+from racks_network import (PARENT, RACKS, devices, lose_on_uplinks, racks, ranks_of, switch_of)
+from xdp_network import Network, Unavailable, LACKS, at, be_alone, expect_all_well, run_all, stop
+
+SIZES = ("--elements", "0,1,33,161,5000")
+# A first size that ends soon, then one that outlasts the test.
+SHORT_THEN_LONG = ("bench", "allreduce", "--bytes", "64,1000000", "--iterations", "3000")
+USER, XDP = "user", "xdp"
+
+
+def start_switch(job, node, plane, listen, *words):
+    if plane == XDP:
+        words = ("--plane", "xdp", *words)
+    switch = job.at(node, "switch", "--listen", listen, "--json", *words)
+    line = switch.stdout.readline()
+    if not line:
+        _, said = outcome(switch)
+        if any(text in said for text in LACKS):
+            raise Unavailable(said.strip())
+        raise AssertionError(f"the switch at {node} does not start: {said}")
+    expect(json.loads(line)["event"] == "listening", line)
+    return switch
+
+
+def start_switches(job, per_rack, planes, *words):
+    """The parent, then the racks', with a plane for each of the three."""
+    devs = ("--dev", "down0,down1") if planes[0] == XDP else ()
+    switches = [start_switch(job, "parent", planes[0], PARENT, *devs)]
+    for rack, plane in zip(RACKS, planes[1:]):
+        devs = ("--dev", devices(per_rack)) if plane == XDP else ()
+        switches.append(start_switch(job, rack, plane, switch_of(rack), "--parent", PARENT, *devs,
+                                     *words))
+    return switches
+
+
+def start_ranks(job, nodes, *words):
+    """Each at its switch, in the order given."""
+    return [job.at(node, *words, "--switch", switch, "--rank", str(rank), "--world",
+                   str(len(nodes))) for rank, (node, switch) in enumerate(nodes)]
+
+
+@contextlib.contextmanager
+def tree(binary, per_rack, planes, *words, **links):
+    with racks(per_rack, **links), Network(binary) as job:
+        yield job, start_switches(job, per_rack, planes, *words)
+
+
+def verifies(binary, per_rack, planes, loss=0, **links):
+    with tree(binary, per_rack, planes, **links) as (job, switches):
+        if loss:
+            lose_on_uplinks(loss)
+        expect_all_well(start_ranks(job, ranks_of(per_rack), "verify", *SIZES))
+        counted = [stop(switch) for switch in reversed(switches)]
+        expect(not any(heard for _, heard in counted), counted)
+        root = counted[-1][0]
+        # Two workers: one contribution waits, the other completes.
+        expect(root["completed"] > 1000, root)
+        expect(root["contributed"] == root["completed"], root)
+        for leaf, _ in counted[:2]:
+            expect(leaf["delivered"] == leaf["completed"] == root["completed"], (leaf, root))
+            if loss:
+                expect(leaf["forwarded_again"] > 0, leaf)
+        for counts, _ in counted:
+            expect(not [name for name, count in counts.items() if count and re.match(
+                "dropped_(malformed|wrong|bad|limits|checksum|unsummed|unsendable)", name)], counts)
+
+
+def racks_in_user_space_sum(binary):
+    verifies(binary, 4, (USER, USER, USER))
+
+
+def racks_in_the_kernel_sum_below_user_space(binary):
+    verifies(binary, 4, (USER, XDP, XDP))
+
+
+def racks_in_the_kernel_sum_below_the_kernel(binary):
+    verifies(binary, 2, (XDP, XDP, XDP))
+
+
+def racks_of_both_kinds_sum(binary):
+    verifies(binary, 2, (USER, XDP, USER))
+    verifies(binary, 2, (XDP, USER, XDP))
+
+
+def uplinks_lose_one_packet_in_a_hundred(binary):
+    for planes in ((USER, USER, USER), (USER, XDP, XDP)):
+        verifies(binary, 2, planes, loss=0.01)
+
+
+def a_smaller_uplink_decides_for_all(binary):
+    """Its MTU is known, so that nobody sends more than fits it."""
+    verifies(binary, 1, (USER, USER, XDP), uplink_mtu=1400)
+
+
+def start_sums(job, per_rack):
+    ranks = start_ranks(job, ranks_of(per_rack), *SHORT_THEN_LONG)
+    wait_for_sums(ranks[0])
+    return ranks
+
+
+def expect_all_say(ranks, *texts):
+    for process in ranks:
+        status, said = outcome(process)
+        expect(status == 1, f"a rank ended with {status}: {said}")
+        expect(any(text in said for text in texts), f"a rank did not say {texts} but: {said}")
+
+
+def a_killed_rank_is_named_in_every_rack(binary):
+    for planes in ((USER, USER, USER), (USER, XDP, XDP)):
+        with tree(binary, 2, planes) as (job, _):
+            ranks = start_sums(job, 2)
+            ranks[3].send_signal(signal.SIGKILL)
+            expect_all_say(ranks[:3], "rank 3 is gone")
+
+
+def a_killed_switch_is_named_in_every_rack(binary):
+    """Of a rack, or the parent. Who hears it from packets first knows which site does not work."""
+    for planes in ((USER, USER, USER), (USER, XDP, XDP)):
+        for victim, address in enumerate((PARENT, switch_of("a"), switch_of("b"))):
+            with tree(binary, 2, planes) as (job, switches):
+                ranks = start_sums(job, 2)
+                switches[victim].send_signal(signal.SIGKILL)
+                expect_all_say(ranks, f"the switch at {address} has stopped",
+                               f"(below {PARENT}) has stopped")
+
+
+def jobs_come_and_go(binary):
+    """With two at once, again and again, in slots that the racks give to one after the other."""
+    with tree(binary, 2, (USER, XDP, USER), "--slots", "1200") as (job, switches):
+        words = ("bench", "allreduce", "--bytes", "4,300000", "--iterations", "5", "--check")
+        for turn in range(3):
+            nodes = ranks_of(2)
+            both = start_ranks(job, nodes, *words, "--job", f"one-{turn}")
+            both += start_ranks(job, nodes, *words, "--job", f"two-{turn}", "--dtype", "i32")
+            expect_all_well(both)
+        for switch in switches:
+            stop(switch)
+
+
+def a_neighbour_that_changes_is_found_again(binary):
+    """The parent gets another hardware address; what the racks knew of it leads nowhere."""
+    with tree(binary, 1, (USER, XDP, XDP)) as (job, _):
+        ranks = start_ranks(job, ranks_of(1), "bench", "allreduce", "--bytes", "64,100000",
+                            "--iterations", "2000", "--check")
+        wait_for_sums(ranks[0])
+        at("parent", "ip", "link", "set", "br0", "address", "02:00:00:00:00:99")
+        for rack in RACKS:
+            at(rack, "ip", "neigh", "flush", "dev", "up0")
+        expect(ranks[0].poll() is None, "the job was over before the change")
+        expect_all_well(ranks)
+
+
+def an_uplink_that_is_left_out_is_named(binary):
+    with racks(1), Network(binary) as job:
+        start_switch(job, "parent", USER, PARENT)
+        start_switch(job, "b", USER, switch_of("b"), "--parent", PARENT)
+        leaf = start_switch(job, "a", XDP, switch_of("a"), "--parent", PARENT, "--dev", "port0")
+        ranks = start_ranks(job, ranks_of(1), "bench", "allreduce", "--bytes", "64", "--deadline",
+                            "3")
+        for rank in ranks:
+            status, said = outcome(rank)
+            expect(status == 1, said)
+        _, heard = stop(leaf)
+        expect("come past the program, by an interface that --dev does not name" in heard, heard)
+
+
+if __name__ == "__main__":
+    be_alone()
+    os.environ["INFOLD_REJOIN"] = "0"  # whoever has lost a switch says so at once
+    sys.exit(run_all(racks_in_user_space_sum, racks_in_the_kernel_sum_below_user_space,
+                     racks_in_the_kernel_sum_below_the_kernel, racks_of_both_kinds_sum,
+                     uplinks_lose_one_packet_in_a_hundred, a_smaller_uplink_decides_for_all,
+                     jobs_come_and_go, a_neighbour_that_changes_is_found_again,
+                     an_uplink_that_is_left_out_is_named, a_killed_rank_is_named_in_every_rack,
+                     a_killed_switch_is_named_in_every_rack))
