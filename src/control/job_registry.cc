@@ -105,6 +105,10 @@ Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& wo
                   fmt::format("rank {} of {} cannot be: ranks are 0 to world - 1, worlds 1 to {}",
                               words.rank, words.world, kWorldMax));
   }
+  if (words.rack && (words.rack->sites == 0 || words.rack->elements_max == 0)) {
+    return refuse(RefusalReason::invalid, "the rack's switch at " + words.rack->address +
+                                              " says that it has no site, or sums no elements");
+  }
   const auto patience = std::chrono::steady_clock::now() + words.patience;
   std::shared_ptr<Job>& job = jobs_[words.job];
   if (job && (job->started || job->refusal)) {

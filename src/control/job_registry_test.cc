@@ -399,6 +399,11 @@ TEST_F(Registry, ImpossibleWordsAreRefused) {
   for (const RankWords& wrong : {words(2, 2), words(0, 0), words(0, 257), words(0, 1, "")}) {
     EXPECT_EQ(registry_.enter(wrong, {}).error().reason, RefusalReason::invalid);
   }
+  for (const RackWords& rack : {RackWords{"a", "a:1", 0, 64}, RackWords{"a", "a:1", 1, 0}}) {
+    RankWords wrong = words(0, 1);
+    wrong.rack = rack;
+    EXPECT_EQ(registry_.enter(wrong, {}).error().reason, RefusalReason::invalid);
+  }
   JobRegistry without_plane(nullptr, 1);
   const auto nobody = without_plane.enter(words(0, 1), {});
   ASSERT_FALSE(nobody.has_value());

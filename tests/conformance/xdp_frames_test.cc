@@ -67,6 +67,52 @@ class XdpFrames : public testing::Test {
   XdpPlane* plane_ = nullptr;
 };
 
+// Nothing is sent to a parent before it was heard, and nothing is taken from anybody else.
+TEST_F(XdpFrames, AParentIsFoundByTheEchoOfAProbe) {
+  const auto own = *io::SocketAddress::parse("10.0.0.1:7700", "test");
+  const auto parent = *io::SocketAddress::parse("10.0.0.9:7701", "test");
+  const auto stranger = *io::SocketAddress::parse("10.0.0.8:7701", "test");
+  core::AggregatorOptions options;
+  options.job = 9;
+  options.epoch = 3;
+  options.world = 4;
+  options.workers = {{0, 1}, {1, 1}};
+  options.parent_worker = 0;
+  xdp::Program& program = plane_->program();
+  ASSERT_TRUE(program.add_job(options, parent).has_value());
+
+  core::Header header;
+  header.kind = core::Kind::result;
+  header.job = 9;
+  header.epoch = 3;
+  header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+  std::vector<std::byte> result(INFOLD_HEADER_BYTES);
+  core::write_header(header, result);
+  std::vector<std::byte> echo = result;
+  echo[0] = std::byte{INFOLD_ECHO_MAGIC};
+
+  EXPECT_EQ(program.interface_of_parent(9), 0U);
+  expect_dropped(xdp::make_frame({stranger, own}, echo), "dropped_wrong_way");
+  expect_dropped(xdp::make_frame({stranger, own}, result), "dropped_wrong_way");
+  EXPECT_EQ(program.interface_of_parent(9), 0U);
+  std::vector<std::byte> other_epoch = echo;
+  other_epoch[11] = std::byte{4};
+  expect_dropped(xdp::make_frame({parent, own}, other_epoch), "dropped_malformed");
+  std::vector<std::byte> damaged = xdp::make_frame({parent, own}, echo);
+  damaged.back() ^= std::byte{1};
+  expect_dropped(damaged, "dropped_checksum");
+  EXPECT_EQ(program.interface_of_parent(9), 0U);
+
+  plane_->inject_frame(xdp::make_frame({parent, own}, echo));
+  EXPECT_EQ(plane_->verdict(), "heard_echo");
+  EXPECT_EQ(run(xdp::make_frame({parent, own}, echo)).action, kPass) << "the host wants it, too";
+  EXPECT_NE(program.interface_of_parent(9), 0U);
+  expect_dropped(xdp::make_frame({stranger, own}, result), "dropped_wrong_way");
+  expect_dropped(xdp::make_frame({parent, own}, result), "dropped_repeat");
+  program.remove_job(9);
+  EXPECT_EQ(program.interface_of_parent(9), 0U);
+}
+
 TEST_F(XdpFrames, OtherTrafficCrossesUntouched) {
   const std::vector<std::byte> ours = plane_->frame_of(query());
   const auto with = [&ours](std::size_t at, std::uint8_t value) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two racks below a parent, as real processes over real interfaces: with racks' switches in user space
-and in the kernel, with losses on the links between switches, and with each kind of process killed.
+"""Two racks below a parent, as real processes over real interfaces: with racks' switches in user
+space and in the kernel, with losses on the links between switches, and with processes killed.
 
 Usage: racks_test.py INFOLD [TEST ...]
 Needs root; where namespaces or packet programs cannot be had, ends with status 77 and the reason.

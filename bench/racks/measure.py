@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two racks of four ranks, all links of one rate: the time of a sum and what an uplink carries of
+it, when each rack has a switch below the parent, and when all ranks join the parent. Alternated
+rounds; medians.
+
+Usage: measure.py INFOLD [BYTES [ROUNDS]]
+Needs root.
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
+# pylint: disable=wrong-import-position
+from processes import expect
+from racks_network import PARENT, RACKS, racks, ranks_of, switch_of
+from xdp_network import Network, at, be_alone
+
+PER_RACK = 4
+RATE = "100mbit"
+
+
+def carried():
+    """Bytes that have passed the first uplink: up, down."""
+    link = json.loads(at("a", "ip", "-j", "-s", "link", "show", "dev", "up0"))[0]["stats64"]
+    return link["tx"]["bytes"], link["rx"]["bytes"]
+
+
+def measure(job, switches, size, *words):
+    """Seconds of one sum at rank 0, and bytes up and down for each."""
+    nodes = list(zip((node for node, _ in ranks_of(PER_RACK)), switches))
+    before = carried()
+    ranks = [job.at(node, "bench", "allreduce", "--switch", switch, "--rank", str(rank), "--world",
+                    str(len(nodes)), "--bytes", str(size), "--iterations", "3", "--deadline", "60",
+                    "--json", *words) for rank, (node, switch) in enumerate(nodes)]
+    said = [rank.communicate(timeout=300) for rank in ranks]
+    expect(all(rank.returncode == 0 for rank in ranks), said)
+    result = json.loads(said[0][0].splitlines()[-1])
+    sums = result["iterations"] + 1  # to warm up
+    return (result["median_ms"] / 1e3, *((after - was) / sums
+                                         for was, after in zip(before, carried())))
+
+
+def main():
+    size = int(sys.argv[2]) if len(sys.argv) > 2 else 4_000_000
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    with racks(PER_RACK, rate=RATE), Network(sys.argv[1]) as job:
+        for node, words in (("parent", (PARENT,)),
+                            *((rack, (switch_of(rack), "--parent", PARENT)) for rack in RACKS)):
+            switch = job.at(node, "switch", "--listen", *words, "--json")
+            expect("listening" in switch.stdout.readline(), "a switch does not start")
+        below = [switch for _, switch in ranks_of(PER_RACK)]
+        flat = [PARENT] * len(below)
+        print(f"{size} bytes, {RATE}, {rounds} rounds: median (least to most)")
+        for words in (("--wire", "bfp32"), ("--wire", "bfp16"), ("--dtype", "i32")):
+            taken = {"racks": [], "flat": []}
+            for _ in range(rounds):
+                for name, switches in (("racks", below), ("flat", flat)):
+                    taken[name].append(measure(job, switches, size, *words))
+            for name, figures in taken.items():
+                seconds, up, down = ([each[i] for each in figures] for i in range(3))
+                print(f"{words[1]:<6} {name:<6} {statistics.median(seconds):.3f} s "
+                      f"({min(seconds):.3f} to {max(seconds):.3f}), uplink "
+                      f"{statistics.median(up) / 1e6:.2f} MB up, "
+                      f"{statistics.median(down) / 1e6:.2f} MB down", flush=True)
+
+
+if __name__ == "__main__":
+    be_alone()
+    main()
