@@ -90,7 +90,8 @@ class Switch final : public Command {
       return ExitCode::kBadUsage;
     }
     if (plane_ == "xdp") {
-      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_, parent}, output);
+      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_, parent},
+                            output);
     }
     runtime::SwitchOptions options;
     options.listen = listen;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -42,28 +43,38 @@ class FakePlane final : public Plane {
   Answer<void> start_job(const JobTerms& terms) override {
     const std::lock_guard lock(mutex_);
     if (refusal) return tl::unexpected(*refusal);
-    started.push_back(terms);
+    started_.push_back(terms);
     return {};
   }
   void end_job(std::uint16_t, const core::Abort& abort) override {
     const std::lock_guard lock(mutex_);
-    ends.push_back(abort);
+    ends_.push_back(abort);
   }
   void forget_job(std::uint16_t job) override {
     const std::lock_guard lock(mutex_);
-    forgotten.push_back(job);
+    forgotten_.push_back(job);
   }
 
   std::uint32_t slots = 4096;
   std::uint32_t datagram_bytes = 8972;
   std::uint32_t elements = 8192;
   std::optional<Refusal> refusal;
-  std::vector<JobTerms> started;
-  std::vector<core::Abort> ends;
-  std::vector<std::uint16_t> forgotten;
+
+  std::vector<JobTerms> started() const { return look_at(started_); }
+  std::vector<core::Abort> ends() const { return look_at(ends_); }
+  std::vector<std::uint16_t> forgotten() const { return look_at(forgotten_); }
 
  private:
-  std::mutex mutex_;
+  template <typename T>
+  std::vector<T> look_at(const std::vector<T>& list) const {
+    const std::lock_guard lock(mutex_);
+    return list;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<JobTerms> started_;
+  std::vector<core::Abort> ends_;
+  std::vector<std::uint16_t> forgotten_;
   std::vector<SiteAddress> sites_;
 };
 
@@ -203,13 +214,13 @@ TEST_F(Relay, RacksAreOnePartyEachAndHaveSitesOfTheirOwn) {
   places.push_back(root_->address());
   join(places);
   ASSERT_TRUE(all_joined());
-  ASSERT_EQ(root_->plane.started.size(), 1U);
-  const JobTerms& above = root_->plane.started[0];
+  ASSERT_EQ(root_->plane.started().size(), 1U);
+  const JobTerms above = root_->plane.started()[0];
   EXPECT_THAT(above.racks, ElementsAre(RankRange{0, 2}, RankRange{2, 2}));
   EXPECT_THAT(parties_of(above.groups, above.racks, 5),
               ElementsAre(RankRange{0, 2}, RankRange{2, 2}, RankRange{4, 1}));
-  ASSERT_EQ(b_->plane.started.size(), 1U);
-  const JobTerms& below = b_->plane.started[0];
+  ASSERT_EQ(b_->plane.started().size(), 1U);
+  const JobTerms below = b_->plane.started()[0];
   EXPECT_EQ(below.job, above.job);
   EXPECT_EQ(below.epoch, above.epoch);
   ASSERT_TRUE(below.below.has_value());
@@ -222,7 +233,7 @@ TEST_F(Relay, RacksAreOnePartyEachAndHaveSitesOfTheirOwn) {
   for (const auto& member : members_) member->link->leave();
   EXPECT_THAT(root_->registry.status(), IsEmpty());
   EXPECT_THAT(a_->relay.status(), IsEmpty());
-  EXPECT_THAT(a_->plane.forgotten, ElementsAre(above.job));
+  EXPECT_THAT(a_->plane.forgotten(), ElementsAre(above.job));
   for (const auto& member : members_) EXPECT_FALSE(member->told);
 }
 
@@ -230,11 +241,11 @@ TEST_F(Relay, AJobInOneRackIsSummedThereAndTakesNothingAbove) {
   start(1, 3);
   join({a_->address(), a_->address()});
   ASSERT_TRUE(all_joined());
-  EXPECT_THAT(root_->plane.started, IsEmpty());
+  EXPECT_THAT(root_->plane.started(), IsEmpty());
   EXPECT_EQ(root_->registry.slots_free(), 4096U);
-  ASSERT_EQ(a_->plane.started.size(), 1U);
-  EXPECT_FALSE(a_->plane.started[0].below.has_value());
-  EXPECT_THAT(a_->plane.started[0].racks, IsEmpty());
+  ASSERT_EQ(a_->plane.started().size(), 1U);
+  EXPECT_FALSE(a_->plane.started()[0].below.has_value());
+  EXPECT_THAT(a_->plane.started()[0].racks, IsEmpty());
   EXPECT_EQ(members_[1]->link->terms().sites.size(), 3U) << "all of the rack's";
   EXPECT_EQ(members_[1]->link->terms().parent, "");
   EXPECT_EQ(a_->relay.status()[0].slots, 512U);
@@ -277,7 +288,7 @@ TEST_F(Relay, LaterJobsGetWhatARackHasLeft) {
   join(two_and_two(), [](RankWords& words) { words.job = "fourth"; });
   expect_refused(RefusalReason::full,
                  "the switch at rack-a:1 has 24 of 600 slots left and job 'fourth' wants 32");
-  EXPECT_EQ(b_->plane.started.size(), 3U);
+  EXPECT_EQ(b_->plane.started().size(), 3U);
 }
 
 TEST_F(Relay, RacksThatInterleaveAreRefusedToAll) {
@@ -294,7 +305,7 @@ TEST_F(Relay, WhatARackCannotDoIsToldToAll) {
   b_->uplink.refusal = Refusal{RefusalReason::too_late, "nothing comes back", -1};
   join(two_and_two());
   expect_refused(RefusalReason::too_late, "nothing comes back");
-  EXPECT_THAT(root_->plane.started, IsEmpty());
+  EXPECT_THAT(root_->plane.started(), IsEmpty());
   members_.clear();
   wait_for([&] { return a_->relay.status().empty() && b_->relay.status().empty(); });
 }
@@ -309,9 +320,9 @@ TEST_F(Relay, ALostRankIsNamedInEveryRack) {
     wait_for([&] { return members_[static_cast<std::size_t>(rank)]->told.load(); });
     EXPECT_EQ(members_[static_cast<std::size_t>(rank)]->end.lost_rank, 3U);
   }
-  wait_for([&] { return !a_->plane.ends.empty(); });
-  EXPECT_EQ(a_->plane.ends[0].reason, core::AbortReason::lost);
-  EXPECT_EQ(a_->plane.ends[0].other, 3);
+  wait_for([&] { return !a_->plane.ends().empty(); });
+  EXPECT_EQ(a_->plane.ends()[0].reason, core::AbortReason::lost);
+  EXPECT_EQ(a_->plane.ends()[0].other, 3);
 }
 
 TEST_F(Relay, ARacksSwitchThatGoesIsNamedEverywhere) {
@@ -328,8 +339,8 @@ TEST_F(Relay, ARacksSwitchThatGoesIsNamedEverywhere) {
   }
   wait_for([&] { return members_[2]->told.load(); });
   EXPECT_EQ(members_[2]->end.lost_switch, "") << "its own";
-  ASSERT_EQ(root_->plane.ends.size(), 1U);
-  EXPECT_EQ(root_->plane.ends[0].reason, core::AbortReason::stopped);
+  ASSERT_EQ(root_->plane.ends().size(), 1U);
+  EXPECT_EQ(root_->plane.ends()[0].reason, core::AbortReason::stopped);
 }
 
 TEST_F(Relay, AParentThatGoesIsNamed) {
@@ -357,11 +368,11 @@ TEST_F(Relay, AParentThatComesBackMayUseNumbersAgain) {
   root_ = std::make_unique<Root>(2, 8, address);
   join(two_and_two());
   ASSERT_TRUE(all_joined());
-  ASSERT_EQ(a_->plane.started.size(), 2U);
-  EXPECT_EQ(a_->plane.started[0].job, a_->plane.started[1].job);
-  EXPECT_THAT(a_->plane.forgotten, ElementsAre(1)) << "before the new one began";
+  ASSERT_EQ(a_->plane.started().size(), 2U);
+  EXPECT_EQ(a_->plane.started()[0].job, a_->plane.started()[1].job);
+  EXPECT_THAT(a_->plane.forgotten(), ElementsAre(1)) << "before the new one began";
   for (const auto& member : old) member->link->leave();
-  EXPECT_THAT(a_->plane.forgotten, ElementsAre(1)) << "the new one is still there";
+  EXPECT_THAT(a_->plane.forgotten(), ElementsAre(1)) << "the new one is still there";
   EXPECT_EQ(a_->relay.status().size(), 1U);
 }
 
@@ -396,8 +407,8 @@ TEST_F(Relay, HostGroupsStayWithinTheirRack) {
     words.always_shares = true;
   });
   ASSERT_TRUE(all_joined());
-  ASSERT_EQ(b_->plane.started.size(), 1U);
-  EXPECT_THAT(b_->plane.started[0].groups, ElementsAre(HostGroup{{2, 2}, "meet-2"}));
+  ASSERT_EQ(b_->plane.started().size(), 1U);
+  EXPECT_THAT(b_->plane.started()[0].groups, ElementsAre(HostGroup{{2, 2}, "meet-2"}));
 }
 
 TEST_F(Relay, OneHostTakesNothingOfItsRack) {
@@ -407,7 +418,7 @@ TEST_F(Relay, OneHostTakesNothingOfItsRack) {
     words.always_shares = true;
   });
   ASSERT_TRUE(all_joined());
-  EXPECT_THAT(a_->plane.started, IsEmpty());
+  EXPECT_THAT(a_->plane.started(), IsEmpty());
   EXPECT_EQ(a_->relay.status()[0].slots, 0U);
 }
 

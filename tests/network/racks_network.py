@@ -52,7 +52,9 @@ def _shape(node, device, rate):
 
 
 def _build(per_rack, mtu, uplink_mtu, rate):
-    _ip("parent", "link add br0 type bridge forward_delay 0", f"link set br0 mtu {uplink_mtu} up",
+    # By itself a bridge has the address of a port, which would stay its own if that were changed.
+    _ip("parent", "link add br0 address 02:00:00:00:00:01 type bridge forward_delay 0",
+        f"link set br0 mtu {uplink_mtu} up",
         "address add 10.80.0.254/24 dev br0")
     at("parent", "ethtool", "-K", "br0", "tx", "off")
     for number, rack in enumerate(RACKS):

@@ -131,12 +131,13 @@ def a_killed_rank_is_named_in_every_rack(binary):
 
 def a_killed_switch_is_named_in_every_rack(binary):
     """Of a rack, or the parent. Who hears it from packets first knows which site does not work."""
-    for planes in ((USER, USER, USER), (USER, XDP, XDP)):
-        for victim, address in enumerate((PARENT, switch_of("a"), switch_of("b"))):
-            with tree(binary, 2, planes) as (job, switches):
-                ranks = start_sums(job, 2)
+    addresses = (PARENT, *(switch_of(rack) for rack in RACKS))
+    for planes, victims in (((USER, USER, USER), (0, 1)), ((USER, XDP, XDP), (0, 2))):
+        for victim in victims:
+            with tree(binary, 1, planes) as (job, switches):
+                ranks = start_sums(job, 1)
                 switches[victim].send_signal(signal.SIGKILL)
-                expect_all_say(ranks, f"the switch at {address} has stopped",
+                expect_all_say(ranks, f"the switch at {addresses[victim]} has stopped",
                                f"(below {PARENT}) has stopped")
 
 
