@@ -17,7 +17,7 @@ PROBE = b"\xf0"
 I32, I32_FORMAT = 6, 2
 # Reasons that only a packet program can tell.
 OF_PROGRAM = {"dropped_checksum", "dropped_busy", "dropped_broken", "dropped_unsummed",
-              "dropped_unsendable", "dropped_stray"}
+              "dropped_unsendable", "heard_echo", "dropped_stray"}
 
 
 def unescape(value):
