@@ -19,8 +19,9 @@ struct sending {
   uint32_t sum; /* of the datagram */
 };
 
-/* Erases it as well: veth hands a packet on with what stands before it, its other end may be another
- * switch of this machine, and receivers there would not couple packets whose notes differ. */
+/* Erases it as well: veth hands a packet on with what stands before it, its other end may be
+ * another switch of this machine, and receivers there would not couple packets whose notes differ.
+ */
 INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) {
   struct infold_xdp_note* const found = (void*)(long)skb->data_meta;
   if ((const uint8_t*)(found + 1) > (const uint8_t*)(long)skb->data) return 0;

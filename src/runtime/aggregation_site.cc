@@ -39,10 +39,7 @@ void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
 
 AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t small,
                           const io::SocketAddress& above)
-    : aggregator(options),
-      small_slots(small),
-      addresses(options.workers.size()),
-      parent({above}) {
+    : aggregator(options), small_slots(small), addresses(options.workers.size()), parent({above}) {
   CHECK(options.parent_worker.has_value() == above.is_set());
 }
 

@@ -33,8 +33,8 @@ class AggregationSite {
   explicit AggregationSite(io::UdpSocket socket);
 
   // What a job's slots take is taken and touched here, not on the packet path. Slots below
-  // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator sends
-  // up goes to `parent`, and what comes down comes from there.
+  // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator
+  // sends up goes to `parent`, and what comes down comes from there.
   class Job {
    public:
     Job(const core::AggregatorOptions& options, std::uint16_t small_slots,
