@@ -58,6 +58,8 @@ class JobRegistry::Job final : public Registrar::Job {
 namespace {
 
 constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
+// Of the least MTU that every host has to carry, less headers; it holds a block of every format.
+constexpr std::uint32_t kDatagramBytesMin = 512;
 constexpr auto kLingerMax = std::chrono::seconds(2);
 tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
@@ -104,6 +106,14 @@ Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& wo
     return refuse(RefusalReason::invalid,
                   fmt::format("rank {} of {} cannot be: ranks are 0 to world - 1, worlds 1 to {}",
                               words.rank, words.world, kWorldMax));
+  }
+  if (words.datagram_bytes_max < kDatagramBytesMin) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("datagrams of {} bytes hold no chunk; {} is the least",
+                              words.datagram_bytes_max, kDatagramBytesMin));
+  }
+  if (words.small_slots == 0 && words.bulk_slots == 0) {
+    return refuse(RefusalReason::invalid, "a job without slots cannot sum");
   }
   if (words.rack && (words.rack->sites == 0 || words.rack->elements_max == 0)) {
     return refuse(RefusalReason::invalid, "the rack's switch at " + words.rack->address +

@@ -105,6 +105,20 @@ class Registry : public testing::Test {
   JobRegistry registry_{&plane_, 7};
 };
 
+// Nobody checked these before an aggregator did, which ends the switch for all.
+TEST_F(Registry, WhatNoAggregatorCanDoIsRefused) {
+  RankWords none = words(0, 1, "job");
+  none.datagram_bytes_max = 0;
+  const auto without_room = registry_.enter(none, {});
+  ASSERT_FALSE(without_room);
+  EXPECT_EQ(without_room.error().reason, RefusalReason::invalid);
+  none = words(0, 1, "job");
+  none.small_slots = none.bulk_slots = 0;
+  const auto without_slots = registry_.enter(none, {});
+  ASSERT_FALSE(without_slots);
+  EXPECT_EQ(without_slots.error().reason, RefusalReason::invalid);
+}
+
 TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
   const auto seats = fill(3);
   for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}})) {
