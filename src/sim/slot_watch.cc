@@ -70,6 +70,7 @@ void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std
       break_promise(now, seen, "was taken before the chunk before it came back");
     }
   }
+  if (seen.kind == INFOLD_KIND_ABORTED) stations_[path.source].has_ended = true;
   if (is_answer(seen.kind) && stations_[path.source].is_aggregator) {
     answer_leaves(now, stations_[path.source], seen, hash);
   }
@@ -89,6 +90,7 @@ void SlotWatch::on_arrival(base::Instant now, const Path& path, std::span<const 
 }
 
 void SlotWatch::contribution_arrives(base::Instant now, Station& station, const Sighting& seen) {
+  if (station.has_ended) return;
   Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
   if (seen.round < copy.round) return;  // late; the aggregator must not count it
   if (seen.round > copy.round) {

@@ -52,6 +52,7 @@ class SlotWatch final : public Observer {
   struct Station {
     bool is_aggregator = false;
     bool is_root = false;
+    bool has_ended = false;  // said that the job is over; takes nothing since
     std::uint32_t workers = 0;
     std::vector<Copy> copies;                // of an aggregator, two a slot
     std::vector<std::uint32_t> round_known;  // of a worker or child, by site and slot
