@@ -200,22 +200,19 @@ void Worker::State::number_chunks(Stream& stream) {
 
 void Worker::State::set_size(TransferId id, std::uint64_t elements) {
   if (failure_) return;
-  for (const StreamName name : {small_stream, bulk_stream}) {
-    Stream& stream = streams_[name];
-    for (std::uint64_t place = stream.numbered; place < stream.end; ++place) {
-      Transfer& transfer = stream.at(place);
-      if (transfer.id != id) continue;
-      CHECK(!transfer.has_size);
-      transfer.has_size = true;
-      transfer.request.elements = elements;
-      transfer.words.shape = shape_of(transfer.request);
-      transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
-      number_chunks(stream);
-      end_if_done(transfer, name);
-      return;
-    }
-  }
-  CHECK(!"a transfer that waits for its size");
+  const StreamName name = stream_of(Priority::background, 0);
+  Stream& stream = streams_[name];
+  std::uint64_t place = stream.numbered;
+  while (place < stream.end && stream.at(place).id != id) ++place;
+  CHECK_THAT(place, <, stream.end);
+  Transfer& transfer = stream.at(place);
+  CHECK(!transfer.has_size);
+  transfer.has_size = true;
+  transfer.request.elements = elements;
+  transfer.words.shape = shape_of(transfer.request);
+  transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
+  number_chunks(stream);
+  end_if_done(transfer, name);
 }
 
 // One that is no longer in a ring is done, which after_transfer = 0 also says.
