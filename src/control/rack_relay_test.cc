@@ -42,7 +42,6 @@ class FakePlane final : public Plane {
   std::uint32_t elements_max() const override { return elements; }
   Answer<void> start_job(const JobTerms& terms) override {
     const std::lock_guard lock(mutex_);
-    if (refusal) return tl::unexpected(*refusal);
     started_.push_back(terms);
     return {};
   }
@@ -55,10 +54,10 @@ class FakePlane final : public Plane {
     forgotten_.push_back(job);
   }
 
-  std::uint32_t slots = 4096;
-  std::uint32_t datagram_bytes = 8972;
-  std::uint32_t elements = 8192;
-  std::optional<Refusal> refusal;
+  // Servers' threads read these whenever somebody comes.
+  std::atomic<std::uint32_t> slots = 4096;
+  std::atomic<std::uint32_t> datagram_bytes = 8972;
+  std::atomic<std::uint32_t> elements = 8192;
 
   std::vector<JobTerms> started() const { return look_at(started_); }
   std::vector<core::Abort> ends() const { return look_at(ends_); }
@@ -82,14 +81,26 @@ class FakeUplink final : public Uplink {
  public:
   Answer<std::uint32_t> datagram_bytes_max() const override { return bytes; }
   Answer<void> reach(const std::vector<std::string>& sites, std::uint32_t) override {
-    reached = sites;
-    if (refusal) return tl::unexpected(*refusal);
+    const std::lock_guard lock(mutex_);
+    reached_ = sites;
+    if (refusal_) return tl::unexpected(*refusal_);
     return {};
   }
 
-  std::uint32_t bytes = 8972;
-  std::optional<Refusal> refusal;
-  std::vector<std::string> reached;
+  std::atomic<std::uint32_t> bytes = 8972;
+  void refuse(const Refusal& refusal) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = refusal;
+  }
+  std::vector<std::string> reached() const {
+    const std::lock_guard lock(mutex_);
+    return reached_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Refusal> refusal_;
+  std::vector<std::string> reached_;
 };
 
 const io::SocketAddress kAnyPort = *io::SocketAddress::parse("127.0.0.1:0", "test");
@@ -226,7 +237,7 @@ TEST_F(Relay, RacksAreOnePartyEachAndHaveSitesOfTheirOwn) {
   ASSERT_TRUE(below.below.has_value());
   EXPECT_EQ(below.below->rack, (RankRange{2, 2}));
   EXPECT_THAT(below.below->sites, ElementsAre("127.0.0.1:7700", "127.0.0.1:7701"));
-  EXPECT_EQ(b_->uplink.reached, below.below->sites);
+  EXPECT_EQ(b_->uplink.reached(), below.below->sites);
   EXPECT_EQ(members_[3]->link->terms().parent, root_->address());
   EXPECT_EQ(members_[4]->link->terms().parent, "");
   EXPECT_EQ(members_[4]->link->terms().racks, above.racks);
@@ -302,7 +313,7 @@ TEST_F(Relay, RacksThatInterleaveAreRefusedToAll) {
 
 TEST_F(Relay, WhatARackCannotDoIsToldToAll) {
   start();
-  b_->uplink.refusal = Refusal{RefusalReason::too_late, "nothing comes back", -1};
+  b_->uplink.refuse({RefusalReason::too_late, "nothing comes back", -1});
   join(two_and_two());
   expect_refused(RefusalReason::too_late, "nothing comes back");
   EXPECT_THAT(root_->plane.started(), IsEmpty());
