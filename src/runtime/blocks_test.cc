@@ -28,11 +28,11 @@ std::vector<T> draw(std::size_t elements, double density, std::uint64_t seed) {
     const std::size_t end = std::min(first + 32, elements);
     for (std::size_t i = first; i < end; ++i) {
       const auto noise = static_cast<std::int32_t>(prng.next());
-      if (has_noise) {
-        tensor[i] =
-            static_cast<T>(std::is_floating_point_v<T> ? std::ldexp(noise, noise % 40) : noise);
-      } else if (std::is_floating_point_v<T> && noise % 8 == 0) {
-        tensor[i] = static_cast<T>(-0.0);
+      if constexpr (std::is_floating_point_v<T>) {
+        if (has_noise) tensor[i] = static_cast<T>(std::ldexp(noise, noise % 40));
+        if (!has_noise && noise % 8 == 0) tensor[i] = static_cast<T>(-0.0);
+      } else if (has_noise) {
+        tensor[i] = static_cast<T>(noise);
       }
     }
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/check.h"
 
@@ -56,8 +55,8 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
     specials |= gathered.codec->encode(gathered.tensor, run.place,
                                        codes == nullptr ? nullptr : codes + block, written.data(),
                                        elements + std::size_t{run.at} * layout.element_bytes());
-    std::memcpy(exponents + block * code_bytes, written.data(),
-                layout.block_count(run.place.elements) * code_bytes);
+    std::copy_n(written.data(), layout.block_count(run.place.elements) * code_bytes,
+                exponents + block * code_bytes);
   });
   const std::size_t end = layout.block_count(range.elements) * code_bytes;
   std::fill(exponents + end, exponents + layout.exponent_bytes(range.elements), std::byte{0});
