@@ -32,6 +32,10 @@ core::TransferRequest sum_of(const Tensor& input, Tensor& output) {
   return request;
 }
 
+std::int32_t wrapped_sum(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+
 // What the network does with a transfer that all ranks make.
 void make(std::vector<core::TransferRequest>& requests, std::uint64_t elements) {
   constexpr std::uint32_t kChunk = 96;
@@ -45,7 +49,7 @@ void make(std::vector<core::TransferRequest>& requests, std::uint64_t elements) 
       request.codec->encode(request.input, range, nullptr, nullptr,
                             reinterpret_cast<std::byte*>(own.data()));
       for (std::size_t i = 0; i < own.size(); ++i) {
-        all[i] = joins ? all[i] | own[i] : all[i] + own[i];
+        all[i] = joins ? all[i] | own[i] : wrapped_sum(all[i], own[i]);
       }
     }
     for (const core::TransferRequest& request : requests) {
@@ -108,8 +112,7 @@ Tensor dense_sum(const std::vector<Tensor>& inputs) {
   Tensor all(inputs[0].size());
   for (const Tensor& input : inputs) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(all[i]) +
-                                         static_cast<std::uint32_t>(input[i]));
+      all[i] = wrapped_sum(all[i], input[i]);
     }
   }
   return all;
