@@ -10,7 +10,7 @@
 namespace infold::io {
 
 LossyPort::LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options)
-    : port_(std::move(port)),
+    : ForwardingPort(std::move(port)),
       options_(options),
       prng_(options.seed),
       receive_prng_(base::mix64(options.seed + 1)) {}
@@ -22,10 +22,10 @@ void LossyPort::send(Peer to, std::span<const std::byte> datagram) {
   } else if (prng_.chance(options_.reordering) && hold(to, datagram)) {
     ++counters_.reordered;
   } else {
-    port_->send(to, datagram);
+    ForwardingPort::send(to, datagram);
     if (prng_.chance(options_.duplication)) {
       ++counters_.duplicated;
-      port_->send(to, datagram);
+      ForwardingPort::send(to, datagram);
     }
   }
   release_due();
@@ -45,12 +45,12 @@ bool LossyPort::hold(Peer to, std::span<const std::byte> datagram) {
 void LossyPort::release_due() {
   for (Held& held : held_) {
     if (held.sends_left == 0) continue;
-    if (--held.sends_left == 0) port_->send(held.to, held.datagram);
+    if (--held.sends_left == 0) ForwardingPort::send(held.to, held.datagram);
   }
 }
 
 std::span<const Received> LossyPort::receive() {
-  const std::span<const Received> batch = port_->receive();
+  const std::span<const Received> batch = ForwardingPort::receive();
   if (options_.loss_of_received <= 0) return batch;
   kept_.clear();
   for (const Received& each : batch) {
@@ -65,7 +65,7 @@ PortCounters LossyPort::counters() const {
   PortCounters counters = counters_;
   counters.arrived = arrived_;
   counters.lost += lost_of_received_;
-  counters.overflowed = port_->counters().overflowed;
+  counters.overflowed = ForwardingPort::counters().overflowed;
   return counters;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "io/datagram_port.h"
+#include "io/forwarding_port.h"
 
 namespace infold::io {
 
@@ -24,17 +24,12 @@ struct LossyOptions {
   double loss_of_received = 0;  // where the other end has no such port
 };
 
-class LossyPort final : public DatagramPort {
+class LossyPort final : public ForwardingPort {
  public:
   LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options);
 
   void send(Peer to, std::span<const std::byte> datagram) override;
-  void flush() override { port_->flush(); }
-  bool is_blocked() const override { return port_->is_blocked(); }
   std::span<const Received> receive() override;
-  std::optional<std::size_t> served() const override { return port_->served(); }
-  void wait(base::Instant deadline) override { port_->wait(deadline); }
-  void wake() override { port_->wake(); }
   PortCounters counters() const override;
 
  private:
@@ -48,7 +43,6 @@ class LossyPort final : public DatagramPort {
   bool hold(Peer to, std::span<const std::byte> datagram);
   void release_due();
 
-  std::unique_ptr<DatagramPort> port_;
   LossyOptions options_;
   base::Prng prng_;
   std::array<Held, 8> held_;

@@ -24,6 +24,11 @@ constexpr std::uint64_t magnitude_bits(core::DataType dtype) {
   }
 }
 
+// The block length of R-022, which integers have too.
+constexpr std::uint32_t presence_block_elements(core::DataType dtype) {
+  return core::ElementLayout{core::WireFormat::i32, dtype}.block_elements();
+}
+
 // All bits of a stretch of a tensor, together.
 inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
   std::uint64_t all = 0;
@@ -39,8 +44,7 @@ inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
 // Returns whether one without a bit holds a negative zero.
 inline bool find_presence_from(std::uint64_t first, core::DataType dtype, const std::byte* tensor,
                                std::uint64_t elements, std::uint32_t* words) {
-  const std::uint64_t block_bytes =
-      core::ElementLayout{core::WireFormat::i32, dtype}.block_elements() * dtype_bytes(dtype);
+  const std::uint64_t block_bytes = presence_block_elements(dtype) * dtype_bytes(dtype);
   const std::uint64_t bytes = elements * dtype_bytes(dtype);
   std::uint64_t signs = 0;
   for (std::uint64_t block = first; block * block_bytes < bytes; ++block) {

@@ -8,8 +8,8 @@ namespace infold::numeric {
 
 bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
                           std::uint32_t* words) {
-  const core::ElementLayout layout = {core::WireFormat::i32, dtype};
-  const std::uint64_t blocks = (elements + layout.block_elements() - 1) / layout.block_elements();
+  const std::uint32_t block_elements = presence_block_elements(dtype);
+  const std::uint64_t blocks = (elements + block_elements - 1) / block_elements;
   std::fill_n(words, (blocks + 31) / 32, 0U);
   return find_presence_from(0, dtype, tensor, elements, words);
 }

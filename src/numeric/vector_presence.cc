@@ -63,8 +63,7 @@ bool find_words(const std::byte* tensor, std::uint64_t magnitude, std::uint64_t 
 
 bool find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
                    std::uint32_t* words) {
-  const std::uint32_t block_elements =
-      core::ElementLayout{core::WireFormat::i32, dtype}.block_elements();
+  const std::uint32_t block_elements = presence_block_elements(dtype);
   const std::uint64_t whole = elements / block_elements / 32;
   const std::uint64_t magnitude = magnitude_bits(dtype);
   const std::uint64_t blocks = (elements + block_elements - 1) / block_elements;

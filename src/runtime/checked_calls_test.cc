@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/forwarding_port.h"
 #include "runtime/local_network.h"
 #include "runtime/member.h"
 #include "runtime/testing.h"
@@ -28,13 +29,13 @@ using ::testing::HasSubstr;
 
 // A path that flips the lowest bit of the last element of long answers, as a broken card would
 // after its checksum was verified. An i32 lies there with its lowest byte first.
-class CorruptingPort final : public io::DatagramPort {
+class CorruptingPort final : public io::ForwardingPort {
  public:
-  explicit CorruptingPort(std::unique_ptr<io::DatagramPort> port) : port_(std::move(port)) {}
+  using ForwardingPort::ForwardingPort;
 
   std::span<const io::Received> receive() override {
     constexpr std::size_t kLong = 1000;  // Exchanges between checks are shorter.
-    const std::span<const io::Received> batch = port_->receive();
+    const std::span<const io::Received> batch = ForwardingPort::receive();
     changed_.assign(batch.begin(), batch.end());
     copies_.clear();
     copies_.reserve(batch.size());
@@ -46,17 +47,8 @@ class CorruptingPort final : public io::DatagramPort {
     }
     return changed_;
   }
-  std::optional<std::size_t> served() const override { return port_->served(); }
-  void send(io::Peer to, std::span<const std::byte> datagram) override {
-    port_->send(to, datagram);
-  }
-  void flush() override { port_->flush(); }
-  void wait(base::Instant deadline) override { port_->wait(deadline); }
-  void wake() override { port_->wake(); }
-  io::PortCounters counters() const override { return port_->counters(); }
 
  private:
-  std::unique_ptr<io::DatagramPort> port_;
   std::vector<io::Received> changed_;
   std::vector<std::vector<std::byte>> copies_;
 };

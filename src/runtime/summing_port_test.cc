@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "io/clock.h"
+#include "io/forwarding_port.h"
 #include "numeric/codec.h"
 #include "runtime/join.h"
 #include "runtime/join_testing.h"
@@ -199,13 +200,13 @@ struct Hearing {
 };
 
 // Loses all that comes until it hears.
-class DeafPort final : public io::DatagramPort {
+class DeafPort final : public io::ForwardingPort {
  public:
   DeafPort(std::unique_ptr<io::DatagramPort> port, Hearing& hearing)
-      : port_(std::move(port)), hearing_(hearing) {}
+      : ForwardingPort(std::move(port)), hearing_(hearing) {}
 
   std::span<const io::Received> receive() override {
-    const std::span<const io::Received> batch = port_->receive();
+    const std::span<const io::Received> batch = ForwardingPort::receive();
     if (hearing_.works) return batch;
     for (const io::Received& each : batch) {
       if (each.from == io::Peer{0}) hearing_.has_lost = true;
@@ -213,17 +214,8 @@ class DeafPort final : public io::DatagramPort {
     hearing_.has_lost.notify_all();
     return {};
   }
-  std::optional<std::size_t> served() const override { return port_->served(); }
-  void send(io::Peer to, std::span<const std::byte> datagram) override {
-    port_->send(to, datagram);
-  }
-  void flush() override { port_->flush(); }
-  void wait(base::Instant deadline) override { port_->wait(deadline); }
-  void wake() override { port_->wake(); }
-  io::PortCounters counters() const override { return port_->counters(); }
 
  private:
-  std::unique_ptr<io::DatagramPort> port_;
   Hearing& hearing_;
 };
 

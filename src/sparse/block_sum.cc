@@ -119,6 +119,10 @@ std::uint64_t BlockSum::gather_blocks() {
   return elements_present_;
 }
 
+std::size_t BlockSum::block_bytes() const {
+  return std::size_t{dense_.layout.block_elements()} * dtype_bytes(dense_.layout.dtype);
+}
+
 std::size_t BlockSum::staged_bytes() const {
   return stages_ ? elements_present_ * dtype_bytes(dense_.layout.dtype) : 0;
 }
@@ -132,8 +136,7 @@ void BlockSum::finish() {
   const bool in_place = dense_.output == dense_.input;
   if (in_place ? has_signs_ : stages_) clear_absent();
   if (!stages_) return;
-  const std::size_t block_bytes =
-      std::size_t{dense_.layout.block_elements()} * dtype_bytes(dense_.layout.dtype);
+  const std::size_t block_bytes = this->block_bytes();
   const std::byte* from = output_.tensor;
   const std::byte* const end = from + staged_bytes();
   for (const std::uint32_t block : blocks_) {
@@ -144,8 +147,7 @@ void BlockSum::finish() {
 }
 
 void BlockSum::clear_absent() {
-  const std::size_t block_bytes =
-      std::size_t{dense_.layout.block_elements()} * dtype_bytes(dense_.layout.dtype);
+  const std::size_t block_bytes = this->block_bytes();
   const std::size_t end = dense_.elements * dtype_bytes(dense_.layout.dtype);
   std::size_t from = 0;
   const auto clear_until = [&](std::size_t at) {

@@ -48,6 +48,7 @@ class BlockSum {
 
  private:
   core::TransferRequest join_request(std::vector<std::uint32_t>& words) const;
+  std::size_t block_bytes() const;
   std::uint64_t gather_fine_words();
   std::uint64_t gather_blocks();
   void clear_absent();
