@@ -277,7 +277,7 @@ void RackRelay::leave(const Seat& seat, Parting parting) {
   std::unique_lock lock(mutex_);
   Job::Place& place = job.places[seat.rank];
   if (!place.link) return;
-  const std::unique_ptr<JobLink> link = std::move(place.link);
+  std::unique_ptr<JobLink> link = std::move(place.link);
   place.is_told = true;
   const bool is_stopping = stop_.stop_requested();
   const bool is_watched = place.is_watched;
@@ -289,6 +289,7 @@ void RackRelay::leave(const Seat& seat, Parting parting) {
   } else {
     link->report_lost();
   }
+  link.reset();  // waits for its watcher, which may be on its way into tell()
   lock.lock();
   if (++job.gone == job.places.size()) drop(job);
 }

@@ -451,6 +451,21 @@ TEST_F(Relay, StoppingEndsWhatWaitsForOthers) {
   EXPECT_THAT(members_[0]->refusal->message, HasSubstr("the switch is stopping"));
 }
 
+// Connections to the parent break while ranks leave: whoever watches one needs the relay's lock.
+TEST_F(Relay, StoppingWhileRanksGoComesToAnEnd) {
+  for (int life = 0; life < 50; ++life) {
+    start();
+    join({a_->address(), a_->address(), a_->address(), a_->address()});
+    ASSERT_TRUE(all_joined());
+    std::thread stopper([&] { a_.reset(); });
+    for (const auto& member : members_) {
+      wait_for([&] { return member->told.load(); });
+      member->link->cut();
+    }
+    stopper.join();
+  }
+}
+
 TEST(Parties, CountRacksOnceAndHostsInThem) {
   const std::vector<HostGroup> groups = {{{0, 2}, "x"}, {{5, 2}, "y"}};
   const std::vector<RankRange> racks = {{0, 3}, {3, 1}};
