@@ -127,6 +127,7 @@ INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
     return 0;
   }
   if (w->elements << w->element_shift > INFOLD_PAYLOAD_BYTES_MAX) return 0;
+  if (w->flags & INFOLD_FLAG_SPARSE) return 0; /* which ranks are told when they join */
   const int adds =
       kind == INFOLD_KIND_ADD || kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE;
   if (adds) return h->contributors.wire != 0;

@@ -16,6 +16,8 @@
  *   | contributors  |    weight     |      contributor digest       |
  *   +-------+-------+-------+-------+-------+-------+-------+-------+
  *   | [tag, 16 bytes, if INFOLD_FLAG_TAGGED] [exponents] [elements] |
+ *   | or, if INFOLD_FLAG_SPARSE: infold_sparse, sets of blocks, and |
+ *   | exponents and elements of these blocks, chunk by chunk        |
  */
 #pragma once
 
@@ -90,7 +92,8 @@ enum infold_kind {
 enum infold_flag {
   INFOLD_FLAG_PARTIAL = 0x01,  /* a result without all expected contributions */
   INFOLD_FLAG_SPECIALS = 0x02, /* some element is a NaN or infinity code */
-  INFOLD_FLAG_TAGGED = 0x04    /* 16 bytes of keyed tag follow the header */
+  INFOLD_FLAG_TAGGED = 0x04,   /* 16 bytes of keyed tag follow the header */
+  INFOLD_FLAG_SPARSE = 0x08    /* blocks of zeros are left out, of one or several chunks */
 };
 
 /* Low nibble of infold_header.format: how elements lie on the wire. */
@@ -168,6 +171,15 @@ struct infold_rank_range {
   infold_be16 count;
 };
 
+/* What a contribution that leaves out blocks of zeros begins with: of how many chunks it is, on
+ * slots that follow each other. Then, for each chunk, a bit for each of its blocks, in
+ * little-endian words of 32 bits (R-018). */
+enum { INFOLD_SPARSE_CHUNKS_MAX = 64 };
+struct infold_sparse {
+  infold_be16 chunks;
+  infold_be16 reserved; /* 0 */
+};
+
 enum infold_abort_reason {
   INFOLD_ABORT_CANCELLED = 1, /* a rank gave up a call */
   INFOLD_ABORT_DEADLINE = 2,  /* a rank's call took longer than it allowed */
@@ -196,4 +208,5 @@ struct infold_abort {
 #endif
 INFOLD_STATIC_ASSERT(sizeof(struct infold_header) == INFOLD_HEADER_BYTES, "the header is 32 bytes");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_rank_range) == 4, "a range is 4 bytes");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_sparse) == 4, "the sets of blocks stay aligned");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_abort) == 24, "an abort is 24 bytes");

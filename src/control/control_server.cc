@@ -50,6 +50,7 @@ v1::JoinReply terms_reply(const JobTerms& terms) {
     each.set_address(site.address);
     each.set_weight(site.weight);
     each.set_at_rank(site.at_rank);
+    each.set_takes_sparse(site.takes_sparse);
   }
   add_groups(terms, joined);
   for (const core::RankRange rack : terms.racks) {

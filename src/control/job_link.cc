@@ -115,7 +115,7 @@ JobTerms terms_of(const v1::Joined& joined, std::uint32_t world) {
   terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites())
-    terms.sites.push_back({site.address(), site.weight(), site.at_rank()});
+    terms.sites.push_back({site.address(), site.weight(), site.at_rank(), site.takes_sparse()});
   terms.groups = groups_of(joined, world);
   terms.racks = racks_of(joined, world);
   terms.parent = joined.parent();

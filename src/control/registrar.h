@@ -29,6 +29,7 @@ struct SiteAddress {
   std::string address;
   std::uint32_t weight = 0;  // 0: as the ranks choose
   bool at_rank = false;      // which others reach themselves, whatever racks there are
+  bool takes_sparse = true;  // contributions that leave out blocks of zeros
 };
 
 // What a rack's switch says of itself for each of its ranks.

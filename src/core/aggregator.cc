@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/digest.h"
+#include "core/sparse_body.h"
 
 namespace infold::core {
 namespace {
@@ -90,7 +91,8 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   codes_.resize(copies_.size() * blocks_max_ * 2);
   specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
-  steps_.resize(blocks_max_);
+  // Sums of some blocks begin with any of them, and read steps by the strip.
+  steps_.resize(std::size_t{blocks_max_} + kBlocksTogether);
   // One stretch more, which is cleared when those before it are full.
   packet_codes_.resize(std::size_t{blocks_max_} * 2 + kBlocksTogether);
 }
@@ -121,7 +123,23 @@ Verdict Aggregator::dispatch(const Packet& packet) {
   if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;
+  if (packet.is_sparse()) return handle_sparse(packet);
   return down ? handle_from_parent(packet) : handle_from_below(packet);
+}
+
+// One chunk after the other, as if each had come alone.
+Verdict Aggregator::handle_sparse(const Packet& packet) {
+  SparseReader reader(packet);
+  if (packet.header.slot + reader.chunks() > options_.slot_count) return Verdict::dropped_bad_slot;
+  std::optional<Verdict> said;
+  for (std::uint32_t chunk = 0; chunk < reader.chunks(); ++chunk) {
+    const Verdict verdict = handle_from_below(reader.next());
+    const bool is_news = !said || verdict < Verdict::dropped_malformed;
+    if (said) ++counters_[static_cast<std::size_t>(is_news ? *said : verdict)];
+    if (is_news) said = verdict;
+    if (verdict == Verdict::job_aborted || verdict == Verdict::answered_aborted) break;
+  }
+  return *said;
 }
 
 bool Aggregator::fits_limits(const Packet& packet) const {
@@ -172,6 +190,8 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   }
   if (turn == Turn::next) begin(packet, copy, arrays);
   const bool repeat = header.kind == Kind::query || copy.has_seen(header.worker);
+  // Workers ask about one chunk at a time; this is the network's doing.
+  if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
   assert_invariants(copy);

@@ -44,7 +44,7 @@ enum class Verdict : std::uint8_t {
   dropped_bad_slot,
   dropped_stale_round,  // of a chunk that every worker has the result of
   dropped_early_round,  // of a chunk whose turn has not come
-  dropped_repeat,       // the parent's answer once more
+  dropped_repeat,       // the parent's answer, or one of several contributions, once more
   dropped_limits,       // more elements than the job's chunks have
   count_,
 };
@@ -77,7 +77,8 @@ class Aggregator {
   // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
   explicit Aggregator(const AggregatorOptions& options);
 
-  // Takes one datagram from a worker or the parent. Drain poll_transmit before the next.
+  // Takes one datagram from a worker or the parent. Drain poll_transmit before the next. Of one for
+  // several chunks each is counted, and what is returned is the last that was not dropped, if any.
   Verdict handle_datagram(std::span<const std::byte> datagram);
   // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
   void end(const Abort& abort);
@@ -128,6 +129,7 @@ class Aggregator {
   enum class Turn : std::uint8_t { stale, current, next, early };
 
   Verdict dispatch(const Packet& packet);
+  Verdict handle_sparse(const Packet& packet);
   Verdict handle_from_below(const Packet& packet);
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
@@ -142,6 +144,7 @@ class Aggregator {
   void begin(const Packet& packet, Copy& copy, Arrays arrays);
   void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_present_integers(const Packet& packet, Copy& copy, std::byte* sum);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
   LaneWidth width_for(WireFormat format, std::int32_t reach) const;
   void widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const;
@@ -192,7 +195,8 @@ class Aggregator {
   std::array<std::byte, 64> answer_{};
   std::array<std::byte, 64> notice_{};
 
-  std::array<Transmit, 2> outbox_{};
+  // What each chunk of a packet may cause, and a job's end for workers and parent.
+  std::array<Transmit, INFOLD_SPARSE_CHUNKS_MAX + 2> outbox_{};
   std::uint32_t outbox_count_ = 0;
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;

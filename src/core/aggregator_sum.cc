@@ -45,6 +45,36 @@ void read_codes_padded(ElementLayout layout, const std::byte* wire, std::uint32_
   read_codes(layout, wire, blocks, codes);
 }
 
+// The same of those blocks that are there; others have code 0.
+void read_present_codes(ElementLayout layout, const Packet& packet, std::uint32_t blocks,
+                        std::uint16_t* codes) {
+  std::fill_n(codes, blocks / kBlocksTogether * kBlocksTogether + kBlocksTogether,
+              std::uint16_t{0});
+  const std::byte* wire = packet.exponents;
+  packet.present->for_each_run([&](std::uint32_t first, std::uint32_t count) {
+    read_codes(layout, wire, count, codes + first);
+    wire += std::size_t{count} * layout.exponent_code_bytes();
+  });
+}
+
+// Calls visit(first block, first element, elements, where they lie) for each stretch of a
+// contribution's blocks.
+template <typename Visit>
+void for_each_stretch(const Packet& packet, const std::byte* elements, Visit&& visit) {
+  const ElementLayout layout = packet.header.words.layout();
+  const std::uint32_t total = packet.header.words.elements;
+  if (packet.present == nullptr) {
+    visit(0U, 0U, total, elements);
+    return;
+  }
+  packet.present->for_each_run([&](std::uint32_t block, std::uint32_t count) {
+    const std::uint32_t first = block << layout.block_shift();
+    const std::uint32_t size = std::min(count << layout.block_shift(), total - first);
+    visit(block, first, size, elements);
+    elements += std::size_t{size} * layout.element_bytes();
+  });
+}
+
 }  // namespace
 
 void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
@@ -58,6 +88,10 @@ void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
 void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
   const ChunkWords& words = copy.words;
   std::byte* const sum = arrays.datagram + INFOLD_HEADER_BYTES;
+  if (packet.present != nullptr) {
+    add_present_integers(packet, copy, sum);
+    return;
+  }
   if (!copy.has_lanes) {
     std::memcpy(sum, packet.elements, words.elements * words.layout().element_bytes());
     copy.has_lanes = true;
@@ -73,6 +107,22 @@ void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
       arithmetic_->bit_or[index](sum, packet.elements, words.elements);
       return;
   }
+}
+
+// What is absent is zero, which neither a sum nor an or needs.
+void Aggregator::add_present_integers(const Packet& packet, Copy& copy, std::byte* sum) {
+  const ElementLayout layout = copy.words.layout();
+  const std::size_t width = layout.element_bytes();
+  if (!copy.has_lanes) std::memset(sum, 0, copy.words.elements * width);
+  copy.has_lanes = true;
+  const std::uint32_t index = integer_index(layout.format);
+  const bool adds = copy.words.reduction() != Reduction::bit_or;
+  const Arithmetic::Combine combine = (adds ? arithmetic_->sum : arithmetic_->bit_or)[index];
+  for_each_stretch(
+      packet, packet.elements,
+      [&](std::uint32_t, std::uint32_t first, std::uint32_t count, const std::byte* elements) {
+        combine(sum + first * width, elements, count);
+      });
 }
 
 LaneWidth Aggregator::width_for(WireFormat format, std::int32_t reach) const {
@@ -96,7 +146,11 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
   const bool is_partial = packet.header.kind == Kind::partial;
   std::uint16_t* const lows = packet_codes_.data();
   std::uint16_t* const highs = is_partial ? lows + blocks_max_ : lows;
-  read_codes_padded(layout, packet.exponents, blocks, lows);
+  if (packet.present != nullptr) {
+    read_present_codes(layout, packet, blocks, lows);
+  } else {
+    read_codes_padded(layout, packet.exponents, blocks, lows);
+  }
   if (is_partial) {
     read_codes_padded(layout, packet.exponents + blocks * layout.exponent_code_bytes(), blocks,
                       highs);
@@ -114,8 +168,14 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::byte* const mantissas =
       packet.has_specials() ? take_specials(packet, copy, arrays) : packet.elements;
   const std::uint32_t mantissa_width = is_partial ? 3 : mantissa_index(layout.format);
-  arithmetic_->accumulate[lane_index(copy.lane_width)][mantissa_width](
-      arrays.lanes, mantissas, elements, layout.block_elements(), steps_.data());
+  const auto accumulate = arithmetic_->accumulate[lane_index(copy.lane_width)][mantissa_width];
+  const std::size_t lane_bytes = core::lane_bytes(copy.lane_width);
+  for_each_stretch(
+      packet, mantissas,
+      [&](std::uint32_t block, std::uint32_t first, std::uint32_t count, const std::byte* from) {
+        accumulate(arrays.lanes + first * lane_bytes, from, count, layout.block_elements(),
+                   steps_.data() + block);
+      });
 }
 
 // Moves NaN and infinities out of the way of the sum: into two bit sets, where a NaN is in both.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/sparse_body.h"
+
 namespace infold::core {
 namespace {
 
@@ -149,6 +151,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   if ((header.flags & INFOLD_FLAG_TAGGED) != 0) start += INFOLD_TAG_BYTES;
   if (datagram.size() < start) return Malformed::truncated;
   packet.body = datagram.subspan(start);
+  if (packet.is_sparse()) return check_sparse(packet);
   const std::int64_t expected = body_bytes(header);
   const auto actual = static_cast<std::int64_t>(packet.body.size());
   if (expected < 0 && !pending_body_fits(packet.body.size())) return Malformed::oversized;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "core/block_set.h"
 #include "core/format.h"
 #include "wire/infold_wire.h"
 
@@ -93,8 +94,13 @@ struct Packet {
   const std::byte* elements = nullptr;
   const std::byte* specials = nullptr;  // of a partial sum: the two bit sets
   std::span<const std::byte> body;      // all that follows the header and the tag
+  // Which blocks the above are of, side by side; null: all. Set by SparseReader.
+  const BlockSet* present = nullptr;
+  bool is_bundled = false;  // came with contributions to other chunks
 
   bool has_specials() const { return (header.flags & INFOLD_FLAG_SPECIALS) != 0; }
+  // Leaves out blocks of zeros, of one or several chunks: see sparse_body.h.
+  bool is_sparse() const { return (header.flags & INFOLD_FLAG_SPARSE) != 0; }
 };
 
 // Why bytes are not a packet.
@@ -108,6 +114,7 @@ enum class Malformed : std::uint8_t {
   format,        // no such element format, data type, reduction or collective, or not together
   elements,      // more elements than any chunk has
   contributors,  // a contribution of nobody, or nothing from somebody
+  sparse,        // zeros left out where they say something, or of blocks that are not there
 };
 
 // Length and field checks only; whether the packet fits a job is the receiver's question.

@@ -38,6 +38,8 @@ struct SiteOptions {
   // The worker's own process sums there: nothing queues on the way, so that slots alone limit how
   // much is in flight.
   bool is_own = false;
+  // It takes contributions that leave out blocks of zeros.
+  bool takes_sparse = false;
 };
 
 struct WorkerOptions {
@@ -77,6 +79,10 @@ struct TransferRequest {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   const std::uint16_t* codes = nullptr;  // agreed exponent codes, one per block, or null
+  // A bit for each block in which this rank has something, the lowest of a word first; the others
+  // are zeros, and are left out where sites take that. Null: all. Read like the input; of a sum or
+  // an or, without agreed codes.
+  const std::uint32_t* present = nullptr;
   Priority priority = Priority::by_size;
   TransferId after = TransferId::none;  // sends nothing before that transfer is done
   // Takes its place in the order of calls at once, behind which later ones of its stream wait, and
@@ -108,6 +114,7 @@ struct Event {
 struct WorkerCounters {
   std::uint64_t sent_data = 0;        // first sends with elements
   std::uint64_t sent_skip = 0;        // first sends without
+  std::uint64_t sent_bundled = 0;     // of the former: several to a packet
   std::uint64_t resent_timeout = 0;   // nothing came back in time, not even to a query
   std::uint64_t resent_asked = 0;     // an aggregator lacks it, or asked for coarser units
   std::uint64_t asked_overtaken = 0;  // queries because later chunks came back first

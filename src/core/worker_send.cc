@@ -40,16 +40,24 @@ std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
 
 std::optional<Worker::Transmit> Worker::State::send_from(Flow& flow, base::Instant now,
                                                          std::span<std::byte> out) {
-  std::uint16_t index = flow.resending.front();
-  if (index != kNoSlot) {
-    flow.resending.remove(flow.slots, index);
-  } else {
-    index = flow.next_slot;
-    if (!take_next_chunk(flow, now)) return std::nullopt;
+  const std::uint16_t again = flow.resending.front();
+  if (again != kNoSlot) {
+    flow.resending.remove(flow.slots, again);
+    return send_chunk(flow, again, now, out);
   }
+  const bool pauses = is_in_lull(flow, now);
+  if (!may_send_next(flow, pauses)) return std::nullopt;
+  const Bundle bundle = plan_bundle(flow, pauses);
+  if (bundle.waits) return std::nullopt;
+  if (bundle.chunks > 1) return send_bundle(flow, bundle.chunks, pauses, now, out);
+  return send_chunk(flow, take_next_chunk(flow, pauses), now, out);
+}
+
+Worker::Transmit Worker::State::send_chunk(Flow& flow, std::uint16_t index, base::Instant now,
+                                           std::span<std::byte> out) {
   const std::size_t bytes = write_chunk(chunk_on(flow, index), out);
   note_sent(flow, index, now);
-  return Transmit{flow.site, bytes};
+  return {flow.site, bytes};
 }
 
 // Small tensors do not pause: they hardly queue, and are waited for.
@@ -58,12 +66,10 @@ bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
   return flow.stream == bulk_stream && site.lull.covers(now, options_.wall_clock_offset, site.path);
 }
 
-// Puts the flow's next chunk on its slot, if it may be sent now.
-bool Worker::State::take_next_chunk(Flow& flow, base::Instant now) {
-  const bool pauses = is_in_lull(flow, now);
+// Whether window and slots have room for the flow's next chunk, and it is known and its turn.
+bool Worker::State::may_send_next(Flow& flow, bool pauses) {
   if (flow.in_flight >= (pauses ? 1 : flow.window.size()) || flow.slots.empty()) return false;
-  WorkerSlot& slot = flow.slots[flow.next_slot];
-  if (slot.state != WorkerSlot::State::idle) return false;
+  if (flow.slots[flow.next_slot].state != WorkerSlot::State::idle) return false;
 
   const Stream& stream = streams_[flow.stream];
   flow.next_transfer = std::max(flow.next_transfer, stream.first);
@@ -75,13 +81,17 @@ bool Worker::State::take_next_chunk(Flow& flow, base::Instant now) {
   }
   if (flow.next_transfer == stream.numbered) return false;
   const Transfer& transfer = stream.at(flow.next_transfer);
-  if (transfer.after_transfer != 0 &&
-      !streams_[transfer.after_stream].is_done(transfer.after_transfer - 1)) {
-    return false;
-  }
+  return transfer.after_transfer == 0 ||
+         streams_[transfer.after_stream].is_done(transfer.after_transfer - 1);
+}
 
+// Puts it on its slot.
+std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
+  const std::uint16_t index = flow.next_slot;
+  WorkerSlot& slot = flow.slots[index];
   slot.transfer = flow.next_transfer;
-  slot.chunk = chunk - transfer.first_chunk;
+  slot.chunk = stripe_.chunk_at(flow.site, flow.next_chunk) -
+               streams_[flow.stream].at(flow.next_transfer).first_chunk;
   ++slot.round;
   slot.sends = 0;
   slot.confirmed = false;
@@ -92,10 +102,9 @@ bool Worker::State::take_next_chunk(Flow& flow, base::Instant now) {
   slot.alone = pauses;
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
   stripe_.step(flow.site, flow.next_chunk);
-  flow.next_slot = flow.next_slot + 1U == flow.slots.size()
-                       ? std::uint16_t{0}
-                       : static_cast<std::uint16_t>(flow.next_slot + 1);
-  return true;
+  flow.next_slot =
+      index + 1U == flow.slots.size() ? std::uint16_t{0} : static_cast<std::uint16_t>(index + 1);
+  return index;
 }
 
 bool Worker::State::has_more(const Flow& flow) const {
@@ -116,34 +125,43 @@ void Worker::State::expect_next_chunk(const Flow& flow) const {
   bring_near(transfer.request.input + chunk * bytes, bytes);
 }
 
-std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
-  const Transfer& transfer = chunk.transfer;
-  const ElementLayout layout = transfer.request.layout;
+Header Worker::State::header_of(const Chunk& chunk, Kind kind) const {
   const Site& site = sites_[chunk.flow.site];
   Header header;
-  header.kind = transfer.contributes ? Kind::add : Kind::skip;
-  if (chunk.slot.asks) header.kind = Kind::query;
+  header.kind = kind;
   header.worker = site.worker;
   header.job = site.job;
   header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
   header.epoch = site.epoch;
   header.round = chunk.slot.round;
   header.words = words_of(chunk);
-  if (chunk.slot.sends == 0) ++(transfer.contributes ? counters_.sent_data : counters_.sent_skip);
-  if (header.kind != Kind::add) {
-    write_header(header, out);
-    if (header.kind == Kind::query) ++counters_.sent_query;
-    return INFOLD_HEADER_BYTES;
-  }
+  if (kind == Kind::add) header.contributors = {1, 1, rank_digest(options_.rank)};
+  return header;
+}
 
-  header.contributors = {1, 1, rank_digest(options_.rank)};
-  const std::uint16_t* codes = transfer.request.codes;
+std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
+  const bool contributes = chunk.transfer.contributes;
+  if (chunk.slot.sends == 0) ++(contributes ? counters_.sent_data : counters_.sent_skip);
+  if (contributes && !chunk.slot.asks) {
+    if (const auto bytes = write_sparse(chunk, out)) return *bytes;
+    return write_whole(chunk, out);
+  }
+  if (chunk.slot.asks) ++counters_.sent_query;
+  write_header(header_of(chunk, chunk.slot.asks ? Kind::query : Kind::skip), out);
+  return INFOLD_HEADER_BYTES;
+}
+
+std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> out) {
+  const TransferRequest& request = chunk.transfer.request;
+  const ElementLayout layout = request.layout;
+  Header header = header_of(chunk, Kind::add);
+  const std::uint16_t* codes = request.codes;
   if (codes != nullptr) codes += chunk.range.first >> layout.block_shift();
   if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
   std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
-  const bool specials = transfer.request.codec->encode(transfer.request.input, chunk.range, codes,
-                                                       exponents, elements);
+  const bool specials =
+      request.codec->encode(request.input, chunk.range, codes, exponents, elements);
   expect_next_chunk(chunk.flow);
   if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
   write_header(header, out);

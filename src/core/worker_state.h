@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inside of Worker, shared by the files that implement it: worker.cc (transfers),
-// worker_send.cc (what goes out, and when), worker_receive.cc (what comes in), worker_end.cc (the
-// job's end). A stream is an order of chunks; a flow is the part of a stream that one site sums,
-// with its own slots and window. Not for inclusion elsewhere.
+// worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
+// worker_receive.cc (what comes in), worker_end.cc (the job's end). A stream is an order of chunks;
+// a flow is the part of a stream that one site sums, with its own slots and window. Not for
+// inclusion elsewhere.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include "base/prng.h"
 #include "core/lull.h"
 #include "core/slot_list.h"
+#include "core/sparse_body.h"
 #include "core/stripe.h"
 #include "core/window.h"
 #include "core/worker.h"
@@ -141,14 +143,33 @@ class Worker::State {
   std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
   std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
   bool is_in_lull(const Flow& flow, base::Instant now);
-  bool take_next_chunk(Flow& flow, base::Instant now);
+  bool may_send_next(Flow& flow, bool pauses);
+  std::uint16_t take_next_chunk(Flow& flow, bool pauses);
+  Transmit send_chunk(Flow& flow, std::uint16_t index, base::Instant now, std::span<std::byte> out);
   // Chunks of large tensors that have not been sent.
   bool has_more(const Flow& flow) const;
   void expect_next_chunk(const Flow& flow) const;
+  Header header_of(const Chunk& chunk, Kind kind) const;
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
+  std::size_t write_whole(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   void arm(Flow& flow, base::Instant now);
   void handle_flow_timeout(Flow& flow, base::Instant now);
+
+  // worker_sparse.cc
+  struct Bundle {
+    std::uint32_t chunks = 0;
+    bool waits = false;  // to become fuller; answers to others are on their way
+  };
+  bool leaves_out_zeros(const Flow& flow, const Transfer& transfer) const;
+  BlockSet present_in(const Transfer& transfer, std::uint64_t chunk) const;
+  Bundle plan_bundle(const Flow& flow, bool pauses) const;
+  Transmit send_bundle(Flow& flow, std::uint32_t chunks, bool pauses, base::Instant now,
+                       std::span<std::byte> out);
+  std::optional<std::size_t> write_sparse(const Chunk& chunk, std::span<std::byte> out);
+  std::uint32_t encode_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks,
+                              SparseWriter& writer);
+  bool encode_present(const Chunk& chunk, const BlockSet& present, SparseWriter::Part part) const;
 
   // worker_receive.cc
   void handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet);

@@ -223,6 +223,7 @@ Result<void> JobSession::take_seat(Seat& seat) {
                        : std::make_unique<io::UdpPort>(std::move(*socket_), site_addresses_);
   } else {
     seat.port = share_->take_port();
+    for (core::SiteOptions& site : worker.sites) site.takes_sparse = true;  // at the leader
     for (std::string& name : seat.site_names) {
       name += " (through rank " + std::to_string(group->ranks.first) + ")";
     }
@@ -276,7 +277,11 @@ Result<void> JobSession::find_sites(Seat& seat) {
       const std::uint32_t weight =
           site.weight != 0 ? site.weight
                            : static_cast<std::uint32_t>(mixes ? options_.switch_weight : 1);
-      worker.sites.push_back({0, static_cast<std::uint16_t>(weight), terms.job, terms.epoch});
+      core::SiteOptions& own = worker.sites.emplace_back();
+      own.weight = static_cast<std::uint16_t>(weight);
+      own.job = terms.job;
+      own.epoch = terms.epoch;
+      own.takes_sparse = site.takes_sparse;
       site_addresses_.push_back(*address);
       std::string where;
       // Ranks that sum for each other are the sites, in their order.

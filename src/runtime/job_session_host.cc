@@ -59,7 +59,11 @@ io::MeetingTerms JobSession::meeting_terms(const core::WorkerOptions& worker, bo
 
 // One leaf is the only site, and no packet has to fit a network.
 void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
-  worker.sites = {{static_cast<std::uint8_t>(worker.rank), 1, terms().job, terms().epoch}};
+  core::SiteOptions leaf;
+  leaf.worker = static_cast<std::uint8_t>(worker.rank);
+  leaf.job = terms().job;
+  leaf.epoch = terms().epoch;
+  worker.sites = {leaf};
   worker.limits.datagram_bytes_max = kMemoryDatagramBytes;
   worker.limits.elements_max = INFOLD_ELEMENTS_MAX;
   worker.small_slots = std::min(worker.small_slots, kMemorySmallSlots);

@@ -103,7 +103,10 @@ class Builder {
     for (std::size_t rank = first; rank < first + ranks; ++rank) {
       node.workers.push_back(io::MemoryPort::connect(*ranks_[rank], *switch_).second);
       node.options.workers.push_back(range(rank, 1));
-      seats_[rank].worker.sites.push_back({static_cast<std::uint8_t>(rank - first), weight});
+      core::SiteOptions& site = seats_[rank].worker.sites.emplace_back();
+      site.worker = static_cast<std::uint8_t>(rank - first);
+      site.weight = weight;
+      site.takes_sparse = true;
     }
     return node;
   }

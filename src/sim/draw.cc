@@ -148,6 +148,10 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_limits(scenario, prng);
   draw_link(scenario, prng);
   scenario.calls = draw_calls(scenario.world, kElementBudget, prng);
+  for (std::size_t site = 0; site < scenario.sites.size(); ++site) {
+    // Not from prng, or every seed would be another scenario.
+    scenario.sites[site].takes_sparse = base::mix64(seed * 64 + site) % 4 != 0;
+  }
   draw_troubles(scenario, prng);
   if (prng.chance(0.15)) {
     draw_incident(scenario, prng);

@@ -57,7 +57,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This and the next two from what was drawn already, for the same reason.
+// This and the next three from what was drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !is_float(call.layout.dtype);
@@ -67,6 +67,17 @@ Reduction draw_bit_or(const CallPlan& call) {
 bool draw_size_later(const CallPlan& call) {
   const bool can_be = call.collective == Collective::all_reduce && call.elements > 0;
   return can_be && !call.agreed && base::mix64(call.values.seed + 2) % 5 == 0;
+}
+
+bool draw_leaving_out_zeros(const CallPlan& call) {
+  const bool is_sum =
+      call.collective == Collective::all_reduce || call.collective == Collective::reduce;
+  const bool zeros_say_nothing =
+      call.reduction != Reduction::min && call.reduction != Reduction::max;
+  const bool can_be = is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed;
+  // Where blocks are mostly zeros, mostly.
+  const std::uint64_t share = call.values.kind == ValueKind::sparse ? 3 : 1;
+  return can_be && base::mix64(call.values.seed + 3) % 4 < share;
 }
 
 core::Priority draw_priority(std::uint64_t values_seed) {
@@ -101,6 +112,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
     call.sized_by_previous = draw_size_later(call);
+    call.leaves_out_zeros = draw_leaving_out_zeros(call);
     left -= std::min(left, call.elements);
     calls.push_back(call);
   }

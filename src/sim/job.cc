@@ -110,8 +110,13 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
                 std::span(own.input).subspan(call.offset_bytes));
   }
   if (receives(call, rank) && !call.in_place) own.output.resize(call.offset_bytes + bytes);
-  if (!call.agreed) return;
   const std::uint32_t blocks = call.layout.block_count(static_cast<std::uint32_t>(call.elements));
+  if (call.leaves_out_zeros && contributes(call, rank)) {
+    own.present.resize(core::BlockSet::word_count(blocks));
+    numeric::find_presence(call.layout.dtype, own.input.data() + call.offset_bytes, call.elements,
+                           own.present.data());
+  }
+  if (!call.agreed) return;
   own.own_codes.resize(blocks);
   own.agreed_codes.resize(blocks);
   numeric::block_codes(call.layout.dtype, own.input.data() + call.offset_bytes,
@@ -134,6 +139,7 @@ core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) c
     request.output = (call.in_place ? own.input : own.output).data() + call.offset_bytes;
   }
   if (call.agreed) request.codes = own.agreed_codes.data();
+  if (!own.present.empty()) request.present = own.present.data();
   request.priority = call.priority;
   return request;
 }

@@ -44,6 +44,7 @@ class Job {
     std::vector<std::byte> output;
     std::vector<std::uint16_t> own_codes;
     std::vector<std::uint16_t> agreed_codes;
+    std::vector<std::uint32_t> present;  // a bit for each block that is not zero
   };
 
   Tensors& tensors(std::uint32_t call, std::uint16_t rank) {

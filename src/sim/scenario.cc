@@ -174,11 +174,12 @@ std::string describe(const Scenario& scenario) {
                         incident_name(scenario.incident.kind), scenario.incident.call);
   }
   for (const CallPlan& call : scenario.calls) {
-    text += fmt::format("  call: {} {} {} as {}{}{}, {} elements, {} values\n",
+    text += fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
                         collective_name(call.collective), reduction_name(call.reduction),
                         dtype_name(call.layout.dtype), format_name(call.layout.format),
                         call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
-                        call.elements, value_kind_name(call.values.kind));
+                        call.leaves_out_zeros ? " without zeros" : "", call.elements,
+                        value_kind_name(call.values.kind));
   }
   return text;
 }

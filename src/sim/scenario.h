@@ -29,6 +29,7 @@ struct CallPlan {
   bool in_place = false;           // results overwrite the inputs
   bool after_previous = false;     // sends nothing before the call before is done
   bool sized_by_previous = false;  // has its place at once, and its size when that call is done
+  bool leaves_out_zeros = false;   // sends no block of zeros where sites can do without
   // All ranks share one input and one output, and nothing is compared: for tensors so large that
   // a copy per rank would not fit, where only time is of interest.
   bool bulk = false;
@@ -51,6 +52,7 @@ struct AggregatorPlan {
 
 struct SitePlan {
   std::uint16_t weight = 1;
+  bool takes_sparse = true;
   std::vector<AggregatorPlan> aggregators;  // [0] is the root
 };
 

@@ -24,6 +24,12 @@ bool is_answer(std::uint8_t kind) {
 
 }  // namespace
 
+// A contribution may be one to several chunks, on slots that follow each other.
+template <typename Visit>
+void SlotWatch::for_each_chunk(Sighting seen, Visit&& visit) {
+  for (std::uint32_t chunk = 0; chunk < seen.chunks; ++chunk, ++seen.slot) visit(seen);
+}
+
 SlotWatch::SlotWatch(const Scenario& scenario, const Wiring& wiring)
     : stations_(wiring.network->node_count()),
       slot_count_(static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots)) {
@@ -57,8 +63,14 @@ bool SlotWatch::sight(std::span<const std::byte> bytes, Sighting& seen) const {
           .slot = infold_from_be16(header.slot),
           .contributors = infold_from_be16(header.contributors),
           .round = infold_from_be32(header.round)};
+  if ((header.flags & INFOLD_FLAG_SPARSE) != 0) {
+    infold_sparse head;
+    if (bytes.size() < sizeof(header) + sizeof(head)) return false;
+    std::memcpy(&head, bytes.data() + sizeof(header), sizeof(head));
+    seen.chunks = infold_from_be16(head.chunks);
+  }
   return infold_from_be16(header.job) == kJob && infold_from_be32(header.epoch) == kEpoch &&
-         seen.slot < slot_count_;
+         seen.slot + seen.chunks <= slot_count_;
 }
 
 void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std::byte> bytes,
@@ -66,9 +78,11 @@ void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std
   Sighting seen;
   if (!sight(bytes, seen)) return;
   if (is_contribution(seen.kind) && !stations_[path.source].round_known.empty()) {
-    if (round_known(path.source, path, seen.slot) + 1 < seen.round) {
-      break_promise(now, seen, "was taken before the chunk before it came back");
-    }
+    for_each_chunk(seen, [&](const Sighting& chunk) {
+      if (round_known(path.source, path, chunk.slot) + 1 < chunk.round) {
+        break_promise(now, chunk, "was taken before the chunk before it came back");
+      }
+    });
   }
   if (seen.kind == INFOLD_KIND_ABORTED) stations_[path.source].has_ended = true;
   if (is_answer(seen.kind) && stations_[path.source].is_aggregator) {
@@ -85,7 +99,8 @@ void SlotWatch::on_arrival(base::Instant now, const Path& path, std::span<const 
     known = std::max(known, seen.round);
   }
   if (is_contribution(seen.kind) && stations_[here].is_aggregator) {
-    contribution_arrives(now, stations_[here], seen);
+    for_each_chunk(
+        seen, [&](const Sighting& chunk) { contribution_arrives(now, stations_[here], chunk); });
   }
 }
 

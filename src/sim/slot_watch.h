@@ -39,7 +39,10 @@ class SlotWatch final : public Observer {
     std::uint16_t slot = 0;
     std::uint16_t contributors = 0;
     std::uint32_t round = 0;
+    std::uint32_t chunks = 1;
   };
+  template <typename Visit>
+  static void for_each_chunk(Sighting seen, Visit&& visit);
   bool sight(std::span<const std::byte> bytes, Sighting& seen) const;
 
   struct Copy {

@@ -125,7 +125,8 @@ class Builder {
       options.sites.push_back({.worker = worker_number(site, rank),
                                .weight = site.weight,
                                .job = kJob,
-                               .epoch = kEpoch});
+                               .epoch = kEpoch,
+                               .takes_sparse = site.takes_sparse});
     }
     WorkerNodeOptions node_options;
     node_options.worker = options;

@@ -46,6 +46,8 @@ void BlockSum::begin(const core::TransferRequest& dense, bool stages) {
   present_.resize(words_for(blocks_total_));
   has_signs_ =
       numeric::find_presence(dense.layout.dtype, dense.input, dense.elements, present_.data());
+  own_ = present_;
+  own_of_some_.resize(present_.size());
   coarse_.clear();
   if (present_.size() > kDirectWordsMax) {
     coarse_.resize(words_for(present_.size()));
@@ -82,6 +84,7 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   input_ = {dense_.codec, dense_.layout, const_cast<std::byte*>(dense_.input), nullptr};
   output_ = {dense_.codec, dense_.layout, dense_.output, nullptr};
   request.codec = &gathered_codec();
+  request.present = own_of_some_.data();
   request.input = input_.as_tensor();
   request.output = output_.as_tensor();
   return request;
@@ -107,7 +110,13 @@ std::uint64_t BlockSum::gather_fine_words() {
 
 std::uint64_t BlockSum::gather_blocks() {
   blocks_.clear();
-  for_each_bit(present_, [&](std::uint32_t block) { blocks_.push_back(block); });
+  std::fill(own_of_some_.begin(), own_of_some_.end(), 0U);
+  for_each_bit(present_, [&](std::uint32_t block) {
+    const std::size_t place = blocks_.size();
+    const std::uint32_t is_own = own_[block / kWordBits] >> (block % kWordBits) & 1;
+    own_of_some_[place / kWordBits] |= is_own << (place % kWordBits);
+    blocks_.push_back(block);
+  });
   blocks_present_ = blocks_.size();
   const std::uint32_t block_elements = dense_.layout.block_elements();
   elements_present_ = blocks_present_ * block_elements;

@@ -64,6 +64,8 @@ class BlockSum {
   std::vector<std::uint32_t> fine_;         // those words that some rank has bits in
   std::vector<std::uint32_t> fine_places_;  // where they belong
   std::vector<std::uint32_t> blocks_;       // that some rank has
+  std::vector<std::uint32_t> own_;          // a bit for each block that this rank has
+  std::vector<std::uint32_t> own_of_some_;  // the same, a bit for each that some rank has
   Gathered input_;
   Gathered output_;
 };

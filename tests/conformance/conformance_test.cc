@@ -84,7 +84,8 @@ TEST(XdpPlane, RunsEveryVector) {
     for (const VectorCase& vector : all_vectors()) {
       plane->use_ipv6(!plane->uses_ipv6());
       try {
-        refused += run_vector(vector, *plane).empty() ? 0 : 1;
+        const std::string refusal = run_vector(vector, *plane);
+        refused += refusal.empty() || refusal.ends_with(kWholeChunksOnly) ? 0 : 1;
       } catch (const VectorError& error) {
         ADD_FAILURE() << error.what() << "\n  of: " << vector.title
                       << (grows ? "" : ", where frames do not grow")

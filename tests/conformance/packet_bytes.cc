@@ -68,7 +68,41 @@ void put_partial(Bytes& out, const PacketText& packet) {
   put_set(out, element_count(packet), packet.minus);
 }
 
+void put_block_set(Bytes& out, std::int64_t blocks, const std::vector<std::int64_t>& held) {
+  std::vector<std::int64_t> words(static_cast<std::size_t>((blocks + 31) / 32));
+  for (const std::int64_t block : held) {
+    words.at(static_cast<std::size_t>(block / 32)) |= std::int64_t{1} << (block % 32);
+  }
+  for (const std::int64_t word : words) put_little(out, word, 4);
+}
+
+// Lists that are too short or too long for the blocks are written as far as they go.
+void put_sparse(Bytes& out, const PacketText& packet) {
+  const std::int64_t elements = element_count(packet);
+  const std::int64_t block_elements = packet.words.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
+  const std::int64_t blocks = (elements + block_elements - 1) / block_elements;
+  put_big(out, packet.held.size(), 2);
+  put_big(out, 0, 2);
+  for (const auto& held : packet.held) put_block_set(out, blocks, held);
+  auto code = packet.codes.begin();
+  auto element = packet.elements.begin();
+  for (const auto& held : packet.held) {
+    const std::size_t start = out.size();
+    for (std::size_t i = 0; i < held.size() && code != packet.codes.end(); ++i) {
+      put_codes(out, packet.words, {*code++});
+    }
+    pad(out, start, 4);
+    for (const std::int64_t block : held) {
+      const std::int64_t size = std::min(block_elements, elements - block * block_elements);
+      for (std::int64_t i = 0; i < size && element != packet.elements.end(); ++i) {
+        put_little(out, *element++, element_width(packet.words));
+      }
+    }
+  }
+}
+
 void put_body(Bytes& out, const PacketText& packet) {
+  if ((packet.flags & INFOLD_FLAG_SPARSE) != 0) return put_sparse(out, packet);
   const std::size_t start = out.size();
   switch (packet.kind) {
     case INFOLD_KIND_PARTIAL: put_partial(out, packet); return;

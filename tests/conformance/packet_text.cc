@@ -75,6 +75,9 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
     packet.plus = cursor.take_numbers();
   } else if (word == "minus") {
     packet.minus = cursor.take_numbers();
+  } else if (word == "has") {
+    packet.held.push_back(cursor.take_numbers());
+    packet.flags |= INFOLD_FLAG_SPARSE;
   } else if (word == "missing") {
     packet.missing = take_ranks(cursor);
   } else if (word == "rank_words") {

@@ -49,6 +49,9 @@ struct PacketText {
   std::vector<std::int64_t> codes;     // exponent codes; of a partial sum the lowest
   std::vector<std::int64_t> high_codes;
   std::vector<std::int64_t> plus, minus;  // elements with specials, of a partial sum
+  // Of a packet that leaves out blocks: those of each chunk that it holds. The lists above are then
+  // of these blocks, one chunk after the other.
+  std::vector<std::vector<std::int64_t>> held;
   std::vector<Ranks> missing;
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;

@@ -25,6 +25,7 @@ struct PlaneJob {
   std::optional<std::uint8_t> parent_worker;      // our number at the parent, unless at the root
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
+  bool sparse = false;  // ranks have been told that this plane takes such packets
 };
 
 struct Outgoing {

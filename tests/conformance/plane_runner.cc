@@ -44,6 +44,8 @@ std::string PlaneRunner::configure(const Step& step) {
       job_.datagram_bytes_max = static_cast<std::uint32_t>(cursor.take_number());
     } else if (word == "limit") {
       job_.elements_max = static_cast<std::uint32_t>(cursor.take_number());
+    } else if (word == "sparse") {
+      job_.sparse = true;
     } else if (word == "workers") {
       // "[0 1 2-3]": three workers, the last of which speaks for two ranks. A number: that many.
       if (cursor.peek() == "[") {

@@ -63,6 +63,7 @@ void WorkerRunner::join(Cursor& cursor) {
   options.limits.datagram_bytes_max = 1472;
   options.limits.elements_max = INFOLD_BLOCK_ELEMENTS_F64;
   std::vector<std::int64_t> weights = {1};
+  bool takes_sparse = false;
   while (!cursor.done()) {
     if (cursor.accept("of")) {
       options.world = world_ = u16(cursor.take_number());
@@ -72,6 +73,8 @@ void WorkerRunner::join(Cursor& cursor) {
       options.bulk_slots = u16(cursor.take_number());
     } else if (cursor.accept("limit")) {
       options.limits.elements_max = static_cast<std::uint32_t>(cursor.take_number());
+    } else if (cursor.accept("sparse")) {
+      takes_sparse = true;
     } else if (cursor.accept("sites")) {
       weights = cursor.take_numbers();
     } else {
@@ -79,7 +82,11 @@ void WorkerRunner::join(Cursor& cursor) {
     }
   }
   for (const std::int64_t weight : weights) {
-    options.sites.push_back({static_cast<std::uint8_t>(rank_), u16(weight), kJob, kEpoch});
+    options.sites.push_back({.worker = static_cast<std::uint8_t>(rank_),
+                             .weight = u16(weight),
+                             .job = kJob,
+                             .epoch = kEpoch,
+                             .takes_sparse = takes_sparse});
   }
   worker_.emplace(options);
   last_ = PacketText{};

@@ -94,6 +94,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.datagram_bytes_max > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
     return "the packet program takes no datagrams larger than a page";
   }
+  if (job.sparse) return kWholeChunksOnly;
   remove_all();
   add(aggregator_options(job));
   return "";

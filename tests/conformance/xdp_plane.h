@@ -15,6 +15,9 @@
 
 namespace infold::conformance {
 
+// Why it refuses jobs whose packets may leave out blocks; ranks are told so when they join.
+inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
+
 class XdpPlane final : public Plane {
  public:
   // One program for all cases, since loading takes a second; or one for a driver whose frames do

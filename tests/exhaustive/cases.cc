@@ -115,6 +115,16 @@ void add_collectives(Cases& cases) {
        .model = free,
        .slots = 1,
        .tensors = {{.format = WireFormat::bfp16, .chunks = 3}}});
+  // A packet holds contributions to two slots.
+  add({.name = "2x2x3-sparse",
+       .model = free,
+       .slots = 2,
+       .tensors = {{.format = WireFormat::bfp16, .chunks = 3, .sparse = true}}});
+  add({.name = "2x2x4-sparse",
+       .model = free,
+       .slots = 2,
+       .tensors = {{.chunks = 4, .sparse = true}},
+       .full = true});
   add({.name = "2x1x2-striped", .model = free, .sites = 2, .slots = 1, .tensors = {{.chunks = 4}}});
   add({.name = "2x1x2-cancel",
        .model = free,

@@ -4,8 +4,10 @@
 #include "tests/exhaustive/machines.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
+#include "core/sparse_body.h"
 
 namespace infold::exhaustive {
 namespace {
@@ -16,6 +18,12 @@ constexpr base::Duration kPause = base::seconds(60);
 // A realign answers a chunk as a result does: the slot's next chunk may follow it.
 std::uint64_t answers(const core::Worker& worker) {
   return worker.counters().received_result + worker.counters().received_realign;
+}
+
+std::uint64_t taken(const core::Aggregator& aggregator) {
+  const core::VerdictCounters& counters = aggregator.counters();
+  return counters[static_cast<std::size_t>(core::Verdict::contributed)] +
+         counters[static_cast<std::size_t>(core::Verdict::completed)];
 }
 
 }  // namespace
@@ -106,11 +114,13 @@ void Machines::drain(NodeIndex node, WorkerState& worker, Effects& effects) {
 Effects Machines::deliver(NodeIndex node, core::Aggregator& aggregator, PacketId packet) {
   ++runs_;
   Effects effects;
+  const std::uint64_t taken_before = taken(aggregator);
   const core::Verdict verdict = aggregator.handle_datagram(packets_[packet].bytes);
   effects.verdict = core::verdict_name(verdict);
-  if (verdict == core::Verdict::contributed || verdict == core::Verdict::completed) {
-    effects.began = packets_[packet].chunk;
-  }
+  // Of several, which were taken is known if all were.
+  const std::uint64_t chunks = packets_[packet].chunks;
+  const auto count = static_cast<std::uint64_t>(std::popcount(chunks));
+  if (taken(aggregator) - taken_before == count) effects.began = chunks;
   while (const auto sent = aggregator.poll_transmit()) {
     switch (sent->to) {
       case core::Aggregator::To::worker:
@@ -148,7 +158,11 @@ PacketId Machines::intern(Endpoint to, std::span<const std::byte> bytes) {
   info.sender = packet.header.worker;
   if (info.kind != core::Kind::abort && info.kind != core::Kind::aborted) {
     const NodeIndex site = case_.leaves > 0 ? NodeIndex{0} : to.site;
-    info.chunk = intern_chunk(site, info.slot, info.round);
+    const std::uint32_t count = packet.is_sparse() ? core::SparseReader(packet).chunks() : 1;
+    for (std::uint32_t i = count; i-- > 0;) {
+      info.chunk = intern_chunk(site, static_cast<std::uint16_t>(info.slot + i), info.round);
+      info.chunks |= std::uint64_t{1} << info.chunk;
+    }
   }
   packets_.push_back(std::move(info));
   return place->second;

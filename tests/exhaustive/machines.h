@@ -25,8 +25,9 @@ struct PacketInfo {
   core::Kind kind = core::Kind::add;
   std::uint16_t slot = 0;
   std::uint32_t round = 0;
-  std::uint8_t sender = 0;  // header field, for traces
-  ChunkId chunk = kNoChunk;
+  std::uint8_t sender = 0;   // header field, for traces
+  ChunkId chunk = kNoChunk;  // the first, of a contribution to several
+  std::uint64_t chunks = 0;  // all of them, as bits
   std::vector<std::byte> bytes;
 };
 
@@ -36,7 +37,7 @@ enum class Command : std::uint8_t { submit, expire_first, expire_all, cancel, co
 struct Effects {
   std::vector<PacketId> sent;
   std::uint64_t written = 0;  // worker: chunks whose result it took, by the oracle's number
-  ChunkId began = kNoChunk;   // aggregator: the chunk it took a contribution of
+  std::uint64_t began = 0;    // aggregator: the chunks it took a contribution of, as bits
   const char* verdict = "";   // aggregator
   std::string complaint;      // what the machine did wrong by itself
 };

@@ -39,6 +39,7 @@ struct Tensor {
   std::uint32_t chunks = 1;
   std::uint16_t root = 0;
   bool wide_spread = false;  // exponents so far apart that a second round is needed
+  bool sparse = false;       // each worker leaves out other blocks, of zeros
 };
 
 struct Case {

@@ -33,6 +33,13 @@ std::uint32_t share(std::uint16_t rank, std::uint32_t chunk, std::uint32_t eleme
   return digit << (4 * rank);
 }
 
+// Of a sparse tensor: with two workers one of both has the chunk's first block, and some have none
+// of it.
+bool has_block(const Tensor& plan, std::uint16_t rank, std::uint32_t element) {
+  const std::uint32_t block = element / INFOLD_BLOCK_ELEMENTS;
+  return !plan.sparse || block % 4 == 2U * rank || block % 4 == 3;
+}
+
 // In a tensor with a wide spread the second block of rank 0 is 2^40 times that of the others,
 // too far for one lane; sums of it round to rank 0's share alone.
 float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t chunk,
@@ -63,13 +70,17 @@ void Oracle::fill(Numbers& numbers, std::uint16_t workers) const {
   const std::uint32_t elements = kChunkElements * plan.chunks;
   numbers.output.assign(elements, kUntouched);
   numbers.inputs.assign(workers, std::vector<std::uint32_t>(elements));
+  numbers.present.assign(workers, std::vector<std::uint32_t>(1));
+  CHECK_THAT(elements / INFOLD_BLOCK_ELEMENTS, <=, core::BlockSet::kWordBits);
   for (std::uint32_t i = 0; i < elements; ++i) {
     const std::uint32_t chunk = numbers.first_chunk + i / kChunkElements;
     std::uint32_t integer_sum = 0;
     float float_sum = 0;
     for (std::uint16_t rank = 0; rank < workers; ++rank) {
-      const float as_float = float_share(plan, rank, chunk, i);
-      const std::uint32_t integer = share(rank, chunk, i);
+      const bool has = has_block(plan, rank, i);
+      const float as_float = has ? float_share(plan, rank, chunk, i) : 0;
+      const std::uint32_t integer = has ? share(rank, chunk, i) : 0;
+      numbers.present[rank][0] |= std::uint32_t{has} << i / INFOLD_BLOCK_ELEMENTS;
       numbers.inputs[rank][i] = is_float(plan) ? std::bit_cast<std::uint32_t>(as_float) : integer;
       if (!gives_input(plan, rank)) continue;
       integer_sum += integer;
@@ -102,6 +113,7 @@ core::TransferRequest Oracle::request(std::uint32_t tensor, std::uint16_t rank) 
   if (gives_input(numbers.plan, rank)) {
     request.input = reinterpret_cast<const std::byte*>(numbers.inputs[rank].data());
   }
+  if (numbers.plan.sparse) request.present = numbers.present[rank].data();
   if (takes_result(numbers.plan, rank)) {
     request.output = reinterpret_cast<std::byte*>(numbers.output.data());
   }

@@ -39,7 +39,8 @@ class Oracle {
   struct Numbers {
     Tensor plan;
     std::uint32_t first_chunk = 0;
-    std::vector<std::vector<std::uint32_t>> inputs;  // by rank: 32-bit integers, or floats' bits
+    std::vector<std::vector<std::uint32_t>> inputs;   // by rank: 32-bit integers, or floats' bits
+    std::vector<std::vector<std::uint32_t>> present;  // by rank: a bit for each block
     std::vector<std::uint32_t> sums;
     std::vector<std::uint32_t> output;
   };

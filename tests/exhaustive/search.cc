@@ -4,6 +4,7 @@
 #include "tests/exhaustive/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "base/check.h"
@@ -176,8 +177,17 @@ std::string Search::apply(GlobalState& state, Action action, const LocalStep** s
 }
 
 std::string Search::judge(const GlobalState& state, NodeIndex node, const LocalStep& step) const {
-  if (!step.complaint.empty() || step.began == kNoChunk) return step.complaint;
-  const ChunkId before = steps_.machines().before_in_copy(step.began);
+  if (!step.complaint.empty()) return step.complaint;
+  for (std::uint64_t left = step.began; left != 0; left &= left - 1) {
+    const auto chunk = static_cast<ChunkId>(std::countr_zero(left));
+    std::string complaint = judge_reuse(state, node, steps_.machines().before_in_copy(chunk));
+    if (!complaint.empty()) return complaint;
+  }
+  return "";
+}
+
+// `node` takes a contribution into a copy that held `before`.
+std::string Search::judge_reuse(const GlobalState& state, NodeIndex node, ChunkId before) const {
   if (before == kNoChunk) return "";
   for (std::uint32_t i = 0; i < steps_.wiring().worker_count(); ++i) {
     const auto worker = static_cast<NodeIndex>(i);

@@ -84,6 +84,7 @@ class Search {
                 std::vector<Implied>* implied);
   void imply(GlobalState& state, const LocalStep& step, Implied what, std::vector<PacketId>& fresh,
              std::vector<Implied>* implied);
+  std::string judge_reuse(const GlobalState& state, NodeIndex node, ChunkId before) const;
   std::string judge(const GlobalState& state, NodeIndex node, const LocalStep& step) const;
   void pack(const GlobalState& state);
   GlobalState unpack(std::size_t begin, std::size_t end) const;

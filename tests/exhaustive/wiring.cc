@@ -58,8 +58,10 @@ void Wiring::add_sites() {
     for (std::uint16_t rank = 0; rank < worker_count_; ++rank) {
       place.options.workers.push_back({rank, 1});
       place.below.push_back({static_cast<NodeIndex>(rank), site});
-      workers_[rank].sites.push_back(
-          {.worker = static_cast<std::uint8_t>(rank), .job = kJob, .epoch = kEpoch});
+      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(rank),
+                                      .job = kJob,
+                                      .epoch = kEpoch,
+                                      .takes_sparse = true});
     }
     aggregators_.push_back(place);
   }
@@ -81,8 +83,10 @@ void Wiring::add_tree() {
       const auto rank = static_cast<std::uint16_t>(first + i);
       place.options.workers.push_back({rank, 1});
       place.below.push_back({static_cast<NodeIndex>(rank), 0});
-      workers_[rank].sites.push_back(
-          {.worker = static_cast<std::uint8_t>(i), .job = kJob, .epoch = kEpoch});
+      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(i),
+                                      .job = kJob,
+                                      .epoch = kEpoch,
+                                      .takes_sparse = true});
     }
     aggregators_.push_back(place);
     root.options.workers.push_back({first, per_leaf});

@@ -75,7 +75,11 @@ void exchange(Aggregator& aggregator, SlotModel& model, const ModelPacket& packe
   Datagram datagram;
   switch (packet.kind) {
     case ModelPacket::Kind::add:
-      datagram = add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
+      // The same to the slot's rules, and repeats of one may come as the other.
+      datagram =
+          (packet.elements[0] & 1) != 0
+              ? sparse_add_datagram(packet.worker, packet.slot, packet.round, packet.elements)
+              : add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
       break;
     case ModelPacket::Kind::skip:
       datagram = bare_datagram(core::Kind::skip, packet.worker, packet.slot, packet.round);

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "core/sparse_body.h"
+
 namespace infold::hostile {
 namespace {
 
@@ -29,6 +31,24 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   return datagram;
 }
 
+// For both slots, with blocks of which some are there.
+Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
+  core::Header header = contribution(1, 0, 1);
+  header.flags = INFOLD_FLAG_SPARSE;
+  header.words.elements = 100;
+  header.words.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
+  const core::ElementLayout layout = header.words.layout();
+  Datagram datagram(1472, std::byte{1});
+  core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, layout, 100, kSlots);
+  for (const std::uint32_t present : {0b1010U, 0b0001U}) {
+    writer.next(core::BlockSet::slice(&present, 0, layout.block_count(100)));
+  }
+  core::write_header(header, datagram);
+  datagram.resize(INFOLD_HEADER_BYTES + writer.bytes());
+  return datagram;
+}
+
 std::vector<Datagram> samples(std::span<const Kind> kinds) {
   std::vector<Datagram> all;
   for (const Kind kind : kinds) {
@@ -37,6 +57,10 @@ std::vector<Datagram> samples(std::span<const Kind> kinds) {
     if (!needs_blocks) {
       all.push_back(sample(kind, core::WireFormat::i32, core::DataType::i32, false));
       all.push_back(sample(kind, core::WireFormat::i64, core::DataType::i64, false));
+    }
+    if (kind == Kind::add) {
+      all.push_back(sparse_sample(core::WireFormat::i16, core::DataType::i32));
+      all.push_back(sparse_sample(core::WireFormat::bfp16, core::DataType::f32));
     }
     all.push_back(sample(kind, core::WireFormat::bfp8, core::DataType::f32, true));
     all.push_back(sample(kind, core::WireFormat::bfp32, core::DataType::f64, false));
@@ -77,6 +101,20 @@ Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t rou
   Datagram datagram(INFOLD_HEADER_BYTES + elements.size_bytes());
   core::write_header(contribution(worker, slot, round), datagram);
   std::memcpy(datagram.data() + INFOLD_HEADER_BYTES, elements.data(), elements.size_bytes());
+  return datagram;
+}
+
+Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
+                             std::span<const std::int32_t> elements) {
+  core::Header header = contribution(worker, slot, round);
+  header.flags = INFOLD_FLAG_SPARSE;
+  Datagram datagram(INFOLD_HEADER_BYTES + core::sparse_head_bytes(1, 1) + elements.size_bytes());
+  core::write_header(header, datagram);
+  const std::uint32_t one = 1;
+  core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, header.words.layout(), kElements,
+                            1);
+  const auto part = writer.next(core::BlockSet::slice(&one, 0, 1));
+  std::memcpy(part.elements, elements.data(), elements.size_bytes());
   return datagram;
 }
 

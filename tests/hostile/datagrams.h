@@ -28,6 +28,9 @@ core::AggregatorOptions aggregator_options(bool parent = false);
 core::Header contribution(std::uint8_t worker, std::uint16_t slot, std::uint32_t round);
 Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                       std::span<const std::int32_t> elements);
+// The same as one that may leave out blocks, but has its only one.
+Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
+                             std::span<const std::int32_t> elements);
 // A packet without body: skip or query.
 Datagram bare_datagram(core::Kind kind, std::uint8_t worker, std::uint16_t slot,
                        std::uint32_t round);

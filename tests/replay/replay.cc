@@ -192,6 +192,7 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
       std::min<std::uint32_t>(scenario.limits.datagram_bytes_max, INFOLD_XDP_DATAGRAM_BYTES_MAX);
   scenario.limits.elements_max =
       std::min<std::uint32_t>(scenario.limits.elements_max, INFOLD_XDP_ELEMENTS_MAX);
+  for (sim::SitePlan& site : scenario.sites) site.takes_sparse = false;
   plane.use_ipv6(seed % 2 == 1);
   sim::Simulation simulation(scenario);
   Replay replay(simulation.scenario(), simulation.wiring(), plane, seed % 4 == 0, counters);
