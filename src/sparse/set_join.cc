@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparse/set_join.h"
+
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "numeric/codec.h"
+
+namespace infold::sparse {
+namespace {
+
+// A bit for each block of 8 MB of f32: few packets, which one round trip carries. Longer sets are
+// mostly empty where it matters, and then another round trip is less than what it saves.
+constexpr std::uint64_t kDirectWordsMax = 2048;
+
+const core::TensorCodec& words_codec() {
+  static const core::TensorCodec& codec =
+      *numeric::codec(core::DataType::i32, core::WireFormat::i32, core::Reduction::bit_or,
+                      core::Collective::all_reduce);
+  return codec;
+}
+
+// The tensor is a vector of words, which has its memory by the time it has its size.
+bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
+            std::byte* exponents, std::byte* elements) {
+  const auto& words = *reinterpret_cast<const std::vector<std::uint32_t>*>(tensor);
+  return words_codec().encode(reinterpret_cast<const std::byte*>(words.data()), range, codes,
+                              exponents, elements);
+}
+
+void decode(std::byte* tensor, core::ChunkRange range,
+            const core::TensorCodec::Received& received) {
+  auto& words = *reinterpret_cast<std::vector<std::uint32_t>*>(tensor);
+  words_codec().decode(reinterpret_cast<std::byte*>(words.data()), range, received);
+}
+
+constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode, .decode = decode};
+
+}  // namespace
+
+void SetJoin::begin(std::uint64_t numbers) {
+  CHECK_THAT(numbers, <=, kNumbersMax);
+  levels_[0].numbers = numbers;
+  level_count_ = 1;
+  for (std::uint64_t words = words_for(numbers); words > kDirectWordsMax;
+       words = words_for(words)) {
+    const WordSet& below = levels_[level_count_ - 1].own;
+    Level& level = levels_.at(level_count_++);
+    level.numbers = words;
+    level.own.clear();
+    for (const std::uint32_t place : below.places) level.own.add(place);
+  }
+  level_ = level_count_ - 1;
+  joined_.places.resize(words_for(levels_[level_].numbers));
+  std::iota(joined_.places.begin(), joined_.places.end(), 0U);
+  take_own_words(level_);
+}
+
+void SetJoin::take_own_words(std::uint32_t level) {
+  WordCursor own(levels_[level].own);
+  joined_.words.clear();
+  for (const std::uint32_t place : joined_.places) joined_.words.push_back(own.word_at(place));
+}
+
+core::TransferRequest SetJoin::request(std::uint32_t step) {
+  core::TransferRequest request;
+  request.reduction = core::Reduction::bit_or;
+  request.layout = {core::WireFormat::i32, core::DataType::i32};
+  request.elements = words_for(levels_.at(level_count_ - 1 - step).numbers);
+  request.codec = &kCodec;
+  request.output = reinterpret_cast<std::byte*>(&joined_.words);
+  request.input = request.output;
+  request.priority = core::Priority::urgent;
+  request.sized_later = step > 0;
+  return request;
+}
+
+std::uint64_t SetJoin::descend() {
+  CHECK_THAT(level_, >, 0);
+  next_.places.clear();
+  for (std::size_t i = 0; i < joined_.words.size(); ++i) {
+    for_each_bit(joined_.places[i], joined_.words[i], [&](std::uint32_t place) {
+      if (place < levels_[level_].numbers) next_.places.push_back(place);
+    });
+  }
+  std::swap(joined_, next_);
+  take_own_words(--level_);
+  return joined_.words.size();
+}
+
+}  // namespace infold::sparse
