@@ -4,15 +4,11 @@
 #include "sparse/gathered.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/check.h"
+#include "sparse/runs.h"
 
 namespace infold::sparse {
 namespace {
-
-// Exponent codes of a run, and the zeros that a codec writes behind them.
-using Codes = std::array<std::byte, INFOLD_BLOCKS_MAX * 2 + 4>;
 
 struct Run {
   std::uint32_t at = 0;    // of the range's elements
@@ -45,36 +41,18 @@ void for_each_run(const Gathered& gathered, core::ChunkRange range, Visit&& visi
 bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
             std::byte* exponents, std::byte* elements) {
   const auto& gathered = *reinterpret_cast<const Gathered*>(tensor);
-  const core::ElementLayout layout = gathered.layout;
-  const std::size_t code_bytes = layout.is_block_float() ? layout.exponent_code_bytes() : 0;
-  bool specials = false;
-  for_each_run(gathered, range, [&](const Run& run) {
-    Codes written;
-    CHECK_THAT(layout.exponent_bytes(run.place.elements), <=, written.size());
-    const std::uint32_t block = run.at >> layout.block_shift();
-    specials |= gathered.codec->encode(gathered.tensor, run.place,
-                                       codes == nullptr ? nullptr : codes + block, written.data(),
-                                       elements + std::size_t{run.at} * layout.element_bytes());
-    std::copy_n(written.data(), layout.block_count(run.place.elements) * code_bytes,
-                exponents + block * code_bytes);
-  });
-  const std::size_t end = layout.block_count(range.elements) * code_bytes;
-  std::fill(exponents + end, exponents + layout.exponent_bytes(range.elements), std::byte{0});
-  return specials;
+  EncodedRange encoded{*gathered.codec, gathered.layout, codes, exponents, elements};
+  for_each_run(gathered, range,
+               [&](const Run& run) { encoded.add_run(run.at, gathered.tensor, run.place); });
+  encoded.finish(range.elements);
+  return encoded.specials;
 }
 
 void decode(std::byte* tensor, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
   const auto& gathered = *reinterpret_cast<const Gathered*>(tensor);
-  const core::ElementLayout layout = gathered.layout;
-  const std::size_t code_bytes = layout.is_block_float() ? layout.exponent_code_bytes() : 0;
   for_each_run(gathered, range, [&](const Run& run) {
-    const std::uint32_t block = run.at >> layout.block_shift();
-    core::TensorCodec::Received part = received;
-    part.exponents += block * code_bytes;
-    part.elements += std::size_t{run.at} * layout.element_bytes();
-    if (part.codes != nullptr) part.codes += block;
-    gathered.codec->decode(gathered.tensor, run.place, part);
+    decode_run(*gathered.codec, gathered.layout, received, run.at, gathered.tensor, run.place);
   });
 }
 
