@@ -19,6 +19,7 @@
 #include <infold/join_options.h>
 #include <infold/options.h>
 #include <infold/result.h>
+#include <infold/rows.h>
 #include <infold/tensor.h>
 
 namespace infold {
@@ -47,6 +48,14 @@ class Communicator {
   // Every rank's output becomes the reduction of all inputs. The two may be the same or overlap.
   Handle all_reduce(TensorView input, MutableTensorView output, const CallOptions& options = {});
   Handle all_reduce(MutableTensorView in_place, const CallOptions& options = {});
+
+  // The same of tensors given by those of their rows that are not zeros, as one is or as the other.
+  // Ranks with rows and ranks with Layout::blocks meet in one call, where the whole tensor, rows x
+  // row_elements, is of one size. The sum's rows are those that hold anything but zeros, and have
+  // the same bits as a dense sum has there. With sum, average and or; not with fixed32.
+  Handle all_reduce(const RowsView& input, Rows& output, const CallOptions& options = {});
+  Handle all_reduce(const RowsView& input, MutableTensorView output,
+                    const CallOptions& options = {});
 
   // The same for the root's output alone; other ranks' outputs are not used and may be empty.
   Handle reduce(TensorView input, MutableTensorView output, int root,

@@ -198,7 +198,8 @@ void Worker::State::number_chunks(Stream& stream) {
   }
 }
 
-void Worker::State::set_size(TransferId id, std::uint64_t elements) {
+void Worker::State::set_size(TransferId id, std::uint64_t elements,
+                             const std::uint32_t* present) {
   if (failure_) return;
   const StreamName name = stream_of(Priority::background, 0);
   Stream& stream = streams_[name];
@@ -209,6 +210,7 @@ void Worker::State::set_size(TransferId id, std::uint64_t elements) {
   CHECK(!transfer.has_size);
   transfer.has_size = true;
   transfer.request.elements = elements;
+  transfer.request.present = present;
   transfer.words.shape = shape_of(transfer.request);
   transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
   number_chunks(stream);
@@ -355,7 +357,9 @@ base::Result<TransferId> Worker::submit(base::Instant, const TransferRequest& re
 
 bool Worker::has_room_for(std::uint32_t transfers) const { return state_->has_room_for(transfers); }
 
-void Worker::set_size(TransferId id, std::uint64_t elements) { state_->set_size(id, elements); }
+void Worker::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
+  state_->set_size(id, elements, present);
+}
 
 void Worker::cancel(base::Instant now) {
   const std::uint16_t rank = state_->options_.rank;

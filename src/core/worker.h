@@ -149,8 +149,8 @@ class Worker {
   // Whether so many more can be submitted, whatever they are.
   bool has_room_for(std::uint32_t transfers) const;
   // Of a transfer that waits for its size, or of any in a job that has ended. All ranks say the
-  // same; what has no element is done once all have called it.
-  void set_size(TransferId id, std::uint64_t elements);
+  // same; what has no element is done once all have called it. `present` as in the request.
+  void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present = nullptr);
   // Ends the job for all ranks, because the others count on this rank's contribution.
   void cancel(base::Instant now);
   // The same, said in good order by a rank that will not call again.

@@ -188,6 +188,11 @@ TEST_F(Absence, EveryKindOfCallIsMadeAgain) {
         std::vector<float> own(10, rank), scattered(10), first(7, rank), second(5000, rank);
         const std::vector<float> input = ones(3000);
         const std::vector<MutableTensorView> list = {first, second};
+        std::vector<float> sparse(4000);
+        sparse[7] = 1;
+        const std::vector<std::int64_t> indices = {comm.rank(), 90};
+        const std::vector<float> values(2 * 33, 1);
+        Rows rows;
         late.before_call(comm);
         std::vector<Handle> calls;
         calls.push_back(comm.all_reduce(in_place));
@@ -198,6 +203,8 @@ TEST_F(Absence, EveryKindOfCallIsMadeAgain) {
         calls.push_back(comm.reduce_scatter(input, std::span(output).first(1000)));
         calls.push_back(comm.reduce(own, scattered, 0));
         calls.push_back(comm.all_reduce_list(list));
+        calls.push_back(comm.all_reduce(sparse, {.layout = Layout::blocks}));
+        calls.push_back(comm.all_reduce({indices, values, 100, 33}, rows));
         calls.push_back(comm.barrier());
         late.after_call(comm);
         for (Handle& call : calls) {
@@ -212,6 +219,9 @@ TEST_F(Absence, EveryKindOfCallIsMadeAgain) {
         EXPECT_EQ(scattered, std::vector<float>(10, comm.rank() == 0 ? 3 : 0));
         EXPECT_EQ(first, std::vector<float>(7, 3));
         EXPECT_EQ(second, std::vector<float>(5000, 3));
+        EXPECT_EQ(sparse[7], 3);
+        ASSERT_EQ(rows.indices().size(), 4U);
+        EXPECT_EQ(static_cast<const float*>(rows.values().data)[3 * 33], 3);
       },
       [&] { restart_switch(); });
 }

@@ -20,9 +20,11 @@ void Call::start_over() {
   description.composed = false;
   description.output = nullptr;
   description.output_bytes = 0;
+  description.output_rows = nullptr;
   input_survives = true;
   large.clear();
   block_steps = 0;
+  rows_result.reset();
   fusion.clear();
   first_transfer = last_transfer = core::TransferId::none;
   transfers_left = 0;

@@ -17,12 +17,14 @@
 
 #include <infold/options.h>
 #include <infold/result.h>
+#include <infold/rows.h>
 
 #include "base/instant.h"
 #include "core/worker.h"
 #include "runtime/failure_text.h"
 #include "runtime/fusion.h"
 #include "runtime/request.h"
+#include "runtime/rows_memory.h"
 #include "runtime/scratch_pool.h"
 #include "sparse/block_sum.h"
 
@@ -43,6 +45,7 @@ class Call {
     // Where the result goes, at once or, with staging, when the call succeeds; null for nowhere.
     void* output = nullptr;
     std::size_t output_bytes = 0;
+    Rows* output_rows = nullptr;  // or here
   };
   Description description;
   bool is_checked = false;  // stands for calls that CheckedCalls makes
@@ -69,7 +72,8 @@ class Call {
   // Of a tensor without its zeros: how many transfers it takes, else 0.
   std::uint32_t block_steps = 0;
   std::unique_ptr<sparse::BlockSum> block_sum;
-  std::vector<std::uint16_t> own_codes;  // of fixed32, one per block
+  std::unique_ptr<RowsMemory> rows_result;  // of a result in rows
+  std::vector<std::uint16_t> own_codes;     // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;
 
   // Makes a finished call a new one.

@@ -17,6 +17,14 @@ Handle start(const std::shared_ptr<runtime::Member>& member, const runtime::Call
   return member ? member->start(request) : Handle();
 }
 
+// Sizes that are too large are refused before anybody looks at their product.
+runtime::CallRequest request_of(const RowsView& rows, const CallOptions& options) {
+  runtime::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
+  request.input = {nullptr, rows.rows * rows.row_elements, rows.values.type};
+  request.rows = rows;
+  return request;
+}
+
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<runtime::Member> member) : member_(std::move(member)) {}
@@ -40,6 +48,19 @@ Handle Communicator::all_reduce(TensorView input, MutableTensorView output,
 
 Handle Communicator::all_reduce(MutableTensorView in_place, const CallOptions& options) {
   return start(member_, {Collective::all_reduce, in_place, in_place, 0, options});
+}
+
+Handle Communicator::all_reduce(const RowsView& input, Rows& output, const CallOptions& options) {
+  runtime::CallRequest request = request_of(input, options);
+  request.output_rows = &output;
+  return start(member_, request);
+}
+
+Handle Communicator::all_reduce(const RowsView& input, MutableTensorView output,
+                                const CallOptions& options) {
+  runtime::CallRequest request = request_of(input, options);
+  request.output = output;
+  return start(member_, request);
 }
 
 Handle Communicator::all_reduce_list(std::span<const MutableTensorView> tensors,

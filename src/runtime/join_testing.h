@@ -4,6 +4,7 @@
 // thread for each.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -65,6 +66,37 @@ inline void run_job(int world, const JoinOptions& common, const Body& body,
   for (std::thread& thread : threads) thread.join();
 }
 
+// Row `rank` of some, and the last; even ranks pass these rows, odd ones the whole tensor.
+inline void check_sum_without_zeros(Communicator& communicator) {
+  constexpr std::size_t kRows = 3000, kLength = 40;
+  const int world = communicator.world();
+  std::vector<std::int64_t> indices = {communicator.rank() * 5, kRows - 1};
+  std::vector<float> values(2 * kLength, 1.0F), whole(kRows * kLength);
+  for (const std::int64_t row : indices) {
+    std::fill_n(&whole[static_cast<std::size_t>(row) * kLength], kLength, 1.0F);
+  }
+  Rows rows;
+  Handle call = communicator.rank() % 2 == 0
+                    ? communicator.all_reduce({indices, values, kRows, kLength}, rows)
+                    : communicator.all_reduce(whole, {.layout = Layout::blocks});
+  const auto done = call.wait();
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  EXPECT_EQ(done->ranks_summed, world);
+  const auto value_of = [&](std::size_t row) {
+    if (row == kRows - 1) return static_cast<float>(world);
+    return row % 5 == 0 && row / 5 < static_cast<std::size_t>(world) ? 1.0F : 0.0F;
+  };
+  if (communicator.rank() % 2 == 0) {
+    ASSERT_EQ(rows.indices().size(), static_cast<std::size_t>(world) + 1);
+    std::fill(whole.begin(), whole.end(), 0.0F);
+    for (std::size_t i = 0; i < rows.indices().size(); ++i) {
+      std::copy_n(static_cast<const float*>(rows.values().data) + i * kLength, kLength,
+                  &whole[static_cast<std::size_t>(rows.indices()[i]) * kLength]);
+    }
+  }
+  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(whole[i], value_of(i / kLength)) << i;
+}
+
 // Sums of several sizes, types and kinds, checked on each rank.
 inline void check_sums(Communicator& communicator) {
   const int world = communicator.world();
@@ -84,6 +116,7 @@ inline void check_sums(Communicator& communicator) {
   std::vector<std::int32_t> tensor(3000, communicator.rank());
   ASSERT_TRUE(communicator.broadcast(tensor, world - 1).wait());
   EXPECT_EQ(tensor[2999], world - 1);
+  check_sum_without_zeros(communicator);
   ASSERT_TRUE(communicator.barrier().wait());
 }
 

@@ -198,8 +198,10 @@ void Member::conclude(Call& call, base::Instant now) {
     if (end_reason_.empty()) end_reason_ = error.message;
     error.message += kMakeNewCommunicators;
     result = tl::unexpected(std::move(error));
+  } else if (std::optional<Error> error = deliver(call)) {
+    refuse(call, std::move(*error));
+    return;
   } else {
-    copy_result(call);
     // Nothing was there to be summed, but all have called.
     const bool gathers = call.description.name.in_parts &&
                          call.description.name.collective == core::Collective::broadcast;
@@ -214,20 +216,23 @@ void Member::finish(Call& call, Result<Completion> result) {
   call.finish(std::move(result));
 }
 
-void Member::give_back_staging(Call& call) {
-  const std::lock_guard lock(pool_mutex_);
-  scratch_.give_back(std::exchange(call.staging, {}));
-}
+void Member::give_back_staging(Call& call) { scratch_->give_back(std::exchange(call.staging, {})); }
 
-void Member::copy_result(const Call& call) const {
+std::optional<Error> Member::deliver(Call& call) {
   const Call::Description& description = call.description;
-  if (call.block_steps > 0) call.block_sum->finish();
-  if (call.block_steps > 0 || !call.staging.bytes) return;
+  try {
+    if (call.block_steps > 0) call.block_sum->finish();
+    if (description.output_rows != nullptr) deliver_rows(call);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::resource_exhausted, "no memory for the result", -1, ""};
+  }
+  if (call.block_steps > 0 || !call.staging.bytes) return std::nullopt;
   if (description.output == nullptr) {
     call.fusion.scatter(call.staging.bytes.get());
-    return;
+    return std::nullopt;
   }
   std::memcpy(description.output, call.staging.bytes.get(), description.output_bytes);
+  return std::nullopt;
 }
 
 // The ranks that make this call wait for this one, so a call that cannot be made ends the job.

@@ -118,6 +118,9 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::optional<Error> submit_all(Call& call, std::size_t count, TransferAt&& transfer_at);
   std::optional<Error> launch_blocks(Call& call, const CallRequest& request,
                                      const FormatChoice& choice);
+  std::optional<Error> launch_rows(Call& call, const CallRequest& request,
+                                   const FormatChoice& choice);
+  std::optional<Error> begin_block_sum(Call& call, const sparse::BlockSum::Work& work);
   base::Result<void> submit_blocks(Call& call);
   void begin_next_step(Call& call, std::uint32_t done);
   core::TransferRequest blank_transfer(const Call& call, const CallRequest& request,
@@ -148,7 +151,8 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   Error job_over_error(const Call& call);
   // Requires: pool_mutex_ is held while the answer is in use.
   FailedCall failed_call(const Call& call, base::Instant now) const;
-  void copy_result(const Call& call) const;
+  std::optional<Error> deliver(Call& call);
+  void deliver_rows(Call& call);
 
   MemberOptions options_;
   std::mutex calls_mutex_;
@@ -163,7 +167,8 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::uint64_t transfers_ended_ = 0;
   std::deque<Call> all_calls_;
   std::vector<Call*> free_calls_;
-  ScratchPool scratch_;
+  // Shared with results whose memory comes back to it (rows_memory.h).
+  std::shared_ptr<ScratchPool> scratch_ = std::make_shared<ScratchPool>();
   std::string end_reason_;   // of the job; empty while it lives
   std::string lost_switch_;  // its address, if it was not one of the sites
 

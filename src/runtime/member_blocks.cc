@@ -10,7 +10,6 @@ namespace infold::runtime {
 
 std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& request,
                                            const FormatChoice& choice) {
-  if (request.input.elements == 0) return launch_whole(call, request, choice);
   if (choice.agreed) {
     return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
   }
@@ -28,8 +27,12 @@ std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& reques
   const bool overlaps = overlap(dense.input, dense.output, description.output_bytes);
   const bool stages = overlaps && (request.options.keep_input || !same);
   call.input_survives = stages || !overlaps;
+  return begin_block_sum(call, {.dense = dense, .stages = stages});
+}
+
+std::optional<Error> Member::begin_block_sum(Call& call, const sparse::BlockSum::Work& work) {
   if (!call.block_sum) call.block_sum = std::make_unique<sparse::BlockSum>();
-  call.block_sum->begin(dense, stages);
+  call.block_sum->begin(work);
   call.block_steps = call.block_sum->steps();
 
   const base::Result<void> submitted = submit_blocks(call);
@@ -61,22 +64,22 @@ base::Result<void> Member::submit_blocks(Call& call) {
 }
 
 void Member::begin_next_step(Call& call, std::uint32_t done) {
-  const std::uint64_t elements = call.block_sum->size_after(done);
-  const bool is_last = done + 2 == call.block_steps;
+  std::uint64_t elements = 0;
   bool has_memory = true;
-  if (is_last && call.block_sum->staged_bytes() > 0) {
-    try {
-      const std::lock_guard lock(pool_mutex_);
-      call.staging = scratch_.take(call.block_sum->staged_bytes());
+  try {
+    elements = call.block_sum->size_after(done);
+    const bool is_last = done + 2 == call.block_steps;
+    if (is_last && call.block_sum->staged_bytes() > 0) {
+      call.staging = scratch_->take(call.block_sum->staged_bytes());
       call.block_sum->stage(call.staging.bytes.get());
-    } catch (const std::bad_alloc&) {
-      has_memory = false;
     }
+  } catch (const std::bad_alloc&) {
+    has_memory = false;
   }
   const auto next = core::TransferId{static_cast<std::uint64_t>(call.first_transfer) + done + 1};
   driver_->with_worker([&](core::Worker& worker, base::Instant now) {
     if (has_memory) {
-      worker.set_size(next, elements);
+      worker.set_size(next, elements, call.block_sum->own_after(done));
     } else {
       worker.cancel(now);
     }

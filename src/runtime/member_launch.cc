@@ -27,6 +27,7 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
                            static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
+  if (request.rows) return launch_rows(call, request, *choice);
   if (request.options.layout == Layout::blocks) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);
   return request.in_parts ? launch_parts(call, request, *choice)
@@ -115,10 +116,7 @@ std::optional<Error> Member::launch_list(Call& call, const CallRequest& request,
   if (stages) {
     for (Call::Large& large : call.large) large.staged_at = call.fusion.stage(large.tensor);
   }
-  if (call.fusion.bytes() > 0) {
-    const std::lock_guard lock(pool_mutex_);
-    call.staging = scratch_.take(call.fusion.bytes());
-  }
+  if (call.fusion.bytes() > 0) call.staging = scratch_->take(call.fusion.bytes());
   std::byte* const staging = call.staging.bytes.get();
   if (staging != nullptr) call.fusion.gather(staging);
 
@@ -158,8 +156,7 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
     // Over the same elements, each is encoded before its result comes; over others, it may not be.
     const bool same = request.input.data == request.output.data;
     if (overlaps && (request.options.keep_input || !same)) {
-      const std::lock_guard lock(pool_mutex_);
-      call.staging = scratch_.take(description.output_bytes);
+      call.staging = scratch_->take(description.output_bytes);
     }
     if (overlaps && !call.staging.bytes) call.input_survives = false;
     transfer.output =

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <string>
 
+#include "sparse/block_sum.h"
+
 namespace infold::runtime {
 namespace {
 
 // A packet's shape field tells sizes apart up to here.
 constexpr std::size_t kElementsMax = 0xFFFF'FFFF;
+// Of rows, which have their blocks joined first: these tell longer sizes apart.
+constexpr std::size_t kElementsOfRowsMax = sparse::BlockSum::elements_max(core::DataType::f32);
 
 std::string count(std::size_t elements) { return std::to_string(elements) + " elements"; }
 
@@ -61,7 +65,7 @@ std::optional<Error> check_parts(const CallRequest& request, int rank, int world
 }
 
 std::optional<Error> check_layout(const CallRequest& request) {
-  if (request.options.layout == Layout::dense) return std::nullopt;
+  if (request.options.layout == Layout::dense && !request.rows) return std::nullopt;
   if (request.options.layout > Layout::blocks) return invalid("the layout is not a Layout");
   if (request.collective != core::Collective::all_reduce || request.is_list || request.in_parts) {
     return Error{Code::unsupported, "only all_reduce leaves out zeros; make the layout dense", -1,
@@ -71,7 +75,8 @@ std::optional<Error> check_layout(const CallRequest& request) {
   if (reduction == Reduction::min || reduction == Reduction::max) {
     return Error{Code::unsupported,
                  std::string("zeros count under ") + reduction_name(reduction) +
-                     ", so that none can be left out; make the layout dense",
+                     ", so that none can be left out; " +
+                     (request.rows ? "pass the whole tensor" : "make the layout dense"),
                  -1, ""};
   }
   return std::nullopt;
@@ -99,6 +104,57 @@ std::optional<Error> check_list(const CallRequest& request) {
     }
   }
   return std::nullopt;
+}
+
+std::string row_at(std::span<const std::int64_t> indices, std::size_t place) {
+  return "row " + std::to_string(indices[place]) + ", at place " + std::to_string(place) +
+         " of the indices,";
+}
+
+std::optional<Error> check_indices(const RowsView& rows) {
+  std::int64_t before = -1;
+  for (std::size_t i = 0; i < rows.indices.size(); ++i) {
+    const std::int64_t row = rows.indices[i];
+    if (row < 0 || static_cast<std::uint64_t>(row) >= rows.rows) {
+      return Error{Code::out_of_range,
+                   row_at(rows.indices, i) + " is not in the tensor, which has " +
+                       std::to_string(rows.rows) + " rows",
+                   -1, ""};
+    }
+    if (row == before) {
+      return invalid(row_at(rows.indices, i) + " has been given before; add such rows up first");
+    }
+    if (row < before) {
+      return invalid(row_at(rows.indices, i) + " comes after row " + std::to_string(before) +
+                     "; sort the rows by their indices");
+    }
+    before = row;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_rows(const CallRequest& request) {
+  const RowsView& rows = *request.rows;
+  if (rows.row_elements == 0) return invalid("the rows have 0 elements; pass how long they are");
+  if (rows.rows > kElementsOfRowsMax / rows.row_elements) {
+    return Error{Code::out_of_range,
+                 "the tensor has " + std::to_string(rows.rows) + " rows of " +
+                     count(rows.row_elements) + "; the most is " +
+                     std::to_string(kElementsOfRowsMax) + " in all, split larger ones",
+                 -1, ""};
+  }
+  const std::size_t given = rows.indices.size();
+  const bool fits = rows.values.elements % rows.row_elements == 0 &&
+                    rows.values.elements / rows.row_elements == given;
+  if (!fits) {
+    return invalid("there are " + std::to_string(given) + " indices of rows of " +
+                   count(rows.row_elements) + ", and values of " + count(rows.values.elements) +
+                   "; pass a row of values for each index");
+  }
+  if (given > 0 && (rows.values.data == nullptr || rows.indices.data() == nullptr)) {
+    return invalid("there are " + std::to_string(given) + " rows, and a null address");
+  }
+  return check_indices(rows);
 }
 
 std::optional<Error> check_output(const CallRequest& request) {
@@ -130,6 +186,10 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
   if (auto error = check_layout(request)) return error;
 
   if (request.is_list) return check_list(request);
+  if (request.rows) {
+    if (auto error = check_rows(request)) return error;
+    return request.output_rows != nullptr ? std::nullopt : check_output(request);
+  }
   if (request.in_parts) {
     // First, so that the ends of tensors that are compared do not overflow.
     if (request.input.elements > kElementsMax || request.output.elements > kElementsMax) {

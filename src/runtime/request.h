@@ -10,6 +10,7 @@
 
 #include <infold/options.h>
 #include <infold/result.h>
+#include <infold/rows.h>
 #include <infold/tensor.h>
 
 #include "core/format.h"
@@ -28,6 +29,10 @@ struct CallRequest {
   // Of an all_reduce over many tensors in place, instead of input and output; all of one type.
   std::span<const MutableTensorView> list = {};
   bool is_list = false;
+  // Of an all_reduce over rows, instead of the input's memory; the input's type and size are those
+  // of the whole tensor.
+  std::optional<RowsView> rows = {};
+  Rows* output_rows = nullptr;  // instead of the output
 };
 
 // Nothing if the request is sound; the message is without the call's name.

@@ -18,22 +18,29 @@ constexpr std::size_t kGranule = 4096;
 
 }  // namespace
 
+ScratchPool::ScratchPool() { free_.reserve(kFreeMax + 1); }
+
 Scratch ScratchPool::take(std::size_t bytes) {
   const std::size_t wanted = (bytes / kGranule + 1) * kGranule;
+  std::unique_lock lock(mutex_);
   auto best = free_.end();
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     const bool fits = it->capacity >= bytes && it->capacity / kWasteFactorMax <= wanted;
     if (fits && (best == free_.end() || it->capacity < best->capacity)) best = it;
   }
-  if (best == free_.end()) return {std::make_unique_for_overwrite<std::byte[]>(wanted), wanted};
+  if (best == free_.end()) {
+    lock.unlock();
+    return {std::make_unique_for_overwrite<std::byte[]>(wanted), wanted};
+  }
   Scratch scratch = std::move(*best);
   *best = std::move(free_.back());
   free_.pop_back();
   return scratch;
 }
 
-void ScratchPool::give_back(Scratch scratch) {
+void ScratchPool::give_back(Scratch scratch) noexcept {
   if (scratch.capacity == 0) return;
+  const std::lock_guard lock(mutex_);
   free_.push_back(std::move(scratch));
   if (free_.size() <= kFreeMax) return;
   const auto smallest =
@@ -44,6 +51,7 @@ void ScratchPool::give_back(Scratch scratch) {
 }
 
 std::size_t ScratchPool::memory_bytes() const {
+  const std::lock_guard lock(mutex_);
   std::size_t bytes = 0;
   for (const Scratch& scratch : free_) bytes += scratch.capacity;
   return bytes;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers for results until their call has succeeded, kept for the next call. Buffers are not
-// cleared. Not thread-safe.
+// cleared. Any thread may take and give back.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace infold::runtime {
@@ -17,13 +18,16 @@ struct Scratch {
 
 class ScratchPool {
  public:
+  ScratchPool();
+
   // At least `bytes` long. Throws std::bad_alloc.
   Scratch take(std::size_t bytes);
-  void give_back(Scratch scratch);
+  void give_back(Scratch scratch) noexcept;
 
   std::size_t memory_bytes() const;
 
  private:
+  mutable std::mutex mutex_;
   std::vector<Scratch> free_;
 };
 

@@ -123,7 +123,9 @@ bool WorkerNode::submit_next(base::Instant now) {
 void WorkerNode::set_size_if_known(std::size_t call) {
   const core::TransferRequest& request = options_.calls[call].request;
   if (!request.sized_later || records_[call].id == core::TransferId::none) return;
-  if (records_[call - 1].event) worker_.set_size(records_[call].id, request.elements);
+  if (records_[call - 1].event) {
+    worker_.set_size(records_[call].id, request.elements, request.present);
+  }
 }
 
 // A host whose queue is full takes no more until there is room, as a socket does.

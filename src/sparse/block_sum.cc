@@ -2,126 +2,91 @@
 #include "sparse/block_sum.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/check.h"
 #include "numeric/codec.h"
 
 namespace infold::sparse {
-namespace {
-
-// A bit for each block of 8 MB of f32: few packets, which one round trip carries. Longer sets are
-// mostly empty where it matters, and then another round trip is less than what it saves.
-constexpr std::size_t kDirectWordsMax = 2048;
-constexpr std::uint32_t kWordBits = 32;
-
-std::size_t words_for(std::size_t bits) { return (bits + kWordBits - 1) / kWordBits; }
-
-// Calls visit(place) for each bit, in rising order.
-template <typename Visit>
-void for_each_bit(const std::vector<std::uint32_t>& words, Visit&& visit) {
-  for (std::size_t word = 0; word < words.size(); ++word) {
-    for (std::uint32_t left = words[word]; left != 0; left &= left - 1) {
-      visit(static_cast<std::uint32_t>(word * kWordBits) +
-            static_cast<std::uint32_t>(std::countr_zero(left)));
-    }
-  }
-}
-
-}  // namespace
 
 bool BlockSum::can_leave_out_zeros(core::Reduction reduction) {
   return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
          reduction == core::Reduction::bit_or;
 }
 
-void BlockSum::begin(const core::TransferRequest& dense, bool stages) {
+void BlockSum::begin(const Work& work) {
+  const core::TransferRequest& dense = work.dense;
   CHECK(can_leave_out_zeros(dense.reduction) && dense.codes == nullptr);
-  dense_ = dense;
-  stages_ = stages;
+  work_ = work;
   const std::uint32_t block_elements = dense.layout.block_elements();
   blocks_total_ = (dense.elements + block_elements - 1) / block_elements;
-  CHECK_THAT(blocks_total_, <, std::uint64_t{1} << 32);
-  present_.resize(words_for(blocks_total_));
-  has_signs_ =
-      numeric::find_presence(dense.layout.dtype, dense.input, dense.elements, present_.data());
-  own_ = present_;
-  own_of_some_.resize(present_.size());
-  coarse_.clear();
-  if (present_.size() > kDirectWordsMax) {
-    coarse_.resize(words_for(present_.size()));
-    for (std::size_t word = 0; word < present_.size(); ++word) {
-      coarse_[word / kWordBits] |= std::uint32_t{present_[word] != 0} << word % kWordBits;
-    }
-    fine_.resize(present_.size());
-  }
-  if (!stages && dense.output != dense.input) {
+  find_own_blocks();
+  join_.begin(blocks_total_);
+  if (has_rows_in())
+    rows_input_.begin(*work.input_rows, *dense.codec, dense.layout, dense.elements);
+  if (has_rows_out()) {
+    rows_output_.begin(work.output_row_elements, *dense.codec, dense.layout, dense.elements);
+  } else if (!work.stages && dense.output != dense.input && dense.elements > 0) {
     std::memset(dense.output, 0, dense.elements * dtype_bytes(dense.layout.dtype));
   }
 }
 
-core::TransferRequest BlockSum::join_request(std::vector<std::uint32_t>& words) const {
-  core::TransferRequest request;
-  request.reduction = core::Reduction::bit_or;
-  request.layout = {core::WireFormat::i32, core::DataType::i32};
-  request.elements = words.size();
-  request.codec = numeric::codec(core::DataType::i32, core::WireFormat::i32,
-                                 core::Reduction::bit_or, core::Collective::all_reduce);
-  request.output = reinterpret_cast<std::byte*>(words.data());
-  request.input = request.output;
-  request.priority = core::Priority::urgent;
-  request.deadline = dense_.deadline;
-  return request;
+void BlockSum::find_own_blocks() {
+  WordSet& own = join_.own();
+  if (has_rows_in()) {
+    find_presence(*work_.input_rows, found_, own);
+    return;
+  }
+  own.clear();
+  found_.resize(words_for(blocks_total_));
+  has_signs_ = numeric::find_presence(work_.dense.layout.dtype, work_.dense.input,
+                                      work_.dense.elements, found_.data());
+  for (std::size_t place = 0; place < found_.size(); ++place) {
+    own.add_word(static_cast<std::uint32_t>(place), found_[place]);
+  }
 }
 
 core::TransferRequest BlockSum::step(std::uint32_t number) {
-  if (number == 0) return join_request(coarse_.empty() ? present_ : coarse_);
-  core::TransferRequest request = number + 1 == steps() ? dense_ : join_request(fine_);
+  if (number + 1 < steps()) {
+    core::TransferRequest request = join_.request(number);
+    request.deadline = work_.dense.deadline;
+    return request;
+  }
+  core::TransferRequest request = work_.dense;
   request.sized_later = true;
-  if (number + 1 < steps()) return request;
   // The worker only reads through an input's pointer, and a codec knows what it points to.
-  input_ = {dense_.codec, dense_.layout, const_cast<std::byte*>(dense_.input), nullptr};
-  output_ = {dense_.codec, dense_.layout, dense_.output, nullptr};
-  request.codec = &gathered_codec();
-  request.present = own_of_some_.data();
-  request.input = input_.as_tensor();
-  request.output = output_.as_tensor();
+  input_ = {request.codec, request.layout, const_cast<std::byte*>(request.input), nullptr};
+  output_ = {request.codec, request.layout, request.output, nullptr};
+  codec_ = {.element_bytes = 0,
+            .encode = has_rows_in() ? RowsInput::codec().encode : gathered_codec().encode,
+            .decode = has_rows_out() ? RowsOutput::codec().decode : gathered_codec().decode};
+  request.codec = &codec_;
+  request.input = has_rows_in() ? rows_input_.as_tensor() : input_.as_tensor();
+  request.output = has_rows_out() ? rows_output_.as_tensor() : output_.as_tensor();
   return request;
 }
 
 std::uint64_t BlockSum::size_after(std::uint32_t number) {
-  if (number + 2 < steps()) return gather_fine_words();
-  if (!coarse_.empty()) {
-    std::fill(present_.begin(), present_.end(), 0U);
-    for (std::size_t i = 0; i < fine_places_.size(); ++i) present_[fine_places_[i]] = fine_[i];
-  }
-  return gather_blocks();
-}
-
-std::uint64_t BlockSum::gather_fine_words() {
-  fine_places_.clear();
-  for_each_bit(coarse_, [&](std::uint32_t word) {
-    fine_[fine_places_.size()] = present_[word];
-    fine_places_.push_back(word);
-  });
-  return fine_places_.size();
+  return number + 2 < steps() ? join_.descend() : gather_blocks();
 }
 
 std::uint64_t BlockSum::gather_blocks() {
   blocks_.clear();
-  std::fill(own_of_some_.begin(), own_of_some_.end(), 0U);
-  for_each_bit(present_, [&](std::uint32_t block) {
+  own_.clear();
+  join_.for_each([&](std::uint32_t block, bool is_own) {
     const std::size_t place = blocks_.size();
-    const std::uint32_t is_own = own_[block / kWordBits] >> (block % kWordBits) & 1;
-    own_of_some_[place / kWordBits] |= is_own << (place % kWordBits);
+    if (place % kWordBits == 0) own_.push_back(0);
+    own_.back() |= std::uint32_t{is_own} << (place % kWordBits);
     blocks_.push_back(block);
+    if (has_rows_in()) rows_input_.add(block, is_own);
+    if (has_rows_out()) rows_output_.add(block);
   });
   blocks_present_ = blocks_.size();
-  const std::uint32_t block_elements = dense_.layout.block_elements();
+  const core::TransferRequest& dense = work_.dense;
+  const std::uint32_t block_elements = dense.layout.block_elements();
   elements_present_ = blocks_present_ * block_elements;
-  if (!blocks_.empty() && blocks_.back() + 1 == blocks_total_) {
-    elements_present_ -= blocks_total_ * block_elements - dense_.elements;
+  if (!blocks_.empty() && blocks_.back() + std::uint64_t{1} == blocks_total_) {
+    elements_present_ -= blocks_total_ * block_elements - dense.elements;
   }
   const bool all = blocks_present_ == blocks_total_;
   input_.blocks = output_.blocks = all ? nullptr : blocks_.data();
@@ -129,38 +94,49 @@ std::uint64_t BlockSum::gather_blocks() {
 }
 
 std::size_t BlockSum::block_bytes() const {
-  return std::size_t{dense_.layout.block_elements()} * dtype_bytes(dense_.layout.dtype);
+  const core::ElementLayout layout = work_.dense.layout;
+  return std::size_t{layout.block_elements()} * dtype_bytes(layout.dtype);
 }
 
 std::size_t BlockSum::staged_bytes() const {
-  return stages_ ? elements_present_ * dtype_bytes(dense_.layout.dtype) : 0;
+  if (has_rows_out()) return rows_output_.value_bytes();
+  return work_.stages ? elements_present_ * dtype_bytes(work_.dense.layout.dtype) : 0;
 }
 
 void BlockSum::stage(std::byte* results) {
+  if (has_rows_out()) {
+    rows_output_.set_memory(results);
+    return;
+  }
   output_.tensor = results;
   output_.blocks = nullptr;
 }
 
 void BlockSum::finish() {
-  const bool in_place = dense_.output == dense_.input;
-  if (in_place ? has_signs_ : stages_) clear_absent();
-  if (!stages_) return;
+  if (has_rows_out()) {
+    rows_found_ = rows_output_.find_rows();
+    return;
+  }
+  const core::TransferRequest& dense = work_.dense;
+  if (dense.output == dense.input ? has_signs_ : work_.stages) clear_absent();
+  if (!work_.stages) return;
   const std::size_t block_bytes = this->block_bytes();
   const std::byte* from = output_.tensor;
   const std::byte* const end = from + staged_bytes();
   for (const std::uint32_t block : blocks_) {
     const auto bytes = std::min(block_bytes, static_cast<std::size_t>(end - from));
-    std::memcpy(dense_.output + block * block_bytes, from, bytes);
+    std::memcpy(dense.output + block * block_bytes, from, bytes);
     from += bytes;
   }
 }
 
 void BlockSum::clear_absent() {
   const std::size_t block_bytes = this->block_bytes();
-  const std::size_t end = dense_.elements * dtype_bytes(dense_.layout.dtype);
+  std::byte* const output = work_.dense.output;
+  const std::size_t end = work_.dense.elements * dtype_bytes(work_.dense.layout.dtype);
   std::size_t from = 0;
   const auto clear_until = [&](std::size_t at) {
-    if (at > from) std::memset(dense_.output + from, 0, at - from);
+    if (at > from) std::memset(output + from, 0, at - from);
   };
   for (const std::uint32_t block : blocks_) {
     clear_until(block * block_bytes);

@@ -69,7 +69,7 @@ Traffic sum(std::vector<BlockSum>& sums, const std::vector<Tensor>& inputs,
             std::vector<Tensor>& outputs, bool stages) {
   std::vector<std::vector<core::TransferRequest>> steps;
   for (std::size_t rank = 0; rank < kWorld; ++rank) {
-    sums[rank].begin(sum_of(inputs[rank], outputs[rank]), stages);
+    sums[rank].begin({sum_of(inputs[rank], outputs[rank]), stages});
     steps.resize(sums[rank].steps());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
       steps[i].push_back(sums[rank].step(i));
@@ -181,7 +181,7 @@ TEST(BlockSum, NegativeZerosBecomeZeroAsInADenseSum) {
   dense.input = reinterpret_cast<const std::byte*>(tensor.data());
   dense.output = reinterpret_cast<std::byte*>(tensor.data());
   BlockSum sum;
-  sum.begin(dense, false);
+  sum.begin({dense});
   EXPECT_EQ(sum.step(0).elements, 1U);
   sum.step(1);
   EXPECT_EQ(sum.size_after(0), 32U);

@@ -92,12 +92,14 @@ void WorkerRunner::join(Cursor& cursor) {
   last_ = PacketText{};
 }
 
-// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros.
+// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros; "rows N at [4 9] [5 6]"
+// has 5 and 6 at those places and N elements in all.
 void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   PacketText fields;
   std::vector<std::string> values;
   std::int64_t root = 0;
   bool leaves_out_zeros = false;
+  auto call = std::make_unique<Call>();
   while (cursor.peek() != "expect") {
     if (cursor.peek() == "[") {
       values = cursor.take_list();
@@ -105,19 +107,23 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
       root = cursor.take_number();
     } else if (cursor.accept("blocks")) {
       leaves_out_zeros = true;
+    } else if (cursor.accept("rows")) {
+      call->row_count = static_cast<std::uint64_t>(cursor.take_number());
+      if (!cursor.accept("at")) cursor.fail("rows need 'at [PLACES]'");
+      call->rows = cursor.take_numbers();
     } else {
       Step one{step.where, {cursor.take_word()}};
       Cursor word(one);
       read_fields(word, fields);
     }
   }
-  auto call = std::make_unique<Call>();
   core::TransferRequest request = request_of(step, fields, values, *call);
   request.root = u16(root);
   last_ = PacketText{};
   last_.words = fields.words;
-  last_.words.last_elements = static_cast<std::int64_t>(values.size());
-  last_.words.shape = static_cast<std::uint32_t>(values.size()) +
+  if (call->row_count > 0) request.elements = call->row_count;
+  last_.words.last_elements = static_cast<std::int64_t>(request.elements);
+  last_.words.shape = static_cast<std::uint32_t>(request.elements) +
                       static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
   // A refused call shows as "expect refused"; it never sends.
   if (start(*call, request, leaves_out_zeros)) calls_.push_back(std::move(call));
@@ -143,10 +149,15 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
 
 // False if the worker refuses it.
 bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros) {
-  if (leaves_out_zeros) call.block_sum.begin(request, /*stages=*/false);
-  const std::uint32_t steps = leaves_out_zeros ? call.block_sum.steps() : 1;
-  for (std::uint32_t i = 0; i < steps; ++i) {
-    const auto id = worker_->submit(now_, leaves_out_zeros ? call.block_sum.step(i) : request);
+  if (call.row_count > 0) {
+    const sparse::Rows rows = {call.dtype, call.rows, call.input.data(), 1};
+    call.block_sum.begin({.dense = request, .input_rows = rows, .output_row_elements = 1});
+  } else if (leaves_out_zeros) {
+    call.block_sum.begin({.dense = request});
+  }
+  if (call.row_count > 0 || leaves_out_zeros) call.block_steps = call.block_sum.steps();
+  for (std::uint32_t i = 0; i < std::max(1U, call.block_steps); ++i) {
+    const auto id = worker_->submit(now_, call.block_steps > 0 ? call.block_sum.step(i) : request);
     if (!id) return false;
     call.last_transfer = static_cast<std::uint64_t>(*id);
     if (i == 0) call.first_transfer = call.last_transfer;
@@ -165,13 +176,30 @@ void WorkerRunner::take_events() {
     if (event->failure || call.first_transfer == call.last_transfer) {
       events_.push_back(*event);
     } else if (id < call.last_transfer) {
-      const auto step = static_cast<std::uint32_t>(id - call.first_transfer);
-      worker_->set_size(core::TransferId{id + 1}, call.block_sum.size_after(step));
+      begin_next_step(call, static_cast<std::uint32_t>(id - call.first_transfer));
     } else {
-      call.block_sum.finish();
+      finish(call);
       events_.push_back(*event);
     }
   }
+}
+
+void WorkerRunner::begin_next_step(Call& call, std::uint32_t done) {
+  const std::uint64_t elements = call.block_sum.size_after(done);
+  if (call.row_count > 0 && done + 2 == call.block_steps) {
+    call.output.resize(call.block_sum.staged_bytes());
+    call.block_sum.stage(call.output.data());
+  }
+  worker_->set_size(core::TransferId{call.first_transfer + done + 1}, elements,
+                    call.block_sum.own_after(done));
+}
+
+void WorkerRunner::finish(Call& call) {
+  call.block_sum.finish();
+  if (call.row_count == 0) return;
+  call.rows.resize(call.block_sum.rows_found());
+  call.block_sum.take_rows(call.rows.data());
+  call.output.resize(call.rows.size() * dtype_bytes(call.dtype));
 }
 
 void WorkerRunner::receive(const Step& step, Cursor& cursor) {
@@ -241,7 +269,8 @@ void WorkerRunner::expect_send(const Step& step, Cursor& cursor) {
   }
 }
 
-// "done call 1 [11 12] summed 2": the first call is number 1, and the default.
+// "done call 1 [11 12] summed 2": the first call is number 1, and the default; "at [4 9] [5 6]" of
+// one in rows.
 void WorkerRunner::expect_done(const Step& step, Cursor& cursor) {
   std::int64_t number = 1;
   if (cursor.accept("call")) number = cursor.take_number();
@@ -249,6 +278,9 @@ void WorkerRunner::expect_done(const Step& step, Cursor& cursor) {
   const std::optional<core::Event> event = take_event();
   if (!event || event->failure || static_cast<std::uint64_t>(event->id) != call.last_transfer) {
     cursor.fail("call " + std::to_string(number) + " has not completed");
+  }
+  if (cursor.accept("at") && cursor.take_numbers() != call.rows) {
+    cursor.fail("the result has other rows");
   }
   if (!cursor.done() && cursor.peek() == "[") {
     const std::vector<std::byte> wanted = tensor_bytes(step, call.dtype, cursor.take_list());

@@ -30,7 +30,11 @@ class WorkerRunner {
     std::vector<std::byte> output;
     std::uint64_t first_transfer = 0;
     std::uint64_t last_transfer = 0;
-    sparse::BlockSum block_sum;  // of a call without its zeros
+    sparse::BlockSum block_sum;     // of a call without its zeros
+    std::uint32_t block_steps = 0;  // of which it has so many
+    std::vector<std::int64_t>
+        rows;  // of a call in rows of one element: which are given, or the result's
+    std::uint64_t row_count = 0;  // of all; 0 where the tensor is given as a whole
   };
 
   void join(Cursor& cursor);
@@ -38,6 +42,8 @@ class WorkerRunner {
   core::TransferRequest request_of(const Step& step, const PacketText& fields,
                                    const std::vector<std::string>& values, Call& call) const;
   bool start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros);
+  void begin_next_step(Call& call, std::uint32_t done);
+  void finish(Call& call);
   void take_events();
   std::optional<core::Event> take_event();
   void receive(const Step& step, Cursor& cursor);

@@ -68,6 +68,16 @@ def losses_change_no_large_sum(binary):
             stop(switch)
 
 
+def zeros_are_left_out(binary):
+    with network(3), Network(binary) as job:
+        switch, _ = job.start_xdp(ports(3))
+        for layout in ("blocks", "rows"):
+            expect_all_well(job.start_ranks(3, "bench", "allreduce", "--bytes", "4,66000,8000000",
+                                            "--iterations", "3", "--layout", layout, "--zeros",
+                                            "0.95", "--check"))
+        stop(switch)
+
+
 def the_generic_mode_sums_at_a_bridge(binary):
     """Which has no native mode, and hands on what other interfaces have received."""
     with network(3, rate="1gbit"), Network(binary) as job:
@@ -297,7 +307,7 @@ if __name__ == "__main__":
     sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
                      the_generic_mode_sums_at_a_bridge,
                      a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
-                     two_jobs_do_not_meet, both_planes_count_alike, results_arrive_in_trains,
-                     other_traffic_crosses_unharmed, an_interface_that_is_left_out_is_named,
-                     checksums_left_to_a_card_are_named,
+                     zeros_are_left_out, two_jobs_do_not_meet, both_planes_count_alike,
+                     results_arrive_in_trains, other_traffic_crosses_unharmed,
+                     an_interface_that_is_left_out_is_named, checksums_left_to_a_card_are_named,
                      losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
