@@ -19,6 +19,11 @@ bool is_same_for_all(const CallRequest& request) {
          request.collective == core::Collective::broadcast;
 }
 
+// Then ranks may hold their results in different ways.
+bool leaves_out_zeros(const CallRequest& request) {
+  return request.rows.has_value() || request.options.layout != Layout::dense;
+}
+
 }  // namespace
 
 CheckedCalls::CheckedCalls(Member& member) : member_(member), thread_([this] { run(); }) {}
@@ -70,16 +75,26 @@ Result<Completion> CheckedCalls::make(const Item& item) {
   }
   const Result<Completion> done = member_.begin(item.request, name).wait();
   if (!done || !is_same_for_all(item.request)) return done;
-  std::vector<MutableTensorView> results = item.list;
-  if (!item.request.is_list) results.push_back(item.request.output);
-  for (const MutableTensorView& result : results) {
-    std::optional<Error> error = check(item, result);
-    if (error) return tl::unexpected(std::move(*error));
+  std::optional<Error> error;
+  if (leaves_out_zeros(item.request)) {
+    error = check(item, [&](const Peers& peers) {
+      return item.request.output_rows != nullptr
+                 ? find_sparse_divergence(*item.request.output_rows, peers)
+                 : find_sparse_divergence(item.request.output, peers);
+    });
+  } else {
+    std::vector<MutableTensorView> results = item.list;
+    if (!item.request.is_list) results.push_back(item.request.output);
+    for (std::size_t i = 0; i < results.size() && !error; ++i) {
+      error = check(item, [&](const Peers& peers) { return find_divergence(results[i], peers); });
+    }
   }
+  if (error) return tl::unexpected(std::move(*error));
   return done;
 }
 
-std::optional<Error> CheckedCalls::check(const Item& item, const MutableTensorView& result) {
+template <typename Find>
+std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
   const CallName name = item.call->description.name;
   const CallOptions options = {.reduction = Reduction::max,
                                .deadline = item.request.options.deadline};
@@ -91,7 +106,7 @@ std::optional<Error> CheckedCalls::check(const Item& item, const MutableTensorVi
         if (!done) return tl::unexpected(done.error());
         return {};
       }};
-  const auto found = find_divergence(result, peers);
+  const Result<std::optional<Divergence>> found = find(peers);
   if (!found) return found.error();
   if (!*found) return std::nullopt;
   divergence_ = call_text(name) + ": ranks hold different results: " + describe(**found);

@@ -48,7 +48,8 @@ class CheckedCalls {
 
   void run();
   Result<Completion> make(const Item& item);
-  std::optional<Error> check(const Item& item, const MutableTensorView& result);
+  template <typename Find>
+  std::optional<Error> check(const Item& item, Find&& find);
 
   Member& member_;
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,33 @@ TEST(CheckedCalls, NameCopiesThatDiffer) {
       EXPECT_THAT(done.error().message,
                   HasSubstr("all_gather #1: ranks hold different results: rank 1 has 1 at element "
                             "299, the others 0: 1 apart"));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// However each rank holds its tensor and its result: whole, in rows, in single elements.
+TEST(CheckedCalls, NameSumsWithoutZerosThatDiffer) {
+  std::vector<Communicator> ranks = job_with_broken_rank(4, 1);
+  std::vector<std::thread> threads;
+  for (Communicator& comm : ranks) {
+    threads.emplace_back([&comm] {
+      std::vector<std::int32_t> tensor(600);  // in ten of its blocks there is something
+      std::fill_n(tensor.begin(), 300, 10);
+      const std::size_t length = comm.rank() == 3 ? 1 : 100;
+      std::vector<std::int64_t> indices(300 / length);
+      std::iota(indices.begin(), indices.end(), 0);
+      const TensorView values(tensor.data(), 300, DataType::i32);
+      Rows rows;
+      Handle call = comm.rank() < 2
+                        ? comm.all_reduce(tensor, {.layout = Layout::blocks})
+                        : comm.all_reduce({indices, values, 600 / length, length}, rows);
+      const auto done = call.wait();
+      ASSERT_FALSE(done.has_value());
+      EXPECT_EQ(done.error().code, Code::mismatch);
+      EXPECT_THAT(done.error().message,
+                  HasSubstr("all_reduce #1: ranks hold different results: rank 1 has 1 at element "
+                            "319, the others 0: 1 apart"));
     });
   }
   for (std::thread& thread : threads) thread.join();

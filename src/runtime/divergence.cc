@@ -27,26 +27,81 @@ struct Extent {
   std::uint64_t end = 0;
 };
 
-std::int64_t digest_of(TensorView tensor, Extent extent) {
-  const std::size_t bytes = element_bytes(tensor.type);
-  base::Digest digest;
-  digest.add(std::span(static_cast<const std::byte*>(tensor.data) + extent.first * bytes,
-                       (extent.end - extent.first) * bytes));
-  return static_cast<std::int64_t>(digest.value());
-}
+// What ranks compare: tensors that all hold in the same way...
+struct Whole {
+  TensorView tensor;
 
-Result<bool> is_same_everywhere(const Peers& peers, std::int64_t own) {
+  DataType type() const { return tensor.type; }
+  std::uint64_t elements() const { return tensor.elements; }
+  std::uint64_t bits(std::uint64_t element) const { return bits_at(tensor, element); }
+  base::Digest digest(Extent extent) const {
+    const std::size_t bytes = element_bytes(tensor.type);
+    base::Digest digest;
+    digest.add(std::span(static_cast<const std::byte*>(tensor.data) + extent.first * bytes,
+                         (extent.end - extent.first) * bytes));
+    return digest;
+  }
+};
+
+// ... and those of which each holds what it likes, as long as it holds all that is not zero.
+struct Sparse {
+  RowsView rows;  // with indices, or one row that is all of the tensor
+
+  DataType type() const { return rows.values.type; }
+  std::uint64_t elements() const { return rows.rows * rows.row_elements; }
+  std::uint64_t bits(std::uint64_t element) const {
+    std::uint64_t found = 0;
+    for_each({element, element + 1}, [&](std::uint64_t, std::uint64_t bits) { found = bits; });
+    return found;
+  }
+  base::Digest digest(Extent extent) const {
+    base::Digest digest;
+    for_each(extent, [&](std::uint64_t element, std::uint64_t bits) {
+      digest.add(element);
+      digest.add(bits);
+    });
+    return digest;
+  }
+
+ private:
+  // Calls visit(element, bits) for all in the extent that are not zero.
+  template <typename Visit>
+  void for_each(Extent extent, Visit&& visit) const {
+    const std::uint64_t length = rows.row_elements;
+    const auto first = std::lower_bound(rows.indices.begin(), rows.indices.end(),
+                                        static_cast<std::int64_t>(extent.first / length));
+    for (auto place = first; place != rows.indices.end(); ++place) {
+      const std::uint64_t row_first = static_cast<std::uint64_t>(*place) * length;
+      if (row_first >= extent.end) return;
+      const auto given = static_cast<std::uint64_t>(place - rows.indices.begin());
+      const std::uint64_t end = std::min(extent.end, row_first + length);
+      for (std::uint64_t i = std::max(extent.first, row_first); i < end; ++i) {
+        const std::uint64_t bits = bits_at(rows.values, given * length + (i - row_first));
+        if (!is_zero(rows.values.type, bits)) visit(i, bits);
+      }
+    }
+  }
+  static bool is_zero(DataType type, std::uint64_t bits) {
+    const std::uint64_t sign =
+        is_float(type) ? std::uint64_t{1} << (8 * element_bytes(type) - 1) : 0;
+    return (bits & ~sign) == 0;
+  }
+};
+
+Result<bool> is_same_everywhere(const Peers& peers, const base::Digest& digest) {
+  const auto own = static_cast<std::int64_t>(digest.value());
   std::int64_t both[] = {own, ~own};
   if (auto done = peers.greatest(both); !done) return tl::unexpected(done.error());
   return both[0] == ~both[1];
 }
 
 // Halves until the first element that is not the same everywhere is alone.
-Result<std::uint64_t> first_difference(TensorView tensor, const Peers& peers) {
-  Extent extent{0, tensor.elements};
+template <typename Tensor>
+Result<std::uint64_t> first_difference(const Tensor& tensor, const Peers& peers) {
+  Extent extent{0, tensor.elements()};
   while (extent.end - extent.first > 1) {
     const std::uint64_t middle = extent.first + (extent.end - extent.first) / 2;
-    const Result<bool> same = is_same_everywhere(peers, digest_of(tensor, {extent.first, middle}));
+    const Result<bool> same = is_same_everywhere(peers, tensor.digest({extent.first, middle}));
     if (!same) return tl::unexpected(same.error());
     (*same ? extent.first : extent.end) = middle;
   }
@@ -129,17 +184,20 @@ Result<std::vector<std::int64_t>> numbers_of_all(const Peers& peers, std::int64_
   return numbers;
 }
 
-Result<std::optional<Divergence>> find_divergence(TensorView result, const Peers& peers) {
-  const Result<bool> same = is_same_everywhere(peers, digest_of(result, {0, result.elements}));
+namespace {
+
+template <typename Tensor>
+Result<std::optional<Divergence>> find(const Tensor& result, const Peers& peers) {
+  const Result<bool> same = is_same_everywhere(peers, result.digest({0, result.elements()}));
   if (!same) return tl::unexpected(same.error());
   if (*same) return std::nullopt;
   const Result<std::uint64_t> element = first_difference(result, peers);
   if (!element) return tl::unexpected(element.error());
-  const auto values = numbers_of_all(peers, static_cast<std::int64_t>(bits_at(result, *element)));
+  const auto values = numbers_of_all(peers, static_cast<std::int64_t>(result.bits(*element)));
   if (!values) return tl::unexpected(values.error());
 
   Divergence divergence;
-  divergence.type = result.type;
+  divergence.type = result.type();
   divergence.element = *element;
   const std::int64_t most = value_of_most(*values);
   divergence.others_bits = static_cast<std::uint64_t>(most);
@@ -151,6 +209,23 @@ Result<std::optional<Divergence>> find_divergence(TensorView result, const Peers
     divergence.ranks.push_back(static_cast<int>(rank));
   }
   return divergence;
+}
+
+}  // namespace
+
+Result<std::optional<Divergence>> find_divergence(TensorView result, const Peers& peers) {
+  return find(Whole{result}, peers);
+}
+
+Result<std::optional<Divergence>> find_sparse_divergence(TensorView result, const Peers& peers) {
+  static constexpr std::int64_t kOnlyRow[] = {0};
+  if (result.elements == 0) return find_sparse_divergence(RowsView{{}, result, 0, 1}, peers);
+  return find_sparse_divergence(RowsView{kOnlyRow, result, 1, result.elements}, peers);
+}
+
+Result<std::optional<Divergence>> find_sparse_divergence(const RowsView& result,
+                                                         const Peers& peers) {
+  return find(Sparse{result}, peers);
 }
 
 std::optional<std::uint64_t> ulps_between(DataType type, std::uint64_t a_bits,

@@ -17,6 +17,7 @@
 
 #include <infold/communicator.h>
 #include <infold/result.h>
+#include <infold/rows.h>
 #include <infold/tensor.h>
 
 namespace infold::runtime {
@@ -45,6 +46,11 @@ struct Divergence {
 
 // Nothing where all ranks hold the same. Requires: the same type and size at all ranks.
 Result<std::optional<Divergence>> find_divergence(TensorView result, const Peers& peers);
+// The same where zeros are left out: ranks may hold all of the tensor or some of its rows, and what
+// a rank does not hold is zero, whose sign does not count.
+Result<std::optional<Divergence>> find_sparse_divergence(TensorView result, const Peers& peers);
+Result<std::optional<Divergence>> find_sparse_divergence(const RowsView& result,
+                                                         const Peers& peers);
 
 // Steps from one number of a type to another in the order of all its numbers; of integers, their
 // difference. Empty where one of them is no number.
