@@ -166,6 +166,37 @@ infold_call_options infold_call_options_default(void);
 infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
                               size_t elements, infold_type type, const infold_call_options* options,
                               infold_handle** handle);
+
+/* Rows of a tensor that is zero elsewhere; see rows.h. Of one element each: COO. */
+typedef struct infold_rows_view {
+  size_t struct_bytes;
+  const int64_t* indices; /* rising, `count` of them */
+  const void* values;     /* count x row_elements */
+  size_t count;
+  size_t rows; /* of the whole tensor */
+  size_t row_elements;
+  infold_type type;
+} infold_rows_view;
+infold_rows_view infold_rows_view_default(void); /* none, of one element each */
+
+/* Room for a result in rows. Read it once its call has succeeded; it may be used again, then or
+ * after a failure. */
+typedef struct infold_rows infold_rows;
+infold_code infold_rows_create(infold_rows** rows);
+void infold_rows_destroy(infold_rows* rows); /* null is allowed */
+/* What it holds, which belongs to it; null `rows` give a view of none. */
+infold_rows_view infold_rows_view_of(const infold_rows* rows);
+
+/* Sums rows, into rows or into the whole tensor. The view is read before this returns, what it
+ * points to is borrowed like any input. */
+infold_code infold_all_reduce_rows(infold_communicator* communicator, const infold_rows_view* input,
+                                   infold_rows* output, const infold_call_options* options,
+                                   infold_handle** handle);
+infold_code infold_all_reduce_rows_dense(infold_communicator* communicator,
+                                         const infold_rows_view* input, void* output,
+                                         const infold_call_options* options,
+                                         infold_handle** handle);
+
 infold_code infold_reduce(infold_communicator* communicator, const void* input, void* output,
                           size_t elements, infold_type type, int32_t root,
                           const infold_call_options* options, infold_handle** handle);

@@ -19,6 +19,9 @@ struct infold_communicator {
 struct infold_handle {
   infold::Handle value;
 };
+struct infold_rows {
+  infold::Rows value;
+};
 
 namespace {
 
@@ -66,6 +69,24 @@ infold::TensorView view(const void* data, std::size_t elements, infold_type type
 }
 infold::MutableTensorView view(void* data, std::size_t elements, infold_type type) {
   return {data, elements, enum_of<infold::DataType>(type)};
+}
+
+infold::RowsView view(const infold_rows_view& given) {
+  return {{given.indices, given.indices == nullptr ? 0 : given.count},
+          {given.values, given.count * given.row_elements, enum_of<infold::DataType>(given.type)},
+          given.rows,
+          given.row_elements};
+}
+
+// Null, or what is wrong with it.
+const char* fault_of(const infold_rows_view* given) {
+  if (given == nullptr) return "the rows are a null pointer";
+  if (given->struct_bytes != sizeof(*given)) {
+    return "infold_rows_view has another size here; fill it with its _default function";
+  }
+  const bool is_absurd = given->row_elements > 0 && given->count > SIZE_MAX / given->row_elements;
+  if (is_absurd) return "the rows have more values than a size_t can count";
+  return given->count > 0 && given->indices == nullptr ? "the indices are a null pointer" : nullptr;
 }
 
 std::unique_ptr<infold_communicator> owned(infold::Communicator&& communicator) {
@@ -254,6 +275,56 @@ infold_code infold_all_reduce(infold_communicator* communicator, const void* inp
                               infold_handle** handle) {
   return start(communicator, options, handle, [&](auto& comm, const auto& call) {
     return comm.all_reduce(view(input, elements, type), view(output, elements, type), call);
+  });
+}
+
+infold_rows_view infold_rows_view_default(void) {
+  infold_rows_view view{};
+  view.struct_bytes = sizeof(view);
+  view.row_elements = 1;
+  return view;
+}
+
+infold_code infold_rows_create(infold_rows** rows) {
+  if (rows == nullptr) return refuse("the place for the rows is a null pointer");
+  return guarded([&] {
+    *rows = new infold_rows;
+    return INFOLD_OK;
+  });
+}
+void infold_rows_destroy(infold_rows* rows) { delete rows; }
+
+infold_rows_view infold_rows_view_of(const infold_rows* rows) {
+  infold_rows_view view = infold_rows_view_default();
+  if (rows == nullptr) return view;
+  const infold::TensorView values = rows->value.values();
+  view.indices = rows->value.indices().data();
+  view.values = values.data;
+  view.count = rows->value.indices().size();
+  view.rows = rows->value.rows();
+  view.row_elements = rows->value.row_elements();
+  view.type = static_cast<infold_type>(values.type);
+  return view;
+}
+
+infold_code infold_all_reduce_rows(infold_communicator* communicator, const infold_rows_view* input,
+                                   infold_rows* output, const infold_call_options* options,
+                                   infold_handle** handle) {
+  if (const char* const fault = fault_of(input)) return refuse(fault);
+  if (output == nullptr) return refuse("the rows for the result are a null pointer");
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    return comm.all_reduce(view(*input), output->value, call);
+  });
+}
+
+infold_code infold_all_reduce_rows_dense(infold_communicator* communicator,
+                                         const infold_rows_view* input, void* output,
+                                         const infold_call_options* options,
+                                         infold_handle** handle) {
+  if (const char* const fault = fault_of(input)) return refuse(fault);
+  return start(communicator, options, handle, [&](auto& comm, const auto& call) {
+    const std::size_t elements = input->rows * input->row_elements;
+    return comm.all_reduce(view(*input), view(output, elements, input->type), call);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <climits>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include <infold/infold.h>
@@ -65,6 +66,7 @@ class Run {
       infold_handle_destroy(handle);
     }
     for (infold_communicator* const rank : ranks_) infold_communicator_destroy(rank);
+    for (infold_rows* const rows : rows_) infold_rows_destroy(rows);
   }
 
   Run(const Run&) = delete;
@@ -105,7 +107,7 @@ class Run {
     infold_handle* handle = nullptr;
     infold_code code = INFOLD_OK;
     switch (call) {
-      case 0:
+      case 0: code = start_rows(communicator, memory, elements, type, given, &handle); break;
       case 1:
         code = infold_all_reduce(communicator, memory, memory, elements, type, given, &handle);
         break;
@@ -138,6 +140,37 @@ class Run {
                                   sizes.data(), sizes.size(), type, options, handle);
   }
 
+  // Indices that mostly rise, of a tensor that mostly has as many rows.
+  infold_code start_rows(infold_communicator* communicator, void* memory, std::size_t elements,
+                         infold_type type, const infold_call_options* options,
+                         infold_handle** handle) {
+    infold_rows_view input = infold_rows_view_default();
+    std::vector<std::int64_t>& indices = indices_.emplace_back();
+    std::int64_t next = 0;
+    for (std::uint32_t left = operations_.below(16); left > 0; --left) {
+      indices.push_back(next);
+      next += operations_.below(20) == 0 ? operations_.byte() - 128 : 1 + operations_.below(5);
+    }
+    input.row_elements = operations_.below(4) == 0 ? operations_.byte() : 32;
+    input.rows = operations_.below(10) == 0 ? SIZE_MAX / (1 + operations_.byte()) : 60;
+    input.count = operations_.below(20) == 0 ? elements : indices.size();
+    // Values that are not there would be read; what the header asks for is provided.
+    if (input.count > indices.size()) indices.resize(input.count);
+    if (input.count * input.row_elements > kElementsMax * kWorldMax) input.count = 0;
+    input.indices = indices.data();
+    input.values = memory;
+    input.type = type;
+    if (operations_.below(20) == 0) input.struct_bytes = operations_.byte();
+    if (operations_.below(2) == 0 && input.rows == 60) {
+      void* const whole = memory_.emplace_back(60 * 255).data();
+      return infold_all_reduce_rows_dense(communicator, &input, whole, options, handle);
+    }
+    infold_rows* rows = nullptr;
+    check_code(infold_rows_create(&rows));
+    rows_.push_back(rows);
+    return infold_all_reduce_rows(communicator, &input, rows, options, handle);
+  }
+
   // Room for a part of each rank.
   void* fresh_memory() {
     memory_.emplace_back(kWorldMax * kElementsMax);
@@ -149,6 +182,8 @@ class Run {
   std::uint32_t world_ = 0;
   std::vector<infold_handle*> handles_;
   std::vector<std::vector<double>> memory_;  // one block a call; the widest element is 8 bytes
+  std::vector<infold_rows*> rows_;
+  std::deque<std::vector<std::int64_t>> indices_;
 };
 
 }  // namespace

@@ -158,6 +158,57 @@ static void leave_out_zeros(infold_communicator* communicator) {
   expect(wrong == 0, "its sum is right");
 }
 
+/* Rank 2 has no row at all. */
+static void sum_rows(infold_communicator* communicator) {
+  const int32_t rank = infold_rank(communicator);
+  const int64_t indices[2] = {rank, 1LL << 40};
+  const double values[4] = {1, 2, 30, 0};
+  infold_rows_view input = infold_rows_view_default();
+  infold_rows_view output;
+  infold_rows* rows = NULL;
+  infold_handle* handle = NULL;
+  infold_code code = INFOLD_OK;
+  double whole[20];
+  int wrong = 0;
+  expect(infold_rows_create(&rows) == INFOLD_OK, "room for rows is made");
+  output = infold_rows_view_of(rows);
+  expect(output.count == 0 && output.struct_bytes == sizeof(output), "there is nothing in it");
+  input.indices = indices;
+  input.values = values;
+  input.count = rank == 2 ? 0 : 1;
+  input.rows = 10;
+  input.row_elements = 2;
+  input.type = INFOLD_TYPE_F64;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    code = infold_all_reduce_rows(communicator, &input, rows, NULL, &handle);
+    expect_done(code, handle, "a sum of rows");
+    output = infold_rows_view_of(rows);
+    expect(output.count == 2 && output.rows == 10 && output.row_elements == 2, "its shape");
+    expect(output.type == INFOLD_TYPE_F64, "its type");
+    expect(output.indices[0] == 0 && output.indices[1] == 1, "which rows it has");
+    for (int i = 0; i < 4; ++i) wrong += ((const double*)output.values)[i] != 1 + i % 2;
+  }
+  expect(wrong == 0, "their values");
+  code = infold_all_reduce_rows_dense(communicator, &input, whole, NULL, &handle);
+  expect_done(code, handle, "a sum of rows as a whole");
+  for (int i = 0; i < 20; ++i) wrong += whole[i] != (i < 4 ? 1 + i % 2 : 0);
+  expect(wrong == 0, "the whole");
+
+  expect(infold_all_reduce_rows(communicator, NULL, rows, NULL, &handle) ==
+             INFOLD_ERROR_INVALID_ARGUMENT,
+         "null rows are refused");
+  expect(infold_all_reduce_rows(communicator, &input, NULL, NULL, &handle) ==
+             INFOLD_ERROR_INVALID_ARGUMENT,
+         "so is a null result");
+  input.struct_bytes = 8;
+  expect(infold_all_reduce_rows_dense(communicator, &input, whole, NULL, &handle) ==
+             INFOLD_ERROR_INVALID_ARGUMENT,
+         "so is another struct");
+  expect(infold_rows_create(NULL) == INFOLD_ERROR_INVALID_ARGUMENT, "so is no place for rows");
+  infold_rows_destroy(rows);
+  infold_rows_destroy(NULL);
+}
+
 static void root_and_barrier(infold_communicator* communicator) {
   const int32_t rank = infold_rank(communicator);
   infold_handle* handle = NULL;
@@ -179,6 +230,7 @@ static void* make_every_call(void* communicator) {
   sum_lists(communicator);
   choose_priorities(communicator);
   leave_out_zeros(communicator);
+  sum_rows(communicator);
   root_and_barrier(communicator);
   return NULL;
 }
