@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <sys/resource.h>
 #include <vector>
@@ -66,26 +67,79 @@ double tolerance_of(const std::string& wire, int world) {
   return wire == "bfp16" ? most / 8192 : 0;
 }
 
-template <typename T>
-struct Tensors {
-  std::vector<T> input;
-  std::vector<T> output;
+enum class Held : std::uint8_t { whole, in_place, rows };
 
-  Tensors(std::size_t elements, int rank, const Zeros& zeros) : input(elements), output(elements) {
+template <typename T>
+class Tensors {
+ public:
+  Tensors(std::size_t elements, int rank, const Zeros& zeros, Held held)
+      : elements_(elements), zeros_(zeros), held_(held) {
+    if (held == Held::rows) {
+      hold_rows(rank);
+      return;
+    }
+    input_.resize(elements);
+    output_.resize(elements);
     for (std::size_t i = 0; i < elements; ++i) {
-      if (!zeros.cover(i, rank)) input[i] = static_cast<T>(value_at(i, rank));
+      if (!zeros.cover(i, rank)) input_[i] = static_cast<T>(value_at(i, rank));
     }
   }
-  bool is_right(int world, const Zeros& zeros, double tolerance) const {
-    for (std::size_t i = 0; i < output.size(); ++i) {
+
+  void make_ready() {
+    if (held_ == Held::in_place) output_ = input_;
+  }
+  Handle all_reduce(Communicator& communicator, const CallOptions& options) {
+    switch (held_) {
+      case Held::whole: return communicator.all_reduce(input_, output_, options);
+      case Held::in_place: return communicator.all_reduce(output_, options);
+      case Held::rows: break;
+    }
+    return communicator.all_reduce({indices_, input_, elements_ / row_elements_, row_elements_},
+                                   rows_, options);
+  }
+
+  bool is_right(int world, double tolerance) const {
+    const std::vector<T> scattered = held_ == Held::rows ? whole() : std::vector<T>();
+    const std::vector<T>& result = held_ == Held::rows ? scattered : output_;
+    for (std::size_t i = 0; i < elements_; ++i) {
       double sum = 0;
       for (int rank = 0; rank < world; ++rank) {
-        if (!zeros.cover(i, rank)) sum += value_at(i, rank);
+        if (!zeros_.cover(i, rank)) sum += value_at(i, rank);
       }
-      if (!(std::abs(static_cast<double>(output[i]) - sum) <= tolerance)) return false;
+      if (!(std::abs(static_cast<double>(result[i]) - sum) <= tolerance)) return false;
     }
     return true;
   }
+
+ private:
+  void hold_rows(int rank) {
+    row_elements_ = std::gcd(elements_, kRowElements);
+    for (std::size_t first = 0; first < elements_; first += row_elements_) {
+      if (zeros_.cover(first, rank)) continue;
+      indices_.push_back(static_cast<std::int64_t>(first / row_elements_));
+      for (std::size_t i = first; i < first + row_elements_; ++i) {
+        input_.push_back(static_cast<T>(value_at(i, rank)));
+      }
+    }
+  }
+  std::vector<T> whole() const {
+    std::vector<T> tensor(elements_);
+    const T* values = static_cast<const T*>(rows_.values().data);
+    for (const std::int64_t row : rows_.indices()) {
+      std::copy_n(values, row_elements_, &tensor[static_cast<std::size_t>(row) * row_elements_]);
+      values += row_elements_;
+    }
+    return tensor;
+  }
+
+  std::size_t elements_;
+  Zeros zeros_;
+  Held held_;
+  std::vector<T> input_;  // the whole tensor, or its rows' values
+  std::vector<T> output_;
+  std::size_t row_elements_ = 1;
+  std::vector<std::int64_t> indices_;
+  Rows rows_;
 };
 
 struct Timing {
@@ -111,8 +165,8 @@ class BenchAllreduce final : public Command {
     options.choice("--wire", wire_, wire_names(), "How floats travel");
     options.whole<std::uint64_t>("--iterations", iterations_, {0, 1'000'000},
                                  "Of each size; 0 chooses by size");
-    options.choice("--layout", layout_, {"dense", "blocks"},
-                   "Whether blocks in which no rank has anything are left out");
+    options.choice("--layout", layout_, {"dense", "blocks", "rows"},
+                   "Whether zeros are left out, of tensors in memory or given by rows");
     options.real("--zeros", zeros_, {0, 1}, "Share of each tensor that is zeros, by rows of 256");
     options.flag("--in-place", in_place_, "Sum into the input");
     options.flag("--check", check_, "Compare every element of the last sum with the right one");
@@ -120,10 +174,16 @@ class BenchAllreduce final : public Command {
         "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4\n"
         "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 --layout blocks "
         "--zeros 0.9\n"
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 --layout rows "
+        "--zeros 0.99\n"
         "  torchrun --no-python --nproc-per-node 4 infold bench allreduce --check");
   }
 
   ExitCode run(Output& output) override {
+    if (in_place_ && layout_ == "rows") {
+      output.log("infold bench allreduce: the sum of rows has other rows; drop --in-place\n");
+      return ExitCode::kBadUsage;
+    }
     const InterruptGuard guard;
     Result<Communicator> joined = Communicator::join(join_.join_options());
     if (!joined) return fail(output, joined.error().message);
@@ -174,8 +234,7 @@ class BenchAllreduce final : public Command {
   template <typename T>
   Timing measure(Communicator& communicator, std::uint64_t bytes) const {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
-    const Zeros zeros(zeros_);
-    Tensors<T> tensors(elements, communicator.rank(), zeros);
+    Tensors<T> tensors(elements, communicator.rank(), Zeros(zeros_), held());
     const CallOptions options = {
         .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_),
         .layout = layout_ == "blocks" ? Layout::blocks : Layout::dense};
@@ -190,10 +249,9 @@ class BenchAllreduce final : public Command {
         cpu_before = cpu_seconds();
         before = communicator.statistics();
       }
-      if (in_place_) tensors.output = tensors.input;
+      tensors.make_ready();
       const Clock::time_point start = Clock::now();
-      Handle handle = in_place_ ? communicator.all_reduce(tensors.output, options)
-                                : communicator.all_reduce(tensors.input, tensors.output, options);
+      const Handle handle = tensors.all_reduce(communicator, options);
       const Result<Completion> done = handle.wait();
       if (i >= warm_up) {
         timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -209,9 +267,14 @@ class BenchAllreduce final : public Command {
     timing.resent = after.packets_resent - before.packets_resent;
     timing.asked = after.packets_asked - before.packets_asked;
     if (check_) {
-      timing.right = tensors.is_right(communicator.world(), zeros, tolerance(communicator));
+      timing.right = tensors.is_right(communicator.world(), tolerance(communicator));
     }
     return timing;
+  }
+
+  Held held() const {
+    if (layout_ == "rows") return Held::rows;
+    return in_place_ ? Held::in_place : Held::whole;
   }
 
   double tolerance(const Communicator& communicator) const {
