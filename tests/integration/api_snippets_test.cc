@@ -109,6 +109,28 @@ TEST(ApiPage, ZerosLeftOut) {
   EXPECT_EQ(embedding_gradients[77], 2);
 }
 
+TEST(ApiPage, Rows) {
+  auto group = infold::LocalGroup::create({.world = 1});
+  infold::Communicator& comm = (*group)[0];
+  const auto finish = [](const infold::Handle& call) {
+    if (const auto done = call.wait(); !done) throw std::runtime_error(done.error().message);
+  };
+  // snippet
+  const std::vector<std::int64_t> touched = {3, 77};  // of 10,000 rows of 64 elements
+  const std::vector<float> gradients(touched.size() * 64, 1.0F);
+  infold::Rows sum;
+  finish(comm.all_reduce({touched, gradients, 10'000, 64}, sum));
+  const std::span<const std::int64_t> rows = sum.indices();
+  const infold::TensorView values = sum.values();  // 64 elements for each of them
+  std::vector<float> whole(10'000 * 64);
+  finish(comm.all_reduce({touched, gradients, 10'000, 64}, whole));
+  // end
+  EXPECT_EQ(rows.size(), 2U);
+  EXPECT_EQ(values.elements, 128U);
+  EXPECT_EQ(whole[77 * 64 + 63], 1.0F);
+  EXPECT_EQ(whole[78 * 64], 0.0F);
+}
+
 TEST(ApiPage, Errors) {
   auto group = infold::LocalGroup::create({.world = 2, .deadline = std::chrono::milliseconds(100)});
   infold::Communicator& comm = (*group)[0];
@@ -148,7 +170,7 @@ TEST(ApiPage, ShowsWhatThisFileRuns) {
         << block;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 8);
+  EXPECT_EQ(blocks, 9);
 }
 
 }  // namespace
