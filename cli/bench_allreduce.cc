@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <infold/communicator.h>
 
-#include "base/prng.h"
+#include "bench/zeros.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/join_flags.h"
@@ -24,6 +24,7 @@ namespace infold::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using bench::Zeros;
 
 // Enough for a median, and few seconds even on slow links.
 constexpr std::uint64_t kBytesInAll = 128'000'000;
@@ -43,22 +44,6 @@ double cpu_seconds() {
 std::int32_t value_at(std::size_t index, int rank) {
   return static_cast<std::int32_t>((index * 7 + static_cast<std::size_t>(rank) * 13) % 1021) - 510;
 }
-
-// Elements that come and go together, as an embedding's row does.
-constexpr std::size_t kRowElements = 256;
-
-// Which rows of which rank are zeros, the same at all ranks.
-class Zeros {
- public:
-  explicit Zeros(double share) : below_(share * 0x1p32) {}
-  bool cover(std::size_t index, int rank) const {
-    const std::uint64_t row = index / kRowElements * 1024 + static_cast<std::uint64_t>(rank);
-    return static_cast<double>(base::mix64(row + 1) >> 32) < below_;
-  }
-
- private:
-  double below_;
-};
 
 // What rounding to a format's mantissas may change, for values below 510 from each rank.
 double tolerance_of(const std::string& wire, int world) {
@@ -147,6 +132,7 @@ struct Timing {
   double cpu_seconds = 0;
   std::uint64_t resent = 0;
   std::uint64_t asked = 0;
+  std::uint64_t without_zeros = 0;  // of the sums
   std::string error;
   bool right = true;
 };
@@ -165,9 +151,11 @@ class BenchAllreduce final : public Command {
     options.choice("--wire", wire_, wire_names(), "How floats travel");
     options.whole<std::uint64_t>("--iterations", iterations_, {0, 1'000'000},
                                  "Of each size; 0 chooses by size");
-    options.choice("--layout", layout_, {"dense", "blocks", "rows"},
+    options.choice("--layout", layout_, {"dense", "blocks", "rows", "automatic"},
                    "Whether zeros are left out, of tensors in memory or given by rows");
-    options.real("--zeros", zeros_, {0, 1}, "Share of each tensor that is zeros, by rows of 256");
+    options.real("--zeros", zeros_.share, {0, 1},
+                 "Share of each tensor that is zeros, in other rows of 256 at each rank");
+    options.flag("--zeros-at-end", zeros_.at_end, "At the end of all tensors, instead");
     options.flag("--in-place", in_place_, "Sum into the input");
     options.flag("--check", check_, "Compare every element of the last sum with the right one");
     options.examples(
@@ -234,10 +222,9 @@ class BenchAllreduce final : public Command {
   template <typename T>
   Timing measure(Communicator& communicator, std::uint64_t bytes) const {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
-    Tensors<T> tensors(elements, communicator.rank(), Zeros(zeros_), held());
+    Tensors<T> tensors(elements, communicator.rank(), Zeros(zeros_, elements), held());
     const CallOptions options = {
-        .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_),
-        .layout = layout_ == "blocks" ? Layout::blocks : Layout::dense};
+        .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_), .layout = layout()};
     Timing timing;
     const std::uint64_t iterations = iterations_of(bytes);
     const std::uint64_t warm_up = std::clamp<std::uint64_t>(iterations / 10, 1, 10);
@@ -266,6 +253,7 @@ class BenchAllreduce final : public Command {
     const Statistics after = communicator.statistics();
     timing.resent = after.packets_resent - before.packets_resent;
     timing.asked = after.packets_asked - before.packets_asked;
+    timing.without_zeros = after.calls_without_zeros - before.calls_without_zeros;
     if (check_) {
       timing.right = tensors.is_right(communicator.world(), tolerance(communicator));
     }
@@ -275,6 +263,11 @@ class BenchAllreduce final : public Command {
   Held held() const {
     if (layout_ == "rows") return Held::rows;
     return in_place_ ? Held::in_place : Held::whole;
+  }
+
+  Layout layout() const {
+    if (layout_ == "automatic") return Layout::automatic;
+    return layout_ == "blocks" ? Layout::blocks : Layout::dense;
   }
 
   double tolerance(const Communicator& communicator) const {
@@ -300,7 +293,7 @@ class BenchAllreduce final : public Command {
                    {"dtype", dtype_},
                    {"wire", dtype_ == "i32" ? "i32" : wire_},
                    {"layout", layout_},
-                   {"zeros", zeros_},
+                   {"zeros", zeros_.share},
                    {"iterations", sorted.size()},
                    {"median_ms", median * 1e3},
                    {"p99_ms", p99 * 1e3},
@@ -308,6 +301,7 @@ class BenchAllreduce final : public Command {
                    {"cpu_s_per_gb", cpu},
                    {"retransmits", timing.resent},
                    {"questions", timing.asked},
+                   {"without_zeros", timing.without_zeros},
                    {"check", verdict},
                    {"ranks_in_memory", statistics.ranks_in_memory},
                    {"contributions_on_network", statistics.contributions_on_network}});
@@ -319,7 +313,7 @@ class BenchAllreduce final : public Command {
   std::string wire_ = "bfp32";
   std::uint64_t iterations_ = 0;
   std::string layout_ = "dense";
-  double zeros_ = 0;
+  bench::ZerosOptions zeros_;
   bool in_place_ = false;
   bool check_ = false;
 };

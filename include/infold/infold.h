@@ -75,7 +75,7 @@ enum { INFOLD_PRIORITY_AUTOMATIC = 0, INFOLD_PRIORITY_URGENT = 1, INFOLD_PRIORIT
 
 /* Whether blocks of zeros are left out; see options.h. */
 typedef int32_t infold_layout;
-enum { INFOLD_LAYOUT_DENSE = 0, INFOLD_LAYOUT_BLOCKS = 1 };
+enum { INFOLD_LAYOUT_DENSE = 0, INFOLD_LAYOUT_BLOCKS = 1, INFOLD_LAYOUT_AUTOMATIC = 2 };
 
 /* Where a job's tensors are summed, and whether its ranks share memory; see join_options.h. */
 typedef int32_t infold_sites;

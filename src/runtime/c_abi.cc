@@ -31,6 +31,7 @@ static_assert(static_cast<int>(infold::Reduction::bit_or) == INFOLD_OP_OR);
 static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
 static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
 static_assert(static_cast<int>(infold::Layout::blocks) == INFOLD_LAYOUT_BLOCKS);
+static_assert(static_cast<int>(infold::Layout::automatic) == INFOLD_LAYOUT_AUTOMATIC);
 static_assert(static_cast<int>(infold::Sites::mixed) == INFOLD_SITES_MIXED);
 static_assert(static_cast<int>(infold::SharedMemory::always) == INFOLD_SHARED_MEMORY_ALWAYS);
 

@@ -12,6 +12,7 @@ void Call::reset() {
   result_.reset();
   description = {};
   is_checked = is_kept = false;
+  choice.reset();
   start_over();
 }
 

@@ -27,6 +27,7 @@
 #include "runtime/rows_memory.h"
 #include "runtime/scratch_pool.h"
 #include "sparse/block_sum.h"
+#include "sparse/layout_choice.h"
 
 namespace infold::runtime {
 
@@ -72,6 +73,12 @@ class Call {
   // Of a tensor without its zeros: how many transfers it takes, else 0.
   std::uint32_t block_steps = 0;
   std::unique_ptr<sparse::BlockSum> block_sum;
+  // Of a call whose layout is chosen; stays when the call is made again.
+  std::optional<sparse::LayoutChoice::Choice> choice;
+  sparse::Opinions opinions = 0;  // of all ranks, once joined
+  bool begins_alone = false;
+  base::Instant launched;
+  base::Instant joined;                  // when the ranks knew what some rank has
   std::unique_ptr<RowsMemory> rows_result;  // of a result in rows
   std::vector<std::uint16_t> own_codes;     // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;

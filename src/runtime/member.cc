@@ -202,6 +202,8 @@ void Member::conclude(Call& call, base::Instant now) {
     refuse(call, std::move(*error));
     return;
   } else {
+    if (call.choice) note_outcome(call);
+    if (call.block_steps > 0) ++calls_without_zeros_;
     // Nothing was there to be summed, but all have called.
     const bool gathers = call.description.name.in_parts &&
                          call.description.name.collective == core::Collective::broadcast;
@@ -313,6 +315,7 @@ Statistics Member::statistics() {
   statistics.packets_sent = driver_->port_counters().sent;
   statistics.packets_resent = statistics.packets_sent - first_sends - statistics.packets_asked;
   statistics.calls = calls_;
+  statistics.calls_without_zeros = calls_without_zeros_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;
   statistics.contributions_on_network = options_.paths.parties_on_network;
   return statistics;

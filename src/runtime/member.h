@@ -123,6 +123,11 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::optional<Error> begin_block_sum(Call& call, const sparse::BlockSum::Work& work);
   base::Result<void> submit_blocks(Call& call);
   void begin_next_step(Call& call, std::uint32_t done);
+  static bool leaves_layout_open(const CallRequest& request, const FormatChoice& choice);
+  std::optional<Error> choose_layout(Call& call, const CallRequest& request,
+                                     const FormatChoice& choice);
+  core::TransferRequest opinions_request(Call& call) const;
+  void note_outcome(const Call& call);
   core::TransferRequest blank_transfer(const Call& call, const CallRequest& request,
                                        const FormatChoice& choice) const;
   core::TransferRequest transfer_of(Call& call, const CallRequest& request,
@@ -157,6 +162,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   MemberOptions options_;
   std::mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> calls_without_zeros_{0};
 
   std::vector<Call*> active_;         // by the driver's lock
   std::vector<Finished> finished_;    // by the driver's thread
@@ -165,6 +171,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::mutex pool_mutex_;
   std::condition_variable transfer_ended_;
   std::uint64_t transfers_ended_ = 0;
+  sparse::LayoutChoice layout_choice_;
   std::deque<Call> all_calls_;
   std::vector<Call*> free_calls_;
   // Shared with results whose memory comes back to it (rows_memory.h).

@@ -4,6 +4,7 @@
 // each to the next.
 #include <new>
 
+#include "io/clock.h"
 #include "runtime/member.h"
 
 namespace infold::runtime {
@@ -46,13 +47,16 @@ std::optional<Error> Member::begin_block_sum(Call& call, const sparse::BlockSum:
 // All steps at once, so that none is done before the next has its place. Should one be refused that
 // is not the first, the job ends, and the events of those before it finish the call.
 base::Result<void> Member::submit_blocks(Call& call) {
+  const bool asks = call.choice && call.choice->asks;
+  const std::uint32_t transfers = call.block_steps + (asks ? 1 : 0);
   return submit_when_there_is_room([&](core::Worker& worker, base::Instant now) {
-    if (!worker.failure() && !worker.has_room_for(call.block_steps)) {
+    if (!worker.failure() && !worker.has_room_for(transfers)) {
       return base::Result<void>(base::fail(base::Code::resource_exhausted, "submit",
                                            "too many calls in flight; wait for one"));
     }
-    for (std::uint32_t step = 0; step < call.block_steps; ++step) {
-      const auto id = worker.submit(now, call.block_sum->step(step));
+    for (std::uint32_t step = 0; step < transfers; ++step) {
+      const auto id = worker.submit(
+          now, step < call.block_steps ? call.block_sum->step(step) : opinions_request(call));
       if (!id) {
         if (step > 0) worker.cancel(now);
         return base::Result<void>(tl::unexpected(id.error()));
@@ -69,6 +73,7 @@ void Member::begin_next_step(Call& call, std::uint32_t done) {
   try {
     elements = call.block_sum->size_after(done);
     const bool is_last = done + 2 == call.block_steps;
+    if (is_last) call.joined = io::monotonic_now();
     if (is_last && call.block_sum->staged_bytes() > 0) {
       call.staging = scratch_->take(call.block_sum->staged_bytes());
       call.block_sum->stage(call.staging.bytes.get());

@@ -28,7 +28,12 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (!choice) return choice.error();
 
   if (request.rows) return launch_rows(call, request, *choice);
-  if (request.options.layout == Layout::blocks) return launch_blocks(call, request, *choice);
+  bool leaves_out_zeros = request.options.layout == Layout::blocks;
+  if (leaves_layout_open(request, *choice)) {
+    if (std::optional<Error> error = choose_layout(call, request, *choice)) return error;
+    leaves_out_zeros = call.choice->leaves_out_zeros;
+  }
+  if (leaves_out_zeros) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);
   return request.in_parts ? launch_parts(call, request, *choice)
                           : launch_whole(call, request, *choice);

@@ -65,8 +65,9 @@ std::optional<Error> check_parts(const CallRequest& request, int rank, int world
 }
 
 std::optional<Error> check_layout(const CallRequest& request) {
-  if (request.options.layout == Layout::dense && !request.rows) return std::nullopt;
-  if (request.options.layout > Layout::blocks) return invalid("the layout is not a Layout");
+  const Layout layout = request.options.layout;
+  if (layout > Layout::automatic) return invalid("the layout is not a Layout");
+  if (layout != Layout::blocks && !request.rows) return std::nullopt;
   if (request.collective != core::Collective::all_reduce || request.is_list || request.in_parts) {
     return Error{Code::unsupported, "only all_reduce leaves out zeros; make the layout dense", -1,
                  ""};

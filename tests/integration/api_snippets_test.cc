@@ -107,6 +107,11 @@ TEST(ApiPage, ZerosLeftOut) {
   finish(comm.all_reduce(embedding_gradients, {.layout = infold::Layout::blocks}));
   // end
   EXPECT_EQ(embedding_gradients[77], 2);
+  std::vector<std::vector<float>> layers(2, embedding_gradients);
+  // snippet
+  for (auto& layer : layers) finish(comm.all_reduce(layer, {.layout = infold::Layout::automatic}));
+  // end
+  EXPECT_EQ(layers[1][77], 2);
 }
 
 TEST(ApiPage, Rows) {

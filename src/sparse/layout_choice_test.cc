@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that learn at different moments choose alike, and what they choose follows what was found.
+#include "sparse/layout_choice.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+
+namespace infold::sparse {
+namespace {
+
+using base::microseconds;
+
+constexpr TensorKind kLong = {{core::WireFormat::bfp32, core::DataType::f32}, {}, 1 << 20};
+constexpr TensorKind kShort = {{core::WireFormat::bfp32, core::DataType::f32}, {}, 8192};
+constexpr std::uint64_t kBlocks = 1000;
+
+// One rank whose calls end before the next begins.
+class Alone {
+ public:
+  explicit Alone(TensorKind kind) : kind_(kind) {}
+
+  std::uint64_t present = kBlocks / 10;  // of kBlocks
+  std::int64_t joining_us = 100, whole_us = 300, dense_us = 1000;
+
+  // Whether zeros were left out.
+  bool call() {
+    const LayoutChoice::Choice choice = choice_.next(kind_);
+    LayoutChoice::Outcome outcome;
+    outcome.was_alone = true;
+    outcome.whole = microseconds(choice.leaves_out_zeros ? whole_us : dense_us);
+    if (choice.leaves_out_zeros) {
+      outcome.blocks = kBlocks;
+      outcome.present = present;
+      outcome.joining = microseconds(joining_us);
+      outcome.opinions = choice.opinion;
+    }
+    choice_.done(choice.number, outcome);
+    return choice.leaves_out_zeros;
+  }
+  // How many of the next calls leave out zeros.
+  std::uint64_t calls(std::uint64_t count) {
+    std::uint64_t sparse = 0;
+    for (std::uint64_t i = 0; i < count; ++i) sparse += call() ? 1 : 0;
+    return sparse;
+  }
+
+ private:
+  TensorKind kind_;
+  LayoutChoice choice_;
+};
+
+TEST(LayoutChoice, LongTensorsLeaveOutTheirZerosFromTheStart) {
+  Alone rank(kLong);
+  EXPECT_EQ(rank.calls(1000), 1000U);
+}
+
+TEST(LayoutChoice, WhereNearlyAllIsPresentItLooksNowAndThen) {
+  Alone rank(kLong);
+  rank.present = kBlocks - 10;
+  EXPECT_EQ(rank.calls(64), 64U) << "nothing is known yet";
+  EXPECT_EQ(rank.calls(6400), 100U);
+}
+
+TEST(LayoutChoice, FindsZerosThatComeLater) {
+  Alone rank(kLong);
+  rank.present = kBlocks;
+  rank.calls(640);
+  rank.present = kBlocks / 10;
+  rank.calls(3 * 64);
+  EXPECT_EQ(rank.calls(640), 640U);
+  rank.present = kBlocks;
+  rank.calls(64);
+  EXPECT_EQ(rank.calls(640), 10U);
+}
+
+TEST(LayoutChoice, WhatTookLongerIsGivenUp) {
+  Alone rank(kLong);
+  rank.present = kBlocks * 9 / 10;
+  rank.joining_us = 400;
+  rank.whole_us = 1300;  // 900 for the sum, so that all would have taken 1000
+  rank.calls(3 * 64);
+  EXPECT_EQ(rank.calls(6400), 100U);
+  // The path has become slower, and what is left out is now worth more than the round trip.
+  rank.whole_us = 9400;
+  rank.dense_us = 10'000;
+  rank.calls(3 * 64);
+  EXPECT_EQ(rank.calls(640), 640U);
+}
+
+TEST(LayoutChoice, ShortTensorsAreSentAsTheyAreUntilItIsKnownToPay) {
+  Alone rank(kShort);
+  rank.whole_us = 900;
+  EXPECT_EQ(rank.calls(72), 4U);
+  EXPECT_EQ(rank.calls(640), 640U);
+  Alone other(kShort);
+  other.whole_us = 1100;  // though the sum's own time by its share says that it paid
+  EXPECT_EQ(other.calls(72), 4U);
+  EXPECT_EQ(other.calls(640), 10U);
+  EXPECT_FALSE(LayoutChoice::is_long_enough({kShort.layout, {}, 4095}));
+  EXPECT_TRUE(LayoutChoice::is_long_enough({kShort.layout, {}, 4096}));
+}
+
+TEST(LayoutChoice, OneCallOfManyKindsAfterAnotherForgetsTheOldest) {
+  LayoutChoice choice;
+  for (std::uint64_t i = 0; i < 4 * LayoutChoice::kKindsMax; ++i) {
+    const auto next = choice.next({kLong.layout, {}, kLong.elements + i});
+    EXPECT_TRUE(next.leaves_out_zeros);
+    choice.done(next.number, {.present = kBlocks, .blocks = kBlocks});
+  }
+}
+
+// Calls of several kinds at several ranks, each of which learns of what is done when it likes, and
+// measures what it likes. A network joins their opinions.
+class Job {
+ public:
+  static constexpr std::size_t kWorld = 4;
+
+  explicit Job(std::uint64_t seed) : prng_(seed), ranks_(kWorld) {}
+
+  void run(std::size_t calls) {
+    for (std::size_t i = 0; i < calls; ++i) {
+      const std::uint64_t kind = prng_.below(5);
+      calls_.push_back(
+          {{kLong.layout, {}, std::uint64_t{4096} << (2 * kind)}, prng_.below(2) == 0});
+    }
+    while (!::testing::Test::HasFatalFailure() &&
+           std::any_of(ranks_.begin(), ranks_.end(),
+                       [&](const Rank& rank) { return rank.done < calls; })) {
+      Rank& rank = ranks_[prng_.below(kWorld)];
+      if (prng_.chance(0.5) && rank.begun < calls && rank.choice.is_ready()) {
+        begin(rank);
+      } else {
+        end_some(rank);
+      }
+    }
+  }
+  std::size_t without_zeros() const { return without_zeros_; }
+  std::size_t opinions() const { return opinions_; }
+
+ private:
+  struct Call {
+    TensorKind kind;
+    bool is_full = false;
+    std::optional<LayoutChoice::Choice> choice;  // of the first rank to make it
+    Opinions opinions = 0;
+    std::size_t begun = 0;  // ranks
+  };
+  struct Rank {
+    LayoutChoice choice;
+    std::size_t begun = 0;
+    std::size_t done = 0;
+    std::vector<std::size_t> in_flight;
+  };
+
+  void begin(Rank& rank) {
+    Call& call = calls_[rank.begun];
+    const LayoutChoice::Choice choice = rank.choice.next(call.kind);
+    ASSERT_EQ(choice.number, rank.begun);
+    if (!call.choice) {
+      call.choice = choice;
+      without_zeros_ += choice.leaves_out_zeros ? 1 : 0;
+    }
+    ASSERT_EQ(choice.leaves_out_zeros, call.choice->leaves_out_zeros) << "call " << rank.begun;
+    ASSERT_EQ(choice.asks, call.choice->asks) << "call " << rank.begun;
+    call.opinions |= choice.opinion;
+    ++call.begun;
+    rank.in_flight.push_back(rank.begun++);
+  }
+
+  void end_some(Rank& rank) {
+    if (rank.in_flight.empty()) return;
+    const std::size_t at = prng_.below(rank.in_flight.size());
+    const std::size_t number = rank.in_flight[at];
+    const Call& call = calls_[number];
+    if (call.begun < kWorld) return;
+    LayoutChoice::Outcome outcome;
+    outcome.was_alone = prng_.chance(0.7);
+    outcome.whole = microseconds(static_cast<std::int64_t>(prng_.below(1000)));
+    if (call.choice->leaves_out_zeros) {
+      outcome.blocks = kBlocks;
+      outcome.present = call.is_full ? kBlocks : kBlocks / 2;
+      outcome.opinions = call.opinions;
+      opinions_ += call.opinions != 0 ? 1 : 0;
+    }
+    rank.choice.done(number, outcome);
+    rank.in_flight.erase(rank.in_flight.begin() + static_cast<std::ptrdiff_t>(at));
+    ++rank.done;
+  }
+
+  base::Prng prng_;
+  std::vector<Rank> ranks_;
+  std::vector<Call> calls_;
+  std::size_t without_zeros_ = 0;
+  std::size_t opinions_ = 0;
+};
+
+TEST(LayoutChoice, RanksThatLearnAtDifferentMomentsChooseAlike) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Job job(seed);
+    job.run(3000);
+    if (HasFatalFailure()) return;
+    EXPECT_GT(job.without_zeros(), 100U);
+    EXPECT_LT(job.without_zeros(), 2900U);
+    EXPECT_GT(job.opinions(), 20U);
+  }
+}
+
+}  // namespace
+}  // namespace infold::sparse
