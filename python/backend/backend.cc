@@ -54,8 +54,8 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
       shown_options_(c10::make_intrusive<Options>("infold", options_.timeout)),
       delegate_(std::move(delegate)),
       timeout_ms_(options_.timeout.count()),
-      lane_(
-          std::make_shared<Lane>([this](std::stop_token stop) { return join(std::move(stop)); })) {
+      lane_(std::make_shared<Lane>([this](std::stop_token stop) { return join(std::move(stop)); })),
+      messages_(delegate_, rank) {
   options_.join.rank = rank;
   options_.join.world = size;
 }
@@ -66,6 +66,7 @@ Backend::~Backend() {
   std::optional<pybind11::gil_scoped_release> released;
   if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
   lane_->close("the process group is gone");
+  delegation_->end();
 }
 
 // Ranks agree on a job's name by way of rank 0, so that no two groups, and no two lives of one,
@@ -158,31 +159,25 @@ void Backend::setTimeout(std::chrono::milliseconds timeout) {
 
 void Backend::abort() {
   lane_->close("it was aborted");
+  delegation_->end();
   delegate_->abort();
 }
 
-void Backend::shutdown() {
+// Calls of the delegate have begun by then if their ranks had come.
+void Backend::leave() {
   lane_->drain();
+  delegation_->end();
+}
+
+void Backend::shutdown() {
+  leave();
+  for (const Works& work : take_delegated()) wait_for_end(*work);
   delegate_->shutdown();
 }
 
-// The delegate would wait for ranks that make another call until its time is out, and name none.
-Backend::Works Backend::check_of_ranks(std::chrono::milliseconds timeout) {
-  if (size_ == 1) return {};
-  Plan plan = {::c10d::OpType::BARRIER, "infold:check_of_ranks"};
-  const auto begin = [call = call_options(timeout)](Communicator& communicator) {
-    return communicator.barrier(call);
-  };
-  plan.steps.push_back({{}, begin, {}});
-  return submit(std::move(plan));
-}
-
-Backend::Works Backend::delegated(const HostCopies& copies, Works work,
-                                  std::chrono::milliseconds timeout) {
-  Works whole = copies.after(std::move(work), check_of_ranks(timeout));
+std::deque<Backend::Works> Backend::take_delegated() {
   const std::lock_guard lock(delegated_mutex_);
-  delegated_.push_back(whole);
-  return whole;
+  return std::exchange(delegated_, {});
 }
 
 // Their tensors should not be kept for longer than it takes to notice.

@@ -23,7 +23,10 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "python/backend/call_words.h"
+#include "python/backend/delegation.h"
 #include "python/backend/lane.h"
+#include "python/backend/messages.h"
 #include "python/backend/relay.h"
 #include "python/backend/tensors.h"
 #include "python/backend/work.h"
@@ -51,7 +54,7 @@ class Backend final : public ::c10d::Backend {
   std::string interface() const { return lane_->interface(); }
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
   // Ends the part that others wait for; what has begun is waited for.
-  void leave() { lane_->drain(); }
+  void leave();
   // Called when it ends, before anything of it is gone.
   void on_end(std::function<void(Backend*)> listener) { on_end_ = std::move(listener); }
 
@@ -106,10 +109,12 @@ class Backend final : public ::c10d::Backend {
   Result<Communicator> join(std::stop_token stop) const;
   Result<Communicator> host_meeting(JoinOptions options) const;
   Works submit(Plan plan);
-  // Notes it for barriers, and sees that all ranks make such a call. Not for send and recv, whose
-  // other half may come after a barrier and is not at all ranks.
-  Works delegated(const HostCopies& copies, Works work, std::chrono::milliseconds timeout);
-  Works check_of_ranks(std::chrono::milliseconds timeout);
+  // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
+  // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
+  Works delegated(const HostCopies& copies, const CallWords& words, RelayedWork::Begin begin,
+                  std::chrono::milliseconds timeout);
+  Works tell_all(const CallWords& words, const at::Tensor& rows, std::chrono::milliseconds timeout);
+  std::deque<Works> take_delegated();
   std::deque<Works> take_delegated_that_ended();
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
@@ -128,6 +133,10 @@ class Backend final : public ::c10d::Backend {
   std::atomic<std::int64_t> timeout_ms_;
   std::atomic<std::uint64_t> sequence_{0};
   const std::shared_ptr<Lane> lane_;
+  const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
+  Messages messages_;
+  std::mutex delegation_order_;  // in which calls are told to all, and begin
+  std::uint64_t calls_delegated_ = 0;
   std::mutex delegated_mutex_;
   std::deque<Works> delegated_;  // that have not ended, and some that have
   std::function<void(Backend*)> on_end_;

@@ -12,12 +12,6 @@ namespace {
 
 using ::c10d::OpType;
 
-const at::Tensor& only(const Backend::Tensors& tensors, const char* collective) {
-  TORCH_CHECK(tensors.size() == 1, "infold: ", collective, ": ", tensors.size(),
-              " tensors; pass one, a rank has one device");
-  return tensors.front();
-}
-
 // Complex numbers are summed as pairs of real ones.
 at::Tensor as_real(const at::Tensor& tensor, const ::c10d::ReduceOp& operation) {
   if (!tensor.is_complex()) return tensor;
@@ -59,21 +53,33 @@ Backend::Works Backend::allreduce(Tensors& tensors, const ::c10d::AllreduceOptio
 
 Backend::Works Backend::allreduce_sparse(Tensors& tensors,
                                          const ::c10d::AllreduceOptions& options) {
-  return delegate_->allreduce(tensors, options);
+  const at::Tensor& tensor = only(tensors, "all_reduce");
+  if (!tensor.device().is_cpu()) return delegate_->allreduce(tensors, options);
+  HostCopies copies(Use::reduce);
+  return delegated(
+      copies, CallWords(OpType::_ALLREDUCE_SPARSE, tensor).reduces_by(options.reduceOp),
+      [delegate = delegate_, host = copies.written(tensors), options]() mutable {
+        return delegate->allreduce(host, options);
+      },
+      options.timeout);
 }
 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                                      WireFormat wire) {
   constexpr const char* kName = "all_reduce";
-  if (only(tensors, kName).is_sparse()) return delegate_->allreduce(tensors, options);
+  if (only(tensors, kName).is_sparse()) return allreduce_sparse(tensors, options);
   check_tensor(tensors[0], kName);
   const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
   const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());
   if (!summing) {
     check_reduction(options.reduceOp, tensor.scalar_type(), kName);
     HostCopies copies(Use::reduce);
-    Tensors host = copies.written(tensors);
-    return delegated(copies, delegate_->allreduce(host, options), options.timeout);
+    return delegated(
+        copies, CallWords(OpType::ALLREDUCE, tensor).reduces_by(options.reduceOp),
+        [delegate = delegate_, host = copies.written(tensors), options]() mutable {
+          return delegate->allreduce(host, options);
+        },
+        options.timeout);
   }
   CallOptions call = call_options(options.timeout);
   if (summing->is_float) call.wire = wire;
@@ -97,8 +103,12 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
     if (!summing) {
       check_reduction(options.reduceOp, tensor.scalar_type(), kName);
       HostCopies copies(Use::reduce);
-      Tensors host = copies.written(tensors);
-      return delegated(copies, delegate_->allreduce_coalesced(host, options), options.timeout);
+      return delegated(
+          copies, CallWords(OpType::ALLREDUCE_COALESCED, tensors).reduces_by(options.reduceOp),
+          [delegate = delegate_, host = copies.written(tensors), options]() mutable {
+            return delegate->allreduce_coalesced(host, options);
+          },
+          options.timeout);
     }
     is_list = is_list && tensor.device().is_cpu() && is_plain(tensor) && !summing->factor &&
               summing->type == tensor.scalar_type() && summing->type == tensors[0].scalar_type();
@@ -146,8 +156,13 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   if (!summing) {
     check_reduction(options.reduceOp, tensor.scalar_type(), "reduce");
     HostCopies copies(Use::reduce);
-    Tensors host = copies.written(tensors);
-    return delegated(copies, delegate_->reduce(host, options), options.timeout);
+    return delegated(
+        copies,
+        CallWords(OpType::REDUCE, tensor).reduces_by(options.reduceOp).has_root(options.rootRank),
+        [delegate = delegate_, host = copies.written(tensors), options]() mutable {
+          return delegate->reduce(host, options);
+        },
+        options.timeout);
   }
   CallOptions call = call_options(options.timeout);
   call.reduction = summing->reduction;
@@ -262,10 +277,12 @@ Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& i
   Tensors whole = {rows};
   return scatter_each(outputs, whole, options, OpType::REDUCE_SCATTER, [&] {
     HostCopies copies(Use::reduce);
-    Tensors host_outputs = copies.written(outputs);
-    std::vector<Tensors> host_inputs = {copies.read(inputs[0])};
-    return delegated(copies, delegate_->reduce_scatter(host_outputs, host_inputs, options),
-                     options.timeout);
+    return delegated(
+        copies, CallWords(OpType::REDUCE_SCATTER, outputs).reduces_by(options.reduceOp),
+        [delegate = delegate_, to = copies.written(outputs),
+         from = std::vector<Tensors>{copies.read(inputs[0])},
+         options]() mutable { return delegate->reduce_scatter(to, from, options); },
+        options.timeout);
   });
 }
 
@@ -276,10 +293,11 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
   return scatter_each(outputs, inputs, options, OpType::_REDUCE_SCATTER_BASE, [&] {
     HostCopies copies(Use::reduce);
     // It compares first dimensions, for which stacked parts would not do.
-    at::Tensor host_output = flat(copies.written(output));
-    at::Tensor host_input = flat(copies.read(input));
-    return delegated(copies, delegate_->_reduce_scatter_base(host_output, host_input, options),
-                     options.timeout);
+    return delegated(
+        copies, CallWords(OpType::_REDUCE_SCATTER_BASE, output).reduces_by(options.reduceOp),
+        [delegate = delegate_, to = flat(copies.written(output)), from = flat(copies.read(input)),
+         options]() mutable { return delegate->_reduce_scatter_base(to, from, options); },
+        options.timeout);
   });
 }
 
@@ -287,13 +305,17 @@ Backend::Works Backend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options) {
   return scatter_each(outputs, inputs, options, OpType::REDUCE_SCATTER_TENSOR_COALESCED, [&] {
     HostCopies copies(Use::reduce);
-    Tensors host_outputs;
-    Tensors host_inputs;
-    for (const at::Tensor& output : outputs) host_outputs.push_back(flat(copies.written(output)));
-    for (const at::Tensor& input : inputs) host_inputs.push_back(flat(copies.read(input)));
-    return delegated(copies,
-                     delegate_->reduce_scatter_tensor_coalesced(host_outputs, host_inputs, options),
-                     options.timeout);
+    Tensors to;
+    Tensors from;
+    for (const at::Tensor& output : outputs) to.push_back(flat(copies.written(output)));
+    for (const at::Tensor& input : inputs) from.push_back(flat(copies.read(input)));
+    return delegated(
+        copies,
+        CallWords(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs).reduces_by(options.reduceOp),
+        [delegate = delegate_, to, from, options]() mutable {
+          return delegate->reduce_scatter_tensor_coalesced(to, from, options);
+        },
+        options.timeout);
   });
 }
 

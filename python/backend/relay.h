@@ -9,13 +9,14 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "python/backend/relayed_work.h"
 
 namespace infold::pytorch {
 
-// What the delegate does with elements: for those that are only moved, their type is none of its
-// business.
-enum class Use : std::uint8_t { reduce, move };
+// What is done with elements: for those that are only moved, their type is none of the delegate's
+// business, and it does not see those of messages.
+enum class Use : std::uint8_t { reduce, move, send };
 
 class HostCopies {
  public:
@@ -30,19 +31,21 @@ class HostCopies {
   at::Tensor read_joined(const std::vector<at::Tensor>& tensors) const;
   at::Tensor written_joined(const std::vector<at::Tensor>& tensors);
 
-  // The delegate's work, with the copying back as a part of it. With a `check`, that has to succeed
-  // as well, and is what is waited for first.
-  c10::intrusive_ptr<::c10d::Work> after(c10::intrusive_ptr<::c10d::Work> work,
-                                         c10::intrusive_ptr<::c10d::Work> check = {}) const;
+  // The delegate's work, with the copying back as a part of it.
+  RelayedWork::Works after(RelayedWork::Works work) const;
+  // The same of a call that is to begin once a check has succeeded.
+  c10::intrusive_ptr<RelayedWork> after_check(RelayedWork::Works check,
+                                              RelayedWork::Begin begin) const;
 
  private:
+  bool takes(at::ScalarType type) const;
   bool will_do(const at::Tensor& tensor) const;
   at::Tensor host_form(const at::Tensor& tensor) const;
   at::Tensor shown(const at::Tensor& host) const;
 
   Use use_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // of the host, for the caller's
-  std::vector<at::Tensor> outputs_;                        // the caller's, all that are written
+  Copies copies_;
+  std::vector<at::Tensor> outputs_;  // the caller's, all that are written
 };
 
 }  // namespace infold::pytorch

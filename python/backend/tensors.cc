@@ -97,6 +97,12 @@ void check_reduction(const ReduceOp& operation, at::ScalarType type, const char*
   }
 }
 
+const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective) {
+  TORCH_CHECK(tensors.size() == 1, "infold: ", collective, ": ", tensors.size(),
+              " tensors; pass one, a rank has one device");
+  return tensors.front();
+}
+
 void check_tensor(const at::Tensor& tensor, const char* collective) {
   TORCH_CHECK(tensor.defined(), "infold: ", collective, ": a tensor is None");
   TORCH_CHECK(tensor.layout() == at::kStrided, "infold: ", collective, ": a tensor has the layout ",

@@ -29,6 +29,9 @@ std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarT
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
                      const char* collective);
 
+// The one tensor that a rank passes, because it has one device.
+const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective);
+
 // Throws, naming the collective, for what no backend could take.
 void check_tensor(const at::Tensor& tensor, const char* collective);
 

@@ -11,9 +11,7 @@
 #include "python/backend/lane.h"
 
 namespace infold::pytorch {
-namespace {
 
-// How it ended is for its own caller.
 void wait_for_end(::c10d::Work& work) {
   try {
     work.wait(kNoTimeout);
@@ -21,14 +19,11 @@ void wait_for_end(::c10d::Work& work) {
   }
 }
 
-// A millisecond at least: none stands for no limit.
 std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
   return std::max(left, std::chrono::milliseconds(1));
 }
-
-}  // namespace
 
 std::exception_ptr exception_of(const Error& error) {
   std::string text = "infold: " + error.message;

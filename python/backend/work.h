@@ -7,6 +7,7 @@
 // Any thread may call any method but start() and fail(), which are the lane's.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -100,6 +101,12 @@ class Work final : public ::c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool is_resolved_ = false;
 };
+
+// How it ended is for its own caller.
+void wait_for_end(::c10d::Work& work);
+
+// A millisecond at least: none stands for no limit.
+std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end);
 
 // What PyTorch throws for a failure of communication.
 std::exception_ptr exception_of(const Error& error);

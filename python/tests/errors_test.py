@@ -5,6 +5,7 @@ option, what is wrong with it, and what would be right; and no interpreter abort
 import os
 import socket
 import time
+import warnings
 
 import pytest
 import ranks
@@ -140,6 +141,163 @@ def test_ranks_disagree_on_every_path(call, path):
     run_ranks(3, _disagreeing, call, _DISAGREEMENTS[call], options=path)
 
 
+# Section "ranks disagree about what Gloo does": it would compare nothing, and wait, take other
+# ranks' numbers for its own, or end the process. Nothing has begun, so that the group goes on.
+
+
+def _products(rank):
+    dist.all_reduce(torch.ones(11 if rank == 1 else 10), dist.ReduceOp.PRODUCT)
+
+
+def _products_of_types(rank):
+    dist.all_reduce(torch.ones(10, dtype=torch.int32 if rank == 1 else torch.float32),
+                    dist.ReduceOp.PRODUCT)
+
+
+def _sparse_shapes(rank):
+    dist.all_reduce(torch.eye(4 if rank == 1 else 3).to_sparse())
+
+
+def _sparse_and_dense(rank):
+    if rank == 1:
+        dist.all_reduce(torch.eye(3).to_sparse())
+    else:
+        dist.all_reduce(torch.eye(3), dist.ReduceOp.PRODUCT)
+
+
+def _bit_operations(rank):
+    dist.all_reduce(torch.ones(10, dtype=torch.int64),
+                    dist.ReduceOp.BXOR if rank == 1 else dist.ReduceOp.BAND)
+
+
+def _roots_of_a_product(rank):
+    dist.reduce(torch.ones(10), 1 if rank == 1 else 0, dist.ReduceOp.PRODUCT)
+
+
+def _parts_of_a_product(rank):
+    part = torch.ones(11 if rank == 1 else 10)
+    dist.reduce_scatter_single(part, torch.ones(3 * part.numel()), dist.ReduceOp.PRODUCT)
+
+
+def _lists_of_products(rank):
+    tensors = [torch.ones(5), torch.ones(6)][::-1 if rank == 1 else 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the name is deprecated, and in use
+        dist.all_reduce_coalesced(tensors, dist.ReduceOp.PRODUCT)
+
+
+def _gathered_sizes(rank):
+    part = torch.ones(11 if rank == 1 else 10)
+    dist.gather(part, [torch.ones(10) for _ in range(3)] if rank == 0 else None)
+
+
+def _gathered_at(rank):
+    root = 1 if rank == 1 else 0
+    dist.gather(torch.ones(10), [torch.ones(10) for _ in range(3)] if rank == root else None, root)
+
+
+def _scattered_sizes(rank):
+    dist.scatter(torch.ones(11 if rank == 1 else 10),
+                 [torch.ones(10) for _ in range(3)] if rank == 0 else None)
+
+
+def _gathered_and_exchanged(rank):
+    if rank == 1:
+        dist.all_to_all_single(torch.ones(30), torch.ones(30))
+    else:
+        dist.gather(torch.ones(10), [torch.ones(10) for _ in range(3)] if rank == 0 else None)
+
+
+def _splits(rank):
+    """Rank 1 sends rank 2 one row more than that expects."""
+    ins = [2, 2, 3] if rank == 1 else [2, 2, 2]
+    dist.all_to_all_single(torch.ones(6, 5), torch.ones(sum(ins), 5), [2, 2, 2], ins)
+
+
+def _exchanged_lists(rank):
+    parcels = [torch.ones(4 if rank == 1 and to == 2 else 3) for to in range(3)]
+    dist.all_to_all([torch.ones(3) for _ in range(3)], parcels)
+
+
+_DISAGREEMENTS_OF_GLOO = {
+    _products: ("all_reduce", "11 elements", "10 elements", "same size"),
+    _products_of_types: ("all_reduce", "Int", "Float", "same type"),
+    _sparse_shapes: ("all_reduce of sparse tensors", "16 elements", "9 elements", "same size"),
+    _sparse_and_dense: ("called all_reduce of sparse tensors", "called all_reduce",
+                        "same calls in the same order"),
+    _bit_operations: ("all_reduce", "BXOR", "BAND", "same operation"),
+    _roots_of_a_product: ("reduce", "root 1", "root 0", "same root"),
+    _parts_of_a_product: ("reduce_scatter", "11 elements", "10 elements", "same size"),
+    _lists_of_products: ("all_reduce_coalesced", "same sizes"),
+    _gathered_sizes: ("gather", "11 elements", "10 elements", "same size"),
+    _gathered_at: ("gather", "root 1", "root 0", "same root"),
+    _scattered_sizes: ("scatter", "11 elements", "10 elements", "same size"),
+    _gathered_and_exchanged: ("called all_to_all", "called gather", "same calls in the same order"),
+    _splits: ("all_to_all", "sends 15 elements to rank 2", "expects 10"),
+    _exchanged_lists: ("all_to_all", "sends 4 elements to rank 2", "expects 3"),
+}
+
+
+def _disagreeing_about_gloo(rank, world, call, words):
+    begun = time.monotonic()
+    text = _message(lambda: call(rank))
+    assert time.monotonic() - begun < SOON_S
+    for word in ("rank 1", *words):
+        assert word in text, f"no '{word}' in: {text}"
+    for operation, total in ((dist.ReduceOp.SUM, 2.0 * world), (dist.ReduceOp.PRODUCT, 2.0**world)):
+        tensor = torch.full((10,), 2.0)
+        dist.all_reduce(tensor, operation)
+        assert float(tensor[0]) == total
+
+
+@pytest.mark.parametrize("call", _DISAGREEMENTS_OF_GLOO, ids=lambda call: call.__name__.strip("_"))
+def test_ranks_disagree_about_what_gloo_does(call):
+    run_ranks(3, _disagreeing_about_gloo, call, _DISAGREEMENTS_OF_GLOO[call], timeout_s=100)
+
+
+def _messages(rank, world, sent, expected):
+    """Of one piece and of several, longer and shorter, of another type; the process must live."""
+    if rank == 0:
+        works = [dist.isend(sent, 1)]
+    else:
+        room = torch.zeros_like(expected)
+        text = _message(lambda: dist.recv(room, 0))
+        for word in ("recv: rank 0 sent", f"{sent.numel()} elements", f"rank {rank} expects",
+                     f"{room.numel()} elements", "same size and type"):
+            assert word in text, f"no '{word}' in: {text}"
+        assert not room.any()
+    _meet(rank, world, "sent")
+    if rank == 0:
+        del works
+
+
+_SENT = torch.ones(10)
+
+
+@pytest.mark.parametrize(("sent", "expected"), (
+    (_SENT, torch.ones(9)), (_SENT, torch.ones(11)), (_SENT, torch.ones(10, dtype=torch.int32)),
+    (_SENT, torch.ones(100_000)), (torch.ones(100_000), _SENT), (torch.ones(300_000),
+                                                                 torch.ones(299_999)),
+    (torch.ones(0), _SENT)), ids=lambda each: f"{each.numel()}_{str(each.dtype)[6:]}")
+def test_messages_that_do_not_fit(sent, expected):
+    run_ranks(2, _messages, sent, expected, timeout_s=10)
+
+
+def _barrier_and_product(rank, world):
+    """A barrier is what the two have in common; what comes next is not."""
+    if rank == 1:
+        text = _message(lambda: dist.all_reduce(torch.ones(10), dist.ReduceOp.PRODUCT))
+    else:
+        text = _message(lambda: [dist.barrier(), dist.all_reduce(torch.ones(10))])
+    assert "rank 1" in text or "rank 0" in text, text
+    assert "all ranks must" in text, text
+    _meet(rank, world, "disagreed")
+
+
+def test_a_barrier_is_no_call_of_gloos():
+    run_ranks(3, _barrier_and_product, timeout_s=100)
+
+
 # Section "bad tensors": refused before anything is sent, so that the group lives on.
 
 _REFUSED = (
@@ -151,6 +309,9 @@ _REFUSED = (
      "must be of one type"),
     (lambda: dist.reduce_scatter_single(torch.ones(3), torch.ones(7)), "it must have 6"),
     (lambda: dist.all_to_all([torch.ones(1)], [torch.ones(1)]), "it must have 2"),
+    (lambda: dist.all_to_all_single(torch.ones(3), torch.ones(2)), "a tensor has 3 rows"),
+    (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [1, 2], [2, 2]), "come to 3"),
+    (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [5, -1], [2, 2]), "0 or more"),
     (lambda: dist.all_reduce(torch.ones(3).to(torch.float8_e4m3fn)), "convert it"),
     (lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND), "only integers"),
     (lambda: dist.reduce(torch.ones(3), 0, dist.ReduceOp.BXOR), "only integers"),

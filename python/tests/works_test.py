@@ -247,6 +247,64 @@ def test_an_abort_ends_joining(path):
     run_ranks(2, _aborted_while_joining, options=path, timeout_s=100)
 
 
+def _delegated_answers(rank, world):
+    """Of what Gloo does, the same: state, result, future, and it begins though nobody waits."""
+    tensor = torch.full((1000,), 2.0)
+    if rank == 0:
+        _ordered(rank, 0, "begun")
+    work = dist.all_reduce(tensor, dist.ReduceOp.PRODUCT, async_op=True)
+    if rank != 0:
+        assert not work.is_completed() and not work.is_success()
+        text = _message(lambda: work.wait(datetime.timedelta(milliseconds=50)))
+        assert "rank 0" in text or "joining" in text, text
+        _ordered(rank, 0, "begun")
+    while not work.is_completed():
+        os.sched_yield()
+    assert work.is_success() and work.exception() is None and work.wait()
+    assert torch.equal(tensor, torch.full((1000,), 2.0**world))
+    transposed = torch.full((8, 9), 2.0).t()
+    work = dist.all_reduce(transposed, dist.ReduceOp.PRODUCT, async_op=True)
+    half = work.get_future().then(lambda done: done.value()[0] / 2)
+    assert torch.equal(half.wait(), torch.full((9, 8), 2.0**(world - 1)))
+    assert torch.equal(transposed, torch.full((9, 8), 2.0**world))
+    # Of what has ended already, at once.
+    assert work.get_future().done() and work.is_completed()
+    assert [each.data_ptr() for each in work.get_future().value()] == [transposed.data_ptr()]
+
+
+def test_state_and_result_of_what_gloo_does(path):
+    run_ranks(3, _delegated_answers, options=path)
+
+
+def _aborted_delegated(rank, world):
+    """Rank 2 has not made the calls that the others wait in."""
+    dist.all_reduce(torch.ones(1))
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 2:
+        store.wait(["ended 0", "ended 1"])
+        return
+    room = torch.zeros(3 * world)
+    works = [dist.all_to_all_single(room, torch.ones(3 * world), async_op=True) for _ in range(3)]
+    future = works[1].get_future()
+    store.set(f"made {rank}", "")
+    store.wait(["made 0", "made 1"])
+    begun = time.monotonic()
+    if rank == 1:
+        dist.group.WORLD.abort()
+    for work in works:
+        assert "infold" in _message(work.wait)
+        assert work.is_completed() and not work.is_success()
+        assert isinstance(work.exception(), Exception)
+    assert "infold" in _message(future.wait)
+    assert "infold" in _message(lambda: dist.all_to_all_single(room, torch.ones(3 * world)))
+    assert time.monotonic() - begun < SOON_S
+    store.set(f"ended {rank}", "")
+
+
+def test_an_abort_ends_what_gloo_has_not_begun(path):
+    run_ranks(3, _aborted_delegated, options=path, timeout_s=100)
+
+
 def _shut_down_twice(rank, world):
     dist.all_reduce(torch.ones(1))
     group = dist.group.WORLD
@@ -267,10 +325,16 @@ def _destroyed_with_pending(rank, world):
     dist.all_reduce(torch.ones(1))  # ranks that have not joined are not waited for
     tensors = [torch.ones(100_000) for _ in range(10)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    products = [torch.full((100_000,), 2.0) for _ in range(3)]
+    delegated = [dist.all_reduce(product, dist.ReduceOp.PRODUCT, async_op=True)
+                 for product in products]
     dist.destroy_process_group()
     for work, tensor in zip(works, tensors, strict=True):
         work.wait()
         assert torch.equal(tensor, torch.full((100_000,), float(world)))
+    for work, product in zip(delegated, products, strict=True):
+        work.wait()
+        assert torch.equal(product, torch.full((100_000,), 2.0**world))
 
 
 def test_a_group_ends_after_what_is_pending(path):

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/relayed_work.h"
+
+#include <mutex>
+
+#include <c10/core/InferenceMode.h>
+
+#include "python/backend/work.h"
+
+namespace infold::pytorch {
+
+// Happens once, whoever comes first: the caller may write to its tensors afterwards.
+class RelayedWork::CopyingBack {
+ public:
+  explicit CopyingBack(Copies copies) : copies_(std::move(copies)) {}
+
+  void run() {
+    std::call_once(done_, [this] {
+      const c10::InferenceMode inference;  // also for what the caller made in that mode
+      for (const auto& [host, tensor] : copies_) {
+        if (host.data_ptr() != tensor.data_ptr()) tensor.copy_(host.view_as(tensor));
+      }
+    });
+  }
+
+ private:
+  const Copies copies_;
+  std::once_flag done_;
+};
+
+RelayedWork::RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outputs)
+    : back_(std::make_shared<CopyingBack>(std::move(copies))),
+      outputs_(std::move(outputs)),
+      work_(std::move(work)) {}
+
+RelayedWork::RelayedWork(Works check, Begin begin, Copies copies, std::vector<at::Tensor> outputs)
+    : check_(std::move(check)),
+      begin_(std::move(begin)),
+      back_(std::make_shared<CopyingBack>(std::move(copies))),
+      outputs_(std::move(outputs)) {}
+
+RelayedWork::~RelayedWork() = default;
+
+void RelayedWork::begin() {
+  try {
+    check_->wait(kNoTimeout);
+    Works work = begin_();
+    const std::lock_guard lock(mutex_);
+    work_ = std::move(work);
+    cv_.notify_all();
+  } catch (...) {
+    finish(std::current_exception());
+  }
+  begin_ = {};
+  resolve();
+}
+
+RelayedWork::Works RelayedWork::work() const {
+  const std::lock_guard lock(mutex_);
+  return work_;
+}
+
+// Throws why it never began.
+RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeout) {
+  // Whoever waits for the check drives the job. Why it failed is begin()'s to say.
+  try {
+    if (check_) check_->wait(timeout);
+  } catch (...) {
+    if (!check_->isCompleted()) throw;
+  }
+  std::unique_lock lock(mutex_);
+  const auto is_settled = [this] { return work_ || completed_; };
+  if (timeout == kNoTimeout) {
+    cv_.wait(lock, is_settled);
+  } else if (!cv_.wait_for(lock, timeout, is_settled)) {
+    C10_THROW_ERROR(DistBackendError, "infold: a call of Gloo's has not begun in time");
+  }
+  if (exception_) std::rethrow_exception(exception_);
+  return work_;
+}
+
+bool RelayedWork::wait(std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  const Works work = work_once_begun(timeout);
+  work->wait(timeout == kNoTimeout ? timeout : left_until(end));
+  conclude({});
+  return true;
+}
+
+bool RelayedWork::isCompleted() {
+  if (::c10d::Work::isCompleted()) return true;
+  const Works work = this->work();
+  if (!work || !work->isCompleted()) return false;
+  conclude(work->exception());
+  return true;
+}
+
+bool RelayedWork::isSuccess() const {
+  const std::lock_guard lock(mutex_);
+  return completed_ && !exception_;
+}
+
+// The delegate's call has ended.
+void RelayedWork::conclude(const std::exception_ptr& failure) {
+  if (!failure) back_->run();
+  if (!::c10d::Work::isCompleted()) finish(failure);
+}
+
+int RelayedWork::sourceRank() const {
+  const Works work = this->work();
+  return work ? work->sourceRank() : -1;
+}
+
+void RelayedWork::abort() {
+  if (const Works work = this->work()) work->abort();
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!future_) {
+      std::vector<c10::Device> devices;
+      if (!outputs_.empty() && !outputs_.front().device().is_cpu()) {
+        devices.push_back(outputs_.front().device());
+      }
+      future_ = c10::make_intrusive<c10::ivalue::Future>(
+          c10::ListType::create(c10::TensorType::get()), std::move(devices));
+    }
+    future = future_;
+  }
+  resolve();
+  return future;
+}
+
+// Lets the future follow the call once it has begun, or failed to; once, and without locks that
+// callbacks might want.
+void RelayedWork::resolve() {
+  std::exception_ptr reason;
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!future_ || is_resolved_ || !(work_ || completed_)) return;
+    is_resolved_ = true;
+    reason = exception_;
+    future = future_;
+  }
+  if (reason) {
+    future->setError(reason);
+    return;
+  }
+  const auto follow =
+      [future, back = back_, outputs = outputs_,
+       self = c10::weak_intrusive_ptr<RelayedWork>(
+           c10::intrusive_ptr<RelayedWork>::reclaim_copy(this))](c10::ivalue::Future& done) {
+        std::exception_ptr failure = done.exception_ptr();
+        try {
+          if (!failure) back->run();
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        // Whoever sees the future's end sees the work's.
+        if (const auto work = self.lock()) work->conclude(failure);
+        failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
+      };
+  work_->getFuture()->addCallback(follow);
+}
+
+}  // namespace infold::pytorch
