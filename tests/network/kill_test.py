@@ -11,12 +11,10 @@ import signal
 import sys
 import time
 
-from processes import (PATIENCE, Job, expect, expect_comeback, free_port, kill_all, outcome,
-                       run_each, wait_for_sums)
+from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, expect_comeback, free_port, held,
+                       kill_all, outcome, run_each, wait_for_sums)
 
 WORLD = 3
-# A first size that ends soon, then one that outlasts the test.
-SHORT_THEN_LONG = ("--bytes", "64,1000000", "--iterations", "3000")
 # Where each rank runs: on hosts of their own, two on one host, all on one. Rank 0 then leads.
 LAYOUTS = (("a", "b", "c"), ("a", "a", "b"), ("a", "a", "a"))
 
@@ -105,8 +103,10 @@ def the_switch_is_killed(binary):
                 place = ("--switch", f"127.0.0.1:{port}", "--deadline", "3")
                 ranks = start_job(job, place, hosts=hosts)
                 switch.send_signal(ending)
-                expect_all_say(ranks, f"aggregator 0 at 127.0.0.1:{port}",
-                               "has stopped or cannot be")
+                switch.wait(PATIENCE)
+                with held(port):
+                    expect_all_say(ranks, f"aggregator 0 at 127.0.0.1:{port}",
+                                   "has stopped or cannot be")
 
 
 def the_switch_is_restarted(binary):

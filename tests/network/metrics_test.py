@@ -15,7 +15,8 @@ import urllib.request
 
 from metrics import (OF_PROGRAM, by_verdict, expect_counted, expect_same_at_end, jobs, send, single,
                      strangers, until)
-from processes import PATIENCE, Job, expect, free_port, outcome, run_each, wait_for_sums
+from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, free_port, outcome, run_each,
+                       wait_for_sums)
 
 WORLD = 2
 NAME = 'a "job"\\ of {two}'
@@ -44,8 +45,7 @@ def a_running_job_is_shown(binary):
             port, page = free_port(), free_port()
             switch = start_switch(job, port, page, "--threads", threads, "--slots", "2000")
             scrape = functools.partial(fetch, page)
-            words = ("--switch", f"127.0.0.1:{port}", "--job", NAME, "--bytes", "64,1000000",
-                     "--iterations", "3000")
+            words = ("--switch", f"127.0.0.1:{port}", "--job", NAME, *SHORT_THEN_LONG)
             ranks = [job.start_rank(rank, WORLD, *words, host=str(rank)) for rank in range(WORLD)]
             wait_for_sums(ranks[0])
             packets, counted = strangers()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch and ranks as real processes over loopback, for tests that end some of them."""
 
+import contextlib
 import os
 import re
 import socket
@@ -9,6 +10,8 @@ import sys
 
 # Whatever happens, everybody must have heard of it by then. The default deadline is 10 s.
 PATIENCE = 60
+# What a rank sums: a first size that ends soon, then so much that nobody waits for its end.
+SHORT_THEN_LONG = ("--bytes", "64" + 60 * ",1000000", "--iterations", "3000")
 
 
 def free_port():
@@ -17,6 +20,16 @@ def free_port():
         tcp.bind(("127.0.0.1", 0))
         udp.bind(tcp.getsockname())
         return tcp.getsockname()[1]
+
+
+@contextlib.contextmanager
+def held(port):
+    """Nobody listens there meanwhile: ranks that look for a switch that was killed must not find that
+    of another test, which was given its port."""
+    with socket.socket() as tcp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        tcp.bind(("127.0.0.1", port))
+        yield
 
 
 class Job:

@@ -14,13 +14,11 @@ import re
 import signal
 import sys
 
-from processes import expect, outcome, wait_for_sums
+from processes import SHORT_THEN_LONG, expect, outcome, wait_for_sums
 from racks_network import (PARENT, RACKS, devices, lose_on_uplinks, racks, ranks_of, switch_of)
 from xdp_network import Network, Unavailable, LACKS, at, be_alone, expect_all_well, run_all, stop
 
 SIZES = ("--elements", "0,1,33,161,5000")
-# A first size that ends soon, then one that outlasts the test.
-SHORT_THEN_LONG = ("bench", "allreduce", "--bytes", "64,1000000", "--iterations", "3000")
 USER, XDP = "user", "xdp"
 
 
@@ -109,7 +107,7 @@ def a_smaller_uplink_decides_for_all(binary):
 
 
 def start_sums(job, per_rack):
-    ranks = start_ranks(job, ranks_of(per_rack), *SHORT_THEN_LONG)
+    ranks = start_ranks(job, ranks_of(per_rack), "bench", "allreduce", *SHORT_THEN_LONG)
     wait_for_sums(ranks[0])
     return ranks
 

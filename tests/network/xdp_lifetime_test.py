@@ -16,14 +16,14 @@ import sys
 import tempfile
 import time
 
-from processes import PATIENCE, expect, expect_comeback, outcome, wait_for_sums
+from processes import (PATIENCE, SHORT_THEN_LONG, expect, expect_comeback, outcome,
+                       wait_for_sums)
 from xdp_network import (PINS, SWITCH, Network, at, attached, be_alone,
                          expect_all_well, lose, network, ports, run_all, space_of, stop)
 
 PROGRAMS = ["infold_switch", "send_noted"]
 SUMS = ("bench", "allreduce", "--bytes", "4,100000", "--iterations", "20", "--check")
-# A first size that ends soon, then one that outlasts the test.
-LONG = ("bench", "allreduce", "--bytes", "64,1000000", "--iterations", "3000")
+LONG = ("bench", "allreduce", *SHORT_THEN_LONG)
 
 
 def expect_attached(world, programs):
