@@ -151,7 +151,7 @@ INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
 }
 
 INLINE int go_up(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
-  return add_note(ctx, w, in_packet) ? XDP_PASS : drop(INFOLD_XDP_DROPPED_UNSENDABLE);
+  return add_note(ctx, w, in_packet) ? XDP_PASS : drop(w, INFOLD_XDP_DROPPED_UNSENDABLE);
 }
 
 SEC("xdp") int answer_packet(struct xdp_md* ctx) {
@@ -159,7 +159,8 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   if (!w) return XDP_ABORTED;
   if (w->answer_from != kFromPacket) {
     if (!set_length(ctx, w)) {
-      return w->answer_from == kFromStored ? go_up(ctx, w, 0) : drop(INFOLD_XDP_DROPPED_UNSENDABLE);
+      return w->answer_from == kFromStored ? go_up(ctx, w, 0)
+                                           : drop(w, INFOLD_XDP_DROPPED_UNSENDABLE);
     }
     if (!write_datagram(ctx, w)) return XDP_ABORTED;
   }
@@ -251,6 +252,6 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   w->answer_from = kFromSmall;
   w->answer_sum = 0;
   w->answer_to = INFOLD_XDP_TO_WORKER;
-  count(INFOLD_XDP_ANSWERED_PENDING);
+  count(w, INFOLD_XDP_ANSWERED_PENDING);
   return go_on(ctx, kAnswer);
 }

@@ -130,7 +130,7 @@ SEC("xdp") int take_abort(struct xdp_md* ctx) {
   if (root_knows) job->root_knows = 1;
   decide_end(job, &end, down, is_said, is_valid, is_open);
   bpf_spin_unlock(&job->lock);
-  count(end.verdict);
+  count(w, end.verdict);
   if (end.to == 0) return XDP_DROP;
   write_end(w, job, &end);
   return go_on(ctx, kAnswer);

@@ -65,7 +65,7 @@ INLINE int answer_probe(struct xdp_md* ctx, struct work* w) {
   const uint32_t at = w->at;
   const uint8_t magic = INFOLD_ECHO_MAGIC;
   if (at > kDatagramAt6 || bpf_xdp_store_bytes(ctx, at, (void*)&magic, 1)) return XDP_ABORTED;
-  count(INFOLD_XDP_ANSWERED_PROBE);
+  count(w, INFOLD_XDP_ANSWERED_PROBE);
   w->job = 0; /* of none; a note names one */
   w->answer_from = kFromPacket;
   w->answer_to = INFOLD_XDP_TO_SENDER;
@@ -88,14 +88,15 @@ INLINE int is_echo_of_parent(const struct infold_header* h, struct work* w) {
 
 /* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
 INLINE int identify(const struct infold_header* h, struct work* w) {
-  if (!parse(h, w)) return drop(INFOLD_XDP_DROPPED_MALFORMED);
+  if (!parse(h, w)) return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
   const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
-  if (!index || *index == 0) return drop(INFOLD_XDP_DROPPED_FOREIGN_JOB);
+  if (!index || *index == 0) return drop(w, INFOLD_XDP_DROPPED_FOREIGN_JOB);
   w->job = *index - 1;
+  w->counter = *index;
   const struct infold_xdp_job* const job = entry(&jobs, w->job);
-  if (!job) return drop(INFOLD_XDP_DROPPED_FOREIGN_JOB);
+  if (!job) return drop(w, INFOLD_XDP_DROPPED_FOREIGN_JOB);
   const int why = check_job(h, job, w);
-  return why == kNoVerdict ? kNoVerdict : drop((uint32_t)why);
+  return why == kNoVerdict ? kNoVerdict : drop(w, (uint32_t)why);
 }
 
 /* A packet that changes nothing, from where its worker is known to be, is answered without the
@@ -103,10 +104,11 @@ INLINE int identify(const struct infold_header* h, struct work* w) {
  * answer stands there, so that what is read before the round is read again is that round's.
  * Whatever needs more thought goes on to where the lock is. */
 INLINE int answer_known(struct xdp_md* ctx, struct work* w, struct infold_xdp_copy* copy) {
-  if ((int32_t)(w->round - REREAD(copy->round)) < 0) return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
+  if ((int32_t)(w->round - REREAD(copy->round)) < 0) return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
   const uint32_t phase = REREAD(copy->phase);
   note_seen(copy, w);
-  if (__sync_fetch_and_or(&copy->round, 0) != w->round) return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
+  if (__sync_fetch_and_or(&copy->round, 0) != w->round)
+    return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
   if (phase == INFOLD_XDP_DONE) {
     note_answer(copy, w);
     if (w->answer_bytes != 0) return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
@@ -124,16 +126,17 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (!w) return XDP_PASS;
   const int found = find_datagram(data, end, w);
   if (found == kNotOurs) return XDP_PASS;
+  w->counter = 0;
   ++w->traffic.received_packets;
-  if (found == kBroken) return drop(INFOLD_XDP_DROPPED_BROKEN);
+  if (found == kBroken) return drop(w, INFOLD_XDP_DROPPED_BROKEN);
   w->traffic.received_bytes += w->bytes;
   const uint32_t at = w->at;
   if (at > kDatagramAt6 || w->bytes > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
-    return drop(INFOLD_XDP_DROPPED_MALFORMED);
+    return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
   }
   const struct infold_header* const h = (const struct infold_header*)(data + at);
   if ((const uint8_t*)(h + 1) > end || w->bytes < INFOLD_HEADER_BYTES) {
-    return drop(INFOLD_XDP_DROPPED_MALFORMED);
+    return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
   }
   w->kind = kProbe;
   if (is_echo_of_parent(h, w)) {
@@ -150,12 +153,12 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
     if (changes_nothing(copy, w) && is_where_known(ctx, w)) return answer_known(ctx, w, copy);
   }
   uint32_t why;
-  if (!checksum_is_right(ctx, w, &why)) return drop(why);
+  if (!checksum_is_right(ctx, w, &why)) return drop(w, why);
   if (w->kind == kProbe) return answer_probe(ctx, w);
   w->is_verified = 1;
-  if (!learn(ctx, w)) return drop(INFOLD_XDP_DROPPED_WRONG_WAY);
+  if (!learn(ctx, w)) return drop(w, INFOLD_XDP_DROPPED_WRONG_WAY);
   if (w->kind == kEcho) {
-    count(INFOLD_XDP_HEARD_ECHO);
+    count(w, INFOLD_XDP_HEARD_ECHO);
     return XDP_PASS;
   }
   w->end_cause = kSaidByPacket;

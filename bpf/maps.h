@@ -64,9 +64,10 @@ struct {
   __uint(value_size, INFOLD_XDP_ELEMENTS_MAX * 8);
 } lanes SEC(".maps");
 
+/* Of packets of no job here first, then of each job, by its index plus one. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, 2);
   __type(key, uint32_t);
   __type(value, struct infold_xdp_counters);
 } counters SEC(".maps");
@@ -77,6 +78,7 @@ struct work {
   uint32_t at;                       /* of the datagram in the frame */
   uint32_t bytes;                    /* of the datagram */
   uint32_t job;                      /* index */
+  uint32_t counter;                  /* entry in `counters` */
   uint32_t slot;                     /* entry in `slots` */
   uint32_t copy;                     /* entry in `codes`, `stored` and `lanes` */
   uint32_t round;
@@ -178,14 +180,14 @@ struct {
 
 INLINE void* entry(void* map, uint32_t index) { return bpf_map_lookup_elem(map, &index); }
 
-INLINE void count(uint32_t what) {
-  struct infold_xdp_counters* const all = entry(&counters, 0);
+INLINE void count(const struct work* w, uint32_t what) {
+  struct infold_xdp_counters* const all = entry(&counters, w->counter);
   if (all && what < INFOLD_XDP_COUNTERS) ++all->count[what];
 }
 
 /* Ends a packet's way. Counts only what no program before has counted. */
-INLINE int drop(uint32_t why) {
-  count(why);
+INLINE int drop(const struct work* w, uint32_t why) {
+  count(w, why);
   return XDP_DROP;
 }
 

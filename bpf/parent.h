@@ -39,14 +39,14 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   bpf_spin_lock(&at.slot->lock);
   const int match = match_parent(at.copy, w, &why);
   bpf_spin_unlock(&at.slot->lock);
-  if (match == kNotAwaited) return drop(why);
+  if (match == kNotAwaited) return drop(w, why);
 
   w->answer_bytes = bytes;
   w->answer_sum = 0;
   w->answer_from = kFromPacket;
   w->answer_to = INFOLD_XDP_TO_ALL;
   if (match == kTheMissing) {
-    count(INFOLD_XDP_ANSWERED_PENDING);
+    count(w, INFOLD_XDP_ANSWERED_PENDING);
     return go_on(ctx, kAnswer);
   }
   OPAQUE(bytes);
@@ -58,6 +58,6 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   at.copy->stored_sum = 0;
   become_done(at.copy);
   bpf_spin_unlock(&at.slot->lock);
-  count(INFOLD_XDP_DELIVERED);
+  count(w, INFOLD_XDP_DELIVERED);
   return go_on(ctx, kAnswer);
 }

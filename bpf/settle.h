@@ -8,7 +8,7 @@
 #include "bpf/slot.h"
 
 INLINE int answer(struct xdp_md* ctx, struct work* w, uint32_t verdict, uint32_t to) {
-  count(verdict);
+  count(w, verdict);
   w->answer_to = (uint8_t)to;
   w->answer_from = kFromStored;
   return go_on(ctx, kAnswer);
@@ -21,7 +21,7 @@ INLINE int answer_repeat(struct xdp_md* ctx, struct work* w) {
     case INFOLD_XDP_FORWARDED:
       return answer(ctx, w, INFOLD_XDP_FORWARDED_AGAIN, INFOLD_XDP_TO_PARENT);
     case INFOLD_XDP_COLLECTING: return go_on(ctx, kAnswerPending);
-    default: return drop(INFOLD_XDP_DROPPED_BUSY);
+    default: return drop(w, INFOLD_XDP_DROPPED_BUSY);
   }
 }
 
@@ -39,7 +39,7 @@ INLINE int write_answer(struct xdp_md* ctx, struct work* w, const struct infold_
 INLINE int settle(struct xdp_md* ctx, struct work* w, const struct infold_xdp_job* job,
                   const struct infold_xdp_copy* copy, int outcome) {
   switch (outcome) {
-    case kTaken: count(INFOLD_XDP_CONTRIBUTED); return XDP_DROP;
+    case kTaken: count(w, INFOLD_XDP_CONTRIBUTED); return XDP_DROP;
     case kCompleted:
       w->answer_bytes = copy->stored_bytes;
       return answer(ctx, w, INFOLD_XDP_COMPLETED,
@@ -49,9 +49,9 @@ INLINE int settle(struct xdp_md* ctx, struct work* w, const struct infold_xdp_jo
     case kAsksNext:
       UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) w->seen[i] = 0;
       return go_on(ctx, kAnswerPending);
-    case kBusy: return drop(INFOLD_XDP_DROPPED_BUSY);
-    case kStale: return drop(INFOLD_XDP_DROPPED_STALE_ROUND);
-    case kEarly: return drop(INFOLD_XDP_DROPPED_EARLY_ROUND);
+    case kBusy: return drop(w, INFOLD_XDP_DROPPED_BUSY);
+    case kStale: return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
+    case kEarly: return drop(w, INFOLD_XDP_DROPPED_EARLY_ROUND);
     case kEnded:
     case kMismatch:
       w->end_cause = outcome == kMismatch ? kMismatchedWords : kEndedBefore;

@@ -19,7 +19,7 @@ struct Traffic {
   std::uint64_t bytes = 0;
 };
 
-// What a plane knows of one job; the kernel's counts for all jobs together.
+// What a plane knows of one job.
 struct JobPackets {
   std::uint16_t job = 0;
   core::VerdictCounters verdicts{};
@@ -41,7 +41,7 @@ struct SwitchStatus {
   Traffic received;
   Traffic sent;
   PacketCounts packets{};             // of all jobs there have been
-  std::vector<JobPackets> by_job;     // of those there are; empty where the plane does not know
+  std::vector<JobPackets> by_job;     // of those there are
   std::size_t memory_bytes = 0;       // of slots
   std::optional<SocketWork> sockets;  // none where packets never come to a process
 };

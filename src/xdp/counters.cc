@@ -3,7 +3,9 @@
 // The packet program's counters under the names that both planes have.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <bpf/bpf.h>
@@ -62,19 +64,31 @@ static_assert(are_all_the_same(), "a counter of bpf/state.h lacks its reason in 
 static_assert(INFOLD_XDP_COUNTERS == count_index(PlaneVerdict::dropped_stray),
               "a reason of packet_counts.h lacks its counter in bpf/state.h");
 
-// What each processor has at the start of an entry, whose map has one entry.
+// What each processor has at the start of each entry of a map, entry by entry.
 template <typename Value>
 std::vector<Value> read_each(const bpf_map* map) {
   const auto processors = static_cast<std::size_t>(libbpf_num_possible_cpus());
   const std::size_t stride = (bpf_map__value_size(map) + std::size_t{7}) / 8 * 8;
-  std::vector<std::byte> bytes(processors * stride);
-  const std::uint32_t key = 0;
-  CHECK(bpf_map_lookup_elem(bpf_map__fd(map), &key, bytes.data()) == 0);
-  std::vector<Value> values(processors);
-  for (std::size_t i = 0; i < processors; ++i) {
+  std::uint32_t entries = bpf_map__max_entries(map);
+  std::vector<std::uint32_t> keys(entries);
+  std::vector<std::byte> bytes(entries * processors * stride);
+  std::uint32_t next = 0;
+  const int failed = bpf_map_lookup_batch(bpf_map__fd(map), nullptr, &next, keys.data(),
+                                          bytes.data(), &entries, nullptr);
+  // The end of the map is an error to the kernel.
+  CHECK(failed == 0 || errno == ENOENT);
+  CHECK_THAT(entries, ==, bpf_map__max_entries(map));
+  std::vector<Value> values(entries * processors);
+  for (std::size_t i = 0; i < values.size(); ++i) {
     std::memcpy(&values[i], bytes.data() + i * stride, sizeof(Value));
   }
   return values;
+}
+
+void add(std::span<const infold_xdp_counters> counters, Counters& sum) {
+  for (const infold_xdp_counters& one : counters) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one.count[i];
+  }
 }
 
 }  // namespace
@@ -83,11 +97,25 @@ std::string_view counter_name(std::size_t counter) { return runtime::count_name(
 
 Counters Program::counters() const {
   Counters sum{};
-  const bpf_map* const map = bpf_object__find_map_by_name(object_.get(), "counters");
-  for (const infold_xdp_counters& one : read_each<infold_xdp_counters>(map)) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one.count[i];
-  }
+  add(read_each<infold_xdp_counters>(bpf_object__find_map_by_name(object_.get(), "counters")), sum);
   return sum;
+}
+
+Counters Program::counters_of(std::uint32_t job_index) const {
+  const auto all =
+      read_each<infold_xdp_counters>(bpf_object__find_map_by_name(object_.get(), "counters"));
+  const auto processors = static_cast<std::size_t>(libbpf_num_possible_cpus());
+  Counters sum{};
+  add(std::span(all).subspan((job_index + std::size_t{1}) * processors, processors), sum);
+  return sum;
+}
+
+std::optional<Counters> Program::counters_of_job(std::uint16_t job) const {
+  const std::optional<std::uint32_t> index = index_of(job);
+  if (!index) return std::nullopt;
+  Counters now = counters_of(*index);
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] -= jobs_[*index].counted_before[i];
+  return now;
 }
 
 infold_xdp_traffic Program::traffic() const {

@@ -59,7 +59,7 @@ class KernelSwitch final : public control::Plane {
   const std::vector<Port>& ports() const { return ports_; }
   io::SocketAddress control_address() const { return control_->address(); }
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
-  runtime::SwitchStatus status() const;  // from any thread
+  runtime::SwitchStatus status();  // from any thread
 
   // For at most this long, then tells what has changed, in sentences. A worker behind an interface
   // that is gone is lost to its job; one behind an interface that is down may come back.

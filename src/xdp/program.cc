@@ -164,6 +164,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   };
   resize("jobs", options.jobs_max, 0);
   resize("members", options.jobs_max * INFOLD_XDP_MEMBERS, 0);
+  resize("counters", options.jobs_max + 1, 0);
   resize("slots", options.slots_max, 0);
   resize("codes", options.slots_max * 2, 0);
   resize("stored", options.slots_max * 2, config.stored_bytes_max + INFOLD_XDP_STORED_SLACK);
@@ -259,7 +260,7 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
   const std::uint32_t number = options.job;
   const std::uint32_t entry = index + 1;
   CHECK(bpf_map_update_elem(map("job_indices"), &number, &entry, BPF_ANY) == 0);
-  *free = {true, options.job, *first, options.slot_count};
+  *free = {true, options.job, *first, options.slot_count, counters_of(index)};
   return {};
 }
 

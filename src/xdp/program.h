@@ -97,9 +97,11 @@ class Program {
   // What this program's tables take in the kernel.
   std::size_t memory_bytes() const;
 
-  // From any thread.
+  // Of all packets since the start; from any thread.
   Counters counters() const;
   infold_xdp_traffic traffic() const;
+  // Of a job's since it was added; nothing if there is no such job.
+  std::optional<Counters> counters_of_job(std::uint16_t job) const;
   // Lets the kernel run the program on a frame, `repeat` times on the same bytes.
   base::Result<TestRun> test_run(std::span<const std::byte> frame);
   // Of a frame that went up with a note: what the program at the ingress sends to this member, a
@@ -118,9 +120,11 @@ class Program {
     std::uint16_t number = 0;
     std::uint32_t slot_first = 0;
     std::uint32_t slot_count = 0;
+    Counters counted_before{};  // in its place, for jobs before it
   };
 
   Program() = default;
+  Counters counters_of(std::uint32_t job_index) const;
   int map(const char* name) const;
   std::optional<std::uint32_t> index_of(std::uint16_t job) const;
   base::Result<std::uint32_t> find_slots(std::uint32_t count) const;

@@ -21,7 +21,7 @@ std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   return news;
 }
 
-runtime::SwitchStatus KernelSwitch::status() const {
+runtime::SwitchStatus KernelSwitch::status() {
   runtime::SwitchStatus status;
   status.plane = "xdp";
   status.jobs = registrar_->status();
@@ -34,6 +34,14 @@ runtime::SwitchStatus KernelSwitch::status() const {
   status.received = {traffic.received_packets + strays_, traffic.received_bytes};
   status.sent = {traffic.sent_packets, traffic.sent_bytes};
   status.memory_bytes = program_.memory_bytes();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, job] : jobs_) {
+    const std::optional<Counters> own = program_.counters_of_job(number);
+    if (!own) continue;
+    runtime::JobPackets& packets = status.by_job.emplace_back();
+    packets.job = number;
+    std::copy_n(own->begin(), packets.verdicts.size(), packets.verdicts.begin());
+  }
   return status;
 }
 

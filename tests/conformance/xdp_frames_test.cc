@@ -29,10 +29,11 @@ class XdpFrames : public testing::Test {
     ASSERT_EQ(plane_->configure(job), "");
   }
 
-  std::vector<std::byte> query() const {
+  std::vector<std::byte> query() const { return query_of(7); }
+  std::vector<std::byte> query_of(std::uint16_t job) const {
     core::Header header;
     header.kind = core::Kind::query;
-    header.job = 7;
+    header.job = job;
     header.epoch = 3;
     header.round = 1;
     header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
@@ -292,6 +293,35 @@ TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
     EXPECT_EQ(places[1].interface, 0U);
     EXPECT_FALSE(places[1].address.is_set());
   }
+}
+
+// Also of one that comes after another in the same place of the program's table.
+TEST_F(XdpFrames, PacketsAreCountedByJob) {
+  xdp::Program& program = plane_->program();
+  const std::vector<std::byte> foreign = query_of(100);
+  const auto pending = [&program](std::uint16_t job) {
+    const auto counters = program.counters_of_job(job);
+    return counters ? (*counters)[INFOLD_XDP_ANSWERED_PENDING] : ~0ULL;
+  };
+  const xdp::Counters before = program.counters();
+  plane_->inject(foreign);
+  core::AggregatorOptions other;
+  other.epoch = 3;
+  other.workers = {{0, 1}};
+  for (other.job = 100; other.job < 102; ++other.job) {
+    plane_->add(other);
+    EXPECT_EQ(pending(other.job), 0U);
+    for (int i = 0; i < 3; ++i) plane_->inject(query_of(other.job));
+    plane_->inject(query());
+    EXPECT_EQ(pending(other.job), 3U);
+    EXPECT_EQ((*program.counters_of_job(other.job))[INFOLD_XDP_DROPPED_FOREIGN_JOB], 0U);
+    program.remove_job(other.job);
+    EXPECT_FALSE(program.counters_of_job(other.job).has_value());
+  }
+  EXPECT_EQ(pending(7), 2U);
+  const xdp::Counters now = program.counters();
+  EXPECT_EQ(now[INFOLD_XDP_ANSWERED_PENDING] - before[INFOLD_XDP_ANSWERED_PENDING], 8U);
+  EXPECT_EQ(now[INFOLD_XDP_DROPPED_FOREIGN_JOB] - before[INFOLD_XDP_DROPPED_FOREIGN_JOB], 1U);
 }
 
 TEST_F(XdpFrames, PacketsOfAJobThatIsClosedAreForeign) {
