@@ -212,6 +212,9 @@ def _again_and_again(rank, world, folder, options):
                                 world_size=world, pg_options=options)
         alone = [dist.new_group([each]) for each in range(world)][rank]
         assert _sum(value=life) == life * world and _sum(alone, rank) == rank
+        product = torch.full((1000,), 2.0)  # by Gloo
+        dist.all_reduce(product, dist.ReduceOp.PRODUCT)
+        assert float(product[0]) == 2.0**world
         works = [dist.all_reduce(torch.ones(1000), async_op=True) for _ in range(3)]
         works[-1].get_future().wait()
         del works, alone
@@ -222,7 +225,8 @@ def _again_and_again(rank, world, folder, options):
 
 def _check_no_growth(options):
     """From the second ten lives to the last ten: what a library keeps from its first use is no
-    leak, and a leak shows in the least of the last."""
+    leak, and a leak shows in the least of the last. Some 100 kB are allocators'; 1 MB would be 30 kB
+    a life."""
     with tempfile.TemporaryDirectory() as folder:
         seen = run_ranks(2, _again_and_again, folder, options, backend=None)
     for of_rank in seen:
@@ -230,7 +234,7 @@ def _check_no_growth(options):
         late = [min(each) for each in zip(*of_rank[-10:])]
         assert late[0] <= early[0], f"threads: {[each[0] for each in of_rank]}"
         assert late[1] <= early[1], f"files: {[each[1] for each in of_rank]}"
-        assert late[2] <= early[2] + 16384, f"kilobytes: {[each[2] for each in of_rank]}"
+        assert late[2] <= early[2] + 1024, f"kilobytes: {[each[2] for each in of_rank]}"
 
 
 def test_fifty_lives_leave_nothing_on_the_ranks():
