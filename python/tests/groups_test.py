@@ -101,6 +101,25 @@ def test_many_groups_at_one_switch():
         run_ranks(2, _many, 24, options={"switches": [switch], "shared_memory": "off"})
 
 
+def _by_device(rank, world, backends):
+    """One backend for both kinds of device, or one of two: each ends once, whoever ends it."""
+    assert _sum(value=rank) == sum(range(world))
+    dist.barrier()
+    part = dist.new_group([0, 1], backend=backends)
+    if rank < 2:
+        assert _sum(part, rank) == 1
+        dist.destroy_process_group(part)
+    group = dist.group.WORLD
+    assert group._get_backend(torch.device("cpu")).name() == "infold"
+    dist.destroy_process_group()
+    group.shutdown()
+
+
+@pytest.mark.parametrize("backends", ("cpu:infold,cuda:infold", "cpu:infold,cuda:gloo"))
+def test_backends_named_by_device(backends):
+    run_ranks(3, _by_device, backends, backend=backends)
+
+
 def _alone(rank, world):
     group = [dist.new_group([each]) for each in range(world)][rank]
     tensor = torch.arange(10.0)

@@ -383,21 +383,22 @@ def test_a_call_has_its_own_timeout(path):
     run_ranks(2, _timeout_of_a_call, options=path, timeout_s=100)
 
 
-def _changed_timeout(rank, world):
+def _changed_timeout(rank, world, operation):
     dist.all_reduce(torch.ones(1))
     dist.group.WORLD.set_timeout(datetime.timedelta(seconds=1))
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         begun = time.monotonic()
-        text = _message(lambda: dist.all_reduce(torch.ones(1)))
+        text = _message(lambda: dist.all_reduce(torch.ones(1), operation))
         assert "rank 1" in text and time.monotonic() - begun < SOON_S, text
         store.set("failed", "")
     else:
         store.wait(["failed"])
 
 
-def test_a_groups_timeout_can_be_changed(path):
-    run_ranks(2, _changed_timeout, options=path, timeout_s=100)
+@pytest.mark.parametrize("operation", ("SUM", "PRODUCT"))
+def test_a_groups_timeout_can_be_changed(path, operation):
+    run_ranks(2, _changed_timeout, getattr(dist.ReduceOp, operation), options=path, timeout_s=100)
 
 
 _LEAVES_EARLY = """
