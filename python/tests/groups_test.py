@@ -244,8 +244,8 @@ def _again_and_again(rank, world, folder, options):
 
 def _check_no_growth(options):
     """From the second ten lives to the last ten: what a library keeps from its first use is no
-    leak, and a leak shows in the least of the last. Some 100 kB are allocators'; 1 MB would be 30 kB
-    a life."""
+    leak, and a leak shows in the least of the last. Some 100 kB are allocators'; 1 MB would be
+    30 kB a life."""
     with tempfile.TemporaryDirectory() as folder:
         seen = run_ranks(2, _again_and_again, folder, options, backend=None)
     for of_rank in seen:

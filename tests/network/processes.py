@@ -24,8 +24,8 @@ def free_port():
 
 @contextlib.contextmanager
 def held(port):
-    """Nobody listens there meanwhile: ranks that look for a switch that was killed must not find that
-    of another test, which was given its port."""
+    """Nobody listens there meanwhile: ranks that look for a switch that was killed must not find
+    that of another test, which was given its port."""
     with socket.socket() as tcp:
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         tcp.bind(("127.0.0.1", port))
