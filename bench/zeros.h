@@ -25,9 +25,9 @@ class Zeros {
   Zeros(const ZerosOptions& options, std::size_t elements)
       : at_end_(options.at_end),
         below_(options.share * 0x1p32),
-        first_(kRowElements * static_cast<std::size_t>((1 - options.share) *
-                                                       static_cast<double>(elements) /
-                                                       static_cast<double>(kRowElements))) {}
+        first_(kRowElements *
+               static_cast<std::size_t>((1 - options.share) * static_cast<double>(elements) /
+                                        static_cast<double>(kRowElements))) {}
 
   bool cover(std::size_t index, int rank) const {
     if (at_end_) return index >= first_;

@@ -198,8 +198,7 @@ void Worker::State::number_chunks(Stream& stream) {
   }
 }
 
-void Worker::State::set_size(TransferId id, std::uint64_t elements,
-                             const std::uint32_t* present) {
+void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
   if (failure_) return;
   const StreamName name = stream_of(Priority::background, 0);
   Stream& stream = streams_[name];

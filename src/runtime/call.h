@@ -78,7 +78,7 @@ class Call {
   sparse::Opinions opinions = 0;  // of all ranks, once joined
   bool begins_alone = false;
   base::Instant launched;
-  base::Instant joined;                  // when the ranks knew what some rank has
+  base::Instant joined;                     // when the ranks knew what some rank has
   std::unique_ptr<RowsMemory> rows_result;  // of a result in rows
   std::vector<std::uint16_t> own_codes;     // of fixed32, one per block
   std::vector<std::uint16_t> agreed_codes;

@@ -19,9 +19,8 @@ sparse::TensorKind kind_of(const CallRequest& request, const FormatChoice& choic
 // The same at all ranks, as requests and formats are.
 bool Member::leaves_layout_open(const CallRequest& request, const FormatChoice& choice) {
   return request.options.layout == Layout::automatic &&
-         request.collective == core::Collective::all_reduce && !request.is_list &&
-         !request.rows && !choice.agreed &&
-         sparse::BlockSum::can_leave_out_zeros(choice.reduction) &&
+         request.collective == core::Collective::all_reduce && !request.is_list && !request.rows &&
+         !choice.agreed && sparse::BlockSum::can_leave_out_zeros(choice.reduction) &&
          sparse::LayoutChoice::is_long_enough(kind_of(request, choice));
 }
 
