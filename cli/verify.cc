@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,10 @@ namespace infold::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Rows are as long as the greatest divisor that a tensor's length shares with this: from one
+// element to three blocks, and all kinds between.
+constexpr std::size_t kRowElementsMax = 96;
 
 struct Tally {
   std::uint64_t calls = 0;
@@ -126,6 +133,7 @@ class Verify final : public Command {
       error = done.error().message;
       return std::nullopt;
     }
+    if (holds_rows_) scatter(got);
     if (flip_ && call_ >= *flip_ && !got.empty()) {
       got[got.size() / element_bytes(each.type) / 2 * element_bytes(each.type)] ^= std::byte{1};
       flip_.reset();
@@ -148,6 +156,8 @@ class Verify final : public Command {
     const std::size_t bytes = element_bytes(each.type);
     const MutableTensorView result(got.data(), got.size() / bytes, each.type);
     const TensorView view(input_.data(), input_.size() / bytes, each.type);
+    holds_rows_ = false;
+    if (each.is_sparse) return sum_without_zeros(communicator, each, result, options);
     switch (each.collective) {
       case Collective::all_reduce:
         if (!each.in_place) return communicator.all_reduce(view, result, options);
@@ -162,6 +172,52 @@ class Verify final : public Command {
       case Collective::barrier: break;
     }
     return communicator.barrier();
+  }
+
+  // Each rank holds its tensor and its result in another way, in every call another one.
+  Handle sum_without_zeros(Communicator& communicator, const VerifyCase& each,
+                           MutableTensorView result, CallOptions options) {
+    const std::uint64_t turn = each.seed + static_cast<std::uint64_t>(communicator.rank());
+    if (turn % 3 == 0) {
+      options.layout = Layout::blocks;
+      return communicator.all_reduce({input_.data(), result.elements, each.type}, result, options);
+    }
+    find_rows(each, std::gcd(result.elements, kRowElementsMax));
+    const std::size_t bytes = element_bytes(each.type);
+    const RowsView rows = {indices_,
+                           {row_values_.data(), row_values_.size() / bytes, each.type},
+                           result.elements / row_elements_,
+                           row_elements_};
+    holds_rows_ = turn % 3 == 1;
+    return holds_rows_ ? communicator.all_reduce(rows, rows_, options)
+                       : communicator.all_reduce(rows, result, options);
+  }
+
+  // Those with a bit, so that some hold but a negative zero.
+  void find_rows(const VerifyCase& each, std::size_t row_elements) {
+    row_elements_ = row_elements;
+    indices_.clear();
+    row_values_.clear();
+    const std::size_t bytes = row_elements * element_bytes(each.type);
+    for (std::size_t at = 0; at < input_.size(); at += bytes) {
+      const auto row = std::span(input_).subspan(at, bytes);
+      if (std::all_of(row.begin(), row.end(),
+                      [](std::byte value) { return value == std::byte{0}; })) {
+        continue;
+      }
+      indices_.push_back(static_cast<std::int64_t>(at / bytes));
+      row_values_.insert(row_values_.end(), row.begin(), row.end());
+    }
+  }
+
+  void scatter(std::vector<std::byte>& got) const {
+    const TensorView values = rows_.values();
+    const std::size_t bytes = rows_.row_elements() * element_bytes(values.type);
+    const auto* from = static_cast<const std::byte*>(values.data);
+    for (const std::int64_t row : rows_.indices()) {
+      std::memcpy(got.data() + static_cast<std::size_t>(row) * bytes, from, bytes);
+      from += bytes;
+    }
   }
 
   // With what the values must give, of which each rank knows its own.
@@ -270,6 +326,12 @@ class Verify final : public Command {
 
   std::uint64_t call_ = 0;
   std::vector<std::byte> input_;  // of the call in flight
+  // Of one over rows.
+  std::size_t row_elements_ = 1;
+  std::vector<std::int64_t> indices_;
+  std::vector<std::byte> row_values_;
+  bool holds_rows_ = false;  // its result, too
+  Rows rows_;
   std::map<Collective, Tally> tallies_;
 };
 

@@ -23,6 +23,10 @@ constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reducti
 constexpr WireFormat kWires[] = {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
                                  WireFormat::fixed32, WireFormat::automatic};
 constexpr int kValues = 4;
+// Of sparse tensors: one stretch of so many elements in so many holds something. Neither blocks nor
+// rows begin where stretches do.
+constexpr std::uint64_t kStretch = 44;
+constexpr std::uint64_t kStretchesPerFull = 6;
 
 bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce ||
@@ -49,7 +53,12 @@ bool can_be_asked(const VerifyCase& each, int world) {
                                                            each.reduction == Reduction::average);
   if (has_choice == (each.wire == WireFormat::automatic)) return false;
   const auto format = format_of(each, world);
-  return format.has_value() && !(format->agreed && each.collective == Collective::reduce_scatter);
+  if (!format) return false;
+  if (each.is_sparse) {
+    const bool zeros_count = each.reduction == Reduction::min || each.reduction == Reduction::max;
+    return !format->agreed && !zeros_count;
+  }
+  return !(format->agreed && each.collective == Collective::reduce_scatter);
 }
 
 // Adds the case at every size, with roots, values and place taking turns.
@@ -59,7 +68,7 @@ void append_sizes(const BatteryOptions& options, VerifyCase each, std::vector<Ve
     each.elements = elements;
     each.root = is_rooted(each.collective) ? turn % options.world : 0;
     each.values = static_cast<Values>(turn % kValues);
-    each.in_place = turn % 3 == 1 && each.collective == Collective::all_reduce;
+    each.in_place = turn % 3 == 1 && each.collective == Collective::all_reduce && !each.is_sparse;
     each.seed = base::mix64(options.seed + 0x9E3779B97F4A7C15ULL * cases.size());
     cases.push_back(each);
   }
@@ -92,6 +101,11 @@ double value_of(const VerifyCase& each, int rank, base::Prng& prng) {
   return plain;
 }
 
+bool is_zero_stretch(const VerifyCase& each, int rank, std::uint64_t stretch) {
+  const std::uint64_t place = stretch * 1024 + static_cast<std::uint64_t>(rank);
+  return base::mix64(each.seed ^ base::mix64(place)) % kStretchesPerFull != 0;
+}
+
 void append_part(const VerifyCase& each, int rank, int part, std::vector<std::byte>& tensor) {
   base::Prng prng(base::mix64(each.seed + (static_cast<std::uint64_t>(rank) << 16) +
                               static_cast<std::uint64_t>(part)));
@@ -101,6 +115,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
   const bool as_bits = !runtime::is_float(each.type) || !reduces(each.collective);
   for (std::uint64_t i = 0; i < each.elements; ++i) {
     std::byte* const at = tensor.data() + (first + i) * bytes;
+    if (each.is_sparse && is_zero_stretch(each, rank, i / kStretch)) continue;
     if (as_bits) {
       const std::uint64_t bits = prng.next();
       std::memcpy(at, &bits, bytes);
@@ -156,6 +171,21 @@ const char* collective_name(Collective collective) {
   return "unknown";
 }
 
+namespace {
+
+void append_reductions(const BatteryOptions& options, VerifyCase each,
+                       std::vector<VerifyCase>& cases) {
+  for (const Reduction reduction : kReductions) {
+    for (const WireFormat wire : kWires) {
+      each.reduction = reduction;
+      each.wire = wire;
+      if (can_be_asked(each, options.world)) append_sizes(options, each, cases);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<VerifyCase> battery(const BatteryOptions& options) {
   std::vector<VerifyCase> cases;
   for (const Collective collective : kCollectives) {
@@ -169,16 +199,17 @@ std::vector<VerifyCase> battery(const BatteryOptions& options) {
       each.type = type;
       if (!reduces(collective)) {
         append_sizes(options, each, cases);
-        continue;
-      }
-      for (const Reduction reduction : kReductions) {
-        for (const WireFormat wire : kWires) {
-          each.reduction = reduction;
-          each.wire = wire;
-          if (can_be_asked(each, options.world)) append_sizes(options, each, cases);
-        }
+      } else {
+        append_reductions(options, each, cases);
       }
     }
+  }
+  for (const DataType type : kTypes) {
+    VerifyCase each;
+    each.collective = Collective::all_reduce;
+    each.type = type;
+    each.is_sparse = true;
+    append_reductions(options, each, cases);
   }
   return cases;
 }
@@ -195,6 +226,7 @@ std::string describe(const VerifyCase& each) {
     text += fmt::format(", {} values", values_name(each.values));
   }
   if (is_rooted(each.collective)) text += fmt::format(", root {}", each.root);
+  if (each.is_sparse) text += ", mostly zeros";
   return text + (each.in_place ? ", in place" : "");
 }
 

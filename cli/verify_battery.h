@@ -47,6 +47,7 @@ struct VerifyCase {
   int root = 0;
   Values values = Values::plain;
   bool in_place = false;
+  bool is_sparse = false;  // mostly zeros, which are left out
   std::uint64_t seed = 0;
 };
 
@@ -56,7 +57,8 @@ struct BatteryOptions {
   int world = 1;
 };
 
-// Every collective with every type, operation and wire format that go together, at every size.
+// Every collective with every type, operation and wire format that go together, at every size; last
+// those sums that can leave out zeros.
 std::vector<VerifyCase> battery(const BatteryOptions& options);
 
 // "sum of 353 f32 as bfp16, wide values, from rank 1"
