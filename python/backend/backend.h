@@ -36,6 +36,13 @@ namespace infold::pytorch {
 struct BackendOptions {
   JoinOptions join;                     // rank, world and rendezvous are filled in
   std::chrono::milliseconds timeout{};  // of calls that name none
+  Layout layout = Layout::dense;        // of sums that can leave out zeros
+};
+
+// How one sum travels. What is left open is the group's choice.
+struct Travel {
+  WireFormat wire = WireFormat::automatic;
+  std::optional<Layout> layout = {};
 };
 
 class Backend final : public ::c10d::Backend {
@@ -47,8 +54,9 @@ class Backend final : public ::c10d::Backend {
           c10::intrusive_ptr<::c10d::Backend> delegate);
   ~Backend() override;
 
-  // As allreduce, with a wire format for this call.
-  Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options, WireFormat wire);
+  // As allreduce, with choices for this call.
+  Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
+                     const Travel& travel);
   // Null before the first collective, and after the end.
   std::optional<Statistics> statistics() const { return lane_->statistics(); }
   std::string interface() const { return lane_->interface(); }
@@ -117,6 +125,10 @@ class Backend final : public ::c10d::Backend {
   std::deque<Works> take_delegated();
   std::deque<Works> take_delegated_that_ended();
   CallOptions call_options(std::chrono::milliseconds timeout) const;
+  CallOptions sum_options(const Summing& summing, const Travel& travel,
+                          std::chrono::milliseconds timeout) const;
+  // First, for all elements, which then have to be there.
+  bool agrees_on_exponents(const Summing& summing, const Travel& travel) const;
   Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
                      ::c10d::OpType type, std::chrono::milliseconds timeout);
   Works scatter_each(Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options,

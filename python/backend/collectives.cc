@@ -48,7 +48,23 @@ at::Tensor flat(const at::Tensor& tensor) { return tensor.detach().view(-1); }
 }  // namespace
 
 Backend::Works Backend::allreduce(Tensors& tensors, const ::c10d::AllreduceOptions& options) {
-  return allreduce_as(tensors, options, WireFormat::automatic);
+  return allreduce_as(tensors, options, {});
+}
+
+CallOptions Backend::sum_options(const Summing& summing, const Travel& travel,
+                                 std::chrono::milliseconds timeout) const {
+  CallOptions call = call_options(timeout);
+  call.reduction = summing.reduction;
+  if (summing.is_float) call.wire = travel.wire;
+  if (ignores_zeros(summing.reduction) && !agrees_on_exponents(summing, travel)) {
+    call.layout = travel.layout.value_or(options_.layout);
+  }
+  return call;
+}
+
+bool Backend::agrees_on_exponents(const Summing& summing, const Travel& travel) const {
+  const WireFormat wire = travel.wire == WireFormat::automatic ? options_.join.wire : travel.wire;
+  return summing.is_float && wire == WireFormat::fixed32;
 }
 
 Backend::Works Backend::allreduce_sparse(Tensors& tensors,
@@ -65,7 +81,7 @@ Backend::Works Backend::allreduce_sparse(Tensors& tensors,
 }
 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
-                                     WireFormat wire) {
+                                     const Travel& travel) {
   constexpr const char* kName = "all_reduce";
   if (only(tensors, kName).is_sparse()) return allreduce_sparse(tensors, options);
   check_tensor(tensors[0], kName);
@@ -81,11 +97,11 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
         },
         options.timeout);
   }
-  CallOptions call = call_options(options.timeout);
-  if (summing->is_float) call.wire = wire;
   Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
   plan.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
-  if (size_ > 1) add_sum(plan, tensor, *summing, call);
+  if (size_ > 1) {
+    add_sum(plan, tensor, *summing, sum_options(*summing, travel, options.timeout));
+  }
   return submit(std::move(plan));
 }
 
@@ -114,7 +130,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
               summing->type == tensor.scalar_type() && summing->type == tensors[0].scalar_type();
     summings.push_back(*summing);
   }
-  CallOptions call = call_options(options.timeout);
+  CallOptions call = call_options(options.timeout);  // lists are dense
   call.reduction = summings.front().reduction;
   if (is_list && size_ > 1) {
     const auto begin = [tensors, call](Communicator& communicator) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +36,9 @@ constexpr Words<Sites, 4> kSites = {{{"automatic", Sites::automatic},
 constexpr Words<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automatic},
                                                    {"off", SharedMemory::off},
                                                    {"always", SharedMemory::always}}};
+
+// As many as the runtime has, of which options.py has to know.
+constexpr Words<Layout, 2> kLayouts = {{{"dense", Layout::dense}, {"blocks", Layout::blocks}}};
 
 template <typename Enum, std::size_t kCount>
 Enum word_of(const Words<Enum, kCount>& words, const std::string& word, const char* option) {
@@ -111,7 +115,8 @@ c10::intrusive_ptr<Backend> make_backend(const c10::intrusive_ptr<::c10d::Store>
                                          int size, std::chrono::milliseconds timeout,
                                          const c10::intrusive_ptr<::c10d::Backend>& delegate,
                                          const py::dict& options) {
-  const BackendOptions all = {join_options_of(options), timeout};
+  const BackendOptions all = {join_options_of(options), timeout,
+                              word_of(kLayouts, options["layout"].cast<std::string>(), "layout")};
   const py::gil_scoped_release released;
   auto backend = c10::make_intrusive<Backend>(store, rank, size, all, delegate);
   Living::all().add(backend.get());
@@ -150,24 +155,35 @@ PYBIND11_MODULE(_c, module) {
   module.attr("WIRES") = names_of(kWires);
   module.attr("SITES") = names_of(kSites);
   module.attr("SHARED_MEMORY") = names_of(kSharedMemory);
+  module.attr("LAYOUTS") = names_of(kLayouts);
 
   py::class_<Backend, c10::intrusive_ptr<Backend>, ::c10d::Backend>(module, "Backend")
       .def(py::init(&make_backend), py::arg("store"), py::arg("rank"), py::arg("size"),
            py::arg("timeout"), py::arg("delegate"), py::arg("options"))
       .def(
           "all_reduce_as",
-          [](Backend& backend, at::Tensor tensor, const std::string& wire, bool average) {
+          [](Backend& backend, at::Tensor tensor, const std::string& wire, bool average,
+             const std::optional<std::string>& layout) {
             Backend::Tensors tensors = {std::move(tensor)};
             ::c10d::AllreduceOptions options;
             options.reduceOp = average ? ::c10d::ReduceOp::AVG : ::c10d::ReduceOp::SUM;
-            const infold::WireFormat format = word_of(kWires, wire, "wire");
+            Travel travel = {word_of(kWires, wire, "wire")};
+            if (layout) travel.layout = word_of(kLayouts, *layout, "layout");
             const py::gil_scoped_release released;
-            return backend.allreduce_as(tensors, options, format);
+            return backend.allreduce_as(tensors, options, travel);
           },
-          py::arg("tensor"), py::arg("wire"), py::arg("average") = false)
+          py::arg("tensor"), py::arg("wire") = "automatic", py::arg("average") = false,
+          py::arg("layout") = py::none())
       .def("statistics", &statistics_of)
       .def_property_readonly("delegate", &Backend::delegate);
 
+  module.def(
+      "density",
+      [](const at::Tensor& tensor) {
+        const py::gil_scoped_release released;
+        return density_of(tensor);
+      },
+      py::arg("tensor"));
   module.def("close_all", [] {
     const py::gil_scoped_release released;
     Living::all().close();

@@ -25,6 +25,9 @@ struct Summing {
 // Nothing if the network cannot: BAND, BXOR, products, types that infold does not know.
 std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarType type);
 
+// Whether zeros say nothing under it, so that they need not be sent.
+bool ignores_zeros(Reduction reduction);
+
 // Throws, naming the collective, for a reduction that nobody can do in its place either.
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
                      const char* collective);
@@ -49,6 +52,10 @@ void give_back(const at::Tensor& network, const at::Tensor& tensor);
 
 // Elements of a contiguous tensor, in its own type or, where infold has none such, as bytes.
 MutableTensorView view_of(const at::Tensor& tensor);
+
+// The share of a tensor's blocks of 32 elements (64 of float64) that hold anything but zeros; all
+// of them in an empty one. Of a dense tensor.
+double density_of(const at::Tensor& tensor);
 
 // As many rows as there are tensors, all of one size and type.
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows);

@@ -9,15 +9,21 @@ TORCH_VERSION: str
 WIRES: tuple[str, ...]
 SITES: tuple[str, ...]
 SHARED_MEMORY: tuple[str, ...]
+LAYOUTS: tuple[str, ...]
 
 class Backend(_Backend):
     def __init__(self, store: Store, rank: int, size: int, timeout: datetime.timedelta,
                  delegate: _Backend, options: dict[str, object]) -> None: ...
-    def all_reduce_as(self, tensor: torch.Tensor, wire: str, average: bool = False) -> Work:
-        """Sums or averages in place, with a wire format for this call."""
+    def all_reduce_as(self, tensor: torch.Tensor, wire: str = "automatic", average: bool = False,
+                      layout: str | None = None) -> Work:
+        """Sums or averages in place, with a wire format and a layout for this call; without a
+        layout, in the group's."""
     def statistics(self) -> dict[str, int | str] | None:
         """Counts since the first collective; None before it, and after the end."""
     @property
     def delegate(self) -> _Backend: ...
+
+def density(tensor: torch.Tensor) -> float:
+    """The share of its blocks of 32 elements that hold anything but zeros."""
 
 def close_all() -> None: ...

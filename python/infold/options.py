@@ -33,6 +33,8 @@ class Options:
     job             part of the job's name at the switches             INFOLD_JOB
     wire            how floats travel: automatic, bfp32, bfp16, bfp8,  INFOLD_WIRE
                     fixed32
+    layout          whether all_reduce leaves out blocks of zeros:     INFOLD_LAYOUT
+                    dense (no), blocks
     sites           where sums are made: automatic (on the switches    INFOLD_SITES
                     if any are named, else on the ranks), switches,
                     workers, mixed
@@ -51,6 +53,7 @@ class Options:
     switches: typing.Sequence[str] | None = None
     job: str | None = None
     wire: str | None = None
+    layout: str | None = None
     sites: str | None = None
     deadline: float | None = None
     address: str | None = None
@@ -62,10 +65,11 @@ class Options:
     rejoin: bool | None = None
 
 
+LAYOUTS = ("dense", "blocks")
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 _DEFAULTS = {
-    "switches": [], "job": "torch", "wire": "automatic", "sites": "automatic", "deadline": None,
-    "address": "", "mtu_bytes": 0, "shared_memory": "auto", "switch_weight": 1,
+    "switches": [], "job": "torch", "wire": "automatic", "layout": "dense", "sites": "automatic",
+    "deadline": None, "address": "", "mtu_bytes": 0, "shared_memory": "auto", "switch_weight": 1,
     "worker_weight": 1, "verify": False, "rejoin": True,
 }
 _VARIABLES = {name: "INFOLD_" + name.upper() for name in _NAMES} | {"mtu_bytes": "INFOLD_MTU"}
@@ -79,6 +83,7 @@ _TYPES = {
 }
 _WORDS = {
     "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32"),
+    "layout": LAYOUTS,
     "sites": ("automatic", "switches", "workers", "mixed"),
     "shared_memory": ("auto", "off", "always"),
 }

@@ -438,6 +438,7 @@ _WRONG_VALUES = {
     "switches": ("10.0.0.1:7700", ["nowhere"], 5),
     "job": (5,),
     "wire": ("bfp64", 16),
+    "layout": ("sparse", True),
     "sites": ("nowhere", True),
     "deadline": (0, -1, "soon", True),
     "address": (127,),
@@ -486,7 +487,7 @@ def test_numbers_beyond_limits_are_refused():
 
 def test_words_are_those_of_the_extension():
     assert infold_options._WORDS == {
-        "wire": extension.WIRES, "sites": extension.SITES,
+        "wire": extension.WIRES, "layout": extension.LAYOUTS, "sites": extension.SITES,
         "shared_memory": extension.SHARED_MEMORY}
 
 
@@ -518,7 +519,7 @@ def config(tmp_path, monkeypatch):
     ("INFOLD_MTU", "large"), ("INFOLD_DEADLINE", "soon"), ("INFOLD_DEADLINE", "-1"),
     ("INFOLD_VERIFY", "yes"), ("INFOLD_REJOIN", "2"), ("INFOLD_SWITCHES", "nowhere"),
     ("INFOLD_SWITCH_WEIGHT", "many"), ("INFOLD_WIRE", "bfp64"), ("INFOLD_SITES", "nowhere"),
-    ("INFOLD_SHARED_MEMORY", "maybe")))
+    ("INFOLD_LAYOUT", "sparse"), ("INFOLD_SHARED_MEMORY", "maybe")))
 def test_wrong_environment(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
     run_ranks(1, _refuse_all, (variable, value, "allowed"), backend=None)
