@@ -127,6 +127,8 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
 Backend::Works Backend::submit(Plan plan) {
   for (const Tensors* tensors : {&plan.inputs, &plan.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
+      // Sparse ones have no storage of their own, and are copied to and fro at once.
+      if (tensor.is_sparse()) continue;
       if (!tensor.device().is_cpu()) staging_of(plan, tensor.device())->keep(tensor);
     }
   }

@@ -124,6 +124,8 @@ class Backend final : public ::c10d::Backend {
   Works tell_all(const CallWords& words, const at::Tensor& rows, std::chrono::milliseconds timeout);
   std::deque<Works> take_delegated();
   std::deque<Works> take_delegated_that_ended();
+  Works allreduce_rows(Tensors& tensors, const ::c10d::AllreduceOptions& options,
+                       const Travel& travel);
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   CallOptions sum_options(const Summing& summing, const Travel& travel,
                           std::chrono::milliseconds timeout) const;

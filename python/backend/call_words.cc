@@ -18,7 +18,6 @@ constexpr std::int64_t kNone = -1;
 const char* name_of(OpType call) {
   switch (call) {
     case OpType::ALLREDUCE: return "all_reduce";
-    case OpType::_ALLREDUCE_SPARSE: return "all_reduce of sparse tensors";
     case OpType::ALLREDUCE_COALESCED: return "all_reduce_coalesced";
     case OpType::REDUCE: return "reduce";
     case OpType::REDUCE_SCATTER:

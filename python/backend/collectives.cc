@@ -67,23 +67,10 @@ bool Backend::agrees_on_exponents(const Summing& summing, const Travel& travel) 
   return summing.is_float && wire == WireFormat::fixed32;
 }
 
-Backend::Works Backend::allreduce_sparse(Tensors& tensors,
-                                         const ::c10d::AllreduceOptions& options) {
-  const at::Tensor& tensor = only(tensors, "all_reduce");
-  if (!tensor.device().is_cpu()) return delegate_->allreduce(tensors, options);
-  HostCopies copies(Use::reduce);
-  return delegated(
-      copies, CallWords(OpType::_ALLREDUCE_SPARSE, tensor).reduces_by(options.reduceOp),
-      [delegate = delegate_, host = copies.written(tensors), options]() mutable {
-        return delegate->allreduce(host, options);
-      },
-      options.timeout);
-}
-
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                                      const Travel& travel) {
   constexpr const char* kName = "all_reduce";
-  if (only(tensors, kName).is_sparse()) return allreduce_sparse(tensors, options);
+  if (only(tensors, kName).is_sparse()) return allreduce_rows(tensors, options, travel);
   check_tensor(tensors[0], kName);
   const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
   const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());

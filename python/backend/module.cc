@@ -37,8 +37,8 @@ constexpr Words<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automa
                                                    {"off", SharedMemory::off},
                                                    {"always", SharedMemory::always}}};
 
-// As many as the runtime has, of which options.py has to know.
-constexpr Words<Layout, 2> kLayouts = {{{"dense", Layout::dense}, {"blocks", Layout::blocks}}};
+constexpr Words<Layout, 3> kLayouts = {
+    {{"dense", Layout::dense}, {"blocks", Layout::blocks}, {"automatic", Layout::automatic}}};
 
 template <typename Enum, std::size_t kCount>
 Enum word_of(const Words<Enum, kCount>& words, const std::string& word, const char* option) {
@@ -135,6 +135,7 @@ py::object statistics_of(const Backend& backend) {
   if (!now) return py::none();
   py::dict words;
   words["calls"] = now->calls;
+  words["calls_without_zeros"] = now->calls_without_zeros;
   words["packets_sent"] = now->packets_sent;
   words["packets_resent"] = now->packets_resent;
   words["packets_received"] = now->packets_received;

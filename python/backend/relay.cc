@@ -32,16 +32,13 @@ bool HostCopies::takes(at::ScalarType type) const {
   return false;
 }
 
-// Sparse ones are the delegate's own business.
 bool HostCopies::will_do(const at::Tensor& tensor) const {
-  if (tensor.layout() != at::kStrided) return tensor.device().is_cpu();
   return tensor.device().is_cpu() && is_plain(tensor) && takes(tensor.scalar_type());
 }
 
 // Products and bit operations of 16 bits are the low ones of those of 32.
 at::Tensor HostCopies::host_form(const at::Tensor& tensor) const {
   const at::Tensor host = tensor.detach().cpu();
-  if (host.layout() != at::kStrided) return host;
   const bool is_widened = use_ == Use::reduce && host.scalar_type() == at::kShort;
   return plain(is_widened ? host.to(at::kInt) : host);
 }
@@ -58,8 +55,7 @@ at::Tensor HostCopies::read(const at::Tensor& tensor) const {
 
 at::Tensor HostCopies::written(const at::Tensor& tensor) {
   outputs_.push_back(tensor);
-  // What a sparse one gets anew, one detached from it would keep for itself.
-  if (will_do(tensor)) return tensor.layout() == at::kStrided ? tensor.detach() : tensor;
+  if (will_do(tensor)) return tensor.detach();
   return shown(copies_.emplace_back(host_form(tensor), tensor.detach()).first);
 }
 

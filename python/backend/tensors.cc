@@ -113,12 +113,16 @@ const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* colle
   return tensors.front();
 }
 
+void check_device(const at::Tensor& tensor, const char* collective) {
+  TORCH_CHECK(tensor.device().is_cpu() || tensor.device().is_cuda(), "infold: ", collective,
+              ": a tensor is on ", tensor.device(), "; infold takes those on cpu and cuda");
+}
+
 void check_tensor(const at::Tensor& tensor, const char* collective) {
   TORCH_CHECK(tensor.defined(), "infold: ", collective, ": a tensor is None");
   TORCH_CHECK(tensor.layout() == at::kStrided, "infold: ", collective, ": a tensor has the layout ",
               tensor.layout(), "; pass a dense one, as tensor.to_dense() makes it");
-  TORCH_CHECK(tensor.device().is_cpu() || tensor.device().is_cuda(), "infold: ", collective,
-              ": a tensor is on ", tensor.device(), "; infold takes those on cpu and cuda");
+  check_device(tensor, collective);
 }
 
 // A conjugated or negated view has the other one's memory.

@@ -36,6 +36,7 @@ void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective);
 
 // Throws, naming the collective, for what no backend could take.
+void check_device(const at::Tensor& tensor, const char* collective);
 void check_tensor(const at::Tensor& tensor, const char* collective);
 
 // Whether its memory holds the elements one after the other, as they are.

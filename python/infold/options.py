@@ -34,7 +34,7 @@ class Options:
     wire            how floats travel: automatic, bfp32, bfp16, bfp8,  INFOLD_WIRE
                     fixed32
     layout          whether all_reduce leaves out blocks of zeros:     INFOLD_LAYOUT
-                    dense (no), blocks
+                    dense (no), blocks (yes), automatic
     sites           where sums are made: automatic (on the switches    INFOLD_SITES
                     if any are named, else on the ranks), switches,
                     workers, mixed
@@ -65,7 +65,7 @@ class Options:
     rejoin: bool | None = None
 
 
-LAYOUTS = ("dense", "blocks")
+LAYOUTS = ("dense", "blocks", "automatic")
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 _DEFAULTS = {
     "switches": [], "job": "torch", "wire": "automatic", "layout": "dense", "sites": "automatic",

@@ -266,25 +266,6 @@ def test_broadcast_and_all_gather(world):
     run_ranks(world, _moves)
 
 
-def _sparse(rank, world):
-    """Rows that only some ranks have, in place and in the future."""
-    dense = [torch.zeros(20, 3) for _ in range(world)]
-    for each, tensor in enumerate(dense):
-        tensor[each:each + 4] = each + 1
-    for gives_future in (False, True):
-        found = dense[rank].to_sparse(1)
-        work = dist.all_reduce(found, async_op=True)
-        if gives_future:
-            assert torch.equal(work.get_future().wait()[0].to_dense(), sum(dense))
-        work.wait()
-        assert torch.equal(found.to_dense(), sum(dense))
-
-
-@pytest.mark.parametrize("world", (1, 3))
-def test_sparse_tensors(world):
-    run_ranks(world, _sparse)
-
-
 # Nothing adds these up, here or in Gloo; to move them, a type has only a size.
 _MOVED_ONLY = (torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2,
                torch.complex32, torch.complex128)

@@ -154,17 +154,6 @@ def _products_of_types(rank):
                     dist.ReduceOp.PRODUCT)
 
 
-def _sparse_shapes(rank):
-    dist.all_reduce(torch.eye(4 if rank == 1 else 3).to_sparse())
-
-
-def _sparse_and_dense(rank):
-    if rank == 1:
-        dist.all_reduce(torch.eye(3).to_sparse())
-    else:
-        dist.all_reduce(torch.eye(3), dist.ReduceOp.PRODUCT)
-
-
 def _bit_operations(rank):
     dist.all_reduce(torch.ones(10, dtype=torch.int64),
                     dist.ReduceOp.BXOR if rank == 1 else dist.ReduceOp.BAND)
@@ -222,9 +211,6 @@ def _exchanged_lists(rank):
 _DISAGREEMENTS_OF_GLOO = {
     _products: ("all_reduce", "11 elements", "10 elements", "same size"),
     _products_of_types: ("all_reduce", "Int", "Float", "same type"),
-    _sparse_shapes: ("all_reduce of sparse tensors", "16 elements", "9 elements", "same size"),
-    _sparse_and_dense: ("called all_reduce of sparse tensors", "called all_reduce",
-                        "same calls in the same order"),
     _bit_operations: ("all_reduce", "BXOR", "BAND", "same operation"),
     _roots_of_a_product: ("reduce", "root 1", "root 0", "same root"),
     _parts_of_a_product: ("reduce_scatter", "11 elements", "10 elements", "same size"),

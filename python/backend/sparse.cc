@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of sparse tensors: each rank gives the rows that it has, and gets those of the sum.
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <infold/rows.h>
+
+#include "python/backend/backend.h"
+#include "python/backend/sparse_rows.h"
+
+namespace infold::pytorch {
+namespace {
+
+using ::c10d::OpType;
+
+constexpr const char* kName = "all_reduce";
+
+// Of truth values the sum is "any", which has to work on what is there alone.
+std::optional<Summing> summing_of_rows(const ::c10d::ReduceOp& operation, at::ScalarType type) {
+  std::optional<Summing> summing = summing_of(operation, c10::toRealValueType(type));
+  if (summing && type == at::kBool && summing->reduction == Reduction::max) {
+    summing->reduction = Reduction::bit_or;
+  }
+  return summing;
+}
+
+RowsView view_of(const SparseRows& rows) {
+  return {
+      {rows.indices.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(rows.indices.numel())},
+      infold::pytorch::view_of(rows.values),
+      static_cast<std::size_t>(rows.rows),
+      static_cast<std::size_t>(rows.row_elements)};
+}
+
+// The sum's memory as a tensor, for as long as there is one.
+at::Tensor tensor_of(const std::shared_ptr<Rows>& rows, const void* data, std::size_t elements,
+                     at::ScalarType type) {
+  return at::from_blob(
+      const_cast<void*>(data), {static_cast<std::int64_t>(elements)}, [rows](void*) {},
+      at::TensorOptions(type).device(at::kCPU));
+}
+
+// What the tensor then holds is made in no mode of whichever thread waits. Copies to a device are
+// made on its caller's stream, and have been made when this returns.
+void give_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
+               const std::function<SparseRows()>& make) {
+  const c10::InferenceMode outside(false);
+  const at::NoGradGuard no_grad;
+  std::optional<c10::StreamGuard> on_stream;
+  if (stream) on_stream.emplace(*stream);
+  const SparseRows rows = make();
+  replace_rows(tensor, rows.indices, rows.values);
+}
+
+Step step_of_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
+                  const SparseRows& rows, const CallOptions& call) {
+  const auto sum = std::make_shared<Rows>();
+  const auto begin = [rows, sum, call](Communicator& communicator) {
+    return communicator.all_reduce(view_of(rows), *sum, call);
+  };
+  const auto end = [tensor, stream, sum, type = rows.values.scalar_type()] {
+    give_rows(tensor, stream, [&]() -> SparseRows {
+      const auto indices = sum->indices();
+      const TensorView values = sum->values();
+      return {tensor_of(sum, indices.data(), indices.size(), at::kLong),
+              tensor_of(sum, values.data, values.elements, type)};
+    });
+  };
+  return {{}, begin, end};
+}
+
+// For aggregators that can only add: they know no zeros to leave out.
+Step step_of_all_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
+                      const SparseRows& rows, const CallOptions& call) {
+  const SparseRows all = all_rows(rows);
+  const auto begin = [all, call](Communicator& communicator) {
+    return communicator.all_reduce(infold::pytorch::view_of(all.values), call);
+  };
+  const auto end = [tensor, stream, all] {
+    give_rows(tensor, stream, [&] { return without_zeros(all); });
+  };
+  return {{}, begin, end};
+}
+
+std::optional<c10::Stream> current_stream_of(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu()) return std::nullopt;
+  return c10::impl::VirtualGuardImpl(tensor.device().type()).getStream(tensor.device());
+}
+
+}  // namespace
+
+Backend::Works Backend::allreduce_sparse(Tensors& tensors,
+                                         const ::c10d::AllreduceOptions& options) {
+  return allreduce_as(tensors, options, {});
+}
+
+Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::AllreduceOptions& options,
+                                       const Travel& travel) {
+  const at::Tensor& tensor = tensors[0];
+  check_device(tensor, kName);
+  const std::optional<Summing> summing = summing_of_rows(options.reduceOp, tensor.scalar_type());
+  if (!summing) check_reduction(options.reduceOp, tensor.scalar_type(), kName);
+  TORCH_CHECK(
+      summing && ignores_zeros(summing->reduction), "infold: ", kName,
+      ": zeros count under this operation, and a sparse tensor does not have them; use SUM, "
+      "AVG of floats or BOR of integers, or pass tensor.to_dense()");
+  const SparseRows rows = rows_of(tensor, summing->type, summing->factor);
+  const std::optional<c10::Stream> stream = current_stream_of(tensor);
+  Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
+  plan.alone = [tensor, stream, rows] {
+    give_rows(tensor, stream, [&] { return without_zeros(rows); });
+  };
+  CallOptions call = sum_options(*summing, travel, options.timeout);
+  call.layout = Layout::dense;  // which is about memory that holds all elements
+  if (size_ > 1) {
+    plan.steps.push_back(agrees_on_exponents(*summing, travel)
+                             ? step_of_all_rows(tensor, stream, rows, call)
+                             : step_of_rows(tensor, stream, rows, call));
+  }
+  return submit(std::move(plan));
+}
+
+}  // namespace infold::pytorch
