@@ -69,12 +69,34 @@ def train(world, *words, program="examples/train.py", on_step=lambda step: None,
     return last
 
 
-def median_of(results):
-    """One result for several runs: those in the middle of each figure."""
+def measure(ways, world, rate, rounds, **variables):
+    """Trains in each of the ways, which are options of train(), `rounds` times in turn, with a
+    switch. Gives one result for each: those in the middle of each figure."""
+    results = {name: [] for name in ways}
+    with lab(world, rate), switch() as address:
+        for _ in range(rounds):
+            for name, (words, options) in ways.items():
+                settings = {"INFOLD_SWITCHES": address} | variables | options
+                results[name].append(train(world, *words, on_step=show_step(name), **settings))
+    return {name: _median_of(each) for name, each in results.items()}
+
+
+def _median_of(results):
     middle = dict(results[0])
-    for key in ("step_s", "compute_s"):
+    for key in ("step_s", "compute_s", "received_bytes"):
         middle[key] = sorted(each[key] for each in results)[len(results) // 2]
     return middle
+
+
+def compare(results, world, rate):
+    """Prints an object for each way, with how many times faster it is than the first."""
+    first = next(iter(results.values()))["step_s"]
+    for name, each in results.items():
+        print(json.dumps({"way": name, "world": world, "rate": rate,
+                          "step_s": round(each["step_s"], 4),
+                          "times": round(first / each["step_s"], 3),
+                          "compute_s": round(each["compute_s"], 4),
+                          "received_mb": round(each["received_bytes"] / 1e6, 3)}))
 
 
 def show_step(name):

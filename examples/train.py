@@ -2,22 +2,17 @@
 """One rank of a data-parallel training job, as anyone would write it. Nothing in it knows infold
 but the name of the backend, and, if asked for, one line for a smaller wire format.
 
-Ranks are numbered by RANK and WORLD_SIZE and meet at MASTER_ADDR, as under torchrun. Rank 0 prints
-one JSON object for each step and one at the end.
+Ranks are numbered by RANK and WORLD_SIZE and meet at MASTER_ADDR, as under torchrun. What rank 0
+prints is in training.py.
 """
 
 import argparse
-import json
-import os
-import time
 
 import torch
 import torch.distributed as dist
+import training
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-
-# Steps whose times are left out: DDP forms its buckets anew after the first.
-WARM_UP = 2
 
 
 def parse():
@@ -47,52 +42,19 @@ def batches(rank, size):
         yield samples, (samples @ teacher).argmax(1)
 
 
-def step(model, optimizer, samples, labels):
-    optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(samples), labels)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-def seconds_of(action):
-    begin = time.perf_counter()
-    answer = action()
-    return time.perf_counter() - begin, answer
-
-
 def main():
     options = parse()
     torch.set_num_threads(1)
     if options.backend == "infold":
         import infold
     dist.init_process_group(options.backend)
-    rank = dist.get_rank()
     model = DistributedDataParallel(make_model(options.width))
     if options.wire:
         model.register_comm_hook(None, infold.hooks.wire(options.wire))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    data = batches(rank, options.batch)
-    whole, alone = [], []
-    for number in range(options.steps + WARM_UP):
-        seconds, loss = seconds_of(lambda: step(model, optimizer, *next(data)))
-        if number >= WARM_UP:
-            whole.append(seconds)
-            if rank == 0:
-                print(json.dumps({"step": number - WARM_UP, "seconds": seconds, "loss": loss}),
-                      flush=True)
-    # The same steps without their sums: what the machine itself needs, all ranks at once.
-    for number in range(options.steps):
-        dist.barrier()
-        with model.no_sync():
-            alone.append(seconds_of(lambda: step(model, optimizer, *next(data)))[0])
-    if rank == 0:
-        parameters = sum(each.numel() for each in model.parameters())
-        print(json.dumps({"backend": options.backend, "wire": options.wire,
-                          "world": dist.get_world_size(), "gradient_bytes": 4 * parameters,
-                          "step_s": sorted(whole)[len(whole) // 2],
-                          "compute_s": sorted(alone)[len(alone) // 2],
-                          "interface": os.environ.get("INFOLD_SWITCHES", "")}), flush=True)
+    training.train(model, optimizer, nn.functional.cross_entropy,
+                   batches(dist.get_rank(), options.batch), options.steps, backend=options.backend,
+                   wire=options.wire)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -7,6 +7,7 @@ examples:
   ./dev example gloo        a training job with PyTorch's own backend; where its time goes
   ./dev example switch      the same with a switch that sums
   ./dev example cpp_api     the C++ API, without Python
+  ./dev example sparse      a job whose gradients are nearly all zeros
 
 ./dev example NAME --help tells more.
 """

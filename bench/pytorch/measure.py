@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the PyTorch backend in the lab: what it costs above the C++ call, and how much of the
-communication a backward pass hides. Needs root, and the environment that `./dev example` makes:
+"""Measures the PyTorch backend in the lab: what it costs above the C++ call, how much of the
+communication a backward pass hides, and steps of a recommender, whose gradients are nearly all
+zeros, beside Gloo. Needs root, and the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/measure.py small --rounds 5
     build/python/venv/bin/python bench/pytorch/measure.py overlap --rate 100mbit --rounds 3
+    build/python/venv/bin/python bench/pytorch/measure.py recommender --rounds 5
 
 Training steps beside Gloo: `./dev example switch --world 4 --rounds 5`. One JSON object a line.
 """
@@ -16,8 +18,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "examples" / "sparse")]
 import lab_job  # noqa: E402
+import run as sparse_example  # noqa: E402
 
 RANK = "bench/pytorch/rank.py"
 
@@ -25,10 +28,11 @@ RANK = "bench/pytorch/rank.py"
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["small", "overlap"])
-    parser.add_argument("--world", type=int, default=0, help="default 2 and 4")
-    parser.add_argument("--rate", default="", help="default none and 100mbit")
+    parser.add_argument("what", choices=["small", "overlap", "recommender"])
+    parser.add_argument("--world", type=int, default=0, help="default 2, 4 and 8")
+    parser.add_argument("--rate", default="", help="default none, then 100mbit")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=64, help="of a rank of the recommender")
     return parser.parse_args()
 
 
@@ -80,11 +84,19 @@ def overlap(options):
     show(what="overlap", world=world, exposed=round(median(exposed), 3))
 
 
+def recommender(options):
+    world, rate = options.world or 8, options.rate or "100mbit"
+    hook = {"infold, hook": (["--backend", "infold", "--hook"], {})}
+    ways = sparse_example.ways(sparse_example.WAYS | hook, steps=4, batch=options.batch)
+    results = lab_job.measure(ways, world, rate, options.rounds, program=sparse_example.PROGRAM)
+    lab_job.compare(results, world, rate)
+
+
 def main():
     options = parse()
     lab_job.need_root()
     try:
-        (small if options.what == "small" else overlap)(options)
+        {"small": small, "overlap": overlap, "recommender": recommender}[options.what](options)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
 

@@ -4,7 +4,6 @@
 the same links, in turn. A few minutes; needs root."""
 
 import argparse
-import json
 import pathlib
 import re
 import sys
@@ -36,32 +35,18 @@ def wire_seconds(gradient_bytes, rate):
     return 8 * gradient_bytes / (float(found[1]) * UNITS[found[2]] * PAYLOAD_SHARE)
 
 
-def measure(options):
-    ways = {"Gloo's ring": ("gloo", ""), "infold, bfp32": ("infold", ""),
-            "infold, bfp16": ("infold", "bfp16")}
-    results = {name: [] for name in ways}
-    with lab_job.lab(options.world, options.rate), lab_job.switch() as switch:
-        for _ in range(options.rounds):
-            for name, (backend, wire) in ways.items():
-                words = ["--backend", backend, "--steps", str(options.steps)]
-                words += ["--wire", wire] if wire else []
-                results[name].append(lab_job.train(options.world, *words, INFOLD_SWITCHES=switch,
-                                                   on_step=lab_job.show_step(name)))
-    return {name: lab_job.median_of(each) for name, each in results.items()}
-
-
 def main():
     options = parse()
     import pictures  # --help works without matplotlib
 
     lab_job.need_root()
-    results = measure(options)
-    ring = results["Gloo's ring"]["step_s"]
-    for name, each in results.items():
-        print(json.dumps({"way": name, "world": options.world, "rate": options.rate,
-                          "step_s": round(each["step_s"], 4),
-                          "times": round(ring / each["step_s"], 3),
-                          "compute_s": round(each["compute_s"], 4)}))
+    steps = ["--steps", str(options.steps)]
+    results = lab_job.measure({
+        "Gloo's ring": (["--backend", "gloo", *steps], {}),
+        "infold, bfp32": (["--backend", "infold", *steps], {}),
+        "infold, bfp16": (["--backend", "infold", "--wire", "bfp16", *steps], {}),
+    }, options.world, options.rate, options.rounds)
+    lab_job.compare(results, options.world, options.rate)
     gradient_bytes = results["Gloo's ring"]["gradient_bytes"]
     bound = wire_seconds(gradient_bytes, options.rate)
     pictures.draw_bars(options.out, f"{options.world} ranks, {options.rate} links, "

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a training job, and how long they take. Rank 0 prints one JSON object for each step
+and one at the end."""
+
+import json
+import time
+
+import torch.distributed as dist
+
+# Steps whose times are left out: DDP forms its buckets anew after the first.
+WARM_UP = 2
+
+
+def seconds_of(action):
+    begin = time.perf_counter()
+    answer = action()
+    return time.perf_counter() - begin, answer
+
+
+def received_bytes(interface="eth0"):
+    """That this host's interface has counted, frames and all; 0 where there is none of the name."""
+    with open("/proc/net/dev", encoding="ascii") as file:
+        for line in file:
+            name, _, counts = line.partition(":")
+            if name.strip() == interface:
+                return int(counts.split()[0])
+    return 0
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def train(model, optimizer, loss_of, batches, steps, **words):
+    """`model` is a DistributedDataParallel; loss_of(outputs, labels) is to become small. `words` go
+    into the closing object."""
+    def step():
+        inputs, labels = next(batches)
+        optimizer.zero_grad()
+        loss = loss_of(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def show(**numbers):
+        if dist.get_rank() == 0:
+            print(json.dumps(numbers), flush=True)
+
+    whole, alone = [], []
+    for number in range(steps + WARM_UP):
+        if number == WARM_UP:
+            dist.barrier()
+            received = received_bytes()
+        seconds, loss = seconds_of(step)
+        if number >= WARM_UP:
+            whole.append(seconds)
+            show(step=number - WARM_UP, seconds=seconds, loss=loss)
+    received = received_bytes() - received
+    # The same steps without their sums: what the machine itself needs, all ranks at once.
+    for _ in range(steps):
+        dist.barrier()
+        with model.no_sync():
+            alone.append(seconds_of(step)[0])
+    parameters = sum(each.numel() for each in model.parameters())
+    show(world=dist.get_world_size(), gradient_bytes=4 * parameters, step_s=median(whole),
+         compute_s=median(alone), received_bytes=received // steps, **words)
