@@ -98,7 +98,7 @@ class Tensors {
 
  private:
   void hold_rows(int rank) {
-    row_elements_ = std::gcd(elements_, kRowElements);
+    row_elements_ = std::gcd(elements_, bench::kRowElements);
     for (std::size_t first = 0; first < elements_; first += row_elements_) {
       if (zeros_.cover(first, rank)) continue;
       indices_.push_back(static_cast<std::int64_t>(first / row_elements_));
