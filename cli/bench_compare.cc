@@ -111,10 +111,16 @@ class BenchCompare final : public Command {
                  "Probability to lose a packet, on each link each way");
     options.text("--congestion", wanted_.congestion, "TCP's congestion control");
     options.whole_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
-    options.text_list("--infold", ours_,
-                      "Ours: bfp32, bfp16, bfp8, workers-bfp32, ...; none for none");
+    options.text_list(
+        "--infold", ours_,
+        "Ours: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, ...; "
+        "none for none");
     options.text_list("--peers", peers_,
-                      "Theirs: gloo-ring, gloo-hd, gloo-oneshot, openmpi, openmpi-oneshot");
+                      "Theirs: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
+                      "openmpi-oneshot");
+    options.real("--zeros", wanted_.zeros.share, {0, 1},
+                 "Share of each tensor that is zeros, in other rows of 256 at each rank");
+    options.flag("--zeros-at-end", wanted_.zeros.at_end, "At the end of all tensors, instead");
     options.whole<unsigned>("--rounds", wanted_.rounds, {1, 100}, "Times that each is measured");
     options.whole<unsigned>("--iterations", wanted_.iterations, {0, 100'000},
                             "Sums in each round; 0 for about a second");
@@ -122,6 +128,8 @@ class BenchCompare final : public Command {
     options.examples(
         "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
         "  ./dev bench compare --world 4 --rate none --infold bfp32,bfp8 --rounds 7\n"
+        "  ./dev bench compare --infold bfp32,blocks-bfp32 --peers gloo-ring,gloo-union --zeros "
+        "0.9\n"
         "\n"
         "./dev installs and builds what is compared. Needs root, for the lab; Ctrl-C removes the\n"
         "lab and keeps what was measured.");
@@ -192,6 +200,8 @@ class BenchCompare final : public Command {
         fmt::join(ours_, ","), fmt::join(peers_, ","), wanted_.rounds);
     if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
     if (wanted_.congestion != "cubic") command += " --congestion " + wanted_.congestion;
+    if (wanted_.zeros.share > 0) command += fmt::format(" --zeros {:g}", wanted_.zeros.share);
+    if (wanted_.zeros.at_end) command += " --zeros-at-end";
     if (wanted_.iterations > 0) command += fmt::format(" --iterations {}", wanted_.iterations);
     return command;
   }

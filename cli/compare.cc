@@ -2,9 +2,11 @@
 #include "cli/compare.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "core/format.h"
 #include "plan/link_bytes.h"
 
 namespace infold::cli {
@@ -27,10 +29,17 @@ std::vector<Implementation> all_implementations() {
     const std::string name = wire.name;
     all.push_back({"infold-" + name, Way::infold_switch, name});
     all.push_back({"infold-workers-" + name, Way::infold_workers, name});
+    for (const char* layout : {"blocks", "automatic"}) {
+      all.push_back({fmt::format("infold-{}-{}", layout, name), Way::infold_switch, name, layout});
+    }
   }
-  for (const char* algorithm : {"ring", "hd", "oneshot"}) {
+  for (const char* algorithm : {"ring", "hd", "oneshot", "union", "coo"}) {
     all.push_back({std::string("gloo-") + algorithm, Way::gloo, algorithm});
   }
+  for (const std::size_t block : {64, 1024}) {
+    all.push_back({fmt::format("gloo-union-{}", block), Way::gloo, "union", "dense", block});
+  }
+  all.push_back({"gloo-coo-1", Way::gloo, "coo", "dense", 1});
   all.push_back({"openmpi", Way::openmpi, "allreduce"});
   all.push_back({"openmpi-oneshot", Way::openmpi, "oneshot"});
   return all;
@@ -103,6 +112,11 @@ std::string size_text(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+double union_share(const Conditions& conditions, std::uint64_t world) {
+  const double zeros = conditions.zeros.share;
+  return 1 - (conditions.zeros.at_end ? zeros : std::pow(zeros, static_cast<double>(world)));
+}
+
 double bound_s(const Conditions& conditions, const Implementation& implementation,
                std::uint64_t world, std::uint64_t bytes) {
   if (conditions.bits_per_second <= 0) return 0;
@@ -110,19 +124,27 @@ double bound_s(const Conditions& conditions, const Implementation& implementatio
   framing.mtu = conditions.mtu;
   framing.frame_bytes = kFrameBytes;
   const auto others = static_cast<double>(world - 1);
+  const double share = union_share(conditions, world);
+  const double ring = 2 * others / static_cast<double>(world) *
+                      static_cast<double>(plan::tcp_link_bytes(bytes, framing));
   double link_bytes = 0;
   if (implementation.way == Way::infold_switch) {
     link_bytes = passage_bytes(implementation.algorithm, bytes, framing);
+    if (implementation.layout != "dense") link_bytes *= share;
   } else if (implementation.way == Way::infold_workers) {
     // A worker sends what the others sum, and the results of what it sums to all others.
     link_bytes = 2 * others / static_cast<double>(world) *
                  passage_bytes(implementation.algorithm, bytes, framing);
   } else if (implementation.algorithm == "oneshot") {
     link_bytes = others * static_cast<double>(plan::tcp_link_bytes(bytes, framing));
+  } else if (implementation.algorithm == "coo") {
+    // Each rank gets what all others have, with 8 bytes of index for each block.
+    const double each = 1 + 8 / (sizeof(float) * static_cast<double>(implementation.block));
+    link_bytes = others * (1 - conditions.zeros.share) * each *
+                 static_cast<double>(plan::tcp_link_bytes(bytes, framing));
   } else {
     // No all-reduce among hosts alone moves fewer bytes than a ring.
-    link_bytes = 2 * others / static_cast<double>(world) *
-                 static_cast<double>(plan::tcp_link_bytes(bytes, framing));
+    link_bytes = implementation.algorithm == "union" ? share * ring : ring;
   }
   return link_bytes * 8 / conditions.bits_per_second;
 }

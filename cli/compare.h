@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/format.h"
+#include "bench/zeros.h"
 
 namespace infold::cli {
 
@@ -25,9 +25,12 @@ enum class Way : std::uint8_t {
 };
 
 struct Implementation {
-  std::string name;  // "infold-bfp32", "infold-workers-bfp8", "gloo-ring", "openmpi"
+  std::string name;  // "infold-bfp32", "infold-blocks-bfp32", "gloo-ring", "openmpi"
   Way way = Way::gloo;
-  std::string algorithm;  // a peer's: "ring", "hd", "oneshot", "allreduce"; ours: the wire format
+  // A peer's: "ring", "hd", "oneshot", "allreduce", "union", "coo"; ours: the wire format.
+  std::string algorithm;
+  std::string layout = "dense";             // ours
+  std::size_t block = bench::kRowElements;  // of "union" and "coo": elements left out together
 
   bool is_ours() const { return way == Way::infold_switch || way == Way::infold_workers; }
 };
@@ -48,9 +51,13 @@ struct Conditions {
   std::uint32_t mtu = 1500;
   double loss = 0;
   std::string congestion = "cubic";
+  bench::ZerosOptions zeros;
   unsigned rounds = 5;
   unsigned iterations = 0;  // of each size in each round; 0 chooses
 };
+
+// How much of a tensor some rank has.
+double union_share(const Conditions& conditions, std::uint64_t world);
 
 // What the links alone allow, in seconds: the bytes through the busiest link, frames included as
 // the lab counts them. 0 where links are not shaped.

@@ -76,6 +76,9 @@ Launch CompareLab::launch(const Implementation& implementation, std::uint64_t by
   job.bytes = bytes;
   job.iterations = iterations_of(bytes);
   job.deadline = limit_of(implementation, bytes);
+  job.layout = implementation.layout;
+  job.block = implementation.block;
+  job.zeros = conditions_.zeros;
   if (implementation.way == Way::gloo) {
     return launch_gloo(lab_, job, implementation.algorithm, folder);
   }

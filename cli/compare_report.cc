@@ -40,6 +40,8 @@ nlohmann::ordered_json conditions_json(const Conditions& conditions) {
           {"mtu", conditions.mtu},
           {"loss", conditions.loss},
           {"congestion", conditions.congestion},
+          {"zeros", conditions.zeros.share},
+          {"zeros_at_end", conditions.zeros.at_end},
           {"rounds", conditions.rounds}};
 }
 
@@ -51,6 +53,10 @@ std::string describe(const Conditions& conditions) {
                   conditions.bits_per_second > 0 ? conditions.rate + " links"
                                                  : std::string("links as fast as the machine"),
                   conditions.mtu);
+  if (conditions.zeros.share > 0) {
+    text += fmt::format(", {:g} % zeros{}", conditions.zeros.share * 100,
+                        conditions.zeros.at_end ? " at the end" : "");
+  }
   if (conditions.loss > 0) text += fmt::format(", {:g} % loss", conditions.loss * 100);
   return text;
 }

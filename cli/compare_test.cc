@@ -85,6 +85,23 @@ TEST(Compare, BoundsAreTheBytesOfTheBusiestLink) {
   EXPECT_EQ(bound_s(unshaped, named("gloo-ring"), 8, 26214400), 0);
 }
 
+TEST(Compare, BoundsOfSumsWithoutZerosAreThoseOfTheUnion) {
+  Conditions with = conditions();
+  with.zeros.share = 0.9;
+  const double dense = bound_s(with, named("infold-bfp32"), 8, 26214400);
+  const double ring = bound_s(with, named("gloo-ring"), 8, 26214400);
+  const double share = 0.5695;  // 1 - 0.9^8
+  EXPECT_NEAR(bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), share * dense, 0.001);
+  EXPECT_NEAR(bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense, 0.001);
+  EXPECT_NEAR(bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
+  // Seven others' tenths; as many bytes of indices as of half the values, where each has one.
+  EXPECT_NEAR(bound_s(with, named("gloo-coo"), 8, 26214400), 2.1927 * 0.7 * (1 + 1 / 128.0), 0.01);
+  EXPECT_NEAR(bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);
+  with.zeros.at_end = true;
+  EXPECT_NEAR(bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense, 0.001);
+  EXPECT_THAT(describe(with), HasSubstr("90 % zeros at the end"));
+}
+
 TEST(Compare, SummarisesRoundsByTheirMedian) {
   const std::vector<Summary> all = summarise(conditions(), comparison().samples);
   ASSERT_EQ(all.size(), 8U);

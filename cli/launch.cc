@@ -21,6 +21,12 @@ constexpr unsigned kSumsBeside = 3;
 constexpr int kSwitchPort = 7700;
 constexpr const char* kMeetingPoint = "10.77.0.1:7701";
 
+void add_zeros(const SumJob& job, Words& words) {
+  if (job.zeros.share == 0) return;
+  words.insert(words.end(), {"--zeros", fmt::format("{}", job.zeros.share)});
+  if (job.zeros.at_end) words.emplace_back("--zeros-at-end");
+}
+
 // Starts a switch there and returns its address.
 std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
                        const std::string& host) {
@@ -60,10 +66,12 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
                         "--bytes",      fmt::format("{}", job.bytes),
                         "--dtype",      job.dtype,
                         "--wire",       job.wire,
+                        "--layout",     job.layout,
                         "--deadline",   fmt::format("{}", job.deadline.count()),
                         "--iterations", fmt::format("{}", job.iterations),
                         "--check",      "--json"};
     words.insert(words.end(), rest.begin(), rest.end());
+    add_zeros(job, words);
     launch.ranks.push_back(lab.at(fmt::format("{}", rank), words));
   }
   return launch;
@@ -75,12 +83,26 @@ Launch launch_gloo(const Lab& lab, const SumJob& job, const std::string& algorit
   create_directory(store);
   Launch launch;
   for (std::uint64_t rank = 0; rank < job.world; ++rank) {
-    launch.ranks.push_back(
-        lab.at(fmt::format("{}", rank),
-               {lab.places().peers / "infold-peer-gloo", "--algorithm", algorithm, "--rank",
-                fmt::format("{}", rank), "--world", fmt::format("{}", job.world), "--store", store,
-                "--address", host_address(rank), "--bytes", fmt::format("{}", job.bytes),
-                "--iterations", fmt::format("{}", job.iterations), "--json"}));
+    Words words = {lab.places().peers / "infold-peer-gloo",
+                   "--algorithm",
+                   algorithm,
+                   "--rank",
+                   fmt::format("{}", rank),
+                   "--world",
+                   fmt::format("{}", job.world),
+                   "--store",
+                   store,
+                   "--address",
+                   host_address(rank),
+                   "--bytes",
+                   fmt::format("{}", job.bytes),
+                   "--iterations",
+                   fmt::format("{}", job.iterations),
+                   "--block",
+                   fmt::format("{}", job.block),
+                   "--json"};
+    add_zeros(job, words);
+    launch.ranks.push_back(lab.at(fmt::format("{}", rank), words));
   }
   return launch;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/zeros.h"
 #include "cli/lab.h"
 
 namespace infold::cli {
@@ -18,6 +19,9 @@ struct SumJob {
   std::uint64_t bytes = 0;
   std::string dtype = "f32";  // of ours; peers sum f32
   std::string wire = "bfp32";
+  std::string layout = "dense";             // of ours
+  std::size_t block = bench::kRowElements;  // of peers that leave out zeros
+  bench::ZerosOptions zeros;
   unsigned iterations = 1;
   std::chrono::seconds deadline{60};
 };

@@ -2,14 +2,13 @@
 //
 // infold-peer-gloo: sums with Gloo over TCP, as PyTorch does without GPUs. `ring` is what PyTorch
 // uses, `hd` is halving and doubling, and `oneshot` has every rank send its tensor to all others,
-// which is the fewest hops there can be and the most bytes.
+// which is the fewest hops there can be and the most bytes. `union` and `coo` leave out zeros.
 
 #include <chrono>
 #include <exception>
 #include <memory>
 
 #include <fmt/format.h>
-#include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
 #include <gloo/barrier.h>
 #include <gloo/math.h>
@@ -17,12 +16,10 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "bench/peers/peer.h"
+#include "bench/peers/gloo_sparse.h"
 
 namespace infold::peers {
 namespace {
-
-using Context = std::shared_ptr<gloo::rendezvous::Context>;
 
 // A sum over slow links takes long; a rank that is gone must end the run all the same.
 constexpr std::chrono::minutes kTimeout{5};
@@ -39,21 +36,13 @@ Context connect(const Options& options) {
 }
 
 Reduce ring(const Context& context, std::span<float>) {
-  return [context](std::span<float> tensor) {
-    gloo::AllreduceOptions call(context);
-    call.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-    call.setOutput(tensor.data(), tensor.size());
-    call.setReduceFunction([](void* sum, const void* left, const void* right, std::size_t count) {
-      gloo::sum<float>(sum, left, right, count);
-    });
-    gloo::allreduce(call);
-  };
+  return [context](std::span<const float>, std::span<float> tensor) { ring_sum(context, tensor); };
 }
 
 Reduce halving_doubling(const Context& context, std::span<float> tensor) {
   auto algorithm = std::make_shared<gloo::AllreduceHalvingDoubling<float>>(
       context, std::vector<float*>{tensor.data()}, static_cast<int>(tensor.size()));
-  return [algorithm](std::span<float>) { algorithm->run(); };
+  return [algorithm](std::span<const float>, std::span<float>) { algorithm->run(); };
 }
 
 // Buffers for the tensors of all ranks, registered once; own is the caller's tensor.
@@ -96,16 +85,21 @@ struct OneShot {
 
 Reduce one_shot(const Context& context, std::span<float> tensor) {
   auto exchange = std::make_shared<OneShot>(context, tensor);
-  return [exchange](std::span<float> sum) { exchange->run(sum); };
+  return [exchange](std::span<const float>, std::span<float> sum) { exchange->run(sum); };
 }
 
 int run(const Options& options) {
   const Context context = connect(options);
-  auto* const prepare = options.algorithm == "ring" ? ring
-                        : options.algorithm == "hd" ? halving_doubling
-                                                    : one_shot;
+  const bool is_sparse = options.algorithm == "union" || options.algorithm == "coo";
+  const Prepare prepare = [&](std::span<float> tensor) {
+    if (options.algorithm == "ring") return ring(context, tensor);
+    if (options.algorithm == "hd") return halving_doubling(context, tensor);
+    if (options.algorithm == "oneshot") return one_shot(context, tensor);
+    auto* const sparse = options.algorithm == "union" ? ring_over_union : gathered_rows;
+    return sparse(context, options.block, tensor.size());
+  };
   const bool exact = measure(options, "gloo-" + options.algorithm,
-                             [&](std::span<float> tensor) { return prepare(context, tensor); });
+                             is_sparse ? Memory::apart : Memory::in_place, prepare);
   // Who ends first must not close a connection on which another rank still waits.
   gloo::BarrierOptions last(context);
   gloo::barrier(last);
@@ -117,7 +111,8 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   infold::peers::Options options;
-  const infold::peers::Program program{"infold-peer-gloo", {"ring", "hd", "oneshot"}};
+  const infold::peers::Program program{"infold-peer-gloo",
+                                       {"ring", "hd", "oneshot", "union", "coo"}};
   const int code = infold::peers::parse(program, argc, argv, options);
   if (code >= 0) return code;
   try {

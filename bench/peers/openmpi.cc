@@ -13,7 +13,7 @@ namespace infold::peers {
 namespace {
 
 Reduce all_reduce(const Options&, std::span<float>) {
-  return [](std::span<float> tensor) {
+  return [](std::span<const float>, std::span<float> tensor) {
     MPI_Allreduce(MPI_IN_PLACE, tensor.data(), static_cast<int>(tensor.size()), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);
   };
@@ -23,7 +23,8 @@ Reduce one_shot(const Options& options, std::span<float> tensor) {
   const auto others = static_cast<std::size_t>(options.world - 1);
   auto received = std::make_shared<std::vector<float>>(others * tensor.size());
   auto requests = std::make_shared<std::vector<MPI_Request>>(2 * others);
-  return [=, rank = options.rank, world = options.world](std::span<float> sum) {
+  return [=, rank = options.rank, world = options.world](std::span<const float>,
+                                                         std::span<float> sum) {
     const auto count = static_cast<int>(sum.size());
     for (int step = 1; step < world; ++step) {
       const auto next = static_cast<std::size_t>(step - 1);
@@ -54,9 +55,10 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &options.world);
   const bool shot = options.algorithm == "oneshot";
   const bool exact =
-      measure(options, shot ? "openmpi-oneshot" : "openmpi", [&](std::span<float> tensor) {
-        return shot ? one_shot(options, tensor) : all_reduce(options, tensor);
-      });
+      measure(options, shot ? "openmpi-oneshot" : "openmpi", Memory::in_place,
+              [&](std::span<float> tensor) {
+                return shot ? one_shot(options, tensor) : all_reduce(options, tensor);
+              });
   MPI_Finalize();
   return exact ? 0 : 1;
 }

@@ -40,37 +40,65 @@ double percentile(std::vector<double>& samples, double share) {
   return samples[static_cast<std::size_t>(index)];
 }
 
-bool sums_up(const Options& options, std::span<float> tensor, const Reduce& reduce) {
-  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = value_at(i, options.rank);
-  reduce(tensor);
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    float expected = 0;
-    for (int rank = 0; rank < options.world; ++rank) expected += value_at(i, rank);
-    if (tensor[i] != expected) return false;
+class Tensors {
+ public:
+  Tensors(const Options& options, std::size_t elements, Memory memory)
+      : options_(options),
+        zeros_(options.zeros, elements),
+        input_(elements),
+        apart_(memory == Memory::apart ? elements : 0) {
+    for (std::size_t i = 0; i < elements; ++i) input_[i] = value(i, options.rank);
   }
-  return true;
-}
 
-bool measure_size(const Options& options, const std::string& name, std::size_t bytes,
-                  const Prepare& prepare) {
-  std::vector<float> storage(bytes / sizeof(float));
-  const std::span<float> tensor(storage);
-  const Reduce reduce = prepare(tensor);
-  const bool exact = sums_up(options, tensor, reduce);
+  std::span<float> output() { return apart_.empty() ? input_ : apart_; }
+  void sum(const Reduce& reduce) { reduce(input_, output()); }
+  bool are_right() {
+    const std::span<const float> sums = output();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      float expected = 0;
+      for (int rank = 0; rank < options_.world; ++rank) expected += value(i, rank);
+      if (sums[i] != expected) return false;
+    }
+    return true;
+  }
   // Summed in place again and again, anything but zeros would grow to infinity.
-  std::fill(tensor.begin(), tensor.end(), 0.0F);
-  for (unsigned i = 0; i < kWarmups; ++i) reduce(tensor);
+  void prepare_for_many() {
+    if (apart_.empty()) std::fill(input_.begin(), input_.end(), 0.0F);
+  }
+  // After many sums.
+  bool are_still_right() { return apart_.empty() || are_right(); }
+
+ private:
+  float value(std::size_t element, int rank) const {
+    return zeros_.cover(element, rank) ? 0.0F : value_at(element, rank);
+  }
+
+  const Options& options_;
+  bench::Zeros zeros_;
+  std::vector<float> input_;
+  std::vector<float> apart_;
+};
+
+bool measure_size(const Options& options, const std::string& name, std::size_t bytes, Memory memory,
+                  const Prepare& prepare) {
+  Tensors tensors(options, bytes / sizeof(float), memory);
+  const Reduce reduce = prepare(tensors.output());
+  tensors.sum(reduce);
+  bool exact = tensors.are_right();
+  tensors.prepare_for_many();
+  for (unsigned i = 0; i < kWarmups; ++i) tensors.sum(reduce);
 
   // No barrier between: a sum ends nowhere before it began everywhere.
   std::vector<double> samples;
   const double processor_before = processor_seconds();
   for (unsigned i = 0; i < options.iterations; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    reduce(tensor);
+    tensors.sum(reduce);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     samples.push_back(took.count());
   }
   const double processor = processor_seconds() - processor_before;
+  exact = exact && tensors.are_still_right();
   const double median_ms = percentile(samples, 0.5);
   const double tensor_gb = static_cast<double>(bytes) * options.iterations / 1e9;
   const nlohmann::ordered_json object = {
@@ -79,6 +107,7 @@ bool measure_size(const Options& options, const std::string& name, std::size_t b
       {"bytes", bytes},
       {"dtype", "f32"},
       {"wire", "f32"},
+      {"zeros", options.zeros.share},
       {"iterations", options.iterations},
       {"median_ms", median_ms},
       {"p99_ms", percentile(samples, 0.99)},
@@ -105,6 +134,11 @@ int parse(const Program& program, int argc, const char* const* argv, Options& op
       ->check(CLI::Range(1U, 1'000'000U));
   std::string dtype = "f32";
   app.add_option("--dtype", dtype, "Type of the elements")->check(CLI::IsMember({"f32"}));
+  app.add_option("--zeros", options.zeros.share, "Share of zeros, in other rows at each rank")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_flag("--zeros-at-end", options.zeros.at_end, "At the end of all tensors, instead");
+  app.add_option("--block", options.block, "Elements that are left out together, where any are")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
   bool json = true;
   app.add_flag("--json", json, "Accepted; there is no other output");
   if (!program.algorithms.empty()) {
@@ -127,10 +161,11 @@ int parse(const Program& program, int argc, const char* const* argv, Options& op
   return -1;
 }
 
-bool measure(const Options& options, const std::string& name, const Prepare& prepare) {
+bool measure(const Options& options, const std::string& name, Memory memory,
+             const Prepare& prepare) {
   bool exact = true;
   for (const std::size_t bytes : options.bytes) {
-    exact = measure_size(options, name, bytes, prepare) && exact;
+    exact = measure_size(options, name, bytes, memory, prepare) && exact;
   }
   return exact;
 }

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "bench/zeros.h"
 
 namespace infold::peers {
 
@@ -21,6 +24,8 @@ struct Options {
   std::string algorithm;
   std::string store;    // a folder that all ranks share, in which they find each other
   std::string address;  // of this rank's network interface
+  bench::ZerosOptions zeros;
+  std::size_t block = bench::kRowElements;  // elements that algorithms without zeros keep together
 };
 
 struct Program {
@@ -32,12 +37,16 @@ struct Program {
 // Returns the process's exit code where it should end at once (--help, bad usage), else -1.
 int parse(const Program& program, int argc, const char* const* argv, Options& options);
 
-// Adds up a tensor over all ranks, in place.
-using Reduce = std::function<void(std::span<float> tensor)>;
+// Adds up a tensor over all ranks; the two are the same memory, or do not overlap.
+using Reduce = std::function<void(std::span<const float> input, std::span<float> output)>;
 // Called once for each size, before anything is measured; setup of that size happens in it.
-using Prepare = std::function<Reduce(std::span<float> tensor)>;
+using Prepare = std::function<Reduce(std::span<float> output)>;
+
+// In place, zeros are summed when time is taken, since it does not depend on what is summed.
+enum class Memory : std::uint8_t { in_place, apart };
 
 // Measures each size and prints one line for it on rank 0. Returns false if a sum was wrong.
-bool measure(const Options& options, const std::string& name, const Prepare& prepare);
+bool measure(const Options& options, const std::string& name, Memory memory,
+             const Prepare& prepare);
 
 }  // namespace infold::peers

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures sums of tensors that hold more and more zeros, with `infold bench compare`, and draws
+time against the share of zeros: infold dense and without zeros, Gloo's ring, Gloo's ring over the
+union, and what the links allow. Needs root, the peers (./dev bench compare makes them), and
+matplotlib for the picture:
+
+    bench/sparse/measure.py run build/release/infold FOLDER --bytes 104857600 --rounds 3
+    bench/sparse/measure.py draw FOLDER docs/pictures/sparse.png
+
+What is in FOLDER already is not measured again. How long dense sums take does not depend on zeros,
+so that they are measured at some shares only.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+
+SHARES = [0, 0.2, 0.6, 0.8, 0.9, 0.96, 0.98, 0.99, 0.999]
+DENSE_AT = (0, 0.9, 0.99)
+DENSE = {"infold": ["bfp32"], "peers": ["gloo-ring"]}
+SPARSE = {"infold": ["blocks-bfp32"], "peers": ["gloo-union"]}
+
+# Name in results, name in the picture, colour, line.
+CURVES = [("gloo-ring", "Gloo, ring", "#a8a8a8", "-"),
+          ("infold-bfp32", "infold, dense", "#e0a458", "-"),
+          ("gloo-union", "Gloo, bitmap and ring over the union", "#5f9e6e", "-"),
+          ("infold-blocks-bfp32", "infold, blocks", "#4c6a92", "-")]
+BOUND = ("infold-blocks-bfp32", "what the links allow in the network", "#444444", ":")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(dest="what", required=True)
+    run = parts.add_parser("run")
+    run.add_argument("infold", type=pathlib.Path)
+    run.add_argument("folder", type=pathlib.Path)
+    run.add_argument("--bytes", type=int, default=104857600)
+    run.add_argument("--world", type=int, default=8)
+    run.add_argument("--rate", default="100mbit")
+    run.add_argument("--rounds", type=int, default=3)
+    run.add_argument("--shares", type=float, nargs="+", default=SHARES)
+    draw = parts.add_parser("draw")
+    draw.add_argument("folder", type=pathlib.Path)
+    draw.add_argument("picture", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def results(folder):
+    """What was measured: (share, results.json's contents), by share."""
+    found = [json.loads(path.read_text(encoding="utf-8"))
+             for path in folder.glob("*/results.json")]
+    return sorted((each["conditions"]["zeros"], each) for each in found if each["complete"])
+
+
+def run_all(words):
+    done = [share for share, _ in results(words.folder)] if words.folder.exists() else []
+    for share in words.shares:
+        if share in done:
+            continue
+        who = {key: SPARSE[key] + (DENSE[key] if share in DENSE_AT else []) for key in SPARSE}
+        subprocess.run([words.infold, "bench", "compare", "--world", str(words.world), "--rate",
+                        words.rate, "--bytes", str(words.bytes), "--infold",
+                        ",".join(who["infold"]), "--peers", ",".join(who["peers"]), "--rounds",
+                        str(words.rounds), "--iterations", "1", "--zeros", str(share), "--out",
+                        words.folder / f"{share}"], check=True)
+
+
+def series(found, name, field):
+    """Shares and seconds of one implementation."""
+    points = [(share, each[field] / 1e3) for share, result in found
+              for each in result["summaries"] if each["impl"] == name and field in each]
+    return [share for share, _ in points], [seconds for _, seconds in points]
+
+
+def draw_all(words):
+    import matplotlib  # pylint: disable=import-outside-toplevel
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
+
+    found = results(words.folder)
+    conditions = found[0][1]["conditions"]
+    figure, axes = pyplot.subplots(figsize=(7.5, 4.6), layout="constrained")
+    for name, label, colour, line in CURVES:
+        shares, seconds = series(found, name, "median_ms")
+        axes.plot([1 - share for share in shares], seconds, line, color=colour, linewidth=1.8,
+                  marker="o", markersize=3.5, label=label)
+    name, label, colour, line = BOUND
+    shares, seconds = series(found, name, "bound_ms")
+    axes.plot([1 - share for share in shares], seconds, line, color=colour, label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.invert_xaxis()
+    ticks = [share for share, _ in found]
+    axes.set_xticks([1 - share for share in ticks], [f"{share * 100:g}" for share in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("zeros of each rank's tensor, %, in other rows of 256 elements")
+    axes.set_ylabel("seconds a sum")
+    rate = conditions["rate"].replace("mbit", " Mbit/s")
+    axes.set_title(f"{conditions['bytes'][0] / 2**20:.0f} MiB of f32, "
+                   f"{conditions['worlds'][0]} ranks, links of {rate}", loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(words.picture, dpi=110)
+    print(f"picture: {words.picture}")
+
+
+def main():
+    words = parse()
+    if words.what == "run":
+        run_all(words)
+    else:
+        draw_all(words)
+
+
+main()
