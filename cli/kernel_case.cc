@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "numeric/float_bits.h"
+#include "sparse/gathered.h"
 
 namespace infold::cli {
 namespace {
@@ -201,6 +202,81 @@ KernelBench reencode_bench(WireFormat format, LaneWidth width) {
   return {in_lanes("re-encode", format, width), make};
 }
 
+// A tensor in which one row of 256 elements in `kRowsPerRow` is not zero, as an embedding's
+// gradient has them. All of it is looked at; what is there is encoded side by side into datagrams.
+constexpr std::size_t kRowElements = 256;
+constexpr std::size_t kRowsPerRow = 16;
+
+class SparseRows {
+ public:
+  SparseRows(const numeric::KernelSet& set, ElementLayout layout, std::size_t bytes)
+      : find_(set.find_presence),
+        layout_(layout),
+        chunk_elements_(core::chunk_elements(layout, {.datagram_bytes_max = kDatagramBytes})),
+        rows_(std::max<std::size_t>(1, bytes / kRowElements / dtype_bytes(layout.dtype))),
+        tensor_(rows_ * kRowElements * dtype_bytes(layout.dtype)),
+        words_((elements() / layout.block_elements() + 31) / 32),
+        datagram_(kDatagramBytes) {
+    gathered_ = {set.codec(layout.dtype, layout.format, Reduction::sum, Collective::all_reduce),
+                 layout, tensor_.data(), nullptr};
+    CHECK(gathered_.codec != nullptr);
+    Bytes row(kRowElements * dtype_bytes(layout.dtype));
+    fill(row, layout.dtype);
+    base::Prng prng(5);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if (prng.below(kRowsPerRow) == 0) std::copy(row.begin(), row.end(), at_row(i));
+    }
+  }
+
+  std::size_t tensor_bytes() const { return tensor_.size(); }
+
+  void find() { find_(layout_.dtype, tensor_.data(), elements(), words_.data()); }
+  void find_and_pack() {
+    find();
+    blocks_.clear();
+    for (std::size_t word = 0; word < words_.size(); ++word) {
+      for (std::uint32_t left = words_[word]; left != 0; left &= left - 1) {
+        blocks_.push_back(static_cast<std::uint32_t>(word * 32) +
+                          static_cast<std::uint32_t>(std::countr_zero(left)));
+      }
+    }
+    gathered_.blocks = blocks_.data();
+    const std::uint64_t present = blocks_.size() * layout_.block_elements();
+    for (std::uint64_t first = 0; first < present; first += chunk_elements_) {
+      const auto count =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk_elements_, present - first));
+      std::byte* const exponents = datagram_.data() + INFOLD_HEADER_BYTES;
+      sparse::gathered_codec().encode(gathered_.as_tensor(), {first, count}, nullptr, exponents,
+                                      exponents + layout_.exponent_bytes(count));
+    }
+  }
+
+ private:
+  std::uint64_t elements() const { return rows_ * kRowElements; }
+  Bytes::iterator at_row(std::size_t row) {
+    return tensor_.begin() +
+           static_cast<std::ptrdiff_t>(row * kRowElements * dtype_bytes(layout_.dtype));
+  }
+
+  numeric::FindPresence find_;
+  ElementLayout layout_;
+  std::uint32_t chunk_elements_;
+  std::size_t rows_;
+  Bytes tensor_;
+  std::vector<std::uint32_t> words_;
+  std::vector<std::uint32_t> blocks_;
+  Bytes datagram_;
+  sparse::Gathered gathered_;
+};
+
+KernelBench sparse_bench(std::string name, ElementLayout layout, void (SparseRows::*work)()) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    auto rows = std::make_shared<SparseRows>(set, layout, bytes);
+    return {rows->tensor_bytes(), [rows, work] { ((*rows).*work)(); }, true};
+  };
+  return {std::move(name), make};
+}
+
 }  // namespace
 
 std::vector<KernelBench> kernel_benches() {
@@ -235,6 +311,11 @@ std::vector<KernelBench> kernel_benches() {
   constexpr ElementLayout kKeys = {WireFormat::i32, DataType::f32};
   benches.push_back(codec_bench("encode f32 for max", kKeys, Reduction::max, true, 1));
   benches.push_back(codec_bench("decode f32 from max", kKeys, Reduction::max, false, 1));
+  constexpr ElementLayout kBfp32 = {WireFormat::bfp32, DataType::f32};
+  constexpr ElementLayout kI32 = {WireFormat::i32, DataType::i32};
+  benches.push_back(sparse_bench("find f32", kBfp32, &SparseRows::find));
+  benches.push_back(sparse_bench("find and pack f32 to bfp32", kBfp32, &SparseRows::find_and_pack));
+  benches.push_back(sparse_bench("find and pack i32", kI32, &SparseRows::find_and_pack));
   return benches;
 }
 

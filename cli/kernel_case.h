@@ -19,6 +19,8 @@ struct KernelCase {
   // as many bytes is what the kernel is compared with.
   std::size_t tensor_bytes = 0;
   std::function<void()> pass;  // owns the buffers
+  // It only reads most of them, and is compared with that instead.
+  bool mostly_reads = false;
 };
 
 struct KernelBench {
