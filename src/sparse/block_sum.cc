@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "numeric/clear.h"
 #include "numeric/codec.h"
 
 namespace infold::sparse {
@@ -27,7 +28,7 @@ void BlockSum::begin(const Work& work) {
   if (has_rows_out()) {
     rows_output_.begin(work.output_row_elements, *dense.codec, dense.layout, dense.elements);
   } else if (!work.stages && dense.output != dense.input && dense.elements > 0) {
-    std::memset(dense.output, 0, dense.elements * dtype_bytes(dense.layout.dtype));
+    numeric::clear(dense.output, dense.elements * dtype_bytes(dense.layout.dtype));
   }
 }
 
