@@ -92,6 +92,7 @@ def draw_all(words):
     axes.plot([1 - share for share in shares], seconds, line, color=colour, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.invert_xaxis()
     ticks = [share for share, _ in found]
     axes.set_xticks([1 - share for share in ticks], [f"{share * 100:g}" for share in ticks])
