@@ -3,6 +3,7 @@
 // A whole small network with the fuzzer as its scheduler: every byte picks the packet that arrives
 // next, is lost or stays for a second time, or the timer that fires. Cases too large to search
 // through are walked through here. Sums are judged by the same oracle.
+#include <bit>
 #include <cstdio>
 #include <vector>
 
@@ -34,6 +35,10 @@ const std::vector<Case>& cases() {
        .workers = 3,
        .slots = 2,
        .tensors = {{.format = WireFormat::bfp32, .chunks = 4, .wide_spread = true}}},
+      {.name = "sparse",
+       .workers = 3,
+       .slots = 4,
+       .tensors = {{.format = WireFormat::bfp16, .chunks = 9, .sparse = true}}},
       {.name = "broadcast",
        .workers = 4,
        .slots = 2,
@@ -118,10 +123,12 @@ class Run {
     check_reuse(effects.began);
   }
 
-  void check_reuse(ChunkId began) const {
-    if (began == kNoChunk || machines_.before_in_copy(began) == kNoChunk) return;
-    const ChunkId before = machines_.before_in_copy(began);
-    for (const WorkerState& worker : workers_) CHECK((worker.facts.results >> before & 1) != 0);
+  void check_reuse(std::uint64_t began) const {
+    for (std::uint64_t left = began; left != 0; left &= left - 1) {
+      const ChunkId before = machines_.before_in_copy(static_cast<ChunkId>(std::countr_zero(left)));
+      if (before == kNoChunk) continue;
+      for (const WorkerState& worker : workers_) CHECK((worker.facts.results >> before & 1) != 0);
+    }
   }
 
   Machines machines_;
