@@ -175,7 +175,7 @@ TEST(ApiPage, ShowsWhatThisFileRuns) {
         << block;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 9);
+  EXPECT_EQ(blocks, 10);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ def verifies(job, world, *words, devices=None, listen=SWITCH, native=True):
     expect(all((port["mode"] == "native") == native for port in said["interfaces"]), said)
     expect_all_well(job.start_ranks(world, "verify", *SIZES, *words, switch=listen))
     counted, heard = stop(switch)
-    expect(counted["completed"] > 1000 and counted["answered_probe"] >= 2 * world, counted)
+    expect(counted["completed"] > 1000 and counted["answered_probe"] >= world, counted)
     expect(not [name for name in NEVER if counted[name]], counted)
     expect(not heard, heard)
     return counted
