@@ -11,26 +11,13 @@
 
 #include "base/prng.h"
 #include "numeric/codec.h"
+#include "sparse/testing.h"
 
 namespace infold::sparse {
 namespace {
 
-using core::DataType;
-using core::Reduction;
-using core::WireFormat;
-
-struct Kind {
-  core::ElementLayout layout;
-  Reduction reduction;
-};
-
-constexpr Kind kKinds[] = {
-    {{WireFormat::bfp32, DataType::f32}, Reduction::sum},
-    {{WireFormat::bfp8, DataType::bf16}, Reduction::average},
-    {{WireFormat::bfp16, DataType::f64}, Reduction::sum},
-    {{WireFormat::i8, DataType::u8}, Reduction::bit_or},
-    {{WireFormat::i64, DataType::i64}, Reduction::sum},
-};
+using testing::Kind;
+using testing::kKinds;
 
 class GatheredBlocks : public ::testing::TestWithParam<Kind> {
  protected:

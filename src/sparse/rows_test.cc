@@ -15,26 +15,14 @@
 #include "sparse/gathered.h"
 #include "sparse/rows_input.h"
 #include "sparse/rows_output.h"
+#include "sparse/testing.h"
 
 namespace infold::sparse {
 namespace {
 
 using core::DataType;
-using core::Reduction;
-using core::WireFormat;
-
-struct Kind {
-  core::ElementLayout layout;
-  Reduction reduction;
-};
-
-constexpr Kind kKinds[] = {
-    {{WireFormat::bfp32, DataType::f32}, Reduction::sum},
-    {{WireFormat::bfp8, DataType::bf16}, Reduction::average},
-    {{WireFormat::bfp16, DataType::f64}, Reduction::sum},
-    {{WireFormat::i8, DataType::u8}, Reduction::bit_or},
-    {{WireFormat::i64, DataType::i64}, Reduction::sum},
-};
+using testing::Kind;
+using testing::kKinds;
 
 constexpr std::uint64_t kRowLengths[] = {1, 3, 5, 16, 31, 32, 33, 64, 100, 128, 300};
 
