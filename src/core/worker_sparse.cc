@@ -6,8 +6,8 @@
 // window is in flight. What then comes back makes room for more of them; the oldest chunk that
 // lacks a contribution waits at nobody for longer, because all before it are complete.
 #include <algorithm>
-#include <array>
 
+#include "core/encoded_range.h"
 #include "core/worker_state.h"
 
 namespace infold::core {
@@ -137,22 +137,17 @@ bool Worker::State::encode_present(const Chunk& chunk, const BlockSet& present,
                                    SparseWriter::Part part) const {
   const TransferRequest& request = chunk.transfer.request;
   const ElementLayout layout = request.layout;
-  const std::size_t code_bytes = layout.is_block_float() ? layout.exponent_code_bytes() : 0;
-  std::byte* const exponents_end = part.exponents + present.exponent_bytes(layout);
-  bool specials = false;
+  EncodedRange encoded{*request.codec, layout, nullptr, part.exponents, part.elements};
+  std::uint32_t at = 0;
   present.for_each_run([&](std::uint32_t block, std::uint32_t blocks) {
     const std::uint32_t first = block << layout.block_shift();
     const std::uint32_t elements =
         std::min(blocks << layout.block_shift(), chunk.range.elements - first);
-    // With the zeros that a codec writes behind a run's codes.
-    std::array<std::byte, INFOLD_BLOCKS_MAX * 2 + 4> codes;
-    specials |= request.codec->encode(request.input, {chunk.range.first + first, elements}, nullptr,
-                                      codes.data(), part.elements);
-    part.exponents = std::copy_n(codes.data(), blocks * code_bytes, part.exponents);
-    part.elements += std::size_t{elements} * layout.element_bytes();
+    encoded.add_run(at, request.input, {chunk.range.first + first, elements});
+    at += elements;
   });
-  std::fill(part.exponents, exponents_end, std::byte{0});
-  return specials && layout.is_block_float();
+  encoded.finish(at);
+  return encoded.specials && layout.is_block_float();
 }
 
 }  // namespace infold::core

@@ -11,9 +11,6 @@ namespace infold::runtime {
 
 std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& request,
                                            const FormatChoice& choice) {
-  if (choice.agreed) {
-    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
-  }
   Call::Description& description = call.description;
   description.composed = true;
   description.elements = request.input.elements;
@@ -25,7 +22,8 @@ std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& reques
   dense.input = static_cast<const std::byte*>(request.input.data);
   dense.output = static_cast<std::byte*>(request.output.data);
   const bool same = dense.input == dense.output;
-  const bool overlaps = overlap(dense.input, dense.output, description.output_bytes);
+  const bool overlaps =
+      overlap(dense.input, description.output_bytes, dense.output, description.output_bytes);
   const bool stages = overlaps && (request.options.keep_input || !same);
   call.input_survives = stages || !overlaps;
   return begin_block_sum(call, {.dense = dense, .stages = stages});

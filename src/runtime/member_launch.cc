@@ -27,8 +27,11 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
                            static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
+  bool leaves_out_zeros = request.rows || request.options.layout == Layout::blocks;
+  if (leaves_out_zeros && choice->agreed) {
+    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
+  }
   if (request.rows) return launch_rows(call, request, *choice);
-  bool leaves_out_zeros = request.options.layout == Layout::blocks;
   if (leaves_layout_open(request, *choice)) {
     if (std::optional<Error> error = choose_layout(call, request, *choice)) return error;
     leaves_out_zeros = call.choice->leaves_out_zeros;
@@ -156,8 +159,8 @@ core::TransferRequest Member::transfer_of(Call& call, const CallRequest& request
   if (wants_result && description.elements > 0) {
     description.output = request.output.data;
     description.output_bytes = description.elements * element_bytes(request.input.type);
-    const bool overlaps =
-        contributes && overlap(request.input.data, request.output.data, description.output_bytes);
+    const bool overlaps = contributes && overlap(request.input.data, description.output_bytes,
+                                                 request.output.data, description.output_bytes);
     // Over the same elements, each is encoded before its result comes; over others, it may not be.
     const bool same = request.input.data == request.output.data;
     if (overlaps && (request.options.keep_input || !same)) {

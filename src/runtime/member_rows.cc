@@ -12,19 +12,10 @@ namespace {
 // memory unused, they move to some of their own.
 constexpr std::size_t kSparseFactor = 4;
 
-bool overlap_at_all(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(a);
-  const auto second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + b_bytes && second < first + a_bytes;
-}
-
 }  // namespace
 
 std::optional<Error> Member::launch_rows(Call& call, const CallRequest& request,
                                          const FormatChoice& choice) {
-  if (choice.agreed) {
-    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
-  }
   const RowsView& rows = *request.rows;
   Call::Description& description = call.description;
   description.composed = true;
@@ -51,8 +42,8 @@ std::optional<Error> Member::launch_rows(Call& call, const CallRequest& request,
     work.dense.output = static_cast<std::byte*>(request.output.data);
     const std::size_t bytes = description.elements * width;
     work.stages =
-        overlap_at_all(rows.values.data, rows.values.elements * width, work.dense.output, bytes) ||
-        overlap_at_all(rows.indices.data(), rows.indices.size_bytes(), work.dense.output, bytes);
+        overlap(rows.values.data, rows.values.elements * width, work.dense.output, bytes) ||
+        overlap(rows.indices.data(), rows.indices.size_bytes(), work.dense.output, bytes);
   }
   return begin_block_sum(call, work);
 }

@@ -236,10 +236,10 @@ CallRequest part_of(const CallRequest& request, int root, int rank) {
   return part;
 }
 
-bool overlap(const void* a, const void* b, std::size_t bytes) {
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(a);
   const auto second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + bytes && second < first + bytes;
+  return first < second + b_bytes && second < first + a_bytes;
 }
 
 }  // namespace infold::runtime

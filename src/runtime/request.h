@@ -42,6 +42,6 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
 CallRequest part_of(const CallRequest& request, int root, int rank);
 
 // Two tensors of equal length.
-bool overlap(const void* a, const void* b, std::size_t bytes);
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes);
 
 }  // namespace infold::runtime

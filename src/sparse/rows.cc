@@ -18,13 +18,11 @@ void find_presence_of_whole_blocks(const Rows& rows, std::uint64_t blocks_per_ro
   std::uint64_t given = 0;  // which row, and where its blocks begin among those given
   std::uint64_t row_first = 0;
   for (std::uint64_t place = 0; place < scratch.size(); ++place) {
-    for (std::uint32_t left = scratch[place]; left != 0; left &= left - 1) {
-      const std::uint64_t block =
-          place * kWordBits + static_cast<std::uint32_t>(std::countr_zero(left));
+    for_each_bit(place, scratch[place], [&](std::uint64_t block) {
       for (; block >= row_first + blocks_per_row; ++given) row_first += blocks_per_row;
       const auto row = static_cast<std::uint64_t>(rows.indices[given]);
       present.add(static_cast<std::uint32_t>(row * blocks_per_row + (block - row_first)));
-    }
+    });
   }
 }
 

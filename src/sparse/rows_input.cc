@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/encoded_range.h"
 #include "sparse/runs.h"
 
 namespace infold::sparse {
@@ -14,7 +15,7 @@ namespace {
 // written side by side, so that they do.
 class Runs {
  public:
-  explicit Runs(EncodedRange& encoded)
+  explicit Runs(core::EncodedRange& encoded)
       : encoded_(encoded), width_(dtype_bytes(encoded.layout.dtype)) {}
 
   void add(std::uint32_t at, const std::byte* piece, std::uint32_t elements) {
@@ -42,7 +43,7 @@ class Runs {
   }
 
  private:
-  EncodedRange& encoded_;
+  core::EncodedRange& encoded_;
   std::size_t width_;
   std::uint32_t at_ = 0;
   const std::byte* run_ = nullptr;
@@ -96,7 +97,7 @@ bool RowsInput::encode_tensor(const std::byte* tensor, core::ChunkRange range,
 bool RowsInput::encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
                        std::byte* elements) const {
   const std::size_t width = dtype_bytes(layout_.dtype);
-  EncodedRange encoded{*codec_, layout_, codes, exponents, elements};
+  core::EncodedRange encoded{*codec_, layout_, codes, exponents, elements};
   Runs runs(encoded);
   for_each_piece(
       layout_, range,

@@ -74,20 +74,11 @@ void RowsOutput::decode_tensor(std::byte* tensor, core::ChunkRange range,
 
 void RowsOutput::decode(core::ChunkRange range, const core::TensorCodec::Received& received) {
   const std::size_t width = dtype_bytes(layout_.dtype);
-  const std::uint32_t shift = layout_.block_shift();
-  const std::uint64_t end = range.first + range.elements;
-  for (std::uint64_t first = range.first; first < end;) {
-    const std::uint64_t block = first >> shift;
-    std::uint64_t next = block + 1;
-    while (next << shift < end && places_[next] == places_[next - 1] + layout_.block_elements()) {
-      ++next;
-    }
-    const std::uint64_t stop = std::min(next << shift, end);
-    const std::uint64_t place = places_[block] + (first - (block << shift));
-    decode_run(*codec_, layout_, received, static_cast<std::uint32_t>(first - range.first),
-               values_ + place * width, {0, static_cast<std::uint32_t>(stop - first)});
-    first = stop;
-  }
+  for_each_run(
+      layout_, range, [this](std::uint64_t block) { return places_[block]; },
+      [&](std::uint32_t at, std::uint64_t place, std::uint32_t elements) {
+        decode_run(*codec_, layout_, received, at, values_ + place * width, {0, elements});
+      });
 }
 
 std::uint64_t RowsOutput::find_rows() {
@@ -118,12 +109,10 @@ void RowsOutput::keep_rows_of_whole_blocks(std::uint64_t blocks_per_row) {
   std::uint64_t row = 0;
   std::uint64_t row_end = blocks_per_row;
   for (std::uint64_t place = 0; place < present_.size(); ++place) {
-    for (std::uint32_t left = present_[place]; left != 0; left &= left - 1) {
-      const std::uint64_t block =
-          place * kWordBits + static_cast<std::uint32_t>(std::countr_zero(left));
+    for_each_bit(place, present_[place], [&](std::uint64_t block) {
       for (; block >= row_end; ++row) row_end += blocks_per_row;
       keep_row(row);
-    }
+    });
   }
 }
 
@@ -132,15 +121,13 @@ void RowsOutput::take(std::int64_t* indices) {
   std::byte* to = values_;
   std::size_t stretch = 0;
   for (std::uint64_t place = 0; place < kept_.size(); ++place) {
-    for (std::uint32_t left = kept_[place]; left != 0; left &= left - 1) {
-      const std::uint64_t row =
-          place * kWordBits + static_cast<std::uint32_t>(std::countr_zero(left));
+    for_each_bit(place, kept_[place], [&](std::uint64_t row) {
       while (stretch + 1 < stretches_.size() && stretches_[stretch + 1].place <= row) ++stretch;
       const Stretch& own = stretches_[stretch];
       *indices++ = static_cast<std::int64_t>(own.first_row + (row - own.place));
       move_row(values_ + row * bytes, to, bytes);
       to += bytes;
-    }
+    });
   }
 }
 

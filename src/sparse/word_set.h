@@ -18,10 +18,10 @@ inline std::uint64_t words_for(std::uint64_t numbers) {
 }
 
 // Calls visit(number) for each bit of a word, in rising order.
-template <typename Visit>
-void for_each_bit(std::uint32_t place, std::uint32_t word, Visit&& visit) {
+template <typename Number, typename Visit>
+void for_each_bit(Number place, std::uint32_t word, Visit&& visit) {
   for (; word != 0; word &= word - 1) {
-    visit(place * kWordBits + static_cast<std::uint32_t>(std::countr_zero(word)));
+    visit(place * kWordBits + static_cast<Number>(std::countr_zero(word)));
   }
 }
 
