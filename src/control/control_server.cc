@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
 
+#include "control/end_message.h"
 #include "control/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
@@ -106,6 +108,27 @@ class Writer {
     const std::lock_guard lock(mutex_);
     if (stream_ != nullptr) stream_->Write(reply);
   }
+  // Written at once, but not before the answer to a rank that is ready.
+  void write_end(const JobEnd& end) {
+    v1::JoinReply reply;
+    *reply.mutable_ended() = ended_of(end);
+    const std::lock_guard lock(mutex_);
+    if (keeps_end_) {
+      end_ = std::move(reply);
+    } else if (stream_ != nullptr) {
+      stream_->Write(reply);
+    }
+  }
+  void keep_end() {
+    const std::lock_guard lock(mutex_);
+    keeps_end_ = true;
+  }
+  void write_answer(const v1::JoinReply& answer) {
+    const std::lock_guard lock(mutex_);
+    stream_->Write(answer);
+    keeps_end_ = false;
+    if (end_) stream_->Write(*end_);
+  }
   void close() {
     const std::lock_guard lock(mutex_);
     stream_ = nullptr;
@@ -114,6 +137,8 @@ class Writer {
  private:
   std::mutex mutex_;
   Stream* stream_;
+  bool keeps_end_ = false;
+  std::optional<v1::JoinReply> end_;
 };
 
 class Service final : public v1::Control::Service {
@@ -139,23 +164,14 @@ class Service final : public v1::Control::Service {
       return;
     }
     const Answer<Registrar::Seat> seat =
-        registrar_.enter(words_of(hello), [writer](const JobEnd& end) {
-          v1::JoinReply reply;
-          v1::Ended& ended = *reply.mutable_ended();
-          ended.set_reason(!end.lost_switch.empty() ? v1::Ended::SWITCH_LOST
-                           : end.lost_rank          ? v1::Ended::RANK_LOST
-                                                    : v1::Ended::STOPPING);
-          ended.set_rank(end.lost_rank.value_or(0));
-          ended.set_address(end.lost_switch);
-          writer->write(reply);
-        });
+        registrar_.enter(words_of(hello), [writer](const JobEnd& end) { writer->write_end(end); });
     if (!seat) {
       writer->write(refusal_reply(seat.error()));
       return;
     }
     const Parting parting = attend(stream, *writer, *seat, hello.has_rack());
     registrar_.leave(*seat, parting);
-    if (parting == Parting::in_order) registrar_.linger(*seat);
+    if (parting.way == Parting::in_order) registrar_.linger(*seat);
   }
 
   // From the terms to the end.
@@ -163,13 +179,14 @@ class Service final : public v1::Control::Service {
     writer.write(terms_reply(registrar_.terms(seat)));
     v1::JoinRequest request;
     if (!stream.Read(&request) || !request.has_ready()) return parting_of(request, through_rack);
+    writer.keep_end();
     if (const Answer<void> ready = registrar_.ready(seat, words_of(request.ready())); !ready) {
-      writer.write(refusal_reply(ready.error()));
+      writer.write_answer(refusal_reply(ready.error()));
       return Parting::lost;
     }
     v1::JoinReply go;
     add_groups(registrar_.terms(seat), *go.mutable_go());
-    writer.write(go);
+    writer.write_answer(go);
     request.Clear();
     stream.Read(&request);
     return parting_of(request, through_rack);
@@ -177,7 +194,7 @@ class Service final : public v1::Control::Service {
 
   // By what was said last, if anything was. A rack's switch that lives says what its rank does.
   static Parting parting_of(const v1::JoinRequest& last, bool through_rack) {
-    if (last.has_leave()) return Parting::in_order;
+    if (last.has_leave()) return {Parting::in_order, abort_of(last.leave())};
     return through_rack && !last.has_lost() ? Parting::with_switch : Parting::lost;
   }
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include "control/end_message.h"
 #include "control/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
@@ -133,7 +134,7 @@ class JobLink::State {
         stub_(v1::Control::NewStub(channel_)),
         on_stop_(std::in_place, limits.stop, [this] { context_.TryCancel(); }) {}
 
-  ~State() { leave(); }
+  ~State() { leave({}); }
 
   Answer<void> join(const RankWords& words) {
     const auto patience = std::min(words.patience, limits_.connect);
@@ -174,7 +175,7 @@ class JobLink::State {
     watcher_ = std::thread([this, on_end = std::move(on_end)] {
       v1::JoinReply reply;
       const bool heard = stream_->Read(&reply);
-      if (on_end && !leaving_.load()) on_end(heard ? end_of(reply) : JobEnd{});
+      if (on_end && !leaving_.load()) on_end(heard ? end_of(reply.ended()) : JobEnd{});
       while (stream_->Read(&reply)) {
       }
       const std::lock_guard lock(mutex_);
@@ -183,9 +184,9 @@ class JobLink::State {
     });
   }
 
-  void leave() {
+  void leave(const std::optional<core::Abort>& abort) {
     v1::JoinRequest request;
-    request.mutable_leave();
+    *request.mutable_leave() = leave_of(abort);
     part(request);
   }
 
@@ -243,23 +244,16 @@ class JobLink::State {
           fmt::format("the connection to {}{} broke while joining", limits_.host, address_), -1});
     }
     if (reply.has_refused()) return tl::unexpected(refusal_of(reply.refused()));
-    if (reply.has_ended()) {
-      const JobEnd end = end_of(reply);
-      const std::string lost =
-          end.lost_rank ? fmt::format("rank {}", *end.lost_rank)
-                        : "the switch at " + (end.lost_switch.empty() ? address_ : end.lost_switch);
-      return tl::unexpected(Refusal{RefusalReason::too_late, lost + " was lost while joining",
-                                    end.lost_rank ? static_cast<int>(*end.lost_rank) : -1});
-    }
+    if (reply.has_ended()) return tl::unexpected(ended_early(end_of(reply.ended())));
     return reply;
   }
 
-  static JobEnd end_of(const v1::JoinReply& reply) {
-    switch (reply.ended().reason()) {
-      case v1::Ended::RANK_LOST: return {reply.ended().rank(), {}};
-      case v1::Ended::SWITCH_LOST: return {std::nullopt, reply.ended().address()};
-      default: return {};
-    }
+  Refusal ended_early(const JobEnd& end) const {
+    const std::string lost =
+        end.lost_rank ? fmt::format("rank {}", *end.lost_rank)
+                      : "the switch at " + (end.lost_switch.empty() ? address_ : end.lost_switch);
+    return {RefusalReason::too_late, lost + " was lost while joining",
+            end.lost_rank ? static_cast<int>(*end.lost_rank) : -1};
   }
 
   std::string address_;
@@ -291,7 +285,7 @@ Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const
 const JobTerms& JobLink::terms() const { return state_->terms(); }
 Answer<void> JobLink::ready(const ReadyWords& words) { return state_->ready(words); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
-void JobLink::leave() { state_->leave(); }
+void JobLink::leave(const std::optional<core::Abort>& abort) { state_->leave(abort); }
 void JobLink::report_lost() { state_->report_lost(); }
 void JobLink::cut() { state_->cut(); }
 

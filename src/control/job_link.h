@@ -39,8 +39,8 @@ class JobLink {
   // Calls the listener from a thread of its own, at most once, and not after leave().
   void watch(EndListener on_end);
   // Leaves in good order: at once, but where this rank aggregates for others only when they do,
-  // and in 2.5 s at most.
-  void leave();
+  // and in 2.5 s at most. `abort`: why this rank's calls failed, which the others are told.
+  void leave(const std::optional<core::Abort>& abort = {});
   // For a rack's switch. The rank is lost; waits until that is heard, as leave() does.
   void report_lost();
   // Ends without a word, also what another thread is at; then this may only be destroyed.

@@ -278,7 +278,7 @@ Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
                 fmt::format("job '{}': rank {} was lost while joining", job.name, rank), rank);
 }
 
-void JobRegistry::leave(const Seat& seat, Parting parting) {
+void JobRegistry::leave(const Seat& seat, const Parting& parting) {
   Ending ending;
   std::unique_lock lock(mutex_);
   Job& job = job_of(seat);
@@ -286,9 +286,11 @@ void JobRegistry::leave(const Seat& seat, Parting parting) {
   if (own.gone) return;
   own.gone = true;
   ++job.gone;
-  if (parting != Parting::in_order && !job.ended && !job.refusal) {
-    JobEnd why = {seat.rank, {}};
-    if (parting == Parting::with_switch) why = {std::nullopt, own.words.rack->address};
+  const bool is_over = parting.way != Parting::in_order || parting.abort;
+  if (is_over && !job.ended && !job.refusal) {
+    JobEnd why = {seat.rank, {}, {}};
+    if (parting.way == Parting::with_switch) why = {std::nullopt, own.words.rack->address, {}};
+    if (parting.way == Parting::in_order) why = {std::nullopt, {}, parting.abort};
     ending = end(job, std::move(why));
   }
   if (job.gone == job.ranks.size()) drop(std::static_pointer_cast<Job>(seat.job));
@@ -312,10 +314,7 @@ JobRegistry::Ending JobRegistry::end(Job& job, JobEnd why) {
 
 void JobRegistry::tell(const Ending& ending) {
   for (const EndListener& tell : ending.told) tell(ending.why);
-  if (!ending.at_plane) return;
-  const auto rank = static_cast<std::uint16_t>(ending.why.lost_rank.value_or(0));
-  const auto reason = ending.why.lost_rank ? core::AbortReason::lost : core::AbortReason::stopped;
-  plane_->end_job(*ending.at_plane, {reason, rank, rank, {}, {}});
+  if (ending.at_plane) plane_->end_job(*ending.at_plane, abort_for_plane(ending.why));
 }
 
 void JobRegistry::linger(const Seat& seat) {
@@ -332,7 +331,7 @@ void JobRegistry::linger(const Seat& seat) {
       lock, kLingerMax, [&] { return job.have_left(served) || job.ended || stopping_; });
   if (is_over) return;
   // The others cannot go on without what it did for them; better to say so than to let them wait.
-  const Ending ending = end(job, {seat.rank, {}});
+  const Ending ending = end(job, {seat.rank, {}, {}});
   lock.unlock();
   tell(ending);
 }
@@ -356,7 +355,7 @@ void JobRegistry::stop() {
         continue;
       }
       // Its ranks are being told why; the one that they met at stops first.
-      if (job->refusal) continue;
+      if (job->refusal || job->ended) continue;
       for (RankPlace& rank : job->ranks) {
         if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
       }

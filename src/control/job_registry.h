@@ -33,7 +33,7 @@ class JobRegistry final : public Registrar {
   Answer<Seat> enter(const RankWords& words, EndListener on_end) override;
   const JobTerms& terms(const Seat& seat) const override;
   Answer<void> ready(const Seat& seat, const ReadyWords& words) override;
-  void leave(const Seat& seat, Parting parting) override;
+  void leave(const Seat& seat, const Parting& parting) override;
   void linger(const Seat& seat) override;
   void stop() override;
   std::vector<JobStatus> status() const override;

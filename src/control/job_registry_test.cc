@@ -282,6 +282,23 @@ TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
   EXPECT_EQ(plane_.ends[0].other, 0);
 }
 
+TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
+  std::optional<core::Abort> told;
+  std::thread other([&] {
+    EXPECT_TRUE(registry_.enter(words(1, 2), [&](const JobEnd& end) { told = end.abort; }));
+  });
+  const auto seat = registry_.enter(words(0, 2), {});
+  other.join();
+  ASSERT_TRUE(seat.has_value());
+  make_ready({*seat, {seat->job, 1}}, {false, false});
+  registry_.leave(*seat, {Parting::in_order, core::Abort{core::AbortReason::mismatch, 0, 1}});
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->reason, core::AbortReason::mismatch);
+  ASSERT_EQ(plane_.ends.size(), 1U);
+  EXPECT_EQ(plane_.ends[0].reason, core::AbortReason::mismatch);
+  EXPECT_EQ(plane_.ends[0].other, 1);
+}
+
 using core::RankRange;
 using testing::ElementsAre;
 using testing::IsEmpty;

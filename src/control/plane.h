@@ -25,4 +25,12 @@ class Plane {
   virtual void forget_job(std::uint16_t job) = 0;
 };
 
+// What a plane tells the workers of a job with this end.
+inline core::Abort abort_for_plane(const JobEnd& end) {
+  if (end.abort) return *end.abort;
+  const auto rank = static_cast<std::uint16_t>(end.lost_rank.value_or(0));
+  const auto reason = end.lost_rank ? core::AbortReason::lost : core::AbortReason::stopped;
+  return {reason, rank, rank, {}, {}};
+}
+
 }  // namespace infold::control

@@ -251,11 +251,11 @@ void RackRelay::begin(Job& job) {
   job.began = job.at_plane = !job.obstacle;
 }
 
-// Each link says it, and each to its own rank. Without a rank or a switch in it, the parent itself
-// has gone.
+// Each link says it, and each to its own rank. With nothing in it, the parent itself has gone.
 void RackRelay::tell(Job& job, std::uint32_t rank, const JobEnd& end) {
   JobEnd told = end;
-  if (!end.lost_rank && end.lost_switch.empty()) told.lost_switch = options_.parent;
+  const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
+  if (!says_who) told.lost_switch = options_.parent;
   EndListener on_end;
   bool is_first = false;
   {
@@ -267,12 +267,10 @@ void RackRelay::tell(Job& job, std::uint32_t rank, const JobEnd& end) {
   if (on_end) on_end(told);
   const std::lock_guard lock(mutex_);
   if (!is_first || !job.at_plane) return;
-  const auto lost = static_cast<std::uint16_t>(end.lost_rank.value_or(0));
-  const auto reason = end.lost_rank ? core::AbortReason::lost : core::AbortReason::stopped;
-  plane_.end_job(job.terms.job, {reason, lost, lost, {}, {}});
+  plane_.end_job(job.terms.job, abort_for_plane(end));
 }
 
-void RackRelay::leave(const Seat& seat, Parting parting) {
+void RackRelay::leave(const Seat& seat, const Parting& parting) {
   Job& job = job_of(seat);
   std::unique_lock lock(mutex_);
   Job::Place& place = job.places[seat.rank];
@@ -284,8 +282,8 @@ void RackRelay::leave(const Seat& seat, Parting parting) {
   lock.unlock();
   if (is_stopping) {
     link->cut();
-  } else if (parting == Parting::in_order && is_watched) {
-    link->leave();
+  } else if (parting.way == Parting::in_order && is_watched) {
+    link->leave(parting.abort);
   } else {
     link->report_lost();
   }

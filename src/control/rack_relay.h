@@ -42,7 +42,7 @@ class RackRelay final : public Registrar {
   const JobTerms& terms(const Seat& seat) const override;
   Answer<void> ready(const Seat& seat, const ReadyWords& words) override;
   // Waits as the parent does in linger().
-  void leave(const Seat& seat, Parting parting) override;
+  void leave(const Seat& seat, const Parting& parting) override;
   void linger(const Seat&) override {}
   void stop() override;
   std::vector<JobStatus> status() const override;

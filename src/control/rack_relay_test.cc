@@ -321,6 +321,26 @@ TEST_F(Relay, WhatARackCannotDoIsToldToAll) {
   wait_for([&] { return a_->relay.status().empty() && b_->relay.status().empty(); });
 }
 
+TEST_F(Relay, WhatEndedARanksCallsIsToldInEveryRack) {
+  start();
+  join(two_and_two());
+  ASSERT_TRUE(all_joined());
+  core::Abort abort = {core::AbortReason::mismatch, 3, 1, {}, {}};
+  abort.rank_words.shape = 1000;
+  members_[3]->link->leave(abort);
+  for (const int rank : {0, 1, 2}) {
+    const Member& member = *members_[static_cast<std::size_t>(rank)];
+    wait_for([&] { return member.told.load(); });
+    ASSERT_TRUE(member.end.abort.has_value());
+    EXPECT_EQ(member.end.abort->reason, core::AbortReason::mismatch);
+    EXPECT_EQ(member.end.abort->rank, 3);
+    EXPECT_EQ(member.end.abort->rank_words.shape, 1000U);
+    EXPECT_EQ(member.end.lost_switch, "");
+  }
+  wait_for([&] { return a_->plane.ends().size() == 1; });
+  EXPECT_EQ(a_->plane.ends()[0].other, 1);
+}
+
 TEST_F(Relay, ALostRankIsNamedInEveryRack) {
   start();
   join(two_and_two());

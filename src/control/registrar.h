@@ -122,14 +122,21 @@ struct JobStatus {
 // Why a job is over for those that have not left it.
 struct JobEnd {
   std::optional<std::uint32_t> lost_rank;
-  std::string lost_switch;  // else its address; empty: the one that says so
+  std::string lost_switch;           // else its address; empty: the one that says so
+  std::optional<core::Abort> abort;  // else what ended it for a rank that has left since
 };
 
 // How a rank goes.
-enum class Parting : std::uint8_t {
-  in_order,
-  lost,
-  with_switch,  // the rack's, through which it came
+struct Parting {
+  enum Way : std::uint8_t {
+    in_order,
+    lost,
+    with_switch,  // the rack's, through which it came
+  };
+  Parting(Way how, const std::optional<core::Abort>& why = {}) : way(how), abort(why) {}
+
+  Way way;
+  std::optional<core::Abort> abort;  // of one in order: why its calls failed, if they did
 };
 
 class Registrar {
@@ -154,8 +161,8 @@ class Registrar {
   // Blocks until all are ready to receive packets. A group is in use if all its ranks share memory;
   // ranks that have other sites than the first, or do not verify alike, are told so.
   virtual Answer<void> ready(const Seat& seat, const ReadyWords& words) = 0;
-  // If the rank was lost the others are told.
-  virtual void leave(const Seat& seat, Parting parting) = 0;
+  // If the rank was lost, or its calls failed, the others are told.
+  virtual void leave(const Seat& seat, const Parting& parting) = 0;
   // After leave(): where this rank aggregates for others, blocks until they have left, or a moment
   // for those that still fetch their last results. To those that stay on, the rank is lost then.
   virtual void linger(const Seat& seat) = 0;

@@ -20,7 +20,7 @@ Verdict Aggregator::handle_abort(const Packet& packet) {
   const bool news_from_root = down && (packet.header.flags & INFOLD_FLAG_PARTIAL) == 0;
   root_knows_ = root_knows_ || news_from_root || !has_parent();
   if (!abort_) {
-    const std::optional<Abort> abort = read_abort(packet);
+    const std::optional<Abort> abort = read_abort(packet.body);
     if (!abort) return Verdict::dropped_malformed;
     const bool is_needed =
         abort->reason != AbortReason::left ||

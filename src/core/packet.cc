@@ -268,9 +268,10 @@ void write_abort(const Abort& abort, std::byte* out) {
   std::memcpy(out, &wire, sizeof(wire));
 }
 
-std::optional<Abort> read_abort(const Packet& packet) {
+std::optional<Abort> read_abort(std::span<const std::byte> body) {
   infold_abort wire;
-  std::memcpy(&wire, packet.body.data(), sizeof(wire));
+  if (body.size() != sizeof(wire)) return std::nullopt;
+  std::memcpy(&wire, body.data(), sizeof(wire));
   const std::uint16_t reason = infold_from_be16(wire.reason);
   if (reason == 0 || reason >= INFOLD_ABORT_REASON_COUNT) return std::nullopt;
   return Abort{static_cast<AbortReason>(reason), infold_from_be16(wire.rank),

@@ -166,11 +166,11 @@ struct Abort {
   ChunkWords other_words;
 };
 
-// The bodies of PENDING and ABORT/ABORTED. Readers need a parsed packet of that kind; an abort
-// with an unknown reason is nothing.
+// The bodies of PENDING and ABORT/ABORTED. An abort of another length or with an unknown reason is
+// nothing.
 std::size_t write_ranges(const RankRanges& ranges, std::byte* out);
 RankRanges read_ranges(const Packet& packet);
 void write_abort(const Abort& abort, std::byte* out);
-std::optional<Abort> read_abort(const Packet& packet);
+std::optional<Abort> read_abort(std::span<const std::byte> body);
 
 }  // namespace infold::core

@@ -386,6 +386,8 @@ void Worker::lose_site(base::Instant now, std::uint8_t site) {
   state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
 }
 
+void Worker::hear_end(base::Instant now, const Abort& abort) { state_->hear_end(now, abort); }
+
 void Worker::handle_datagram(base::Instant now, std::uint8_t site,
                              std::span<const std::byte> datagram) {
   state_->assert_invariants();
@@ -408,6 +410,9 @@ std::optional<base::Instant> Worker::poll_timeout() const { return state_->poll_
 bool Worker::has_event() const { return state_->has_event(); }
 std::optional<Event> Worker::poll_event() { return state_->poll_event(); }
 const std::optional<Failure>& Worker::failure() const { return state_->failure_; }
+std::optional<Abort> Worker::end_said() const {
+  return state_->failure_ ? std::optional(state_->said_) : std::nullopt;
+}
 RankRanges Worker::waiting_for(TransferId id) const { return state_->waiting_for(id); }
 const WorkerCounters& Worker::counters() const { return state_->counters_; }
 std::size_t Worker::memory_bytes() const { return state_->memory_bytes(); }

@@ -158,6 +158,8 @@ class Worker {
   // Ends it because another rank, or an aggregator, is known to be gone.
   void lose_rank(base::Instant now, std::uint16_t rank);
   void lose_site(base::Instant now, std::uint8_t site);
+  // Ends it as another rank says that it has ended, which aggregators may never get to say.
+  void hear_end(base::Instant now, const Abort& abort);
 
   // Will be handled soon: brings near what that writes. Changes nothing.
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
@@ -172,6 +174,8 @@ class Worker {
 
   // Set once the job has ended; every later submit fails with it.
   const std::optional<Failure>& failure() const;
+  // What this worker says of the end to others, where there is a failure.
+  std::optional<Abort> end_said() const;
   // Ranks that a transfer in flight was last said to wait for, or, while nothing was said about
   // it, one that was submitted before it; empty while none is known to be late.
   RankRanges waiting_for(TransferId id) const;

@@ -109,6 +109,20 @@ void Worker::State::explain_again(const TransferRequest& request) {
   if (is_meant) failure_ = failure_of(said_, &request, options_.world);
 }
 
+void Worker::State::hear_end(base::Instant now, const Abort& abort) {
+  if (failure_) return;
+  const TransferRequest* own = nullptr;
+  for (const Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end && own == nullptr; ++place) {
+      const Transfer& transfer = stream.at(place);
+      const std::uint32_t shape = transfer.words.shape;
+      const bool is_meant = shape == abort.rank_words.shape || shape == abort.other_words.shape;
+      if (!transfer.done && is_meant) own = &transfer.request;
+    }
+  }
+  end_job(now, failure_of(abort, own, options_.world), abort);
+}
+
 void Worker::State::end_job(base::Instant now, const Failure& failure, const Abort& said) {
   if (failure_) return;
   said_ = said;

@@ -220,23 +220,12 @@ void Worker::State::ask_for_overtaken(Flow& flow, base::Instant newer_sent_at) {
 }
 
 void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet) {
-  const std::optional<Abort> abort = read_abort(packet);
+  const std::optional<Abort> abort = read_abort(packet.body);
   if (!abort) {
     ++counters_.dropped_malformed;
     return;
   }
-  if (!failure_) {
-    const TransferRequest* own = nullptr;
-    for (const Stream& stream : streams_) {
-      for (std::uint64_t place = stream.first; place < stream.end && own == nullptr; ++place) {
-        const Transfer& transfer = stream.at(place);
-        const std::uint32_t shape = transfer.words.shape;
-        const bool is_meant = shape == abort->rank_words.shape || shape == abort->other_words.shape;
-        if (!transfer.done && is_meant) own = &transfer.request;
-      }
-    }
-    end_job(now, failure_of(*abort, own, options_.world), *abort);
-  }
+  hear_end(now, *abort);
   // Until the root knows, other workers may not: keep telling.
   sites_[site].abort_due =
       sites_[site].abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;

@@ -27,6 +27,7 @@ class Worker::State {
   base::Result<TransferId> submit(const TransferRequest& request);
   bool has_room_for(std::uint32_t transfers) const;
   void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present);
+  void hear_end(base::Instant now, const Abort& abort);
   void end_job(base::Instant now, const Failure& failure, const Abort& said);
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;

@@ -26,6 +26,7 @@
 #include "core/worker.h"
 #include "io/datagram_port.h"
 #include "runtime/call.h"
+#include "runtime/network.h"
 
 namespace infold::runtime {
 
@@ -41,7 +42,7 @@ struct CallHistory {
 struct Reentry {
   core::WorkerOptions worker;
   std::unique_ptr<io::DatagramPort> port;
-  std::shared_ptr<void> network;
+  std::shared_ptr<Network> network;
   std::function<void(Member&)> watch;  // tells it of lost ranks and sites until the network's end
 };
 using Rejoin =

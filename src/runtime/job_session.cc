@@ -67,8 +67,14 @@ Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options,
 }
 
 JobSession::~JobSession() {
-  for (Link& each : links_) each.link->leave();
+  for (Link& each : links_) each.link->leave(end_);
   server_.reset();
+}
+
+// Who leaves in good order is missed by nobody, and a lost switch is looked for again.
+void JobSession::note_end(const core::Abort& abort) {
+  using core::AbortReason;
+  if (abort.reason != AbortReason::left && abort.reason != AbortReason::stopped) end_ = abort;
 }
 
 Result<void> JobSession::run(Seat& seat) {
@@ -375,7 +381,9 @@ void JobSession::place_at_sites(core::WorkerOptions& worker) const {
 void JobSession::watch(const Listener& listener) {
   for (Link& each : links_) {
     each.link->watch([listener, site = each.first_site](const control::JobEnd& end) {
-      if (end.lost_rank) {
+      if (end.abort) {
+        listener.on_end(*end.abort);
+      } else if (end.lost_rank) {
         listener.on_rank_lost(*end.lost_rank);
       } else {
         listener.on_site_lost(site, end.lost_switch);

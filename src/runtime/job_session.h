@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,12 @@
 #include "runtime/absence.h"
 #include "runtime/host_share.h"
 #include "runtime/member.h"
+#include "runtime/network.h"
 #include "runtime/switch_shard.h"
 
 namespace infold::runtime {
 
-class JobSession {
+class JobSession final : public Network {
  public:
   // What a member needs to take part.
   struct Seat {
@@ -39,14 +41,16 @@ class JobSession {
     std::function<void(std::uint32_t rank)> on_rank_lost;
     // `lost_switch`, if not empty: its address, where that is not the site's.
     std::function<void(std::uint8_t site, const std::string& lost_switch)> on_site_lost;
+    std::function<void(const core::Abort& abort)> on_end;  // as a rank says that has left since
   };
 
   // Requires options that complete_from_environment() has returned. Blocks until all ranks have
   // come and are ready, or for options.deadline.
   static Result<std::unique_ptr<JobSession>> join(const JoinOptions& options,
                                                   const CallHistory& history, Seat& seat);
-  ~JobSession();  // leaves
+  ~JobSession() override;  // leaves
 
+  void note_end(const core::Abort& abort) override;
   // Calls the listener from other threads, until the session's end.
   void watch(const Listener& listener);
 
@@ -90,6 +94,7 @@ class JobSession {
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> server_;
   std::vector<Link> links_;
+  std::optional<core::Abort> end_;  // what the others are to hear of it
 };
 
 }  // namespace infold::runtime

@@ -30,7 +30,8 @@ void watch(JobSession& session, Member& member) {
   session.watch({[&member](std::uint32_t rank) { member.lose_rank(rank); },
                  [&member](std::uint8_t site, const std::string& lost_switch) {
                    member.lose_site(site, lost_switch);
-                 }});
+                 },
+                 [&member](const core::Abort& abort) { member.hear_end(abort); }});
 }
 
 Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {

@@ -2,9 +2,12 @@
 //
 // Ranks that join over loopback, as processes do, but in one process: a thread for each.
 
+#include "runtime/join.h"
+
 #include <atomic>
 #include <cstdlib>
 #include <future>
+#include <latch>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -15,6 +18,7 @@
 #include <infold/communicator.h>
 
 #include "control/job_registry.h"
+#include "io/lossy_port.h"
 #include "runtime/environment.h"
 #include "runtime/join_testing.h"
 
@@ -161,6 +165,53 @@ TEST(Join, ARankThatLeavesEarlyIsNamedToThoseThatStay) {
     EXPECT_EQ(done.error().rank, 1) << done.error().message;
     EXPECT_NE(done.error().code, Code::deadline_exceeded) << done.error().message;
   });
+}
+
+// No packet reaches the last rank, which calls when the others have failed and left.
+void hear_the_reason_late(const JoinOptions& common, const Hosts& hosts = {}) {
+  std::latch have_left(2);
+  const auto fail_as = [&](int rank) {
+    JoinOptions options = common;
+    options.rank = rank;
+    options.shared_memory = hosts.empty() ? SharedMemory::off : SharedMemory::always;
+    if (!hosts.empty()) options.host = hosts[static_cast<std::size_t>(rank)];
+    const auto member =
+        runtime::join_through(options, [rank](std::unique_ptr<io::DatagramPort> port) {
+          io::LossyOptions lossy;
+          lossy.loss_of_received = rank == 2 ? 1 : 0;
+          return std::make_unique<io::LossyPort>(std::move(port), lossy);
+        });
+    ASSERT_TRUE(member.has_value()) << member.error().message;
+    Communicator communicator(*member);
+    if (rank == 2) have_left.wait();
+    std::vector<float> tensor(rank == 1 ? 100 : 200);
+    const auto done = communicator.all_reduce(tensor).wait();
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().code, Code::mismatch) << done.error().message;
+    EXPECT_STREQ(done.error().field, "size");
+    EXPECT_THAT(done.error().message, HasSubstr("rank 1 passed 100 elements"));
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      fail_as(rank);
+      if (rank != 2) have_left.count_down();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Join, ARankThatComesWhenOthersHaveFailedHearsWhy) {
+  JoinOptions options = options_of(0, 3);
+  options.sites = Sites::workers;
+  options.rendezvous = free_address();
+  hear_the_reason_late(options);
+  options.rendezvous = free_address();
+  hear_the_reason_late(options, {"one", "one", "one"});
+  const auto server = start_switch("127.0.0.1:0");
+  options.sites = Sites::switches;
+  options.switches = {server->control_address().text()};
+  hear_the_reason_late(options);
 }
 
 TEST(Join, SwitchesAndWorkersMix) {

@@ -13,10 +13,11 @@
 #include "core/worker.h"
 #include "io/datagram_port.h"
 #include "runtime/aggregator_driver.h"
+#include "runtime/network.h"
 
 namespace infold::runtime {
 
-class LocalNetwork {
+class LocalNetwork final : public Network {
  public:
   // What one rank needs to take part.
   struct Seat {
@@ -27,6 +28,8 @@ class LocalNetwork {
   // Requires: options in range (local_group.cc checks). Throws std::system_error or bad_alloc.
   explicit LocalNetwork(const LocalGroupOptions& options);
 
+  // Its aggregators outlive every member and tell all of them.
+  void note_end(const core::Abort&) override {}
   std::vector<Seat> take_seats() { return std::move(seats_); }
   io::PortCounters port_counters() const { return aggregators_->port_counters(); }
 

@@ -33,8 +33,11 @@ Member::~Member() { leave(); }
 void Member::leave() {
   if (checked_) checked_->close();
   if (absence_) absence_->close();
+  const std::optional<core::Abort> end =
+      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
   driver_->stop();
   if (checked_) checked_->stop();
+  if (end && options_.network) options_.network->note_end(*end);
   options_.network.reset();
 }
 
@@ -52,6 +55,11 @@ void Member::lose_site(std::uint8_t site, const std::string& lost_switch) {
   driver_->with_worker(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
   if (absence_ && has_lost_site()) absence_->begin();
+}
+
+void Member::hear_end(const core::Abort& abort) {
+  driver_->with_worker(
+      [&abort](core::Worker& worker, base::Instant now) { worker.hear_end(now, abort); });
 }
 
 bool Member::has_lost_site() {

@@ -28,6 +28,7 @@
 #include "runtime/call.h"
 #include "runtime/checked_calls.h"
 #include "runtime/format_choice.h"
+#include "runtime/network.h"
 #include "runtime/request.h"
 #include "runtime/scratch_pool.h"
 #include "runtime/worker_driver.h"
@@ -45,7 +46,7 @@ struct MemberOptions {
   core::WorkerOptions worker;
   WireFormat wire = WireFormat::automatic;
   std::chrono::nanoseconds deadline{};
-  std::shared_ptr<void> network;             // kept until the member has left the job
+  std::shared_ptr<Network> network;          // kept until the member has left the job
   std::vector<std::string> site_names = {};  // for errors; may be empty
   Paths paths = {};
   bool verify = false;  // see JoinOptions
@@ -74,6 +75,9 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   void lose_rank(std::uint32_t rank);
   // `lost_switch`, if not empty, is the address of the one behind it that is gone.
   void lose_site(std::uint8_t site, const std::string& lost_switch = {});
+
+  // The job is over at another rank, which has left.
+  void hear_end(const core::Abort& abort);
 
   // For its absence.
   void leave_network();

@@ -40,7 +40,7 @@ std::string details(const core::Packet& packet) {
     return text;
   }
   if (header.kind == core::Kind::abort || header.kind == core::Kind::aborted) {
-    const auto abort = core::read_abort(packet);
+    const auto abort = core::read_abort(packet.body);
     if (!abort) return "";
     return fmt::format(" reason {} rank {} other {}", static_cast<int>(abort->reason), abort->rank,
                        abort->other);

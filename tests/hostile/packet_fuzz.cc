@@ -45,7 +45,7 @@ void check_bodies(const core::Packet& packet) {
     static_cast<void>(ranges.contains(1));
   }
   if (packet.header.kind != core::Kind::abort && packet.header.kind != core::Kind::aborted) return;
-  const auto abort = core::read_abort(packet);
+  const auto abort = core::read_abort(packet.body);
   if (!abort) return;
   core::write_abort(*abort, again.data());
   CHECK(std::memcmp(again.data(), packet.body.data(), 6) == 0);

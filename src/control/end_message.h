@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of a job as it travels: what a rank that leaves says of it, and what the others are told.
+#pragma once
+
+#include <optional>
+
+#include "control/registrar.h"
+#include "proto/infold/v1/control.pb.h"
+
+namespace infold::control {
+
+v1::Leave leave_of(const std::optional<core::Abort>& abort);
+std::optional<core::Abort> abort_of(const v1::Leave& leave);
+v1::Ended ended_of(const JobEnd& end);
+JobEnd end_of(const v1::Ended& ended);
+
+}  // namespace infold::control
