@@ -90,7 +90,7 @@ Answer<JobRegistry::Seat> JobRegistry::enter(const RankWords& words, EndListener
                                   job->here, job->ranks.size(), job->missing_text()),
                       job->first_missing()});
   }
-  if (!job->refusal) return Seat{job, words.rank};
+  if (job->started) return Seat{job, words.rank};
   own.here = false;
   if (--job->here == 0) drop(job);
   return tl::unexpected(*job->refusal);
@@ -264,7 +264,7 @@ Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
   job.ranks[seat.rank].ready_words = words;
   if (++job.ready == job.ranks.size() && !job.ended) settle(job);
   changed_.notify_all();
-  const auto is_settled = [&] { return job.settled || job.ended; };
+  const auto is_settled = [&] { return job.settled || job.ended || job.refusal; };
   if (!changed_.wait_until(lock, job.waits_until, is_settled)) {
     return refuse(RefusalReason::too_late,
                   fmt::format("job '{}': not all ranks were ready in time", job.name));
@@ -292,6 +292,10 @@ void JobRegistry::leave(const Seat& seat, const Parting& parting) {
     if (parting.way == Parting::with_switch) why = {std::nullopt, own.words.rack->address, {}};
     if (parting.way == Parting::in_order) why = {std::nullopt, {}, parting.abort};
     ending = end(job, std::move(why));
+  } else if (!is_over && !job.settled && !job.ended) {
+    refuse_all(job, {RefusalReason::too_late,
+                     fmt::format("job '{}': rank {} gave up joining", job.name, seat.rank),
+                     static_cast<int>(seat.rank)});
   }
   if (job.gone == job.ranks.size()) drop(std::static_pointer_cast<Job>(seat.job));
   changed_.notify_all();

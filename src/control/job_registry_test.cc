@@ -282,6 +282,23 @@ TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
   EXPECT_EQ(plane_.ends[0].other, 0);
 }
 
+// Nobody waits for it until the patience is over.
+TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
+  const auto seats = fill(3);
+  Answer<void> waited;
+  std::thread other([&] { waited = registry_.ready(seats[0], {}); });
+  registry_.leave(seats[2], Parting::in_order);
+  other.join();
+  for (const Answer<void>& answer : {waited, registry_.ready(seats[1], {})}) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().rank, 2);
+    EXPECT_THAT(answer.error().message, testing::HasSubstr("rank 2 gave up joining"));
+  }
+  leave({seats[0], seats[1]});
+  EXPECT_THAT(registry_.status(), testing::IsEmpty()) << "the name is free again";
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+}
+
 TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
   std::optional<core::Abort> told;
   std::thread other([&] {

@@ -55,6 +55,11 @@ std::uint32_t element_bytes_of(WireFormat wire) {
   return wire == WireFormat::bfp16 ? 2 : 4;
 }
 
+// What failed first is the reason; the links that it stopped say only that they were.
+void keep_reason(std::optional<control::Refusal>& why, const control::Refusal& refusal) {
+  if (!why || why->reason == control::RefusalReason::given_up) why = refusal;
+}
+
 int header_bytes(const io::SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
 
 }  // namespace
@@ -78,6 +83,7 @@ void JobSession::note_end(const core::Abort& abort) {
 }
 
 Result<void> JobSession::run(Seat& seat) {
+  const std::stop_callback on_stop(options_.stop, [this] { joining_.request_stop(); });
   if (Result<void> opened = open_sockets(); !opened) return opened;
   const bool may_share = options_.shared_memory != SharedMemory::off && options_.world > 1;
   if (may_share) share_ = HostShare::open(options_.host);
@@ -177,23 +183,24 @@ Result<void> JobSession::meet_all(const std::vector<std::string>& addresses) {
   control::RankWords own = words();
   const control::JobLink::Limits limits = {
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_deadline),
-      options_.stop};
+      joining_.get_token()};
   for (const std::string& address : addresses) {
-    meetings.push_back(std::async(std::launch::async, [own, &address, &limits] {
-      return control::JobLink::join(address, own, limits);
+    meetings.push_back(std::async(std::launch::async, [this, own, &address, &limits] {
+      return or_stop(control::JobLink::join(address, own, limits));
     }));
     own.site.reset();  // the first link alone carries the ranks' own sites
   }
-  Result<void> met;
+  std::optional<control::Refusal> why;
   for (std::future<Joined>& meeting : meetings) {
     Joined link = meeting.get();
     if (link) {
       links_.push_back({std::move(*link), 0});
-    } else if (met) {
-      met = tl::unexpected(error_of(link.error()));
+    } else {
+      keep_reason(why, link.error());
     }
   }
-  return met;
+  if (why) return tl::unexpected(error_of(*why));
+  return {};
 }
 
 // All are here: the terms become a worker's options, and a port that reaches every site.
@@ -335,15 +342,16 @@ std::uint64_t JobSession::site_order(const core::WorkerOptions& worker) const {
 Result<void> JobSession::all_ready(const control::ReadyWords& words) {
   std::vector<std::future<control::Answer<void>>> answers;
   for (Link& each : links_) {
-    answers.push_back(
-        std::async(std::launch::async, [&link = *each.link, &words] { return link.ready(words); }));
+    answers.push_back(std::async(std::launch::async, [this, &link = *each.link, &words] {
+      return or_stop(link.ready(words));
+    }));
   }
-  Result<void> ready;
+  std::optional<control::Refusal> why;
   for (std::future<control::Answer<void>>& answer : answers) {
     const control::Answer<void> each = answer.get();
-    if (!each && ready) ready = tl::unexpected(error_of(each.error()));
+    if (!each) keep_reason(why, each.error());
   }
-  if (!ready) return ready;
+  if (why) return tl::unexpected(error_of(*why));
   for (const Link& each : links_) {
     if (each.link->terms().groups == terms().groups) continue;
     return tl::unexpected(unavailable("the switches disagree about which ranks share a host"));

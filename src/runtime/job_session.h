@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,12 @@ class JobSession final : public Network {
   Result<void> probe_sites(std::size_t datagram_bytes);
   std::uint64_t site_order(const core::WorkerOptions& worker) const;
   Result<void> all_ready(const control::ReadyWords& words);
+  // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
+  template <typename Answer>
+  Answer or_stop(Answer answer) {
+    if (!answer) joining_.request_stop();
+    return answer;
+  }
   std::uint8_t party_at(std::size_t site) const;
   void place_at_sites(core::WorkerOptions& worker) const;
   void place_on_one_host(core::WorkerOptions& worker) const;
@@ -85,6 +92,7 @@ class JobSession final : public Network {
 
   JoinOptions options_;
   CallHistory history_;
+  std::stop_source joining_;
   io::Route route_;
   std::uint32_t datagram_bytes_max_ = 0;
   std::unique_ptr<io::UdpSocket> socket_;

@@ -308,6 +308,21 @@ TEST(Join, ASiteThatNoPacketReachesIsNamed) {
               HasSubstr("nothing comes back over UDP from " + plane.address()));
 }
 
+// One switch refuses while the other waits for all ranks: nobody waits until its patience is over.
+TEST(Join, OneSwitchThatRefusesEndsTheWaitAtTheOther) {
+  const auto waits = start_switch("127.0.0.1:0");
+  const auto refuses = start_switch("127.0.0.1:0");
+  JoinOptions alone = options_of(0, 1);
+  alone.switches = {refuses->control_address().text()};
+  const auto running = Communicator::join(alone);
+  ASSERT_TRUE(running.has_value()) << running.error().message;
+  JoinOptions options = options_of(0, 2);
+  options.switches = {waits->control_address().text(), refuses->control_address().text()};
+  const auto joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_THAT(joined.error().message, HasSubstr("a job named 'test' is running"));
+}
+
 TEST(Join, MissingRanksAreNamed) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(1, 3);
