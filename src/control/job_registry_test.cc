@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "control/job_registry.h"
-
+//
+// Which jobs come about, on which terms, and how they end.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -11,99 +10,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/job_registry_testing.h"
 #include "control/parties.h"
 
-namespace infold::control {
+namespace infold::control::testing {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::HasSubstr;
-
-class FakePlane final : public Plane {
- public:
-  std::vector<SiteAddress> sites() const override { return {{":7700", 0}}; }
-  std::uint32_t slots_total() const override { return 1000; }
-  std::uint32_t datagram_bytes_max() const override { return 8972; }
-  std::uint32_t elements_max() const override { return 64; }
-  Answer<void> start_job(const JobTerms& terms) override {
-    if (refusal) return tl::unexpected(*refusal);
-    started.push_back(terms);
-    return {};
-  }
-  void end_job(std::uint16_t, const core::Abort& abort) override { ends.push_back(abort); }
-  void forget_job(std::uint16_t job) override { forgotten.push_back(job); }
-
-  std::optional<Refusal> refusal;
-  std::vector<JobTerms> started;
-  std::vector<core::Abort> ends;
-  std::vector<std::uint16_t> forgotten;
-};
-
-RankWords words(std::uint32_t rank, std::uint32_t world, std::string job = "job") {
-  RankWords words;
-  words.job = std::move(job);
-  words.rank = rank;
-  words.world = world;
-  words.datagram_bytes_max = 1472 + rank;
-  words.small_slots = 64;
-  words.bulk_slots = 448;
-  words.patience = std::chrono::seconds(20);
-  return words;
-}
-
-class Registry : public testing::Test {
- protected:
-  // All ranks of a job, each entering from a thread of its own.
-  std::vector<JobRegistry::Seat> fill(std::uint32_t world, const std::string& job = "job") {
-    std::vector<JobRegistry::Seat> seats(world);
-    std::vector<std::thread> threads;
-    for (std::uint32_t rank = 0; rank < world; ++rank) {
-      threads.emplace_back([&, rank] {
-        RankWords own = words(rank, world, job);
-        if (!hosts_.empty()) own.host = RankHost{hosts_[rank], "meet-" + std::to_string(rank)};
-        own.element_bytes = element_bytes_;
-        own.always_shares = always_shares_;
-        if (has_sites_) own.site = SiteAddress{"10.0.0.1:1", 1};
-        const auto seat = registry_.enter(own, {});
-        ASSERT_TRUE(seat.has_value()) << seat.error().message;
-        seats[rank] = *seat;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return seats;
-  }
-
-  // The same for ready(); what each was answered.
-  std::vector<Answer<void>> say_ready(const std::vector<JobRegistry::Seat>& seats,
-                                      const std::vector<ReadyWords>& words) {
-    std::vector<Answer<void>> answers(seats.size());
-    std::vector<std::thread> threads;
-    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
-      threads.emplace_back(
-          [&, rank] { answers[rank] = registry_.ready(seats[rank], words[rank]); });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return answers;
-  }
-  std::vector<Answer<void>> make_ready(const std::vector<JobRegistry::Seat>& seats,
-                                       const std::vector<bool>& shares_memory) {
-    std::vector<ReadyWords> words(seats.size());
-    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
-      words[rank].shares_memory = shares_memory[rank];
-    }
-    return say_ready(seats, words);
-  }
-  void leave(const std::vector<JobRegistry::Seat>& seats) {
-    for (const auto& seat : seats) registry_.leave(seat, Parting::in_order);
-  }
-
-  std::vector<std::string> hosts_;  // of the ranks; empty: none shares memory
-  bool has_sites_ = false;          // whether ranks bring some
-  std::uint32_t element_bytes_ = 4;
-  bool always_shares_ = true;
-  FakePlane plane_;
-  JobRegistry registry_{&plane_, 7};
-};
+using ::testing::HasSubstr;
 
 // Nobody checked these before an aggregator did, which ends the switch for all.
 TEST_F(Registry, WhatNoAggregatorCanDoIsRefused) {
@@ -126,11 +40,11 @@ TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
     EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
     EXPECT_THAT(answer.error().message, HasSubstr("rank 2 has other sites than rank 0"));
   }
-  EXPECT_TRUE(plane_.started.empty());
+  EXPECT_TRUE(plane_.started().empty());
 }
 
 TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
-  plane_.refusal = Refusal{RefusalReason::full, "the switch has no room for another job", -1};
+  plane_.refuse({RefusalReason::full, "the switch has no room for another job", -1});
   const auto seats = fill(2);
   for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}})) {
     ASSERT_FALSE(answer.has_value());
@@ -139,8 +53,8 @@ TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
   }
   leave(seats);
   EXPECT_EQ(registry_.slots_free(), 1000U);
-  EXPECT_TRUE(plane_.ends.empty());
-  EXPECT_TRUE(plane_.forgotten.empty());
+  EXPECT_TRUE(plane_.ends().empty());
+  EXPECT_TRUE(plane_.forgotten().empty());
 }
 
 TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
@@ -157,7 +71,7 @@ TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
     }
     leave(seats);
   }
-  EXPECT_TRUE(plane_.started.empty());
+  EXPECT_TRUE(plane_.started().empty());
 }
 
 // What one rank has finished, another cannot make again: its tensors are the program's.
@@ -182,14 +96,14 @@ TEST_F(Registry, ARankThatDoesNotSayWhetherItVerifiesMayJoin) {
   const auto seats = fill(3);
   for (const auto& answer : say_ready(seats, {{false, 7, true}, {false, 7, {}}, {false, 7, true}}))
     EXPECT_TRUE(answer.has_value());
-  EXPECT_EQ(plane_.started.size(), 1U);
+  EXPECT_EQ(plane_.started().size(), 1U);
 }
 
 TEST_F(Registry, SettlesTermsThatAllCanKeep) {
   const auto seats = fill(3);
-  EXPECT_TRUE(plane_.started.empty());
+  EXPECT_TRUE(plane_.started().empty());
   make_ready(seats, {false, false, false});
-  ASSERT_EQ(plane_.started.size(), 1U);
+  ASSERT_EQ(plane_.started().size(), 1U);
   const JobTerms& terms = registry_.terms(seats[2]);
   EXPECT_EQ(terms.world, 3U);
   EXPECT_EQ(terms.datagram_bytes_max, 1472U);
@@ -197,7 +111,7 @@ TEST_F(Registry, SettlesTermsThatAllCanKeep) {
   EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512);
   ASSERT_EQ(terms.sites.size(), 1U);
   EXPECT_EQ(registry_.slots_free(), 488U);
-  EXPECT_EQ(plane_.started[0].epoch, terms.epoch);
+  EXPECT_EQ(plane_.started()[0].epoch, terms.epoch);
 }
 
 TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
@@ -207,10 +121,10 @@ TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
     leave(seats);
     EXPECT_EQ(registry_.slots_free(), 1000U);
   }
-  ASSERT_EQ(plane_.started.size(), 3U);
-  EXPECT_EQ(plane_.forgotten.size(), 3U);
-  EXPECT_NE(plane_.started[0].epoch, plane_.started[1].epoch);
-  EXPECT_TRUE(plane_.ends.empty());
+  ASSERT_EQ(plane_.started().size(), 3U);
+  EXPECT_EQ(plane_.forgotten().size(), 3U);
+  EXPECT_NE(plane_.started()[0].epoch, plane_.started()[1].epoch);
+  EXPECT_TRUE(plane_.ends().empty());
 }
 
 TEST_F(Registry, ANameInUseIsRefused) {
@@ -263,7 +177,7 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
     free -= static_cast<std::uint32_t>(granted.back());
     EXPECT_EQ(registry_.slots_free(), free);
   }
-  EXPECT_THAT(granted, testing::ElementsAre(512, 61, 53, 46, 41, 35, 32, 32, 32, 32, 32, 32, 32));
+  EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 32, 32, 32, 32, 32, 32, 32));
 }
 
 TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
@@ -277,9 +191,9 @@ TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
   make_ready({*seat, {seat->job, 1}}, {false, false});
   registry_.leave(*seat, Parting::lost);
   EXPECT_EQ(told, 0U);
-  ASSERT_EQ(plane_.ends.size(), 1U);
-  EXPECT_EQ(plane_.ends[0].reason, core::AbortReason::lost);
-  EXPECT_EQ(plane_.ends[0].other, 0);
+  ASSERT_EQ(plane_.ends().size(), 1U);
+  EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::lost);
+  EXPECT_EQ(plane_.ends()[0].other, 0);
 }
 
 // Nobody waits for it until the patience is over.
@@ -292,10 +206,10 @@ TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
   for (const Answer<void>& answer : {waited, registry_.ready(seats[1], {})}) {
     ASSERT_FALSE(answer.has_value());
     EXPECT_EQ(answer.error().rank, 2);
-    EXPECT_THAT(answer.error().message, testing::HasSubstr("rank 2 gave up joining"));
+    EXPECT_THAT(answer.error().message, ::testing::HasSubstr("rank 2 gave up joining"));
   }
   leave({seats[0], seats[1]});
-  EXPECT_THAT(registry_.status(), testing::IsEmpty()) << "the name is free again";
+  EXPECT_THAT(registry_.status(), ::testing::IsEmpty()) << "the name is free again";
   EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
@@ -311,111 +225,9 @@ TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
   registry_.leave(*seat, {Parting::in_order, core::Abort{core::AbortReason::mismatch, 0, 1}});
   ASSERT_TRUE(told.has_value());
   EXPECT_EQ(told->reason, core::AbortReason::mismatch);
-  ASSERT_EQ(plane_.ends.size(), 1U);
-  EXPECT_EQ(plane_.ends[0].reason, core::AbortReason::mismatch);
-  EXPECT_EQ(plane_.ends[0].other, 1);
-}
-
-using core::RankRange;
-using testing::ElementsAre;
-using testing::IsEmpty;
-
-TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
-  hosts_ = {"a", "a", "b", "c", "c"};
-  const auto seats = fill(5);
-  const JobTerms& terms = registry_.terms(seats[0]);
-  EXPECT_THAT(terms.groups, ElementsAre(HostGroup{{0, 2}, "meet-0"}, HostGroup{{3, 2}, "meet-3"}));
-  for (const auto& answer : make_ready(seats, {true, true, false, true, true})) {
-    EXPECT_TRUE(answer.has_value());
-  }
-  ASSERT_EQ(plane_.started.size(), 1U);
-  EXPECT_EQ(plane_.started[0].groups, terms.groups);
-  EXPECT_THAT(parties_of(terms.groups, {}, 5),
-              ElementsAre(RankRange{0, 2}, RankRange{2, 1}, RankRange{3, 2}));
-}
-
-TEST_F(Registry, AHostWhoseRanksCannotAllShareIsNoParty) {
-  hosts_ = {"a", "a", "b", "b"};
-  const auto seats = fill(4);
-  make_ready(seats, {true, false, true, true});
-  EXPECT_THAT(registry_.terms(seats[3]).groups, ElementsAre(HostGroup{{2, 2}, "meet-2"}));
-  ASSERT_EQ(plane_.started.size(), 1U);
-  EXPECT_EQ(plane_.started[0].groups.size(), 1U);
-}
-
-TEST_F(Registry, AGroupMustSaveHalfOfTheBytesUnlessItIsWanted) {
-  hosts_ = {"a", "a", "a", "b", "b", "b", "b"};
-  const auto wanted = fill(7, "wanted");
-  EXPECT_EQ(registry_.terms(wanted[0]).groups.size(), 2U);
-  leave(wanted);
-  always_shares_ = false;
-  const auto saves = fill(7, "saves");
-  EXPECT_THAT(registry_.terms(saves[0]).groups, ElementsAre(HostGroup{{3, 4}, "meet-3"}));
-  leave(saves);
-  element_bytes_ = 2;
-  const auto does_not = fill(7, "does-not");
-  EXPECT_THAT(registry_.terms(does_not[0]).groups, IsEmpty());
-  leave(does_not);
-  hosts_ = {"a", "a"};
-  const auto one = fill(2, "one");
-  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 2)) << "nothing is sent at all";
-}
-
-TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
-  hosts_ = {"a", "a", "a"};
-  const auto seats = fill(3);
-  EXPECT_EQ(registry_.slots_free(), 1000U);
-  make_ready(seats, {true, true, true});
-  EXPECT_EQ(registry_.slots_free(), 1000U);
-  EXPECT_EQ(registry_.status()[0].slots, 0U);
-  EXPECT_EQ(registry_.status()[0].ranks, 3U);
-  registry_.leave(seats[1], Parting::lost);
-  EXPECT_EQ(registry_.status()[0].ranks, 2U);
-  EXPECT_THAT(plane_.ends, IsEmpty());
-  leave({seats[0], seats[2]});
-  EXPECT_THAT(plane_.started, IsEmpty());
-  EXPECT_THAT(plane_.forgotten, IsEmpty());
-}
-
-TEST_F(Registry, AJobThatIsNotOneHostAfterAllTakesSlotsLate) {
-  hosts_ = {"a", "a"};
-  const auto first = fill(2, "first");
-  const auto second = fill(2, "second");
-  EXPECT_EQ(registry_.slots_free(), 1000U);
-  make_ready(first, {true, false});
-  EXPECT_EQ(registry_.slots_free(), 488U);
-  EXPECT_EQ(plane_.started.size(), 1U);
-  for (const auto& answer : make_ready(second, {false, false})) {
-    ASSERT_FALSE(answer.has_value());
-    EXPECT_EQ(answer.error().reason, RefusalReason::full);
-    EXPECT_THAT(answer.error().message, HasSubstr("has 488 of 1000 slots left"));
-  }
-  leave(second);
-  EXPECT_EQ(plane_.started.size(), 1U);
-  EXPECT_EQ(registry_.slots_free(), 488U);
-}
-
-TEST_F(Registry, RanksThatAreSitesShareMemoryOnOneHostOnly) {
-  has_sites_ = true;
-  hosts_ = {"a", "a", "b"};
-  const auto several = fill(3, "several");
-  EXPECT_THAT(registry_.terms(several[0]).groups, IsEmpty());
-  hosts_ = {"a", "a", "a"};
-  leave(several);
-  const auto one = fill(3, "one");
-  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 3));
-}
-
-TEST(HostGroups, OnlyNeighboursWithAHostFormOne) {
-  const RankHost a = {"a", "x"}, b = {"b", "y"};
-  using Hosts = std::vector<std::optional<RankHost>>;
-  EXPECT_THAT(find_groups(Hosts{a, b, a, b}), IsEmpty());
-  EXPECT_THAT(find_groups(Hosts{std::nullopt, std::nullopt}), IsEmpty());
-  EXPECT_THAT(find_groups(Hosts{a, a, std::nullopt, a}), ElementsAre(HostGroup{{0, 2}, "x"}));
-  const auto groups = find_groups(Hosts{b, a, a, a});
-  EXPECT_EQ(group_of(groups, 0), nullptr);
-  EXPECT_EQ(group_of(groups, 3), &groups[0]);
-  EXPECT_FALSE(is_one_host(groups, 4));
+  ASSERT_EQ(plane_.ends().size(), 1U);
+  EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::mismatch);
+  EXPECT_EQ(plane_.ends()[0].other, 1);
 }
 
 TEST_F(Registry, StoppingTellsThoseInsideAndRefusesThoseOutside) {
@@ -459,4 +271,4 @@ TEST_F(Registry, ImpossibleWordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace infold::control
+}  // namespace infold::control::testing

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests of the control plane: a plane that takes note of what it is told, and what ranks say.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/plane.h"
+
+namespace infold::control::testing {
+
+class FakePlane final : public Plane {
+ public:
+  explicit FakePlane(std::size_t sites, std::uint32_t slots_of_each = 4096,
+                     std::uint32_t elements_of_chunks = 8192)
+      : slots(slots_of_each), elements(elements_of_chunks) {
+    for (std::size_t site = 0; site < sites; ++site) {
+      sites_.push_back({":" + std::to_string(7700 + site), 0});
+    }
+  }
+  std::vector<SiteAddress> sites() const override { return sites_; }
+  std::uint32_t slots_total() const override { return slots; }
+  std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
+  std::uint32_t elements_max() const override { return elements; }
+  Answer<void> start_job(const JobTerms& terms) override {
+    const std::lock_guard lock(mutex_);
+    if (refusal_) return tl::unexpected(*refusal_);
+    started_.push_back(terms);
+    return {};
+  }
+  void end_job(std::uint16_t, const core::Abort& abort) override {
+    const std::lock_guard lock(mutex_);
+    ends_.push_back(abort);
+  }
+  void forget_job(std::uint16_t job) override {
+    const std::lock_guard lock(mutex_);
+    forgotten_.push_back(job);
+  }
+
+  // Servers' threads read these whenever somebody comes.
+  std::atomic<std::uint32_t> slots;
+  std::atomic<std::uint32_t> datagram_bytes = 8972;
+  std::atomic<std::uint32_t> elements;
+
+  void refuse(const Refusal& refusal) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = refusal;
+  }
+  std::vector<JobTerms> started() const { return look_at(started_); }
+  std::vector<core::Abort> ends() const { return look_at(ends_); }
+  std::vector<std::uint16_t> forgotten() const { return look_at(forgotten_); }
+
+ private:
+  template <typename T>
+  std::vector<T> look_at(const std::vector<T>& list) const {
+    const std::lock_guard lock(mutex_);
+    return list;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<Refusal> refusal_;
+  std::vector<JobTerms> started_;
+  std::vector<core::Abort> ends_;
+  std::vector<std::uint16_t> forgotten_;
+  std::vector<SiteAddress> sites_;
+};
+
+// What rank `rank` of a job says; each rank's path carries a byte more than the one's before it.
+inline RankWords words(std::size_t rank, std::size_t world, std::string job = "job") {
+  RankWords words;
+  words.job = std::move(job);
+  words.rank = static_cast<std::uint32_t>(rank);
+  words.world = static_cast<std::uint32_t>(world);
+  words.datagram_bytes_max = 1472 + static_cast<std::uint32_t>(rank);
+  words.small_slots = 64;
+  words.bulk_slots = 448;
+  words.patience = std::chrono::seconds(20);
+  return words;
+}
+
+}  // namespace infold::control::testing
