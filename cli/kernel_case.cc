@@ -230,7 +230,7 @@ class SparseRows {
 
   std::size_t tensor_bytes() const { return tensor_.size(); }
 
-  void find() { find_(layout_.dtype, tensor_.data(), elements(), words_.data()); }
+  void find() { find_(layout_.dtype, tensor_.data(), elements(), words_.data(), nullptr); }
   void find_and_pack() {
     find();
     blocks_.clear();

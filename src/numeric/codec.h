@@ -41,8 +41,10 @@ using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::Chunk
 
 // Sets the bit of each block of R-022 that holds anything but zeros, the lowest of the first word
 // for the first block, and clears the others. Returns whether one of these holds a negative zero.
+// `cleared`, if not null, is memory as long as the tensor and apart from it: meanwhile all of it is
+// set to zeros, past the caches as numeric::clear() does with long memory.
 using FindPresence = bool (*)(core::DataType, const std::byte* tensor, std::uint64_t elements,
-                              std::uint32_t* words);
+                              std::uint32_t* words, std::byte* cleared);
 
 // Everything one instruction set offers.
 struct KernelSet {
@@ -82,8 +84,8 @@ inline void block_codes(core::DataType dtype, const std::byte* tensor, core::Chu
   kernels().block_codes(dtype, tensor, range, codes);
 }
 inline bool find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
-                          std::uint32_t* words) {
-  return kernels().find_presence(dtype, tensor, elements, words);
+                          std::uint32_t* words, std::byte* cleared = nullptr) {
+  return kernels().find_presence(dtype, tensor, elements, words, cleared);
 }
 inline const core::TensorCodec* scalar_codec(core::DataType dtype, core::WireFormat format,
                                              core::Reduction reduction,

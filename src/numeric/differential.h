@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned.h"
 #include "numeric/codec.h"
 #include "numeric/differential_input.h"
 #include "numeric/scalar_codecs.h"
@@ -70,7 +71,7 @@ class Differential {
 
  private:
   static constexpr std::uint32_t kElementsMax = 600;
-  static constexpr std::uint32_t kSparseElementsMax = 5000;
+  static constexpr std::uint32_t kSparseElementsMax = 40'000;
 
   void fill(std::byte* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = input_.take<std::byte>();
@@ -362,10 +363,19 @@ class Differential {
     const core::ElementLayout layout = {core::WireFormat::i32, dtype};
     std::vector<std::uint32_t> words(layout.block_count(count) / 32 + 2, 0xA5A5A5A5);
     std::vector<std::uint32_t> expected = words;
-    const bool has_signs = set_.find_presence(dtype, tensor.data(), count, words.data());
-    const bool expected_signs =
-        scalar_kernels().find_presence(dtype, tensor.data(), count, expected.data());
-    return verdict(has_signs == expected_signs && words == expected, name(layout) + " presence");
+    const bool clears = input_.below(2) == 0;
+    const std::uint32_t into_line = input_.below(base::kCacheLineBytes);
+    Buffer cleared(std::size_t{count} * width + into_line, 0);
+    Buffer expected_cleared = cleared;
+    const auto find = [&](const KernelSet& set, std::vector<std::uint32_t>& found, Buffer& output) {
+      return set.find_presence(dtype, tensor.data(), count, found.data(),
+                               clears ? output.data() + into_line : nullptr);
+    };
+    const bool has_signs = find(set_, words, cleared);
+    const bool expected_signs = find(scalar_kernels(), expected, expected_cleared);
+    return verdict(
+        has_signs == expected_signs && words == expected && cleared.all() == expected_cleared.all(),
+        name(layout) + " presence");
   }
 
   static std::string name(core::ElementLayout layout) {

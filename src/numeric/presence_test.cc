@@ -23,8 +23,9 @@ Found find(core::DataType dtype, const std::vector<T>& tensor) {
   Found found;
   found.words.assign((layout.block_count(static_cast<std::uint32_t>(tensor.size())) + 31) / 32,
                      0xDEAD);
-  found.has_signs = scalar_kernels().find_presence(
-      dtype, reinterpret_cast<const std::byte*>(tensor.data()), tensor.size(), found.words.data());
+  found.has_signs =
+      scalar_kernels().find_presence(dtype, reinterpret_cast<const std::byte*>(tensor.data()),
+                                     tensor.size(), found.words.data(), nullptr);
   return found;
 }
 

@@ -22,6 +22,6 @@ const core::TensorCodec* scalar_agreed_codec(core::DataType dtype, core::Reducti
 void scalar_block_codes(core::DataType dtype, const std::byte* tensor, core::ChunkRange range,
                         std::uint16_t* codes);
 bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
-                          std::uint32_t* words);
+                          std::uint32_t* words, std::byte* cleared);
 
 }  // namespace infold::numeric

@@ -41,14 +41,11 @@ namespace {
 
 HWY_EXPORT(clear_lines);
 
-// A core's own cache may hold less, and what it holds is soon written again.
-constexpr std::size_t kLongBytes = std::size_t{1} << 20;
-
 }  // namespace
 
 void clear(std::byte* bytes, std::size_t count) {
   if (count == 0) return;
-  if (count < kLongBytes) {
+  if (count < kPastCachesBytes) {
     std::memset(bytes, 0, count);
     return;
   }

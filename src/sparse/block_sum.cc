@@ -25,23 +25,26 @@ void BlockSum::begin(const Work& work) {
   join_.begin(blocks_total_);
   if (has_rows_in())
     rows_input_.begin(*work.input_rows, *dense.codec, dense.layout, dense.elements);
-  if (has_rows_out()) {
+  if (has_rows_out())
     rows_output_.begin(work.output_row_elements, *dense.codec, dense.layout, dense.elements);
-  } else if (!work.stages && dense.output != dense.input && dense.elements > 0) {
-    numeric::clear(dense.output, dense.elements * dtype_bytes(dense.layout.dtype));
-  }
 }
 
 void BlockSum::find_own_blocks() {
+  const core::TransferRequest& dense = work_.dense;
   WordSet& own = join_.own();
   if (has_rows_in()) {
     find_presence(*work_.input_rows, found_, own);
+    if (writes_at_once_elsewhere()) numeric::clear(dense.output, output_bytes());
     return;
   }
   own.clear();
   found_.resize(words_for(blocks_total_));
-  has_signs_ = numeric::find_presence(work_.dense.layout.dtype, work_.dense.input,
-                                      work_.dense.elements, found_.data());
+  std::byte* const cleared = writes_at_once_elsewhere() ? dense.output : nullptr;
+  // Long memory in one pass: writing costs least while reading waits.
+  const bool is_long = output_bytes() >= numeric::kPastCachesBytes;
+  has_signs_ = numeric::find_presence(dense.layout.dtype, dense.input, dense.elements,
+                                      found_.data(), is_long ? cleared : nullptr);
+  if (cleared != nullptr && !is_long) numeric::clear(cleared, output_bytes());
   for (std::size_t place = 0; place < found_.size(); ++place) {
     own.add_word(static_cast<std::uint32_t>(place), found_[place]);
   }
@@ -99,6 +102,10 @@ std::size_t BlockSum::block_bytes() const {
   return std::size_t{layout.block_elements()} * dtype_bytes(layout.dtype);
 }
 
+std::size_t BlockSum::output_bytes() const {
+  return work_.dense.elements * dtype_bytes(work_.dense.layout.dtype);
+}
+
 std::size_t BlockSum::staged_bytes() const {
   if (has_rows_out()) return rows_output_.value_bytes();
   return work_.stages ? elements_present_ * dtype_bytes(work_.dense.layout.dtype) : 0;
@@ -134,10 +141,10 @@ void BlockSum::finish() {
 void BlockSum::clear_absent() {
   const std::size_t block_bytes = this->block_bytes();
   std::byte* const output = work_.dense.output;
-  const std::size_t end = work_.dense.elements * dtype_bytes(work_.dense.layout.dtype);
+  const std::size_t end = output_bytes();
   std::size_t from = 0;
   const auto clear_until = [&](std::size_t at) {
-    if (at > from) std::memset(output + from, 0, at - from);
+    if (at > from) numeric::clear(output + from, at - from);
   };
   for (const std::uint32_t block : blocks_) {
     clear_until(block * block_bytes);

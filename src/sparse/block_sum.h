@@ -75,7 +75,12 @@ class BlockSum {
  private:
   bool has_rows_in() const { return work_.input_rows.has_value(); }
   bool has_rows_out() const { return work_.output_row_elements > 0; }
+  // Results go at once to an output that may hold anything, so that it is cleared first.
+  bool writes_at_once_elsewhere() const {
+    return !has_rows_out() && !work_.stages && work_.dense.output != work_.dense.input;
+  }
   std::size_t block_bytes() const;
+  std::size_t output_bytes() const;
   void find_own_blocks();
   std::uint64_t gather_blocks();
   void clear_absent();
