@@ -240,7 +240,11 @@ class SparseRows {
                           static_cast<std::uint32_t>(std::countr_zero(left)));
       }
     }
+    own_.assign((blocks_.size() + 31) / 32, ~0U);
     gathered_.blocks = blocks_.data();
+    gathered_.block_count = blocks_.size();
+    gathered_.own = own_.data();
+    gathered_.asked_until = 0;
     const std::uint64_t present = blocks_.size() * layout_.block_elements();
     for (std::uint64_t first = 0; first < present; first += chunk_elements_) {
       const auto count =
@@ -265,6 +269,7 @@ class SparseRows {
   Bytes tensor_;
   std::vector<std::uint32_t> words_;
   std::vector<std::uint32_t> blocks_;
+  std::vector<std::uint32_t> own_;
   Bytes datagram_;
   sparse::Gathered gathered_;
 };

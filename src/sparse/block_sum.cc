@@ -94,6 +94,9 @@ std::uint64_t BlockSum::gather_blocks() {
   }
   const bool all = blocks_present_ == blocks_total_;
   input_.blocks = output_.blocks = all ? nullptr : blocks_.data();
+  input_.block_count = all ? 0 : blocks_present_;
+  input_.own = own_.data();
+  input_.asked_until = 0;
   return elements_present_;
 }
 

@@ -3,7 +3,10 @@
 // Runs of neighbours go through the tensor's codec together.
 #include "sparse/gathered.h"
 
+#include <algorithm>
+
 #include "core/encoded_range.h"
+#include "core/near_memory.h"
 #include "sparse/runs.h"
 
 namespace infold::sparse {
@@ -25,9 +28,26 @@ void for_each_stretch(const Gathered& gathered, core::ChunkRange range, Visit&& 
                });
 }
 
+// Of the tensor as it is gathered: some packets' worth, so that a row has come when its turn has.
+// Rows are far from each other, and waiting for each took a third of packing.
+constexpr std::size_t kAheadBytes = 8192;
+
+void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
+  const std::uint32_t shift = gathered.layout.block_shift();
+  const std::size_t block_bytes = dtype_bytes(gathered.layout.dtype) << shift;
+  const std::uint64_t end = std::min(
+      gathered.block_count, ((range.first + range.elements) >> shift) + kAheadBytes / block_bytes);
+  for (std::uint64_t i = std::max(gathered.asked_until, range.first >> shift); i < end; ++i) {
+    if ((gathered.own[i / 32] >> i % 32 & 1) == 0) continue;
+    core::bring_near(gathered.tensor + gathered.blocks[i] * block_bytes, block_bytes);
+  }
+  gathered.asked_until = std::max(gathered.asked_until, end);
+}
+
 bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
             std::byte* exponents, std::byte* elements) {
   const auto& gathered = *reinterpret_cast<const Gathered*>(tensor);
+  ask_ahead(gathered, range);
   core::EncodedRange encoded{*gathered.codec, gathered.layout, codes, exponents, elements};
   for_each_stretch(gathered, range, [&](std::uint32_t at, core::ChunkRange run) {
     encoded.add_run(at, gathered.tensor, run);

@@ -19,6 +19,11 @@ struct Gathered {
   std::byte* tensor = nullptr;
   // Which, in rising order; null if they lie side by side already. Only the last may be short.
   const std::uint32_t* blocks = nullptr;
+  // Which of them will be encoded, a bit each, and how many there are: asked for ahead of their
+  // turn. 0: none are.
+  std::uint64_t block_count = 0;
+  const std::uint32_t* own = nullptr;
+  mutable std::uint64_t asked_until = 0;
 
   // What gathered_codec() takes for a tensor.
   std::byte* as_tensor() { return reinterpret_cast<std::byte*>(this); }

@@ -65,7 +65,8 @@ class GatheredBlocks : public ::testing::TestWithParam<Kind> {
 };
 
 TEST_P(GatheredBlocks, EncodeLikeATensorOfTheirOwn) {
-  Gathered gathered = {codec_, layout_, tensor_.data(), blocks_.data()};
+  const std::vector<std::uint32_t> own((blocks_.size() + 31) / 32, 0b11011);
+  Gathered gathered = {codec_, layout_, tensor_.data(), blocks_.data(), blocks_.size(), own.data()};
   for_each_range([&](core::ChunkRange range) {
     for (const bool floored : {false, true}) {
       if (floored && !layout_.is_block_float()) continue;
