@@ -153,7 +153,7 @@ def test_inference_mode():
 
 
 def _ways(rank, world):
-    """One rank's rows, another one's whole memory, and a third one's rows of another length."""
+    """One rank's rows, another one's whole memory, and a third one's elements with their places."""
     tensors = [drawn(torch.float32, (600, 8), 1, each, 4) for each in range(world)]
     wanted = _summed(dense_of(tensors[rank]), "SUM", dist.new_group(
         pg_options=infold.Options(layout="dense")))
@@ -162,12 +162,22 @@ def _ways(rank, world):
     elif rank == 1:
         found = _summed(dense_of(tensors[1]), "SUM")
     else:
-        found = _summed(dense_of(tensors[2]).reshape(150, 32).to_sparse(1), "SUM").to_dense()
+        found = _summed(dense_of(tensors[2]).reshape(4800).to_sparse(), "SUM").to_dense()
     check_same("", found.view(600, 8), wanted)
 
 
 def test_ranks_may_give_their_zeros_in_other_ways(path):
     run_ranks(3, _ways, options=vars(path) | {"layout": "blocks"})
+
+
+def _of_other_row_sizes(rank, world):
+    tensor = torch.ones(600, 8) if rank == 0 else torch.ones(150, 32)
+    with pytest.raises(RuntimeError, match="rank 1 passed rows of 32 elements, rank 0 of 8"):
+        _summed(tensor.to_sparse(1), "SUM")
+
+
+def test_rows_of_other_sizes_are_an_error_that_says_so():
+    run_ranks(2, _of_other_row_sizes)
 
 
 def _of_agreed_exponents(rank, world):

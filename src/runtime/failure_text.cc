@@ -203,6 +203,15 @@ Error describe(const core::Failure& failure, const FailedCall& call) {
   return error;
 }
 
+Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& lengths) {
+  const std::string message =
+      call_text(name) + ": rank " + std::to_string(lengths.rank) + " passed rows of " +
+      std::to_string(lengths.elements) + " elements, rank " + std::to_string(lengths.other) +
+      " of " + std::to_string(lengths.other_elements) +
+      "; all ranks that pass rows must pass them of the same size, or as elements or as a whole";
+  return {Code::mismatch, message, static_cast<int>(lengths.rank), "row size"};
+}
+
 Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing) {
   std::string message = call_text(name) + " is not done after " + seconds_text(waited);
   message += missing.count == 0 ? ", and no rank is known to be late"

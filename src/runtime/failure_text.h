@@ -14,6 +14,7 @@
 #include "base/instant.h"
 #include "core/format.h"
 #include "core/worker.h"
+#include "sparse/block_sum.h"
 
 namespace infold::runtime {
 
@@ -24,7 +25,7 @@ struct CallName {
   bool in_parts = false;  // see CallRequest
 };
 
-// Ends the message of every failed call.
+// Ends the message of every failed call but those whose row lengths differ.
 inline constexpr const char* kMakeNewCommunicators =
     "; the job is over on all ranks, make new communicators";
 
@@ -49,6 +50,8 @@ bool is_site_lost(const core::Failure& failure);
 Error describe(const core::Failure& failure, const FailedCall& call);
 // Of a wait that has run out before its call.
 Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing);
+// All ranks have found it in the same call and make none of it, so that the job goes on.
+Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& lengths);
 
 Code public_code(base::Code code);
 

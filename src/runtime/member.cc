@@ -206,6 +206,10 @@ void Member::conclude(Call& call, base::Instant now) {
     if (end_reason_.empty()) end_reason_ = error.message;
     error.message += kMakeNewCommunicators;
     result = tl::unexpected(std::move(error));
+  } else if (call.block_steps > 0 && call.block_sum->row_lengths_differ()) {
+    if (call.choice) note_outcome(call);
+    result = tl::unexpected(
+        describe_row_lengths(call.description.name, *call.block_sum->row_lengths_differ()));
   } else if (std::optional<Error> error = deliver(call)) {
     refuse(call, std::move(*error));
     return;

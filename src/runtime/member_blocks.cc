@@ -30,8 +30,11 @@ std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& reques
 }
 
 std::optional<Error> Member::begin_block_sum(Call& call, const sparse::BlockSum::Work& work) {
+  sparse::BlockSum::Work in_job = work;
+  in_job.rank = static_cast<std::uint32_t>(rank());
+  in_job.world = static_cast<std::uint32_t>(world());
   if (!call.block_sum) call.block_sum = std::make_unique<sparse::BlockSum>();
-  call.block_sum->begin(work);
+  call.block_sum->begin(in_job);
   call.block_steps = call.block_sum->steps();
 
   const base::Result<void> submitted = submit_blocks(call);

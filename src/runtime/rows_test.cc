@@ -116,7 +116,7 @@ TYPED_TEST(RowsOf, HaveTheBitsOfADenseSum) {
   });
 }
 
-// One rank has all in memory, one rows, one rows of another length, one nothing at all.
+// One rank has all in memory, one rows, one elements with their places, one nothing at all.
 TEST(RowsCalls, RanksHoldTheirTensorsAsTheyLike) {
   LocalGroup group = make_group({.world = 4});
   constexpr std::size_t kRows = 300, kLength = 40, kElements = kRows * kLength;
@@ -354,6 +354,44 @@ TEST(RowsCalls, TensorsOfOtherSizesAreAMismatchAtEveryRank) {
       EXPECT_THAT(done.error().message, HasSubstr("rank 2"));
     });
   }
+}
+
+// Nothing is summed then, and all ranks know it of the same call: later ones are made.
+TEST(RowsCalls, RowsOfOtherLengthsAreAMismatchAtEveryRankAndTheJobGoesOn) {
+  LocalGroup group = make_group({.world = 4});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    // One step to know, or three; and at rank 3 as elements or as a whole, which any may be.
+    for (const std::size_t count : {4UL, 100'000UL}) {
+      const std::size_t length = rank == 2 ? 32 : 64;
+      const auto input = draw<float>(count * 64 / length, length, 0.5, 3);
+      const auto as_elements = draw<float>(count * 64, 1, 0.001, 3);
+      std::vector<float> in_place = input.tensor;
+      Rows rows;
+      for (const bool is_whole : {false, true}) {
+        Handle handle = rank < 3   ? comm.all_reduce(input.view(), rows)
+                        : is_whole ? comm.all_reduce(in_place, {.layout = Layout::blocks})
+                                   : comm.all_reduce(as_elements.view(), rows);
+        const auto done = handle.wait();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, Code::mismatch);
+        EXPECT_STREQ(done.error().field, "row size");
+        EXPECT_EQ(done.error().rank, 2);
+        EXPECT_THAT(done.error().message,
+                    HasSubstr("rank 2 passed rows of 32 elements, rank 0 of 64; all ranks"));
+        EXPECT_THAT(rows.indices(), IsEmpty());
+        EXPECT_EQ(in_place, input.tensor);
+      }
+      std::vector<float> dense(count * 64);
+      expect_done(comm.all_reduce(input.tensor, dense).wait(), 4);
+      if (rank == 2) {
+        expect_done(comm.all_reduce(input.tensor, in_place, {.layout = Layout::blocks}).wait(), 4);
+        EXPECT_TRUE(same_bits(in_place, dense));
+      } else {
+        expect_done(comm.all_reduce(input.view(), rows).wait(), 4);
+        EXPECT_TRUE(same_bits(whole<float>(rows), dense));
+      }
+    }
+  });
 }
 
 TEST(RowsCalls, OtherTypesOrOperationsAreAMismatchAtEveryRank) {

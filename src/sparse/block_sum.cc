@@ -3,12 +3,26 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <span>
 
 #include "base/check.h"
 #include "numeric/clear.h"
 #include "numeric/codec.h"
 
 namespace infold::sparse {
+namespace {
+
+std::optional<BlockSum::RowLengths> find_difference(std::span<const std::uint32_t> lengths) {
+  const auto first = std::find_if(lengths.begin(), lengths.end(), [](auto each) { return each; });
+  const auto other = std::find_if(first, lengths.end(),
+                                  [&](std::uint32_t each) { return each != 0 && each != *first; });
+  if (other == lengths.end()) return std::nullopt;
+  return BlockSum::RowLengths{static_cast<std::uint32_t>(other - lengths.begin()), *other,
+                              static_cast<std::uint32_t>(first - lengths.begin()), *first};
+}
+
+}  // namespace
 
 bool BlockSum::can_leave_out_zeros(core::Reduction reduction) {
   return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
@@ -22,7 +36,8 @@ void BlockSum::begin(const Work& work) {
   const std::uint32_t block_elements = dense.layout.block_elements();
   blocks_total_ = (dense.elements + block_elements - 1) / block_elements;
   find_own_blocks();
-  join_.begin(blocks_total_);
+  join_.begin(blocks_total_, {work.rank, work.world, own_row_length()});
+  row_lengths_differ_.reset();
   if (has_rows_in())
     rows_input_.begin(*work.input_rows, *dense.codec, dense.layout, dense.elements);
   if (has_rows_out())
@@ -70,7 +85,20 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   return request;
 }
 
+// A word of R-076.
+std::uint32_t BlockSum::own_row_length() const {
+  if (!has_rows_in() || work_.input_rows->row_elements == 1) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      work_.input_rows->row_elements, std::numeric_limits<std::uint32_t>::max()));
+}
+
 std::uint64_t BlockSum::size_after(std::uint32_t number) {
+  if (number == 0) row_lengths_differ_ = find_difference(join_.take_words());
+  if (row_lengths_differ_) {
+    own_.clear();
+    blocks_present_ = elements_present_ = 0;
+    return 0;
+  }
   return number + 2 < steps() ? join_.descend() : gather_blocks();
 }
 

@@ -34,6 +34,8 @@ class BlockSum {
     bool stages = false;
     std::optional<Rows> input_rows = {};    // in place of its input
     std::uint64_t output_row_elements = 0;  // not 0: rows of this length in place of its output
+    std::uint32_t rank = 0;
+    std::uint32_t world = 1;
   };
 
   // Whether zeros say nothing under this reduction, so that they need not be sent.
@@ -42,6 +44,15 @@ class BlockSum {
   static constexpr std::uint64_t elements_max(core::DataType dtype) {
     return SetJoin::kNumbersMax << core::ElementLayout{core::WireFormat::i32, dtype}.block_shift();
   }
+
+  // The first rank whose rows are of another length than those of a rank before it. Rows of one
+  // element have no length that could differ: they are elements with their places.
+  struct RowLengths {
+    std::uint32_t rank = 0;
+    std::uint32_t elements = 0;
+    std::uint32_t other = 0;
+    std::uint32_t other_elements = 0;
+  };
 
   // Reads the input once.
   void begin(const Work& work);
@@ -56,11 +67,14 @@ class BlockSum {
   const std::uint32_t* own_after(std::uint32_t number) const {
     return number + 2 < steps() ? nullptr : own_.data();
   }
+  // Known with the first size, and the same at all ranks. Then nothing is summed, all sizes are 0,
+  // and what is not staged may have been cleared.
+  const std::optional<RowLengths>& row_lengths_differ() const { return row_lengths_differ_; }
   // After the last size is known: what memory results need until finish(), or, of rows, that they
   // stay in. 0 where they go to the output at once, or where there are none.
   std::size_t staged_bytes() const;
   void stage(std::byte* results);
-  // The last step is done: the output is the sum.
+  // The last step is done: the output is the sum. Requires: row lengths do not differ.
   void finish();
 
   // Of a result in rows, after finish(): how many hold anything. take_rows() brings their values to
@@ -82,6 +96,7 @@ class BlockSum {
   std::size_t block_bytes() const;
   std::size_t output_bytes() const;
   void find_own_blocks();
+  std::uint32_t own_row_length() const;
   std::uint64_t gather_blocks();
   void clear_absent();
 
@@ -91,6 +106,7 @@ class BlockSum {
   std::uint64_t blocks_present_ = 0;
   std::uint64_t elements_present_ = 0;
   std::uint64_t rows_found_ = 0;
+  std::optional<RowLengths> row_lengths_differ_;
   std::vector<std::uint32_t> found_;   // a bit for each block in the memory that is looked through
   SetJoin join_;                       // of the blocks that this rank has, with those of others
   std::vector<std::uint32_t> blocks_;  // that some rank has

@@ -69,7 +69,10 @@ Traffic sum(std::vector<BlockSum>& sums, const std::vector<Tensor>& inputs,
             std::vector<Tensor>& outputs, bool stages) {
   std::vector<std::vector<core::TransferRequest>> steps;
   for (std::size_t rank = 0; rank < kWorld; ++rank) {
-    sums[rank].begin({sum_of(inputs[rank], outputs[rank]), stages});
+    sums[rank].begin({.dense = sum_of(inputs[rank], outputs[rank]),
+                      .stages = stages,
+                      .rank = static_cast<std::uint32_t>(rank),
+                      .world = kWorld});
     steps.resize(sums[rank].steps());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
       steps[i].push_back(sums[rank].step(i));
@@ -163,7 +166,7 @@ TEST(BlockSum, ALongTensorSaysFirstWhereItHasAnything) {
   inputs[2][elements - 1] = 3;
   std::vector<Tensor> outputs(kWorld, Tensor(elements));
   const Traffic traffic = sum(sums, inputs, outputs, false);
-  EXPECT_EQ(traffic.join_elements, 100U + 2U);
+  EXPECT_EQ(traffic.join_elements, 100U + kWorld + 2U);
   EXPECT_EQ(traffic.sum_elements, 3 * 32U);
   EXPECT_EQ(sums[0].blocks_present(), 3U);
   EXPECT_EQ(sums[0].blocks(), elements / 32);
@@ -182,7 +185,7 @@ TEST(BlockSum, NegativeZerosBecomeZeroAsInADenseSum) {
   dense.output = reinterpret_cast<std::byte*>(tensor.data());
   BlockSum sum;
   sum.begin({dense});
-  EXPECT_EQ(sum.step(0).elements, 1U);
+  EXPECT_EQ(sum.step(0).elements, 2U);
   sum.step(1);
   EXPECT_EQ(sum.size_after(0), 32U);
   sum.finish();

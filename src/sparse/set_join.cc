@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sparse/set_join.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -39,7 +40,7 @@ constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode, .dec
 
 }  // namespace
 
-void SetJoin::begin(std::uint64_t numbers) {
+void SetJoin::begin(std::uint64_t numbers, OwnWord own_word) {
   CHECK_THAT(numbers, <=, kNumbersMax);
   levels_[0].numbers = numbers;
   level_count_ = 1;
@@ -55,6 +56,9 @@ void SetJoin::begin(std::uint64_t numbers) {
   joined_.places.resize(words_for(levels_[level_].numbers));
   std::iota(joined_.places.begin(), joined_.places.end(), 0U);
   take_own_words(level_);
+  words_of_ranks_.assign(own_word.world, 0);
+  words_of_ranks_.at(own_word.rank) = own_word.word;
+  joined_.words.insert(joined_.words.end(), words_of_ranks_.begin(), words_of_ranks_.end());
 }
 
 void SetJoin::take_own_words(std::uint32_t level) {
@@ -68,12 +72,21 @@ core::TransferRequest SetJoin::request(std::uint32_t step) {
   request.reduction = core::Reduction::bit_or;
   request.layout = {core::WireFormat::i32, core::DataType::i32};
   request.elements = words_for(levels_.at(level_count_ - 1 - step).numbers);
+  if (step == 0) request.elements += words_of_ranks_.size();
   request.codec = &kCodec;
   request.output = reinterpret_cast<std::byte*>(&joined_.words);
   request.input = request.output;
   request.priority = core::Priority::urgent;
   request.sized_later = step > 0;
   return request;
+}
+
+std::span<const std::uint32_t> SetJoin::take_words() {
+  CHECK_THAT(joined_.words.size(), ==, joined_.places.size() + words_of_ranks_.size());
+  const auto behind = joined_.words.end() - static_cast<std::ptrdiff_t>(words_of_ranks_.size());
+  std::copy(behind, joined_.words.end(), words_of_ranks_.begin());
+  joined_.words.erase(behind, joined_.words.end());
+  return words_of_ranks_;
 }
 
 std::uint64_t SetJoin::descend() {

@@ -6,13 +6,16 @@
 // is something. So what is sent, and what is kept, follows what is there and not how long the
 // tensor is.
 //
-//   begin() -> request(0) done -> descend() -> request(1) done ... -> for_each()
+//   begin() -> request(0) done -> take_words() -> descend() -> request(1) done ... -> for_each()
+//
+// Beside the sets ranks tell each other a word each, behind those of the first step.
 //
 // Not thread-safe; stays where it is while its transfers are in flight.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/worker.h"
@@ -25,13 +28,21 @@ class SetJoin {
   // Numbers are 32 bits long; five levels bring 2^32 of them down to 128 words.
   static constexpr std::uint64_t kNumbersMax = std::uint64_t{1} << 32;
 
+  struct OwnWord {
+    std::uint32_t rank = 0;
+    std::uint32_t world = 1;
+    std::uint32_t word = 0;
+  };
+
   // Of numbers below `numbers`. Takes this rank's from own(), which the caller has filled.
   WordSet& own() { return levels_[0].own; }
-  void begin(std::uint64_t numbers);
+  void begin(std::uint64_t numbers, OwnWord own_word);
 
   std::uint32_t steps() const { return level_count_; }
   // The join of each level, from the top, in place; all but the first are sized later.
   core::TransferRequest request(std::uint32_t step);
+  // The first is done: each rank's word, and all else only after that. Valid until begin().
+  std::span<const std::uint32_t> take_words();
   // A level but the last is done: how many words the next one has.
   std::uint64_t descend();
 
@@ -67,6 +78,7 @@ class SetJoin {
   std::uint32_t level_count_ = 0;
   std::uint32_t level_ = 0;  // whose turn it is
   Joined joined_;
+  std::vector<std::uint32_t> words_of_ranks_;
   Joined next_;
 };
 

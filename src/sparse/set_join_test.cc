@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
@@ -43,6 +45,8 @@ std::uint64_t make(std::vector<SetJoin>& joins, std::uint32_t step, std::uint64_
   return elements;
 }
 
+constexpr std::uint32_t word_of(std::size_t rank) { return 0x80000001U << rank; }
+
 struct Outcome {
   std::vector<std::pair<std::uint32_t, bool>> of_rank[3];
   std::uint64_t words = 0;
@@ -54,13 +58,17 @@ Outcome join(std::vector<SetJoin>& joins, const std::vector<Numbers>& sets, std:
   for (std::size_t rank = 0; rank < joins.size(); ++rank) {
     joins[rank].own().clear();
     for (const std::uint32_t number : sets[rank]) joins[rank].own().add(number);
-    joins[rank].begin(numbers);
+    joins[rank].begin(numbers, {static_cast<std::uint32_t>(rank), 3, word_of(rank)});
   }
   outcome.steps = joins[0].steps();
   std::uint64_t elements = joins[0].request(0).elements;
   for (std::uint32_t step = 0; step < outcome.steps; ++step) {
     EXPECT_EQ(joins[0].request(step).sized_later, step > 0);
     outcome.words += make(joins, step, elements);
+    for (std::size_t rank = 0; rank < joins.size() && step == 0; ++rank) {
+      const std::span<const std::uint32_t> words = joins[rank].take_words();
+      EXPECT_THAT(words, ::testing::ElementsAre(word_of(0), word_of(1), word_of(2)));
+    }
     if (step + 1 == outcome.steps) break;
     elements = joins[0].descend();
     for (std::size_t rank = 1; rank < joins.size(); ++rank) {
@@ -118,16 +126,17 @@ TEST(SetJoin, IsTheUnionHoweverFarNumbersReach) {
 }
 
 TEST(SetJoin, SendsWhatIsThereAndNotTheSpace) {
-  std::vector<SetJoin> joins(2);
-  const Outcome outcome = join(joins, {{7, 4'000'000'000}, {4'000'000'001}}, SetJoin::kNumbersMax);
+  std::vector<SetJoin> joins(3);
+  const Outcome outcome =
+      join(joins, {{7, 4'000'000'000}, {4'000'000'001}, {}}, SetJoin::kNumbersMax);
   EXPECT_EQ(outcome.steps, 5U);
-  EXPECT_EQ(outcome.words, 128U + 4 * 2);
-  const Outcome small = join(joins, {{7}, {8}}, 65536);
+  EXPECT_EQ(outcome.words, 128U + 3 + 4 * 2);
+  const Outcome small = join(joins, {{7}, {8}, {}}, 65536);
   EXPECT_EQ(small.steps, 1U);
-  EXPECT_EQ(small.words, 2048U);
-  const Outcome longer = join(joins, {{7}, {65536}}, 65537);
+  EXPECT_EQ(small.words, 2048U + 3);
+  const Outcome longer = join(joins, {{7}, {65536}, {}}, 65537);
   EXPECT_EQ(longer.steps, 2U);
-  EXPECT_EQ(longer.words, 65U + 2);
+  EXPECT_EQ(longer.words, 65U + 3 + 2);
 }
 
 // Ranks that disagree about a tensor's length hear so in the end, but may have a result before.
@@ -135,14 +144,15 @@ TEST(SetJoin, LeavesOutWhatLiesBeyondTheEnd) {
   for (const std::uint64_t numbers : {40UL, 70'000UL}) {
     std::vector<SetJoin> joins(2);
     joins[0].own().add(3);
-    joins[0].begin(numbers);
+    joins[0].begin(numbers, {0, 2, 0});
     joins[1].own().add(5);
     joins[1].own().add(50);
     joins[1].own().add(static_cast<std::uint32_t>(numbers) + 1);
     joins[1].own().add(static_cast<std::uint32_t>(numbers) + 500);
-    joins[1].begin(numbers + 501);
+    joins[1].begin(numbers + 501, {1, 2, 0});
     const std::uint64_t elements = joins[0].request(0).elements;
     make(joins, 0, elements);
+    for (SetJoin& each : joins) each.take_words();
     if (joins[0].steps() > 1) {
       const std::uint64_t words = joins[0].descend();
       EXPECT_EQ(joins[1].descend(), words + 1);
@@ -159,7 +169,7 @@ TEST(SetJoin, TakesAnyBitsForAResult) {
     SetJoin join;
     const std::uint64_t numbers = 1 + prng.below(10'000'000);
     for (const std::uint32_t number : draw(prng, numbers, 20)) join.own().add(number);
-    join.begin(numbers);
+    join.begin(numbers, {});
     std::uint64_t elements = join.request(0).elements;
     for (std::uint32_t step = 0; step < join.steps(); ++step) {
       std::vector<std::uint32_t> all(elements);
@@ -171,6 +181,7 @@ TEST(SetJoin, TakesAnyBitsForAResult) {
       const core::TransferRequest request = join.request(step);
       const core::ChunkRange range = {0, static_cast<std::uint32_t>(elements)};
       if (elements > 0) request.codec->decode(request.output, range, received);
+      if (step == 0) join.take_words();
       if (step + 1 < join.steps()) elements = join.descend();
     }
     join.for_each([&](std::uint32_t number, bool) { ASSERT_LT(number, numbers); });

@@ -151,9 +151,13 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
 bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros) {
   if (call.row_count > 0) {
     const sparse::Rows rows = {call.dtype, call.rows, call.input.data(), 1};
-    call.block_sum.begin({.dense = request, .input_rows = rows, .output_row_elements = 1});
+    call.block_sum.begin({.dense = request,
+                          .input_rows = rows,
+                          .output_row_elements = 1,
+                          .rank = rank_,
+                          .world = world_});
   } else if (leaves_out_zeros) {
-    call.block_sum.begin({.dense = request});
+    call.block_sum.begin({.dense = request, .rank = rank_, .world = world_});
   }
   if (call.row_count > 0 || leaves_out_zeros) call.block_steps = call.block_sum.steps();
   for (std::uint32_t i = 0; i < std::max(1U, call.block_steps); ++i) {
