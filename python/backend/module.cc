@@ -178,13 +178,6 @@ PYBIND11_MODULE(_c, module) {
       .def("statistics", &statistics_of)
       .def_property_readonly("delegate", &Backend::delegate);
 
-  module.def(
-      "density",
-      [](const at::Tensor& tensor) {
-        const py::gil_scoped_release released;
-        return density_of(tensor);
-      },
-      py::arg("tensor"));
   module.def("close_all", [] {
     const py::gil_scoped_release released;
     Living::all().close();

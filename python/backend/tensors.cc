@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/backend/tensors.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <c10/util/Exception.h>
 
-#include "numeric/codec.h"
 
 namespace infold::pytorch {
 namespace {
@@ -158,21 +156,6 @@ MutableTensorView view_of(const at::Tensor& tensor) {
     return {tensor.data_ptr(), elements, *type};
   }
   return {tensor.data_ptr(), elements * tensor.element_size(), DataType::u8};
-}
-
-double density_of(const at::Tensor& tensor) {
-  const at::NoGradGuard no_grad;
-  const MutableTensorView view = view_of(plain(tensor.cpu()));
-  const auto type = static_cast<core::DataType>(view.type);
-  const std::uint64_t length = core::ElementLayout{core::WireFormat::i32, type}.block_elements();
-  const std::uint64_t blocks = (view.elements + length - 1) / length;
-  if (blocks == 0) return 1.0;
-  std::vector<std::uint32_t> words((blocks + 31) / 32);
-  numeric::find_presence(type, static_cast<const std::byte*>(view.data), view.elements,
-                         words.data());
-  std::uint64_t present = 0;
-  for (const std::uint32_t word : words) present += static_cast<unsigned>(std::popcount(word));
-  return static_cast<double>(present) / static_cast<double>(blocks);
 }
 
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows) {

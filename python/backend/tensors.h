@@ -54,10 +54,6 @@ void give_back(const at::Tensor& network, const at::Tensor& tensor);
 // Elements of a contiguous tensor, in its own type or, where infold has none such, as bytes.
 MutableTensorView view_of(const at::Tensor& tensor);
 
-// The share of a tensor's blocks of 32 elements (64 of float64) that hold anything but zeros; all
-// of them in an empty one. Of a dense tensor.
-double density_of(const at::Tensor& tensor);
-
 // As many rows as there are tensors, all of one size and type.
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows);
 void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other, std::size_t count,

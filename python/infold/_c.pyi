@@ -23,7 +23,4 @@ class Backend(_Backend):
     @property
     def delegate(self) -> _Backend: ...
 
-def density(tensor: torch.Tensor) -> float:
-    """The share of its blocks of 32 elements that hold anything but zeros."""
-
 def close_all() -> None: ...

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Communication hooks for DistributedDataParallel."""
 
-import dataclasses
-import importlib
-
 from torch import futures
 from torch.utils import weak
 
@@ -14,10 +11,6 @@ from infold.options import LAYOUTS
 _ORDER = ("bfp32", "bfp16", "bfp8")
 # Leaving out zeros takes two round trips more: 200 us, say, in which 10 Gbit/s carry 250 KB.
 _LARGE_BYTES = 256 << 10
-# It also reads a tensor once more, which costs 3 % where there are no zeros.
-_DENSITY_MAX = 0.9
-# Looking at a sum takes about as long as copying it. What a model is like does not change often.
-_LOOK_EVERY = 16
 
 
 class wire:
@@ -61,29 +54,17 @@ class wire:
         return min(formats, key=_ORDER.index)
 
 
-@dataclasses.dataclass
-class _Seen:
-    """What sums have shown of a parameter: the same at all ranks, as their sums are."""
-
-    density: float = 0.0  # the share of blocks that are not all zeros
-    calls_until_look: int = 0
-
-    def look(self, average):
-        self.density = importlib.import_module("infold._c").density(average)
-
-
 class layout:
     """Leaves zeros out of the sums of those gradients where that pays.
 
         model = DistributedDataParallel(model)
         model.register_comm_hook(None, infold.hooks.layout("automatic"))
 
-    "automatic" leaves them out at first, looks at the sum now and then, and has a parameter's
-    gradient travel dense while few of its blocks of 32 elements are zeros. What it saw is kept for
-    each parameter, because DDP forms its buckets anew after the first step. "dense" and "blocks" do
-    the same with every gradient. Large parameters are summed each on its own, the small ones of a
-    bucket together and dense, so that blocks begin where a parameter's first row does, and the
-    three have the same bits. Gradients that are sparse tensors always travel as their rows.
+    Large parameters are summed each on its own, so that blocks begin where a parameter's first row
+    does, and "automatic" chooses for those of one size and type by what was in them before and how
+    long both layouts took. The small ones of a bucket are summed together and dense. "dense" and
+    "blocks" do so with every large one; the three have the same bits. Gradients that are sparse
+    tensors always travel as their rows.
 
     `wire` says how elements travel, as a hook of its own would:
 
@@ -95,15 +76,8 @@ class layout:
             raise ValueError(f"infold: layout is '{layout}'; allowed: {', '.join(LAYOUTS)}")
         self.layout = layout
         self.wire = wire
-        self._seen = weak.WeakIdKeyDictionary()
         self.__name__ = "layout"
         self.__qualname__ = "infold.hooks.layout"
-
-    def layout_of(self, parameter):
-        """How this parameter's gradient travels, if it has a call of its own."""
-        if self.layout != "automatic":
-            return self.layout
-        return "blocks" if self._seen_of(parameter).density <= _DENSITY_MAX else "dense"
 
     def __call__(self, group, bucket):
         """`group` is register_comm_hook's state: None stands for the default group."""
@@ -120,16 +94,8 @@ class layout:
         return futures.collect_all(sums).then(finish)
 
     def _sum(self, group, tensor, parameters):
-        wire = self._wire_of(parameters)
-        if not _is_large(parameters[0]):
-            return _averaged(group, tensor, wire, "dense")
-        chosen, seen = self.layout_of(parameters[0]), self._seen_of(parameters[0])
-        looks = self.layout == "automatic" and seen.calls_until_look == 0
-        seen.calls_until_look = (seen.calls_until_look or _LOOK_EVERY) - 1
-        return _averaged(group, tensor, wire, chosen, seen.look if looks else None)
-
-    def _seen_of(self, parameter):
-        return self._seen.setdefault(parameter, _Seen())
+        layout = self.layout if _is_large(parameters[0]) else "dense"
+        return _averaged(group, tensor, self._wire_of(parameters), layout)
 
     def _wire_of(self, parameters):
         return self.wire.format_of_all(parameters) if self.wire else "automatic"
@@ -156,15 +122,8 @@ def _parts(buffer, parameters):
         yield buffer[begin:end], small
 
 
-def _averaged(group, tensor, wire, layout=None, then=None):
-    """A future of the tensor's average; `then` is called with it once it is there."""
+def _averaged(group, tensor, wire, layout=None):
+    """A future of the tensor's average."""
     work = backend_of(group, tensor.device).all_reduce_as(
         tensor, wire, average=True, layout=layout)
-
-    def finish(done):
-        average = done.value()[0]
-        if then:
-            then(average)
-        return average
-
-    return work.get_future().then(finish)
+    return work.get_future().then(lambda done: done.value()[0])
