@@ -6,7 +6,6 @@
 
 #include <c10/util/Exception.h>
 
-
 namespace infold::pytorch {
 namespace {
 

@@ -4,7 +4,6 @@
 // of each other's; a call waits for the one on which its choice rests, which is
 // sparse::LayoutChoice's kBehind such calls earlier and thus nearly always done.
 #include "io/clock.h"
-#include "numeric/codec.h"
 #include "runtime/member.h"
 
 namespace infold::runtime {
@@ -50,15 +49,10 @@ std::optional<Error> Member::choose_layout(Call& call, const CallRequest& reques
 // Beside the sum, and after it in the order of calls.
 core::TransferRequest Member::opinions_request(Call& call) const {
   call.opinions = call.choice->opinion;
-  core::TransferRequest request;
-  request.reduction = core::Reduction::bit_or;
-  request.layout = {core::WireFormat::i32, core::DataType::i32};
+  core::TransferRequest request = sparse::blank_join();
   request.elements = 1;
-  request.codec = numeric::codec(core::DataType::i32, core::WireFormat::i32,
-                                 core::Reduction::bit_or, core::Collective::all_reduce);
   request.output = reinterpret_cast<std::byte*>(&call.opinions);
   request.input = request.output;
-  request.priority = core::Priority::urgent;
   request.deadline = call.description.deadline;
   return request;
 }

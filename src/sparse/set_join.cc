@@ -40,6 +40,15 @@ constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode, .dec
 
 }  // namespace
 
+core::TransferRequest blank_join() {
+  core::TransferRequest request;
+  request.reduction = core::Reduction::bit_or;
+  request.layout = {core::WireFormat::i32, core::DataType::i32};
+  request.codec = &words_codec();
+  request.priority = core::Priority::urgent;
+  return request;
+}
+
 void SetJoin::begin(std::uint64_t numbers, OwnWord own_word) {
   CHECK_THAT(numbers, <=, kNumbersMax);
   levels_[0].numbers = numbers;
@@ -68,15 +77,12 @@ void SetJoin::take_own_words(std::uint32_t level) {
 }
 
 core::TransferRequest SetJoin::request(std::uint32_t step) {
-  core::TransferRequest request;
-  request.reduction = core::Reduction::bit_or;
-  request.layout = {core::WireFormat::i32, core::DataType::i32};
+  core::TransferRequest request = blank_join();
   request.elements = words_for(levels_.at(level_count_ - 1 - step).numbers);
   if (step == 0) request.elements += words_of_ranks_.size();
   request.codec = &kCodec;
   request.output = reinterpret_cast<std::byte*>(&joined_.words);
   request.input = request.output;
-  request.priority = core::Priority::urgent;
   request.sized_later = step > 0;
   return request;
 }

@@ -23,6 +23,10 @@
 
 namespace infold::sparse {
 
+// An urgent transfer that joins words of the ranks bit by bit: those at its output, in place. How
+// many, and where, is for the caller to add.
+core::TransferRequest blank_join();
+
 class SetJoin {
  public:
   // Numbers are 32 bits long; five levels bring 2^32 of them down to 128 words.
