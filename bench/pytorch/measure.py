@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures the PyTorch backend in the lab: what it costs above the C++ call, how much of the
-communication a backward pass hides, and steps of a recommender, whose gradients are nearly all
-zeros, beside Gloo. Needs root, and the environment that `./dev example` makes:
+communication a backward pass hides, steps of a recommender, whose gradients are nearly all zeros,
+beside Gloo, and what choosing the layout costs over a training of it. Needs root, and the
+environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/measure.py small --rounds 5
     build/python/venv/bin/python bench/pytorch/measure.py overlap --rate 100mbit --rounds 3
     build/python/venv/bin/python bench/pytorch/measure.py recommender --rounds 5
+    build/python/venv/bin/python bench/pytorch/measure.py automatic --world 4 --rounds 5
 
 Training steps beside Gloo: `./dev example switch --world 4 --rounds 5`. One JSON object a line.
 """
@@ -28,11 +30,14 @@ RANK = "bench/pytorch/rank.py"
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["small", "overlap", "recommender"])
+    parser.add_argument("what", choices=["small", "overlap", "recommender", "automatic"])
     parser.add_argument("--world", type=int, default=0, help="default 2, 4 and 8")
     parser.add_argument("--rate", default="", help="default none, then 100mbit")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="of a rank of the recommender")
+    parser.add_argument("--steps", type=int, default=140,
+                        help="of a training: automatic needs 64 calls to know anything")
+    parser.add_argument("--rows", type=int, default=1 << 10, help="of each of its fields")
     return parser.parse_args()
 
 
@@ -92,11 +97,27 @@ def recommender(options):
     lab_job.compare(results, world, rate)
 
 
+def automatic(options):
+    """What is chosen against always the one or the other, of one training."""
+    words = ["--rows", str(options.rows)]
+    among = {
+        "dense": (["--backend", "infold", *words], {"INFOLD_LAYOUT": "dense"}),
+        "blocks": (["--backend", "infold", *words], {"INFOLD_LAYOUT": "blocks"}),
+        "automatic": (["--backend", "infold", *words], {"INFOLD_LAYOUT": "automatic"}),
+        "hook": (["--backend", "infold", "--hook", *words], {}),
+    }
+    world, rate = options.world or 4, options.rate or "100mbit"
+    ways = sparse_example.ways(among, options.steps, options.batch)
+    results = lab_job.measure(ways, world, rate, options.rounds, program=sparse_example.PROGRAM)
+    lab_job.compare(results, world, rate)
+
+
 def main():
     options = parse()
     lab_job.need_root()
     try:
-        {"small": small, "overlap": overlap, "recommender": recommender}[options.what](options)
+        {"small": small, "overlap": overlap, "recommender": recommender,
+         "automatic": automatic}[options.what](options)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
 
