@@ -154,9 +154,7 @@ INLINE int go_up(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
   return add_note(ctx, w, in_packet) ? XDP_PASS : drop(w, INFOLD_XDP_DROPPED_UNSENDABLE);
 }
 
-SEC("xdp") int answer_packet(struct xdp_md* ctx) {
-  struct work* const w = entry(&works, 0);
-  if (!w) return XDP_ABORTED;
+INLINE int send_answer(struct xdp_md* ctx, struct work* w) {
   if (w->answer_from != kFromPacket) {
     if (!set_length(ctx, w)) {
       return w->answer_from == kFromStored ? go_up(ctx, w, 0)
@@ -170,6 +168,11 @@ SEC("xdp") int answer_packet(struct xdp_md* ctx) {
   if (w->answer_from == kFromStored && !was_still_stored(w)) return XDP_DROP;
   if (to_sender) count_sent(w, w->answer_bytes);
   return to_sender && config.bounces ? XDP_TX : go_up(ctx, w, 1);
+}
+
+SEC("xdp") int answer_packet(struct xdp_md* ctx) {
+  struct work* const w = entry(&works, 0);
+  return w ? send_answer(ctx, w) : XDP_ABORTED;
 }
 
 INLINE void write_range(struct work* w, uint32_t at, uint32_t first, uint32_t count) {
@@ -253,5 +256,5 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   w->answer_sum = 0;
   w->answer_to = INFOLD_XDP_TO_WORKER;
   count(w, INFOLD_XDP_ANSWERED_PENDING);
-  return go_on(ctx, kAnswer);
+  return send_answer(ctx, w);
 }

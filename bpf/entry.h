@@ -6,6 +6,7 @@
 #pragma once
 
 #include "bpf/address.h"
+#include "bpf/answer.h"
 #include "bpf/settle.h"
 
 enum { kNoVerdict = -1 };
@@ -99,6 +100,14 @@ INLINE int identify(const struct infold_header* h, struct work* w) {
   return why == kNoVerdict ? kNoVerdict : drop(w, (uint32_t)why);
 }
 
+/* Here and not in a program of its own: going on to that would take as long as the copy. */
+INLINE int send_stored(struct xdp_md* ctx, struct work* w) {
+  count(w, INFOLD_XDP_REPLAYED);
+  w->answer_to = INFOLD_XDP_TO_WORKER;
+  w->answer_from = kFromStored;
+  return send_answer(ctx, w);
+}
+
 /* A packet that changes nothing, from where its worker is known to be, is answered without the
  * lock: all of a copy changes only after its round has, and its phase becomes DONE only after the
  * answer stands there, so that what is read before the round is read again is that round's.
@@ -106,12 +115,12 @@ INLINE int identify(const struct infold_header* h, struct work* w) {
 INLINE int answer_known(struct xdp_md* ctx, struct work* w, struct infold_xdp_copy* copy) {
   if ((int32_t)(w->round - REREAD(copy->round)) < 0) return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
   const uint32_t phase = REREAD(copy->phase);
-  note_seen(copy, w);
+  if (phase != INFOLD_XDP_DONE) note_seen(copy, w);
   if (__sync_fetch_and_or(&copy->round, 0) != w->round)
     return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
   if (phase == INFOLD_XDP_DONE) {
     note_answer(copy, w);
-    if (w->answer_bytes != 0) return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
+    if (w->answer_bytes != 0) return send_stored(ctx, w);
   } else if (phase == INFOLD_XDP_COLLECTING) {
     const struct infold_xdp_job* const job = entry(&jobs, w->job);
     if (job && !job->ended && !all_in(w->seen, job)) return go_on(ctx, kAnswerPending);
