@@ -17,7 +17,7 @@
  *   +-------+-------+-------+-------+-------+-------+-------+-------+
  *   | [tag, 16 bytes, if INFOLD_FLAG_TAGGED] [exponents] [elements] |
  *   | or, if INFOLD_FLAG_SPARSE: infold_sparse, sets of blocks, and |
- *   | exponents and elements of these blocks, chunk by chunk        |
+ *   | exponents and elements of what is in them, chunk by chunk     |
  */
 #pragma once
 
@@ -93,7 +93,7 @@ enum infold_flag {
   INFOLD_FLAG_PARTIAL = 0x01,  /* a result without all expected contributions */
   INFOLD_FLAG_SPECIALS = 0x02, /* some element is a NaN or infinity code */
   INFOLD_FLAG_TAGGED = 0x04,   /* 16 bytes of keyed tag follow the header */
-  INFOLD_FLAG_SPARSE = 0x08    /* blocks of zeros are left out, of one or several chunks */
+  INFOLD_FLAG_SPARSE = 0x08    /* zeros are left out, of one or several chunks */
 };
 
 /* Low nibble of infold_header.format: how elements lie on the wire. */
@@ -171,13 +171,16 @@ struct infold_rank_range {
   infold_be16 count;
 };
 
-/* What a contribution that leaves out blocks of zeros begins with: of how many chunks it is, on
- * slots that follow each other. Then, for each chunk, a bit for each of its blocks, in
- * little-endian words of 32 bits (R-018). */
+/* What a packet that leaves out zeros begins with: of how many chunks it is, on slots that follow
+ * each other, and how finely it leaves them out. Of whole blocks: for each chunk a bit for each of
+ * its blocks, in little-endian words of 32 bits, and then the chunks (R-018). Of quarters: each
+ * chunk's bits stand before it, and four bits for each block that it has (R-019). */
 enum { INFOLD_SPARSE_CHUNKS_MAX = 64 };
+enum infold_grain { INFOLD_GRAIN_BLOCKS = 0, INFOLD_GRAIN_QUARTERS = 1, INFOLD_GRAIN_COUNT = 2 };
 struct infold_sparse {
   infold_be16 chunks;
-  infold_be16 reserved; /* 0 */
+  uint8_t grain;
+  uint8_t reserved; /* 0 */
 };
 
 enum infold_abort_reason {

@@ -91,6 +91,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   codes_.resize(copies_.size() * blocks_max_ * 2);
   specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
+  whole_.resize(stored_bytes_max_);
   // Sums of some blocks begin with any of them, and read steps by the strip.
   steps_.resize(std::size_t{blocks_max_} + kBlocksTogether);
   // One stretch more, which is cleared when those before it are full.
@@ -123,7 +124,7 @@ Verdict Aggregator::dispatch(const Packet& packet) {
   if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;
-  if (packet.is_sparse()) return handle_sparse(packet);
+  if (packet.is_sparse()) return down ? Verdict::dropped_malformed : handle_sparse(packet);
   return down ? handle_from_parent(packet) : handle_from_below(packet);
 }
 
@@ -219,6 +220,8 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
   }
   copy.seen[header.worker / 64] |= std::uint64_t{1} << (header.worker % 64);
   copy.contributors += header.contributors;
+  copy.came_whole |= !packet.is_sparse();
+  copy.came_in_quarters |= packet.in_quarters;
   if (header.kind != Kind::skip) add_payload(packet, copy, arrays);
   if (!has_all(copy)) return Verdict::contributed;
   return complete(copy, arrays, header.slot, header.worker);
@@ -264,6 +267,13 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   copy.stored_bytes = static_cast<std::uint32_t>(
       datagram_bytes(copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout,
                      copy.words.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+  const bool all_take_quarters = copy.came_in_quarters && !copy.came_whole;
+  if (header.kind == Kind::result && all_take_quarters && header.flags == 0) {
+    if (const std::uint32_t bytes = leave_out_quarters(copy, arrays); bytes > 0) {
+      header.flags |= INFOLD_FLAG_SPARSE;
+      copy.stored_bytes = bytes;
+    }
+  }
   write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
   copy.phase = has_parent() ? Phase::forwarded : Phase::done;
   send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
@@ -336,7 +346,7 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
 std::size_t Aggregator::memory_bytes() const {
   return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() + lanes_.capacity() +
          codes_.capacity() * sizeof(std::uint16_t) + specials_.capacity() * sizeof(std::uint64_t) +
-         cleaned_.capacity() + steps_.capacity() * sizeof(BlockStep) +
+         cleaned_.capacity() + whole_.capacity() + steps_.capacity() * sizeof(BlockStep) +
          packet_codes_.capacity() * sizeof(std::uint16_t);
 }
 
@@ -355,7 +365,9 @@ std::uint64_t Aggregator::digest() const {
     const Copy& copy = copies_[i];
     digest.add(static_cast<std::uint64_t>(copy.phase) | std::uint64_t{copy.overrange} << 8 |
                std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
-               static_cast<std::uint64_t>(copy.lane_width) << 11 | std::uint64_t{copy.round} << 32);
+               static_cast<std::uint64_t>(copy.lane_width) << 11 |
+               std::uint64_t{copy.came_whole} << 13 | std::uint64_t{copy.came_in_quarters} << 14 |
+               std::uint64_t{copy.round} << 32);
     for (const std::uint64_t word : copy.seen) digest.add(word);
     digest.add(copy.contributors.digest);
     const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;

@@ -102,6 +102,8 @@ class Aggregator {
     bool overrange = false;  // exponents too far apart for exact lanes
     bool has_lanes = false;  // some contribution had elements
     bool has_specials = false;
+    bool came_whole = false;        // some contribution left out nothing
+    bool came_in_quarters = false;  // some left out quarters
     LaneWidth lane_width = LaneWidth::bits64;
     std::uint32_t round = 0;
     ChunkWords words;
@@ -152,6 +154,7 @@ class Aggregator {
 
   Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
   void write_result(Copy& copy, Arrays arrays, Header& header);
+  std::uint32_t leave_out_quarters(const Copy& copy, Arrays arrays);
   void write_partial(Copy& copy, Arrays arrays, Header& header);
   void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;
 
@@ -190,6 +193,7 @@ class Aggregator {
 
   // Scratch of one datagram's handling, and the small answers that no slot stores.
   std::vector<std::byte> cleaned_;
+  std::vector<std::byte> whole_;  // a result before zeros are left out
   std::vector<BlockStep> steps_;
   std::vector<std::uint16_t> packet_codes_;
   std::array<std::byte, 64> answer_{};

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "core/aggregator.h"
+#include "core/sparse_body.h"
 
 namespace infold::core {
 namespace {
@@ -247,6 +248,23 @@ void Aggregator::overlay_specials(const Copy& copy, Arrays arrays, std::byte* ma
       store_mantissa(mantissas, element, width, code);
     }
   }
+}
+
+// Writes the result anew without the quarters that are zeros, where that makes it smaller:
+// returns the datagram's bytes then, else 0.
+std::uint32_t Aggregator::leave_out_quarters(const Copy& copy, Arrays arrays) {
+  const ElementLayout layout = copy.words.layout();
+  const std::uint32_t elements = copy.words.elements;
+  const std::size_t bytes = layout.payload_bytes(elements);
+  const BlockSet blocks = BlockSet::all(layout.block_count(elements));
+  std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
+  const std::size_t codes = layout.exponent_bytes(elements);
+  const Quarters quarters(layout, elements, {blocks, body, body + codes});
+  if (sizeof(infold_sparse) + quarters.bytes() >= bytes) return 0;
+  std::copy_n(body, bytes, whole_.begin());
+  QuartersWriter writer({body, bytes});
+  CHECK(writer.add(quarters, {blocks, whole_.data(), whole_.data() + codes}));
+  return static_cast<std::uint32_t>(INFOLD_HEADER_BYTES + writer.bytes());
 }
 
 // The exact sum for the parent: unit and largest code of each block, the lanes, and the sets of

@@ -27,6 +27,16 @@ BlockSet BlockSet::read(const std::byte* wire, std::uint32_t blocks) {
   return set;
 }
 
+BlockSet BlockSet::all(std::uint32_t blocks) {
+  BlockSet set;
+  for (std::uint32_t word = 0; blocks > 0; ++word) {
+    const std::uint32_t taken = std::min(blocks, kWordBits);
+    set.words_[word] = ~0U >> (kWordBits - taken);
+    blocks -= taken;
+  }
+  return set;
+}
+
 void BlockSet::write(std::byte* wire, std::uint32_t blocks) const {
   std::memcpy(wire, words_.data(), wire_bytes(blocks));
 }

@@ -26,8 +26,10 @@ class BlockSet {
   // Bits [first, first + blocks) of a longer set. Reads no word that has none of them.
   static BlockSet slice(const std::uint32_t* words, std::uint64_t first, std::uint32_t blocks);
   static BlockSet read(const std::byte* wire, std::uint32_t blocks);
+  static BlockSet all(std::uint32_t blocks);
   void write(std::byte* wire, std::uint32_t blocks) const;
 
+  void insert(std::uint32_t block) { words_[block / kWordBits] |= 1U << (block % kWordBits); }
   BlockSet& operator|=(const BlockSet& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
     return *this;

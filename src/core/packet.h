@@ -96,10 +96,11 @@ struct Packet {
   std::span<const std::byte> body;      // all that follows the header and the tag
   // Which blocks the above are of, side by side; null: all. Set by SparseReader.
   const BlockSet* present = nullptr;
-  bool is_bundled = false;  // came with contributions to other chunks
+  bool is_bundled = false;   // came with contributions to other chunks
+  bool in_quarters = false;  // quarters of blocks were left out; what is here has their zeros
 
   bool has_specials() const { return (header.flags & INFOLD_FLAG_SPECIALS) != 0; }
-  // Leaves out blocks of zeros, of one or several chunks: see sparse_body.h.
+  // Leaves out zeros, of one or several chunks: see sparse_body.h.
   bool is_sparse() const { return (header.flags & INFOLD_FLAG_SPARSE) != 0; }
 };
 

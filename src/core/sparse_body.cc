@@ -12,29 +12,27 @@ infold_sparse read_head(const Packet& packet) {
   return head;
 }
 
-// An absent block is one of zeros, which changes no sum. Specials are marked for a packet as a
-// whole, so that chunks with and without them would say the same.
-bool can_leave_out_blocks(const Header& header) {
-  const Reduction reduction = header.words.reduction();
-  return header.kind == Kind::add && reduction != Reduction::min && reduction != Reduction::max &&
-         (header.flags & INFOLD_FLAG_SPECIALS) == 0 && header.words.elements > 0;
+void write_head(std::uint32_t chunks, infold_grain grain, std::byte* body) {
+  const infold_sparse head = {infold_to_be16(static_cast<std::uint16_t>(chunks)), grain, 0};
+  std::memcpy(body, &head, sizeof(head));
 }
 
-}  // namespace
+// What is absent is zero, which changes no sum. Specials are marked for a packet as a whole, so
+// that chunks with and without them would say the same.
+bool can_leave_out_zeros(const Header& header) {
+  const Reduction reduction = header.words.reduction();
+  const bool has_sum = header.kind == Kind::add || header.kind == Kind::result;
+  return has_sum && header.contributors.count != 0 && reduction != Reduction::min &&
+         reduction != Reduction::max && (header.flags & INFOLD_FLAG_SPECIALS) == 0 &&
+         header.words.elements > 0;
+}
 
-Malformed check_sparse(const Packet& packet) {
-  if (!can_leave_out_blocks(packet.header)) return Malformed::sparse;
-  if (packet.body.size() < sizeof(infold_sparse)) return Malformed::truncated;
-  const infold_sparse head = read_head(packet);
-  const std::uint32_t chunks = infold_from_be16(head.chunks);
-  if (chunks == 0 || chunks > INFOLD_SPARSE_CHUNKS_MAX || infold_from_be16(head.reserved) != 0) {
-    return Malformed::sparse;
-  }
+Malformed check_blocks(const Packet& packet, std::uint32_t chunks) {
   const ElementLayout layout = packet.header.words.layout();
   const std::uint32_t blocks = layout.block_count(packet.header.words.elements);
   std::size_t expected = sparse_head_bytes(chunks, blocks);
   if (packet.body.size() < expected) return Malformed::truncated;
-  const std::byte* set = packet.body.data() + sizeof(head);
+  const std::byte* set = packet.body.data() + sizeof(infold_sparse);
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk, set += BlockSet::wire_bytes(blocks)) {
     const BlockSet present = BlockSet::read(set, blocks);
     if (present.reaches_beyond(blocks)) return Malformed::sparse;
@@ -44,19 +42,55 @@ Malformed check_sparse(const Packet& packet) {
   return packet.body.size() > expected ? Malformed::oversized : Malformed::none;
 }
 
-SparseReader::SparseReader(const Packet& packet)
-    : part_(packet),
-      set_(packet.body.data() + sizeof(infold_sparse)),
-      chunks_(infold_from_be16(read_head(packet).chunks)) {
+Malformed check_quarters(const Packet& packet, std::uint32_t chunks) {
   const ChunkWords& words = packet.header.words;
-  at_ = packet.body.data() + sparse_head_bytes(chunks_, words.layout().block_count(words.elements));
+  std::span<const std::byte> left = packet.body.subspan(sizeof(infold_sparse));
+  for (; chunks > 0; --chunks) {
+    const auto view = QuartersView::parse(words.layout(), words.elements, left);
+    if (!view) return Malformed::sparse;
+    left = left.subspan(view->bytes());
+  }
+  return left.empty() ? Malformed::none : Malformed::oversized;
+}
+
+}  // namespace
+
+// A result leaves out quarters or nothing, and has a packet of its own.
+Malformed check_sparse(const Packet& packet) {
+  if (!can_leave_out_zeros(packet.header)) return Malformed::sparse;
+  if (packet.body.size() < sizeof(infold_sparse)) return Malformed::truncated;
+  const infold_sparse head = read_head(packet);
+  const std::uint32_t chunks = infold_from_be16(head.chunks);
+  const bool in_quarters = head.grain == INFOLD_GRAIN_QUARTERS;
+  if (chunks == 0 || chunks > INFOLD_SPARSE_CHUNKS_MAX) return Malformed::sparse;
+  if (head.grain >= INFOLD_GRAIN_COUNT || head.reserved != 0) return Malformed::sparse;
+  if (packet.header.kind == Kind::result && (chunks != 1 || !in_quarters)) return Malformed::sparse;
+  return in_quarters ? check_quarters(packet, chunks) : check_blocks(packet, chunks);
+}
+
+SparseReader::SparseReader(const Packet& packet)
+    : part_(packet), chunks_(infold_from_be16(read_head(packet).chunks)) {
+  const ChunkWords& words = packet.header.words;
+  const std::uint32_t blocks = words.layout().block_count(words.elements);
   part_.present = &present_;
   part_.is_bundled = chunks_ > 1;
+  part_.in_quarters = read_head(packet).grain == INFOLD_GRAIN_QUARTERS;
+  set_ = packet.body.data() + sizeof(infold_sparse);
+  at_ = part_.in_quarters ? set_ : packet.body.data() + sparse_head_bytes(chunks_, blocks);
 }
 
 const Packet& SparseReader::next() {
   CHECK_THAT(taken_, <, chunks_);
   if (taken_++ > 0) ++part_.header.slot;
+  if (part_.in_quarters) {
+    take_quarters();
+  } else {
+    take_blocks();
+  }
+  return part_;
+}
+
+void SparseReader::take_blocks() {
   const ElementLayout layout = part_.header.words.layout();
   const std::uint32_t blocks = layout.block_count(part_.header.words.elements);
   present_ = BlockSet::read(set_, blocks);
@@ -64,7 +98,26 @@ const Packet& SparseReader::next() {
   part_.exponents = at_;
   part_.elements = at_ + present_.exponent_bytes(layout);
   at_ += present_.payload_bytes(layout, part_.header.words.elements);
-  return part_;
+}
+
+void SparseReader::take_quarters() {
+  const ChunkWords& words = part_.header.words;
+  const std::byte* const end = part_.body.data() + part_.body.size();
+  const auto view = QuartersView::parse(words.layout(), words.elements, {at_, end});
+  CHECK(view.has_value());
+  present_ = view->blocks();
+  view->spread_blocks(spread_.data());
+  part_.exponents = view->exponents();
+  part_.elements = spread_.data();
+  at_ += view->bytes();
+}
+
+void spread_result(const Packet& packet, std::byte* exponents, std::byte* elements) {
+  const ChunkWords& words = packet.header.words;
+  const auto view = QuartersView::parse(words.layout(), words.elements,
+                                        packet.body.subspan(sizeof(infold_sparse)));
+  CHECK(view.has_value());
+  view->spread_chunk(exponents, elements);
 }
 
 SparseWriter::SparseWriter(std::byte* body, ElementLayout layout, std::uint32_t chunk_elements,
@@ -74,8 +127,7 @@ SparseWriter::SparseWriter(std::byte* body, ElementLayout layout, std::uint32_t 
       at_(body + sparse_head_bytes(chunks, layout.block_count(chunk_elements))),
       layout_(layout),
       chunk_elements_(chunk_elements) {
-  const infold_sparse head = {infold_to_be16(static_cast<std::uint16_t>(chunks)), {}};
-  std::memcpy(body, &head, sizeof(head));
+  write_head(chunks, INFOLD_GRAIN_BLOCKS, body);
 }
 
 SparseWriter::Part SparseWriter::next(const BlockSet& present) {
@@ -85,6 +137,15 @@ SparseWriter::Part SparseWriter::next(const BlockSet& present) {
   const Part part = {at_, at_ + present.exponent_bytes(layout_)};
   at_ += present.payload_bytes(layout_, chunk_elements_);
   return part;
+}
+
+bool QuartersWriter::add(const Quarters& quarters, const BlocksInMemory& source) {
+  if (chunks_ == INFOLD_SPARSE_CHUNKS_MAX) return false;
+  if (bytes_ + quarters.bytes() > body_.size()) return false;
+  quarters.write(source, body_.data() + bytes_);
+  bytes_ += quarters.bytes();
+  write_head(++chunks_, INFOLD_GRAIN_QUARTERS, body_.data());
+  return true;
 }
 
 }  // namespace infold::core

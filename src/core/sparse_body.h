@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The body of a contribution that leaves out blocks of zeros, of one or several chunks: how
-// many chunks, which blocks of each, and these blocks' exponents and elements, chunk by chunk.
+// The body of a packet that leaves out zeros, of one or several chunks: whole blocks of them
+// or quarters. How many chunks, which blocks of each, and these blocks' exponents
+// and elements, chunk by chunk.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "core/packet.h"
+#include "core/quarters.h"
 
 namespace infold::core {
 
@@ -31,15 +34,23 @@ class SparseReader {
   const Packet& next();
 
  private:
+  void take_blocks();
+  void take_quarters();
+
   Packet part_;
   BlockSet present_;
   const std::byte* set_;
   const std::byte* at_;
   std::uint32_t chunks_ = 0;
   std::uint32_t taken_ = 0;
+  std::array<std::byte, INFOLD_PAYLOAD_BYTES_MAX> spread_;  // blocks that came in quarters
 };
 
-// Writes such a body: one chunk after the other, as many as were announced.
+// A result's exponents and elements as if it had come whole. Requires: a checked one that is
+// sparse.
+void spread_result(const Packet& packet, std::byte* exponents, std::byte* elements);
+
+// Writes a body of whole blocks: one chunk after the other, as many as were announced.
 class SparseWriter {
  public:
   // `body` has room for all that will be written.
@@ -60,6 +71,22 @@ class SparseWriter {
   std::byte* at_;
   ElementLayout layout_;
   std::uint32_t chunk_elements_;
+};
+
+// Writes a body of quarters, as many chunks as there is room for.
+class QuartersWriter {
+ public:
+  explicit QuartersWriter(std::span<std::byte> body) : body_(body) {}
+
+  // Returns whether the next chunk had room; else nothing is written.
+  bool add(const Quarters& quarters, const BlocksInMemory& source);
+  std::uint32_t chunks() const { return chunks_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::span<std::byte> body_;
+  std::size_t bytes_ = sizeof(infold_sparse);
+  std::uint32_t chunks_ = 0;
 };
 
 }  // namespace infold::core

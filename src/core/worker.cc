@@ -82,6 +82,7 @@ Worker::State::State(const WorkerOptions& options)
     }
   }
   events_.resize(options.transfers_max);
+  chunk_.resize(options.limits.datagram_bytes_max);
 }
 
 base::Result<void> Worker::State::check(const TransferRequest& request) const {
@@ -304,7 +305,7 @@ std::optional<Event> Worker::State::poll_event() {
 }
 
 std::size_t Worker::State::memory_bytes() const {
-  std::size_t bytes = sizeof(*this) + events_.capacity() * sizeof(Event);
+  std::size_t bytes = sizeof(*this) + events_.capacity() * sizeof(Event) + chunk_.capacity();
   for (const Stream& stream : streams_) bytes += stream.ring.capacity() * sizeof(Transfer);
   for (const Flow& flow : flows_) {
     bytes += sizeof(Flow) + flow.slots.capacity() * sizeof(WorkerSlot) +
@@ -317,6 +318,7 @@ std::uint64_t Worker::State::digest() const {
   base::Digest digest;
   for (const Flow& flow : flows_) {
     digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
+    digest.add(flow.grain);
     for (const WorkerSlot& slot : flow.slots) {
       digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.realigned} << 9 |
                  std::uint64_t{slot.asks} << 10 | std::uint64_t{slot.round} << 32);

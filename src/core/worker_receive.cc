@@ -90,13 +90,20 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     return;
   }
   ++counters_.received_result;
-  if (request.output != nullptr && packet.elements != nullptr) {
+  if (request.output != nullptr && !packet.body.empty()) {
+    const std::byte* exponents = packet.exponents;
+    const std::byte* elements = packet.elements;
+    if (packet.is_sparse()) {
+      exponents = chunk_.data();
+      elements = exponents + request.layout.exponent_bytes(chunk.range.elements);
+      spread_result(packet, chunk_.data(), chunk_.data() + (elements - exponents));
+    }
     const std::uint16_t* codes = request.codes;
     if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
     const bool averages = request.reduction == Reduction::average;
-    request.codec->decode(request.output, chunk.range,
-                          {packet.exponents, packet.elements, codes,
-                           averages ? contributors.count : 1U, packet.has_specials()});
+    request.codec->decode(
+        request.output, chunk.range,
+        {exponents, elements, codes, averages ? contributors.count : 1U, packet.has_specials()});
   }
 
   Flow& flow = chunk.flow;

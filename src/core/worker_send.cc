@@ -88,6 +88,7 @@ bool Worker::State::may_send_next(Flow& flow, bool pauses) {
 // Puts it on its slot.
 std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
   const std::uint16_t index = flow.next_slot;
+  flow.plan = {};
   WorkerSlot& slot = flow.slots[index];
   slot.transfer = flow.next_transfer;
   slot.chunk = stripe_.chunk_at(flow.site, flow.next_chunk) -
@@ -143,8 +144,8 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
   const bool contributes = chunk.transfer.contributes;
   if (chunk.slot.sends == 0) ++(contributes ? counters_.sent_data : counters_.sent_skip);
   if (contributes && !chunk.slot.asks) {
-    if (const auto bytes = write_sparse(chunk, out)) return *bytes;
-    return write_whole(chunk, out);
+    const bool is_thin = leaves_out_zeros(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
+    return is_thin ? write_thin(chunk, out) : write_whole(chunk, out);
   }
   if (chunk.slot.asks) ++counters_.sent_query;
   write_header(header_of(chunk, chunk.slot.asks ? Kind::query : Kind::skip), out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // When thin contributions share a packet, and when they wait for that.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -41,7 +42,7 @@ constexpr TensorCodec kCodec = {4, encode, ignore};
 class Thin : public testing::Test {
  protected:
   void make(std::uint32_t chunks, std::uint32_t every, std::uint16_t slots = 128,
-            std::uint32_t chunk_elements = kChunkElements) {
+            std::uint32_t chunk_elements = kChunkElements, std::uint32_t quarters = 4) {
     WorkerOptions options;
     options.limits = {.datagram_bytes_max = 1472, .elements_max = chunk_elements};
     options.sites = {{.epoch = 7, .takes_sparse = true}};
@@ -59,7 +60,7 @@ class Thin : public testing::Test {
     present_.assign(BlockSet::word_count(blocks), 0);
     for (std::uint32_t block = 0; block < blocks; block += every) {
       present_[block / 32] |= 1U << (block % 32);
-      values_[block * std::size_t{32}] = 3;
+      for (std::uint32_t i = 0; i < quarters; ++i) values_[block * std::size_t{32} + i * 8] = 3;
     }
   }
   void submit() {
@@ -85,6 +86,9 @@ class Thin : public testing::Test {
     while (const auto answer = aggregator_->poll_transmit()) {
       answers_.emplace_back(answer->datagram.begin(), answer->datagram.end());
     }
+    infold_sparse head = {};
+    if (packet.is_sparse()) std::memcpy(&head, packet.body.data(), sizeof(head));
+    grain_ = head.grain;
     return packet.is_sparse() ? SparseReader(packet).chunks() : 1;
   }
   void answer(std::size_t count) {
@@ -101,6 +105,7 @@ class Thin : public testing::Test {
   std::vector<std::uint32_t> present_;
   std::vector<std::vector<std::byte>> answers_;
   std::size_t bytes_ = 0;
+  int grain_ = 0;  // of the last datagram
 };
 
 TEST_F(Thin, ContributionsShareAPacketUntilItIsFull) {
@@ -168,6 +173,80 @@ TEST_F(Thin, ABundleEndsWithTheLastSlot) {
   EXPECT_EQ(send(), 16U);
   answer(20);
   EXPECT_TRUE(worker_->has_event());
+}
+
+TEST_F(Thin, QuartersFillPacketsAsBlocksDo) {
+  make(1000, 4, 128, kChunkElements, 1);  // in every other chunk a quarter: 4 bytes, or 4 + 4 + 32
+  submit();
+  EXPECT_EQ(send(), 20U) << "as many as would fit if they were blocks";
+  EXPECT_EQ(grain_, INFOLD_GRAIN_QUARTERS);
+  EXPECT_EQ(send(), 0U) << "the other 12 of the window wait to become more, now that they are thin";
+  std::vector<std::uint32_t> bundles;
+  while (!worker_->has_event()) {
+    while (const std::uint32_t chunks = send()) {
+      bundles.push_back(chunks);
+      EXPECT_EQ(grain_, INFOLD_GRAIN_QUARTERS);
+    }
+    answer(answers_.size());
+  }
+  const double own = 500 * (4 + 32) + 1000 * 4;
+  EXPECT_LT(static_cast<double>(bytes_), own * 1.07) << "headers";
+  EXPECT_GT(*std::max_element(bundles.begin(), bundles.end()), 30U);
+}
+
+TEST_F(Thin, WholeBlocksGoAsTheyAre) {
+  make(64, 2);
+  submit();
+  while (send() > 0) EXPECT_EQ(grain_, INFOLD_GRAIN_BLOCKS);
+  for (const auto& each : answers_) {
+    Packet packet;
+    ASSERT_EQ(parse(each, packet), Malformed::none);
+    EXPECT_FALSE(packet.is_sparse());
+  }
+}
+
+// A packet's grain is tried out on what is in it, whatever the one before was.
+TEST_F(Thin, TheGrainFollowsWhatIsThere) {
+  make(400, 2, 128, kChunkElements, 1);
+  for (std::size_t i = values_.size() / 3; i < values_.size() * 2 / 3; ++i) {
+    if (values_[i / 32 * 32] != 0) values_[i] = 5;
+  }
+  submit();
+  std::vector<int> grains;
+  while (!worker_->has_event()) {
+    while (send() > 0) {
+      if (grains.empty() || grains.back() != grain_) grains.push_back(grain_);
+    }
+    answer(answers_.size());
+  }
+  EXPECT_EQ(grains, (std::vector{1, 0, 1}));
+}
+
+// Some quarter of every block: no block can be left out, yet three of four quarters.
+TEST_F(Thin, AChunkThatGoesAloneLeavesOutQuarters) {
+  make(64, 1, 128, 352, 1);
+  submit();
+  EXPECT_EQ(send(), 1U);
+  EXPECT_EQ(grain_, INFOLD_GRAIN_QUARTERS);
+  EXPECT_EQ(bytes_, INFOLD_HEADER_BYTES + 4 + 4 + 20 + 11 * 32U);
+  EXPECT_GE(send(), 3U) << "by what the first one took";
+}
+
+TEST_F(Thin, ABundleInQuartersEndsBeforeSpecials) {
+  make(60, 2, 128, kChunkElements, 1);
+  values_[40 * std::size_t{kChunkElements}] = HUGE_VALF;
+  submit();
+  std::uint32_t chunks = 0;
+  std::uint32_t packets = 0;
+  while (!worker_->has_event()) {
+    while (const std::uint32_t more = send()) {
+      chunks += more;
+      ++packets;
+    }
+    answer(answers_.size());
+  }
+  EXPECT_EQ(chunks, 60U);
+  EXPECT_LE(packets, 6U);
 }
 
 }  // namespace

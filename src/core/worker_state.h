@@ -10,6 +10,7 @@
 #include <array>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/prng.h"
 #include "core/lull.h"
 #include "core/slot_list.h"
@@ -39,6 +40,8 @@ class Worker::State {
   std::uint64_t digest() const;
   std::size_t memory_bytes() const;
   void assert_invariants() const;
+
+  static constexpr std::uint8_t kWholeBlocks = 16;
 
   enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
 
@@ -75,6 +78,14 @@ class Worker::State {
     bool is_done(std::uint64_t place) const { return place < first || at(place).done; }
   };
 
+  // How far the next packet's chunks have been counted. Chunks that wait to become a full packet
+  // are counted on from here, not anew with each result.
+  struct BundlePlan {
+    std::uint32_t chunks = 0;
+    std::size_t bytes = 0;
+    Stripe::Cursor next;
+  };
+
   struct Flow {
     explicit Flow(Window first_window) : window(first_window) {}
 
@@ -86,6 +97,9 @@ class Worker::State {
     Stripe::Cursor next_chunk;          // the site's next one of this stream
     std::uint16_t next_slot = 0;        // where it goes
     std::uint64_t next_transfer = 0;    // where to look for it
+    BundlePlan plan;
+    // Of kWholeBlocks, what quarters took of what whole blocks would have taken, the last time.
+    std::uint8_t grain = kWholeBlocks;
     std::uint32_t in_flight = 0;
     bool burst_confirmed = false;  // something came back since the flow was idle
     SlotList waiting;              // in the order they were sent
@@ -164,12 +178,18 @@ class Worker::State {
   };
   bool leaves_out_zeros(const Flow& flow, const Transfer& transfer) const;
   BlockSet present_in(const Transfer& transfer, std::uint64_t chunk) const;
-  Bundle plan_bundle(const Flow& flow, bool pauses) const;
+  Bundle plan_bundle(Flow& flow, bool pauses) const;
+  static void note_grain(Flow& flow, std::size_t in_quarters, std::size_t in_blocks);
   Transmit send_bundle(Flow& flow, std::uint32_t chunks, bool pauses, base::Instant now,
                        std::span<std::byte> out);
-  std::optional<std::size_t> write_sparse(const Chunk& chunk, std::span<std::byte> out);
+  Transmit finish_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks, std::size_t body,
+                         base::Instant now, std::span<std::byte> out);
+  std::size_t take_in_quarters(Flow& flow, std::uint32_t chunks, bool pauses,
+                               QuartersWriter& writer);
+  bool add_in_quarters(const Chunk& chunk, const BlockSet& present, QuartersWriter& writer);
+  std::size_t write_thin(const Chunk& chunk, std::span<std::byte> out);
   std::uint32_t encode_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks,
-                              SparseWriter& writer);
+                              SparseWriter& writer, std::size_t& in_quarters);
   bool encode_present(const Chunk& chunk, const BlockSet& present, SparseWriter::Part part) const;
 
   // worker_receive.cc
@@ -200,7 +220,8 @@ class Worker::State {
   std::uint32_t live_transfers_ = 0;
   std::uint64_t last_id_ = 0;
   base::Instant earliest_deadline_ = base::Instant::never();
-  std::vector<Event> events_;  // a ring
+  base::CacheLineVector<std::byte> chunk_;  // one, before zeros are left out or put back
+  std::vector<Event> events_;               // a ring
   std::size_t first_event_ = 0;
   std::size_t event_count_ = 0;
   std::optional<Failure> failure_;

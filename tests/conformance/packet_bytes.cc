@@ -76,13 +76,12 @@ void put_block_set(Bytes& out, std::int64_t blocks, const std::vector<std::int64
   for (const std::int64_t word : words) put_little(out, word, 4);
 }
 
+std::int64_t block_elements(const Words& words) { return words.dtype == INFOLD_DTYPE_F64 ? 64 : 32; }
+
 // Lists that are too short or too long for the blocks are written as far as they go.
-void put_sparse(Bytes& out, const PacketText& packet) {
+void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
-  const std::int64_t block_elements = packet.words.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
-  const std::int64_t blocks = (elements + block_elements - 1) / block_elements;
-  put_big(out, packet.held.size(), 2);
-  put_big(out, 0, 2);
+  const std::int64_t size = block_elements(packet.words);
   for (const auto& held : packet.held) put_block_set(out, blocks, held);
   auto code = packet.codes.begin();
   auto element = packet.elements.begin();
@@ -93,11 +92,58 @@ void put_sparse(Bytes& out, const PacketText& packet) {
     }
     pad(out, start, 4);
     for (const std::int64_t block : held) {
-      const std::int64_t size = std::min(block_elements, elements - block * block_elements);
-      for (std::int64_t i = 0; i < size && element != packet.elements.end(); ++i) {
+      const std::int64_t end = std::min(size, elements - block * size);
+      for (std::int64_t i = 0; i < end && element != packet.elements.end(); ++i) {
         put_little(out, *element++, element_width(packet.words));
       }
     }
+  }
+}
+
+// Likewise; `has` and `quarters` of a chunk say as much as the shorter of them.
+void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
+  const std::int64_t elements = element_count(packet);
+  const std::int64_t quarter = block_elements(packet.words) / 4;
+  auto code = packet.codes.begin();
+  auto element = packet.elements.begin();
+  for (std::size_t chunk = 0; chunk < std::min(packet.held.size(), packet.quarters.size());
+       ++chunk) {
+    const std::vector<std::int64_t>& held = packet.held[chunk];
+    const std::vector<std::int64_t>& quarters = packet.quarters[chunk];
+    put_block_set(out, blocks, held);
+    const std::size_t start = out.size();
+    for (std::size_t i = 0; i < quarters.size(); i += 2) {
+      const std::int64_t second = i + 1 < quarters.size() ? quarters[i + 1] : 0;
+      put_little(out, quarters[i] | second << 4, 1);
+    }
+    for (std::size_t i = 0; i < held.size() && code != packet.codes.end(); ++i) {
+      put_codes(out, packet.words, {*code++});
+    }
+    pad(out, start, 4);
+    for (std::size_t i = 0; i < std::min(held.size(), quarters.size()); ++i) {
+      for (std::int64_t each = 0; each < 4; ++each) {
+        if ((quarters[i] >> each & 1) == 0) continue;
+        const std::int64_t first = (held[i] * 4 + each) * quarter;
+        const std::int64_t end = std::min(quarter, elements - first);
+        for (std::int64_t j = 0; j < end && element != packet.elements.end(); ++j) {
+          put_little(out, *element++, element_width(packet.words));
+        }
+      }
+    }
+  }
+}
+
+void put_sparse(Bytes& out, const PacketText& packet) {
+  const std::int64_t size = block_elements(packet.words);
+  const std::int64_t blocks = (element_count(packet) + size - 1) / size;
+  const bool in_quarters = !packet.quarters.empty();
+  put_big(out, packet.held.size(), 2);
+  put_big(out, in_quarters ? 1 : 0, 1);
+  put_big(out, 0, 1);
+  if (in_quarters) {
+    put_quarters(out, packet, blocks);
+  } else {
+    put_blocks(out, packet, blocks);
   }
 }
 

@@ -78,6 +78,8 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
   } else if (word == "has") {
     packet.held.push_back(cursor.take_numbers());
     packet.flags |= INFOLD_FLAG_SPARSE;
+  } else if (word == "quarters") {
+    packet.quarters.push_back(cursor.take_numbers());
   } else if (word == "missing") {
     packet.missing = take_ranks(cursor);
   } else if (word == "rank_words") {

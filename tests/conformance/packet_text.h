@@ -52,6 +52,9 @@ struct PacketText {
   // Of a packet that leaves out blocks: those of each chunk that it holds. The lists above are then
   // of these blocks, one chunk after the other.
   std::vector<std::vector<std::int64_t>> held;
+  // For each of these blocks four bits for its quarters, where the packet leaves out quarters. The
+  // lists of elements are then of these.
+  std::vector<std::vector<std::int64_t>> quarters;
   std::vector<Ranks> missing;
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;

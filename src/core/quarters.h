@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which quarters of a chunk's blocks hold something other than zeros, and a chunk as it lies in a
+// body that leaves out the others. Blocks come side by side, as R-023 has them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/block_set.h"
+
+namespace infold::core {
+
+// A chunk's blocks side by side: some of them, or all.
+struct BlocksInMemory {
+  const BlockSet& blocks;
+  const std::byte* exponents;
+  const std::byte* elements;
+};
+
+class Quarters {
+ public:
+  // Of codes, not of the numbers that became them.
+  Quarters(ElementLayout layout, std::uint32_t chunk_elements, const BlocksInMemory& source);
+
+  // What write() takes.
+  std::size_t bytes() const;
+  // The chunk's part of a body. Requires: `source` as it was looked at; it lies elsewhere than
+  // `to`.
+  void write(const BlocksInMemory& source, std::byte* to) const;
+
+ private:
+  ElementLayout layout_;
+  std::uint32_t chunk_elements_;
+  BlockSet kept_;  // blocks that are not all zeros
+  std::uint32_t kept_count_ = 0;
+  std::uint32_t kept_elements_ = 0;
+  // Four bits for each of the blocks that were looked at, in their order.
+  std::array<std::uint8_t, INFOLD_BLOCKS_MAX> bits_;
+};
+
+// A chunk's part of a body, in place.
+class QuartersView {
+ public:
+  // Nothing if the bytes end too early or say what cannot be.
+  static std::optional<QuartersView> parse(ElementLayout layout, std::uint32_t chunk_elements,
+                                           std::span<const std::byte> bytes);
+
+  const BlockSet& blocks() const { return blocks_; }
+  // One code for each of the blocks.
+  const std::byte* exponents() const { return exponents_; }
+  std::size_t bytes() const { return bytes_; }
+  // The elements of blocks(), with zeros where quarters were left out.
+  void spread_blocks(std::byte* elements) const;
+  // The whole chunk as R-023 has it.
+  void spread_chunk(std::byte* exponents, std::byte* elements) const;
+
+ private:
+  std::byte* spread_block(std::uint32_t block, std::uint32_t order, const std::byte*& from,
+                          std::byte* to) const;
+
+  ElementLayout layout_;
+  std::uint32_t chunk_elements_ = 0;
+  BlockSet blocks_;
+  const std::byte* bits_ = nullptr;
+  const std::byte* exponents_ = nullptr;
+  const std::byte* elements_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace infold::core
