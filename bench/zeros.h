@@ -16,6 +16,7 @@ inline constexpr std::size_t kRowElements = 256;
 
 struct ZerosOptions {
   double share = 0;
+  std::size_t row_elements = kRowElements;
   // All at the end of every rank's tensor, instead of other rows at each rank.
   bool at_end = false;
 };
@@ -24,19 +25,21 @@ class Zeros {
  public:
   Zeros(const ZerosOptions& options, std::size_t elements)
       : at_end_(options.at_end),
+        row_elements_(options.row_elements),
         below_(options.share * 0x1p32),
-        first_(kRowElements *
+        first_(row_elements_ *
                static_cast<std::size_t>((1 - options.share) * static_cast<double>(elements) /
-                                        static_cast<double>(kRowElements))) {}
+                                        static_cast<double>(row_elements_))) {}
 
   bool cover(std::size_t index, int rank) const {
     if (at_end_) return index >= first_;
-    const std::uint64_t row = index / kRowElements * 1024 + static_cast<std::uint64_t>(rank);
+    const std::uint64_t row = index / row_elements_ * 1024 + static_cast<std::uint64_t>(rank);
     return static_cast<double>(base::mix64(row + 1) >> 32) < below_;
   }
 
  private:
   bool at_end_;
+  std::size_t row_elements_;
   double below_;
   std::size_t first_;  // zero at the end
 };

@@ -57,16 +57,16 @@ enum class Held : std::uint8_t { whole, in_place, rows };
 template <typename T>
 class Tensors {
  public:
-  Tensors(std::size_t elements, int rank, const Zeros& zeros, Held held)
-      : elements_(elements), zeros_(zeros), held_(held) {
+  Tensors(std::size_t elements, int rank, const bench::ZerosOptions& zeros, Held held)
+      : elements_(elements), zeros_(zeros, elements), held_(held) {
     if (held == Held::rows) {
-      hold_rows(rank);
+      hold_rows(rank, zeros.row_elements);
       return;
     }
     input_.resize(elements);
     output_.resize(elements);
     for (std::size_t i = 0; i < elements; ++i) {
-      if (!zeros.cover(i, rank)) input_[i] = static_cast<T>(value_at(i, rank));
+      if (!zeros_.cover(i, rank)) input_[i] = static_cast<T>(value_at(i, rank));
     }
   }
 
@@ -96,8 +96,8 @@ class Tensors {
   }
 
  private:
-  void hold_rows(int rank) {
-    row_elements_ = std::gcd(elements_, bench::kRowElements);
+  void hold_rows(int rank, std::size_t row_elements) {
+    row_elements_ = std::gcd(elements_, row_elements);
     for (std::size_t first = 0; first < elements_; first += row_elements_) {
       if (zeros_.cover(first, rank)) continue;
       indices_.push_back(static_cast<std::int64_t>(first / row_elements_));
@@ -153,7 +153,8 @@ class BenchAllreduce final : public Command {
     options.choice("--layout", layout_, {"dense", "blocks", "rows", "automatic"},
                    "Whether zeros are left out, of tensors in memory or given by rows");
     options.real("--zeros", zeros_.share, {0, 1},
-                 "Share of each tensor that is zeros, in other rows of 256 at each rank");
+                 "Share of each tensor that is zeros, in other rows at each rank");
+    options.whole<std::size_t>("--row", zeros_.row_elements, {1, 1 << 20}, "Elements of a row");
     options.flag("--zeros-at-end", zeros_.at_end, "At the end of all tensors, instead");
     options.flag("--in-place", in_place_, "Sum into the input");
     options.flag("--check", check_, "Compare every element of the last sum with the right one");
@@ -221,7 +222,7 @@ class BenchAllreduce final : public Command {
   template <typename T>
   Timing measure(Communicator& communicator, std::uint64_t bytes) const {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
-    Tensors<T> tensors(elements, communicator.rank(), Zeros(zeros_, elements), held());
+    Tensors<T> tensors(elements, communicator.rank(), zeros_, held());
     const CallOptions options = {
         .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_), .layout = layout()};
     Timing timing;
