@@ -76,7 +76,9 @@ void put_block_set(Bytes& out, std::int64_t blocks, const std::vector<std::int64
   for (const std::int64_t word : words) put_little(out, word, 4);
 }
 
-std::int64_t block_elements(const Words& words) { return words.dtype == INFOLD_DTYPE_F64 ? 64 : 32; }
+std::int64_t block_elements(const Words& words) {
+  return words.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
+}
 
 // Lists that are too short or too long for the blocks are written as far as they go.
 void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {

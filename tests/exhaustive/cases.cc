@@ -120,6 +120,10 @@ void add_collectives(Cases& cases) {
        .model = free,
        .slots = 2,
        .tensors = {{.format = WireFormat::bfp16, .chunks = 3, .sparse = true}}});
+  add({.name = "2x2x3-quarters",
+       .model = free,
+       .slots = 2,
+       .tensors = {{.format = WireFormat::bfp16, .chunks = 3, .sparse = true, .quarters = true}}});
   add({.name = "2x2x4-sparse",
        .model = free,
        .slots = 2,

@@ -40,6 +40,7 @@ struct Tensor {
   std::uint16_t root = 0;
   bool wide_spread = false;  // exponents so far apart that a second round is needed
   bool sparse = false;       // each worker leaves out other blocks, of zeros
+  bool quarters = false;     // and of the others all but one quarter, again another
 };
 
 struct Case {

@@ -40,6 +40,11 @@ bool has_block(const Tensor& plan, std::uint16_t rank, std::uint32_t element) {
   return !plan.sparse || block % 4 == 2U * rank || block % 4 == 3;
 }
 
+bool has_element(const Tensor& plan, std::uint16_t rank, std::uint32_t element) {
+  const std::uint32_t quarter = element / (INFOLD_BLOCK_ELEMENTS / 4) % 4;
+  return has_block(plan, rank, element) && (!plan.quarters || quarter == rank);
+}
+
 // In a tensor with a wide spread the second block of rank 0 is 2^40 times that of the others,
 // too far for one lane; sums of it round to rank 0's share alone.
 float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t chunk,
@@ -77,10 +82,11 @@ void Oracle::fill(Numbers& numbers, std::uint16_t workers) const {
     std::uint32_t integer_sum = 0;
     float float_sum = 0;
     for (std::uint16_t rank = 0; rank < workers; ++rank) {
-      const bool has = has_block(plan, rank, i);
+      const bool has = has_element(plan, rank, i);
       const float as_float = has ? float_share(plan, rank, chunk, i) : 0;
       const std::uint32_t integer = has ? share(rank, chunk, i) : 0;
-      numbers.present[rank][0] |= std::uint32_t{has} << i / INFOLD_BLOCK_ELEMENTS;
+      const bool is_present = has_block(plan, rank, i);
+      numbers.present[rank][0] |= std::uint32_t{is_present} << i / INFOLD_BLOCK_ELEMENTS;
       numbers.inputs[rank][i] = is_float(plan) ? std::bit_cast<std::uint32_t>(as_float) : integer;
       if (!gives_input(plan, rank)) continue;
       integer_sum += integer;

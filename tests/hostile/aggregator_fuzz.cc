@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "core/sparse_body.h"
 #include "tests/hostile/datagrams.h"
 #include "tests/hostile/operations.h"
 #include "tests/hostile/slot_model.h"
@@ -25,7 +26,10 @@ void check_result(const core::Packet& packet, const ModelAnswer& answer) {
     return;
   }
   const std::size_t bytes = answer.sum.size() * sizeof(std::int32_t);
-  CHECK(std::memcmp(packet.elements, answer.sum.data(), bytes) == 0);
+  std::array<std::byte, kElements * sizeof(std::int32_t)> spread;
+  if (packet.is_sparse()) core::spread_result(packet, nullptr, spread.data());
+  const std::byte* const elements = packet.is_sparse() ? spread.data() : packet.elements;
+  CHECK(std::memcmp(elements, answer.sum.data(), bytes) == 0);
 }
 
 void check_answer(Aggregator& aggregator, const ModelPacket& asked, const ModelAnswer& answer) {
@@ -65,22 +69,28 @@ ModelPacket honest(Operations& operations, SlotModel& model) {
   packet.slot = static_cast<std::uint16_t>(operations.below(kSlots));
   packet.round = model.newest_round(packet.slot) + operations.below(5) - 2;
   for (std::uint32_t i = 0; i < kElements; ++i) {
-    const std::uint32_t digit = packet.round * 7 + packet.slot + i + 1;
+    // Of every third round the second quarter is zeros.
+    const bool is_zero = packet.round % 3 == 0 && i >= INFOLD_BLOCK_ELEMENTS / 4;
+    const std::uint32_t digit = is_zero ? 0 : packet.round * 7 + packet.slot + i + 1;
     packet.elements.push_back(static_cast<std::int32_t>(digit << (10 * packet.worker)));
   }
   return packet;
 }
 
+// All the same to the slot's rules, and repeats of one may come as another.
+Datagram contribution_of(const ModelPacket& packet) {
+  switch (packet.elements[0] >> (10 * packet.worker) & 3) {
+    case 0: return add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
+    case 1: return sparse_add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
+    default:
+      return quarters_add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
+  }
+}
+
 void exchange(Aggregator& aggregator, SlotModel& model, const ModelPacket& packet) {
   Datagram datagram;
   switch (packet.kind) {
-    case ModelPacket::Kind::add:
-      // The same to the slot's rules, and repeats of one may come as the other.
-      datagram =
-          (packet.elements[0] & 1) != 0
-              ? sparse_add_datagram(packet.worker, packet.slot, packet.round, packet.elements)
-              : add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
-      break;
+    case ModelPacket::Kind::add: datagram = contribution_of(packet); break;
     case ModelPacket::Kind::skip:
       datagram = bare_datagram(core::Kind::skip, packet.worker, packet.slot, packet.round);
       break;

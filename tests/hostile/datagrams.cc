@@ -49,6 +49,34 @@ Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   return datagram;
 }
 
+// A chunk of 100 elements, or two, of which some quarters are there.
+Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtype) {
+  core::Header header = contribution(1, 0, 1);
+  header.kind = kind;
+  header.flags = INFOLD_FLAG_SPARSE;
+  header.words.elements = 100;
+  header.words.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
+  const core::ElementLayout layout = header.words.layout();
+  const core::BlockSet all = core::BlockSet::all(layout.block_count(100));
+  Datagram chunk(layout.payload_bytes(100));
+  std::byte* const elements = chunk.data() + layout.exponent_bytes(100);
+  for (const std::uint32_t filled : {3U, 20U, 70U, 99U}) {
+    chunk[filled / layout.block_elements()] = std::byte{9};
+    elements[filled * layout.element_bytes()] = std::byte{1};
+  }
+  const core::BlocksInMemory source = {all, chunk.data(), elements};
+  const core::Quarters quarters(layout, 100, source);
+  Datagram datagram(1472);
+  core::QuartersWriter writer{std::span(datagram).subspan(INFOLD_HEADER_BYTES)};
+  for (std::uint32_t left = kind == Kind::add ? kSlots : 1; left > 0; --left) {
+    writer.add(quarters, source);
+  }
+  core::write_header(header, datagram);
+  datagram.resize(INFOLD_HEADER_BYTES + writer.bytes());
+  return datagram;
+}
+
 std::vector<Datagram> samples(std::span<const Kind> kinds) {
   std::vector<Datagram> all;
   for (const Kind kind : kinds) {
@@ -61,6 +89,10 @@ std::vector<Datagram> samples(std::span<const Kind> kinds) {
     if (kind == Kind::add) {
       all.push_back(sparse_sample(core::WireFormat::i16, core::DataType::i32));
       all.push_back(sparse_sample(core::WireFormat::bfp16, core::DataType::f32));
+    }
+    if (kind == Kind::add || kind == Kind::result) {
+      all.push_back(quarters_sample(kind, core::WireFormat::i16, core::DataType::i32));
+      all.push_back(quarters_sample(kind, core::WireFormat::bfp16, core::DataType::f64));
     }
     all.push_back(sample(kind, core::WireFormat::bfp8, core::DataType::f32, true));
     all.push_back(sample(kind, core::WireFormat::bfp32, core::DataType::f64, false));
@@ -115,6 +147,27 @@ Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint3
                             1);
   const auto part = writer.next(core::BlockSet::slice(&one, 0, 1));
   std::memcpy(part.elements, elements.data(), elements.size_bytes());
+  return datagram;
+}
+
+Datagram quarters_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
+                               std::span<const std::int32_t> elements) {
+  return in_quarters(add_datagram(worker, slot, round, elements));
+}
+
+Datagram in_quarters(const Datagram& whole) {
+  core::Packet packet;
+  core::parse(whole, packet);
+  const core::ElementLayout layout = packet.header.words.layout();
+  const std::uint32_t elements = packet.header.words.elements;
+  const core::BlockSet all = core::BlockSet::all(layout.block_count(elements));
+  const core::BlocksInMemory source = {all, packet.exponents, packet.elements};
+  const core::Quarters quarters(layout, elements, source);
+  Datagram datagram(INFOLD_HEADER_BYTES + sizeof(infold_sparse) + quarters.bytes());
+  core::QuartersWriter writer{std::span(datagram).subspan(INFOLD_HEADER_BYTES)};
+  writer.add(quarters, source);
+  packet.header.flags |= INFOLD_FLAG_SPARSE;
+  core::write_header(packet.header, datagram);
   return datagram;
 }
 

@@ -31,6 +31,10 @@ Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t rou
 // The same as one that may leave out blocks, but has its only one.
 Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                              std::span<const std::int32_t> elements);
+Datagram quarters_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
+                               std::span<const std::int32_t> elements);
+// The same packet without the quarters that are zeros. Requires: a whole contribution or result.
+Datagram in_quarters(const Datagram& whole);
 // A packet without body: skip or query.
 Datagram bare_datagram(core::Kind kind, std::uint8_t worker, std::uint16_t slot,
                        std::uint32_t round);

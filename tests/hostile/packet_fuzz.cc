@@ -2,11 +2,14 @@
 //
 // parse() on any bytes: no part of what it accepts reaches outside the datagram, and writing the
 // parts again gives the same bytes.
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/check.h"
 #include "core/packet.h"
+#include "core/sparse_body.h"
 
 namespace {
 
@@ -52,6 +55,38 @@ void check_bodies(const core::Packet& packet) {
   CHECK(std::memcmp(again.data() + 8, packet.body.data() + 8, 16) == 0);
 }
 
+// What a chunk in quarters says, written from what was read of it, says the same.
+void check_quarters(const core::Packet& chunk) {
+  const core::ElementLayout layout = chunk.header.words.layout();
+  const std::uint32_t elements = chunk.header.words.elements;
+  const core::BlocksInMemory source = {*chunk.present, chunk.exponents, chunk.elements};
+  const core::Quarters quarters(layout, elements, source);
+  std::vector<std::byte> wire(quarters.bytes());
+  quarters.write(source, wire.data());
+  const auto view = core::QuartersView::parse(layout, elements, wire);
+  CHECK(view.has_value());
+  CHECK_THAT(view->bytes(), ==, wire.size());
+  std::vector<std::byte> exponents(layout.exponent_bytes(elements));
+  std::vector<std::byte> again(std::size_t{elements} * layout.element_bytes());
+  view->spread_chunk(exponents.data(), again.data());
+  const std::byte* from = chunk.elements;
+  chunk.present->for_each_run([&](std::uint32_t block, std::uint32_t blocks) {
+    const std::uint32_t first = block << layout.block_shift();
+    const std::uint32_t size = std::min(blocks << layout.block_shift(), elements - first);
+    const std::size_t bytes = std::size_t{size} * layout.element_bytes();
+    CHECK(std::memcmp(&again[std::size_t{first} * layout.element_bytes()], from, bytes) == 0);
+    from += bytes;
+  });
+}
+
+void check_chunks(const core::Packet& packet) {
+  core::SparseReader reader(packet);
+  for (std::uint32_t chunk = 0; chunk < reader.chunks(); ++chunk) {
+    const core::Packet& part = reader.next();
+    if (part.in_quarters) check_quarters(part);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -66,5 +101,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_inside(datagram, packet.specials);
   check_codes(packet);
   check_bodies(packet);
+  if (packet.is_sparse()) check_chunks(packet);
   return 0;
 }

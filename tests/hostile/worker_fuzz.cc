@@ -132,11 +132,13 @@ class Run {
       value *= 2;
       std::memcpy(result.data() + at, &value, 4);
     }
-    if (hostile && operations_.below(2) == 0) {
+    const bool forges = hostile && operations_.below(2) == 0;
+    if (forges) {
       forge(result);
-    } else if (hostile) {
-      damage(result);
+    } else if (operations_.below(4) == 0) {
+      result = in_quarters(result);  // as an aggregator may answer
     }
+    if (hostile && !forges) damage(result);
     handle(to, result);
   }
 
