@@ -73,32 +73,71 @@ std::uint8_t bits_of(const std::byte* block, std::uint32_t bytes) {
   return static_cast<std::uint8_t>(bits);
 }
 
+// Bits among four; there is no instruction for it on every processor.
+constexpr std::uint32_t count_of(std::uint32_t bits) {
+  return static_cast<std::uint32_t>(std::uint64_t{0x4332'3221'3221'2110} >> 4 * bits & 15);
+}
+
 // Of a block whose last quarter may be short, or not there.
 std::uint32_t kept_bytes(std::uint32_t bits, std::uint32_t quarter, std::uint32_t block) {
-  if (block == kQuarters * quarter) {
-    return static_cast<std::uint32_t>(std::popcount(bits)) * quarter;
-  }
-  std::uint32_t bytes = 0;
-  for (; bits != 0; bits &= bits - 1) {
-    const std::uint32_t at = static_cast<std::uint32_t>(std::countr_zero(bits)) * quarter;
-    bytes += std::min(quarter, block - at);
-  }
+  std::uint32_t bytes = count_of(bits) * quarter;
+  if (block == kQuarters * quarter) return bytes;
+  const std::uint32_t last = (block - 1) / quarter;
+  if ((bits >> last & 1) != 0) bytes -= (last + 1) * quarter - block;
   return bytes;
 }
 
+std::uint32_t all_bits(std::uint32_t quarter, std::uint32_t block) {
+  return (1U << (block + quarter - 1) / quarter) - 1;
+}
+
+// Whether each quarter of what lies here begins with something other than zeros, as those of dense
+// tensors do, whose sums shall not take longer because of others. Others are looked at closely.
+template <std::uint32_t kBytes>
+bool begins_with_something(const std::byte* at, std::size_t bytes) {
+  if (bytes % kBytes != 0) return false;
+  for (const std::byte* const end = at + bytes; at < end; at += kBytes) {
+    std::uint64_t first;
+    std::memcpy(&first, at, sizeof(first));
+    if (first == 0) return false;
+  }
+  return true;
+}
+
+// Which quarters are kept is as good as random: no branch foretells it. Hence all are copied, each
+// over the one before if that is not kept, as long as there is room before `end`.
 template <std::uint32_t kBytes>
 std::byte* pack_block(const std::byte* block, std::uint32_t bits, std::uint32_t bytes,
-                      std::byte* to) {
+                      std::byte* to, const std::byte* end) {
+  if (bytes == kQuarters * kBytes && end - to >= static_cast<std::ptrdiff_t>(bytes)) {
+    for (std::uint32_t quarter = 0; quarter < kQuarters; ++quarter) {
+      std::memcpy(to, block + quarter * kBytes, kBytes);
+      to += (bits >> quarter & 1) * kBytes;
+    }
+    return to;
+  }
   for (; bits != 0; bits &= bits - 1) {
     const std::uint32_t at = static_cast<std::uint32_t>(std::countr_zero(bits)) * kBytes;
-    if (at + kBytes <= bytes) {
-      std::memcpy(to, block + at, kBytes);
-      to += kBytes;
-    } else {
-      to = std::copy_n(block + at, bytes - at, to);
-    }
+    to = std::copy_n(block + at, std::min(kBytes, bytes - at), to);
   }
   return to;
+}
+
+// Likewise: what is left out is copied from zeros.
+template <std::uint32_t kBytes>
+const std::byte* spread_block(const std::byte* from, std::uint32_t bits, std::uint32_t bytes,
+                              std::byte* to) {
+  static constexpr std::byte kZeros[kBytes] = {};
+  std::uint32_t at = 0;
+  for (; at + kBytes <= bytes; at += kBytes, bits >>= 1) {
+    const bool is_kept = (bits & 1) != 0;
+    std::memcpy(to + at, is_kept ? from : kZeros, kBytes);
+    from += is_kept ? kBytes : 0;
+  }
+  if (at == bytes) return from;
+  const bool is_kept = (bits & 1) != 0;
+  std::copy_n(is_kept ? from : kZeros, bytes - at, to + at);
+  return from + (is_kept ? bytes - at : 0);
 }
 
 std::uint32_t bits_at(const std::byte* bits, std::uint32_t order) {
@@ -109,24 +148,52 @@ std::uint32_t bits_at(const std::byte* bits, std::uint32_t order) {
 
 Quarters::Quarters(ElementLayout layout, std::uint32_t chunk_elements, const BlocksInMemory& source)
     : layout_(layout), chunk_elements_(chunk_elements) {
+  const std::uint32_t elements = source.blocks.element_count(layout, chunk_elements);
+  const std::size_t bytes = std::size_t{elements} * layout.element_bytes();
   with_quarter_bytes(layout, [&](auto quarter) {
-    const std::byte* at = source.elements;
-    std::uint8_t* bits = bits_.data();
-    std::uint32_t kept = 0;
-    source.blocks.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-      for (std::uint32_t block = first; block < first + count; ++block) {
-        const std::uint32_t bytes = block_bytes(layout, chunk_elements, block);
-        const std::uint8_t found = bits_of<quarter()>(at, bytes);
-        *bits++ = found;
-        at += bytes;
-        if (found == 0) continue;
-        kept_.insert(block);
-        ++kept_count_;
-        kept += kept_bytes(found, quarter(), bytes);
-      }
-    });
-    kept_elements_ = kept / layout.element_bytes();
+    if (begins_with_something<quarter()>(source.elements, bytes)) {
+      take_all(source.blocks, elements);
+    } else {
+      look_closely<quarter()>(source);
+    }
   });
+}
+
+bool Quarters::keep_all(ElementLayout layout, std::span<const std::byte> elements) {
+  return with_quarter_bytes(layout, [&](auto quarter) {
+    return begins_with_something<quarter()>(elements.data(), elements.size());
+  });
+}
+
+void Quarters::take_all(const BlockSet& blocks, std::uint32_t elements) {
+  kept_ = blocks;
+  kept_count_ = blocks.count();
+  kept_elements_ = elements;
+  std::fill_n(bits_.begin(), kept_count_, std::uint8_t{15});
+  const std::uint32_t last = layout_.block_count(chunk_elements_) - 1;
+  if (kept_count_ == 0 || !blocks.has(last)) return;
+  const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, last);
+  bits_[kept_count_ - 1] = static_cast<std::uint8_t>(all_bits(quarter_bytes(layout_), bytes));
+}
+
+template <std::uint32_t kBytes>
+void Quarters::look_closely(const BlocksInMemory& source) {
+  const std::byte* at = source.elements;
+  std::uint8_t* bits = bits_.data();
+  std::uint32_t kept = 0;
+  source.blocks.for_each_run([&](std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t block = first; block < first + count; ++block) {
+      const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
+      const std::uint8_t found = bits_of<kBytes>(at, bytes);
+      *bits++ = found;
+      at += bytes;
+      if (found == 0) continue;
+      kept_.insert(block);
+      ++kept_count_;
+      kept += kept_bytes(found, kBytes, bytes);
+    }
+  });
+  kept_elements_ = kept / layout_.element_bytes();
 }
 
 std::size_t Quarters::bytes() const {
@@ -140,6 +207,7 @@ void Quarters::write(const BlocksInMemory& source, std::byte* to) const {
   std::byte* const bits = to + BlockSet::wire_bytes(all_blocks);
   std::byte* codes = bits + bits_bytes(kept_count_);
   std::byte* elements = bits + head_bytes(layout_, kept_count_);
+  const std::byte* const end = to + this->bytes();
   std::fill(bits, elements, std::byte{0});
   const std::uint32_t code = code_bytes(layout_);
   with_quarter_bytes(layout_, [&](auto quarter) {
@@ -154,7 +222,7 @@ void Quarters::write(const BlocksInMemory& source, std::byte* to) const {
           bits[order / 2] |= static_cast<std::byte>(*found << order % 2 * 4);
           ++order;
           codes = std::copy_n(from_code, code, codes);
-          elements = pack_block<quarter()>(at, *found, bytes, elements);
+          elements = pack_block<quarter()>(at, *found, bytes, elements, end);
         }
         ++found;
         from_code += code;
@@ -189,7 +257,7 @@ std::optional<QuartersView> QuartersView::parse(ElementLayout layout, std::uint3
     const std::uint32_t block =
         is_last ? block_bytes(layout, chunk_elements, all_blocks - 1) : kQuarters * quarter;
     const std::uint32_t bits = bits_at(view.bits_, order);
-    if (bits == 0 || bits >> (block + quarter - 1) / quarter != 0) return std::nullopt;
+    if (bits == 0 || (bits & ~all_bits(quarter, block)) != 0) return std::nullopt;
     kept += kept_bytes(bits, quarter, block);
   }
   if (count % 2 != 0 && bits_at(view.bits_, count) != 0) return std::nullopt;
@@ -198,63 +266,42 @@ std::optional<QuartersView> QuartersView::parse(ElementLayout layout, std::uint3
   return view;
 }
 
-std::byte* QuartersView::spread_block(std::uint32_t block, std::uint32_t order,
-                                      const std::byte*& from, std::byte* to) const {
-  const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
-  const std::uint32_t bits = bits_at(bits_, order);
-  with_quarter_bytes(layout_, [&](auto quarter) {
-    std::uint32_t at = 0;
-    for (; at + quarter() <= bytes; at += quarter()) {
-      if ((bits >> at / quarter() & 1) != 0) {
-        std::memcpy(to + at, from, quarter());
-        from += quarter();
-      } else {
-        std::memset(to + at, 0, quarter());
-      }
-    }
-    if (at == bytes) return;
-    const std::uint32_t rest = bytes - at;
-    if ((bits >> at / quarter() & 1) != 0) {
-      std::memcpy(to + at, from, rest);
-      from += rest;
-    } else {
-      std::memset(to + at, 0, rest);
-    }
-  });
-  return to + bytes;
-}
-
 void QuartersView::spread_blocks(std::byte* elements) const {
-  const std::byte* from = elements_;
-  std::uint32_t order = 0;
-  blocks_.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t block = first; block < first + count; ++block) {
-      elements = spread_block(block, order++, from, elements);
-    }
+  with_quarter_bytes(layout_, [&](auto quarter) {
+    const std::byte* from = elements_;
+    std::uint32_t order = 0;
+    blocks_.for_each_run([&](std::uint32_t first, std::uint32_t count) {
+      for (std::uint32_t block = first; block < first + count; ++block) {
+        const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
+        from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, elements);
+        elements += bytes;
+      }
+    });
   });
 }
 
 void QuartersView::spread_chunk(std::byte* exponents, std::byte* elements) const {
   std::fill_n(exponents, layout_.exponent_bytes(chunk_elements_), std::byte{0});
   const std::uint32_t code = code_bytes(layout_);
-  const std::byte* from = elements_;
-  std::uint32_t order = 0;
-  std::uint32_t at = 0;
-  const auto clear_to = [&](std::uint32_t first) {
-    const std::uint32_t end = std::min(first << layout_.block_shift(), chunk_elements_);
-    const std::size_t bytes = std::size_t{end - at} * layout_.element_bytes();
-    elements = std::fill_n(elements, bytes, std::byte{0});
-    at = end;
-  };
-  blocks_.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-    clear_to(first);
-    std::copy_n(exponents_ + std::size_t{order} * code, count * code, exponents + first * code);
-    for (std::uint32_t block = first; block < first + count; ++block) {
-      elements = spread_block(block, order++, from, elements);
-    }
-    at = std::min((first + count) << layout_.block_shift(), chunk_elements_);
+  std::byte* const end = elements + std::size_t{chunk_elements_} * layout_.element_bytes();
+  const std::size_t block_stride = layout_.block_elements() * layout_.element_bytes();
+  with_quarter_bytes(layout_, [&](auto quarter) {
+    const std::byte* from = elements_;
+    std::byte* to = elements;
+    std::uint32_t order = 0;
+    blocks_.for_each_run([&](std::uint32_t first, std::uint32_t count) {
+      std::byte* const run = elements + first * block_stride;
+      std::fill(to, run, std::byte{0});
+      to = run;
+      std::copy_n(exponents_ + std::size_t{order} * code, count * code, exponents + first * code);
+      for (std::uint32_t block = first; block < first + count; ++block) {
+        const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
+        from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, to);
+        to += bytes;
+      }
+    });
+    std::fill(to, end, std::byte{0});
   });
-  clear_to(layout_.block_count(chunk_elements_));
 }
 
 }  // namespace infold::core

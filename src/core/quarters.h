@@ -26,6 +26,9 @@ class Quarters {
   // Of codes, not of the numbers that became them.
   Quarters(ElementLayout layout, std::uint32_t chunk_elements, const BlocksInMemory& source);
 
+  // A glance at a dense chunk's elements: none of their quarters can be left out. No says little.
+  static bool keep_all(ElementLayout layout, std::span<const std::byte> elements);
+
   // What write() takes.
   std::size_t bytes() const;
   // The chunk's part of a body. Requires: `source` as it was looked at; it lies elsewhere than
@@ -33,6 +36,10 @@ class Quarters {
   void write(const BlocksInMemory& source, std::byte* to) const;
 
  private:
+  void take_all(const BlockSet& blocks, std::uint32_t elements);
+  template <std::uint32_t kBytes>
+  void look_closely(const BlocksInMemory& source);
+
   ElementLayout layout_;
   std::uint32_t chunk_elements_;
   BlockSet kept_;  // blocks that are not all zeros
@@ -59,9 +66,6 @@ class QuartersView {
   void spread_chunk(std::byte* exponents, std::byte* elements) const;
 
  private:
-  std::byte* spread_block(std::uint32_t block, std::uint32_t order, const std::byte*& from,
-                          std::byte* to) const;
-
   ElementLayout layout_;
   std::uint32_t chunk_elements_ = 0;
   BlockSet blocks_;

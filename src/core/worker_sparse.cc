@@ -197,18 +197,24 @@ std::size_t Worker::State::write_thin(const Chunk& chunk, std::span<std::byte> o
   SparseWriter::Part part = {body, body + layout.exponent_bytes(elements)};
   if (leaves_out_blocks) {
     part = SparseWriter(body, layout, elements, 1).next(held);
+    if (encode_present(chunk, held, part)) return write_whole(chunk, out);
+    expect_next_chunk(chunk.flow);
   } else {
     held = BlockSet::all(blocks);
-    bytes = layout.payload_bytes(elements);
+    bytes = write_whole(chunk, out) - INFOLD_HEADER_BYTES;
+    const auto flags = std::to_integer<unsigned>(out[offsetof(infold_header, flags)]);
+    const bool has_specials = (flags & INFOLD_FLAG_SPECIALS) != 0;
+    if (has_specials || Quarters::keep_all(layout, {part.elements, body + bytes})) {
+      note_grain(chunk.flow, bytes, bytes);
+      return INFOLD_HEADER_BYTES + bytes;
+    }
   }
-  if (encode_present(chunk, held, part)) return write_whole(chunk, out);
-  expect_next_chunk(chunk.flow);
 
   Header header = header_of(chunk, Kind::add);
   const Quarters quarters(layout, elements, {held, part.exponents, part.elements});
   const std::size_t in_quarters = sizeof(infold_sparse) + quarters.bytes();
-  if (chunk.slot.sends == 0) note_grain(chunk.flow, in_quarters, bytes);
   const bool leaves_out_quarters = in_quarters < bytes;
+  if (chunk.slot.sends == 0) note_grain(chunk.flow, in_quarters, bytes);
   if (leaves_out_quarters) {
     const BlocksInMemory source = {held, chunk_.data(),
                                    chunk_.data() + (part.elements - part.exponents)};

@@ -69,9 +69,8 @@ class XdpFrames : public testing::Test {
 };
 
 // Also where its length would do for a whole chunk.
-TEST_F(XdpFrames, AContributionThatLeavesOutBlocksIsMalformed) {
+TEST_F(XdpFrames, WhatLeavesOutZerosIsMalformed) {
   core::Header header;
-  header.kind = core::Kind::add;
   header.flags = INFOLD_FLAG_SPARSE;
   header.job = 7;
   header.epoch = 3;
@@ -79,8 +78,11 @@ TEST_F(XdpFrames, AContributionThatLeavesOutBlocksIsMalformed) {
   header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
   header.contributors = {1, 1, core::rank_digest(0)};
   std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + 16 * sizeof(std::int32_t));
-  core::write_header(header, datagram);
-  expect_dropped(plane_->frame_of(datagram), "dropped_malformed");
+  for (const core::Kind kind : {core::Kind::add, core::Kind::result}) {
+    header.kind = kind;
+    core::write_header(header, datagram);
+    expect_dropped(plane_->frame_of(datagram), "dropped_malformed");
+  }
 }
 
 // Nothing is sent to a parent before it was heard, and nothing is taken from anybody else.
