@@ -13,7 +13,8 @@ infold_sparse read_head(const Packet& packet) {
 }
 
 void write_head(std::uint32_t chunks, infold_grain grain, std::byte* body) {
-  const infold_sparse head = {infold_to_be16(static_cast<std::uint16_t>(chunks)), grain, 0};
+  const infold_sparse head = {infold_to_be16(static_cast<std::uint16_t>(chunks)),
+                              static_cast<std::uint8_t>(grain), 0};
   std::memcpy(body, &head, sizeof(head));
 }
 
