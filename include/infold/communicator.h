@@ -12,6 +12,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -82,6 +83,12 @@ class Communicator {
 
   // Done once every rank has called it.
   Handle barrier(const CallOptions& options = {});
+
+  // Why the job is over, as far as this rank has heard: of a rank that died at once, of one that
+  // left in good order with the next call. For programs that wait for ranks by other means than
+  // calls, and would wait in vain. Not for a job that is to come back (JoinOptions::rejoin). Takes
+  // a lock of the data path's: ask tens of times a second, not more.
+  std::optional<Error> failure() const;
 
   int rank() const;   // -1 without a job
   int world() const;  // 0 without a job

@@ -95,6 +95,10 @@ Handle Communicator::barrier(const CallOptions& options) {
   return start(member_, {Collective::barrier, {}, {}, 0, options});
 }
 
+std::optional<Error> Communicator::failure() const {
+  return member_ ? member_->failure() : std::nullopt;
+}
+
 int Communicator::rank() const { return member_ ? member_->rank() : -1; }
 int Communicator::world() const { return member_ ? member_->world() : 0; }
 std::string Communicator::interface() const { return member_ ? member_->interface() : ""; }

@@ -162,6 +162,7 @@ int rank_to_look_at(const core::Failure& failure, const FailedCall& call) {
 }  // namespace
 
 std::string call_text(CallName name) {
+  if (name.number == 0) return "the job";
   const char* const parts_name =
       name.collective == core::Collective::broadcast ? "all_gather" : "reduce_scatter";
   const char* const whole_name = collective_name(static_cast<std::int64_t>(name.collective));

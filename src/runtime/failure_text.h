@@ -18,7 +18,8 @@
 
 namespace infold::runtime {
 
-// A rank's calls are numbered from 1; the same number is the same call on every rank.
+// A rank's calls are numbered from 1; the same number is the same call on every rank. 0 is none of
+// them, and stands for the job.
 struct CallName {
   core::Collective collective = core::Collective::barrier;
   std::uint64_t number = 0;

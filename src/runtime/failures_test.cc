@@ -36,6 +36,27 @@ struct Disagreement {
   const char* expected_text;
 };
 
+TEST(Failure, IsWhatACallWasTold) {
+  LocalGroup group = make_group({.world = 2});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    std::vector<float> tensor(10, 1.0F);
+    expect_done(comm.all_reduce(tensor).wait(), 2);
+    EXPECT_FALSE(comm.failure().has_value());
+    if (rank == 1) {
+      comm = Communicator();
+      EXPECT_FALSE(comm.failure().has_value());
+      return;
+    }
+    const MaybeError told = error_of(comm.all_reduce(tensor).wait());
+    ASSERT_TRUE(told.has_value());
+    const MaybeError failure = comm.failure();
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->code, Code::cancelled);
+    EXPECT_EQ(failure->rank, 1);
+    EXPECT_EQ(failure->message, told->message);
+  });
+}
+
 class Disagreements : public ::testing::TestWithParam<Disagreement> {};
 
 TEST_P(Disagreements, NameTheRankAndTheFieldOnEveryRank) {

@@ -280,6 +280,19 @@ Error Member::job_over_error(const Call& call) {
           failure ? failure->rank : -1, ""};
 }
 
+std::optional<Error> Member::failure() {
+  const std::optional<core::Failure> failure =
+      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  if (!failure || (absence_ && is_site_lost(*failure))) return std::nullopt;
+  const std::lock_guard lock(pool_mutex_);
+  FailedCall none = {CallName{},          0,           false, options_.worker.rank, {},
+                     options_.site_names, lost_switch_};
+  Error error = describe(*failure, none);
+  if (!end_reason_.empty()) error.message = end_reason_;
+  error.message += kMakeNewCommunicators;
+  return error;
+}
+
 FailedCall Member::failed_call(const Call& call, base::Instant now) const {
   return {call.description.name, call.description.elements,      call.description.composed,
           options_.worker.rank,  now - call.description.started, options_.site_names,

@@ -68,6 +68,8 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   int rank() const { return options_.worker.rank; }
   int world() const { return options_.worker.world; }
   Statistics statistics();
+  // See Communicator.
+  std::optional<Error> failure();
   const std::string& interface() const { return options_.paths.interface; }
   io::PortCounters port_counters() { return driver_->port_counters(); }
 
