@@ -59,6 +59,7 @@ def _order(rank, world, times, gives_future):
     random = torch.Generator().manual_seed(1)
     side = torch.cuda.Stream()
     wrong = torch.zeros((), dtype=torch.int64, device=_device())
+    side.wait_stream(torch.cuda.current_stream())
     for i in range(times):
         elements = int(torch.randint(1, 1 << 18, (), generator=random))
         with torch.cuda.stream(side):
@@ -244,6 +245,28 @@ def _compared(rank, world, elements):
 @pytest.mark.parametrize("elements", [1, 1001, (4 << 20) // 4 + 17])
 def test_collectives_give_what_they_give_on_the_cpu(elements):
     assert _run(2, _compared, elements) == [[], []]
+
+
+def _sparse(rank, world):
+    """As on the CPU, coalesced, and still on the GPU; what has no sum is refused there, too."""
+    results = []
+    for device in ("cpu", _device()):
+        indices = torch.tensor([[rank, 5, 5, 900]], device=device)
+        values = _input(rank, torch.float32, 4 * 16).view(4, 16).to(device)
+        tensor = torch.sparse_coo_tensor(indices, values, (1000, 16))
+        dist.all_reduce(tensor)
+        assert tensor.is_coalesced() and tensor.device.type == torch.device(device).type
+        results.append((tensor.indices().tolist(), tensor.values().tolist()))
+    message = ""
+    try:
+        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+    except RuntimeError as error:
+        message = str(error)
+    return results[0] == results[1], "to_dense()" in message
+
+
+def test_sparse_tensors():
+    assert _run(2, _sparse) == [(True, True)] * 2
 
 
 def _requiring_gradients(rank, world):
