@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <infold/communicator.h>
-#include <pybind11/pybind11.h>
 
 #include "io/entropy.h"
 #include "python/backend/plans.h"
@@ -55,18 +54,18 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
       delegate_(std::move(delegate)),
       timeout_ms_(options_.timeout.count()),
       lane_(std::make_shared<Lane>([this](std::stop_token stop) { return join(std::move(stop)); })),
-      messages_(delegate_, rank) {
+      watch_(std::make_shared<Watch>(lane_, delegate_)),
+      messages_(delegate_, watch_, rank) {
   options_.join.rank = rank;
   options_.join.world = size;
 }
 
 Backend::~Backend() {
   if (on_end_) on_end_(this);
-  // Threads that end now may need the interpreter for a callback or a tensor.
-  std::optional<pybind11::gil_scoped_release> released;
-  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+  released_ = release_interpreter();
   lane_->close("the process group is gone");
   delegation_->end();
+  watch_->end();
 }
 
 // Ranks agree on a job's name by way of rank 0, so that no two groups, and no two lives of one,
@@ -160,9 +159,8 @@ void Backend::setTimeout(std::chrono::milliseconds timeout) {
 }
 
 void Backend::abort() {
-  lane_->close("it was aborted");
+  watch_->abort("it was aborted");
   delegation_->end();
-  delegate_->abort();
 }
 
 // Calls of the delegate have begun by then if their ranks had come.

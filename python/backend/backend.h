@@ -25,10 +25,12 @@
 
 #include "python/backend/call_words.h"
 #include "python/backend/delegation.h"
+#include "python/backend/interpreter.h"
 #include "python/backend/lane.h"
 #include "python/backend/messages.h"
 #include "python/backend/relay.h"
 #include "python/backend/tensors.h"
+#include "python/backend/watch.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {
@@ -140,6 +142,7 @@ class Backend final : public ::c10d::Backend {
   void add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor& input,
                    const Summing& summing, std::chrono::milliseconds timeout) const;
 
+  Released released_;  // while it is destroyed: first here, so last to go, after the delegate
   const c10::intrusive_ptr<::c10d::Store> store_;
   BackendOptions options_;
   const c10::intrusive_ptr<Options> shown_options_;
@@ -147,6 +150,7 @@ class Backend final : public ::c10d::Backend {
   std::atomic<std::int64_t> timeout_ms_;
   std::atomic<std::uint64_t> sequence_{0};
   const std::shared_ptr<Lane> lane_;
+  const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
   Messages messages_;
   std::mutex delegation_order_;  // in which calls are told to all, and begin

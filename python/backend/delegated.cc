@@ -115,11 +115,12 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& wor
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
   const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
   const Told told = {store_, name, rank_, words, rows};
+  const auto begin_if_agreed = [told, begin = std::move(begin)] {
+    check_agreement(told);
+    return begin();
+  };
   const auto work =
-      copies.after_check(tell_all(words, rows, timeout), [told, begin = std::move(begin)] {
-        check_agreement(told);
-        return begin();
-      });
+      copies.after_check({tell_all(words, rows, timeout), begin_if_agreed, words.name(), watch_});
   delegation_->submit(work);
   const std::lock_guard lock(delegated_mutex_);
   delegated_.push_back(work);
@@ -197,14 +198,14 @@ Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
 Backend::Works Backend::send(Tensors& tensors, int to, int tag) {
   check_tensor(only(tensors, "send"), "send");
   const HostCopies copies(Use::send);
-  return copies.after(messages_.send(copies.read(tensors[0]), to, tag));
+  return copies.after(messages_.send(copies.read(tensors[0]), {to, tag}));
 }
 
 Backend::Works Backend::recv(Tensors& tensors, int from, int tag) {
   check_tensor(only(tensors, "recv"), "recv");
   HostCopies copies(Use::send);
   const at::Tensor host = copies.written(tensors[0]);
-  return copies.after(messages_.receive(host, from, tag));
+  return copies.after(messages_.receive(host, {from, tag}));
 }
 
 Backend::Works Backend::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, -1, tag); }

@@ -8,8 +8,12 @@
 namespace infold::pytorch {
 namespace {
 
+constexpr const char* kShutDown = "it was shut down";
+
+std::string closed_text(const std::string& why) { return "the process group was closed: " + why; }
+
 std::exception_ptr closed_because(const std::string& why) {
-  return exception_of({Code::aborted, "the process group was closed: " + why, -1, ""});
+  return exception_of({Code::aborted, closed_text(why), -1, ""});
 }
 
 // Also from the thread itself, which a callback of its own may bring here.
@@ -65,6 +69,7 @@ void Lane::begin_works() {
   if (!joined) {
     if (!closed_) {
       closed_ = exception_of(joined.error());
+      why_over_ = joined.error().message;
       has_failed_ = true;
     }
   } else if (!closed_) {
@@ -127,11 +132,12 @@ void Lane::drain() {
   if (communicator()) {
     for (const c10::intrusive_ptr<Work>& work : unfinished()) work->conclude();
   }
-  close("it was shut down");
+  close(kShutDown);
 }
 
 void Lane::close(const std::string& why) {
   stop_.request_stop();
+  const std::optional<std::string> why_over = this->why_over();
   std::deque<c10::intrusive_ptr<Work>> lost;
   std::deque<c10::intrusive_ptr<Work>> begun;
   std::shared_ptr<Communicator> communicator;
@@ -140,7 +146,11 @@ void Lane::close(const std::string& why) {
   std::exception_ptr closed;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_) closed_ = closed_because(why);
+    if (!closed_) {
+      closed_ = closed_because(why);
+      why_over_ = why_over;
+      if (!why_over_ && why != kShutDown) why_over_ = closed_text(why);
+    }
     closed = closed_;
     lost.swap(waiting_);
     begun.swap(unfinished_);
@@ -172,6 +182,31 @@ std::string Lane::interface() {
   const auto communicator = this->communicator();
   return communicator ? communicator->interface() : std::string();
 }
+
+bool Lane::has_lost() {
+  const auto communicator = this->communicator();
+  if (!communicator) return false;
+  const std::optional<Error> failure = communicator->failure();
+  return failure && failure->code == Code::unavailable;
+}
+
+std::optional<std::string> Lane::why_over() {
+  if (const auto communicator = this->communicator()) {
+    if (std::optional<Error> failure = communicator->failure()) return std::move(failure->message);
+  }
+  const std::lock_guard lock(mutex_);
+  return why_over_;
+}
+
+void Lane::ask(std::chrono::nanoseconds deadline) {
+  CallOptions options;
+  options.deadline = deadline;
+  if (const auto communicator = this->communicator()) {
+    static_cast<void>(communicator->barrier(options).wait());
+  }
+}
+
+bool Lane::has_joined() { return communicator() != nullptr; }
 
 bool Lane::has_failed() {
   const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 // begins them. Any thread may call any method.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -52,6 +53,13 @@ class Lane {
   std::optional<Statistics> statistics();
   std::string interface();
   bool has_failed();
+  // The job is over because a rank, or an aggregator, has been lost.
+  bool has_lost();
+  // Why the job is over, or the group; nothing while they live, and where this rank was done.
+  std::optional<std::string> why_over();
+  bool has_joined();
+  // Makes a call of no use but to hear what a call is told. Blocks, until the deadline at most.
+  void ask(std::chrono::nanoseconds deadline);
 
  private:
   void begin_works();
@@ -66,6 +74,7 @@ class Lane {
   std::condition_variable changed_;
   std::shared_ptr<Communicator> communicator_;  // null until joined, and after the end
   std::exception_ptr closed_;                   // why nothing more is taken
+  std::optional<std::string> why_over_;         // known when it closed
   bool has_failed_ = false;
   bool begins_ = false;                              // a work, on the lane's thread
   std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin

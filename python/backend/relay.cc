@@ -96,9 +96,8 @@ RelayedWork::Works HostCopies::after(RelayedWork::Works work) const {
   return c10::make_intrusive<RelayedWork>(std::move(work), copies_, outputs_);
 }
 
-c10::intrusive_ptr<RelayedWork> HostCopies::after_check(RelayedWork::Works check,
-                                                        RelayedWork::Begin begin) const {
-  return c10::make_intrusive<RelayedWork>(std::move(check), std::move(begin), copies_, outputs_);
+c10::intrusive_ptr<RelayedWork> HostCopies::after_check(RelayedWork::Checked checked) const {
+  return c10::make_intrusive<RelayedWork>(std::move(checked), copies_, outputs_);
 }
 
 }  // namespace infold::pytorch

@@ -34,8 +34,7 @@ class HostCopies {
   // The delegate's work, with the copying back as a part of it.
   RelayedWork::Works after(RelayedWork::Works work) const;
   // The same of a call that is to begin once a check has succeeded.
-  c10::intrusive_ptr<RelayedWork> after_check(RelayedWork::Works check,
-                                              RelayedWork::Begin begin) const;
+  c10::intrusive_ptr<RelayedWork> after_check(RelayedWork::Checked checked) const;
 
  private:
   bool takes(at::ScalarType type) const;

@@ -8,6 +8,11 @@
 #include "python/backend/work.h"
 
 namespace infold::pytorch {
+namespace {
+
+constexpr const char* kAllLive = "look whether all ranks of the group live";
+
+}  // namespace
 
 // Happens once, whoever comes first: the caller may write to its tensors afterwards.
 class RelayedWork::CopyingBack {
@@ -33,9 +38,8 @@ RelayedWork::RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outp
       outputs_(std::move(outputs)),
       work_(std::move(work)) {}
 
-RelayedWork::RelayedWork(Works check, Begin begin, Copies copies, std::vector<at::Tensor> outputs)
-    : check_(std::move(check)),
-      begin_(std::move(begin)),
+RelayedWork::RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs)
+    : checked_(std::move(checked)),
       back_(std::make_shared<CopyingBack>(std::move(copies))),
       outputs_(std::move(outputs)) {}
 
@@ -43,15 +47,17 @@ RelayedWork::~RelayedWork() = default;
 
 void RelayedWork::begin() {
   try {
-    check_->wait(kNoTimeout);
-    Works work = begin_();
+    checked_.check->wait(kNoTimeout);
+    Watch::Token watched = checked_.watch->hold();
+    Works work = checked_.begin();
     const std::lock_guard lock(mutex_);
     work_ = std::move(work);
+    watched_ = std::move(watched);
     cv_.notify_all();
   } catch (...) {
     finish(std::current_exception());
   }
-  begin_ = {};
+  checked_.begin = {};
   resolve();
 }
 
@@ -64,9 +70,9 @@ RelayedWork::Works RelayedWork::work() const {
 RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeout) {
   // Whoever waits for the check drives the job. Why it failed is begin()'s to say.
   try {
-    if (check_) check_->wait(timeout);
+    if (checked_.check) checked_.check->wait(timeout);
   } catch (...) {
-    if (!check_->isCompleted()) throw;
+    if (!checked_.check->isCompleted()) throw;
   }
   std::unique_lock lock(mutex_);
   const auto is_settled = [this] { return work_ || completed_; };
@@ -82,16 +88,37 @@ RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeou
 bool RelayedWork::wait(std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   const Works work = work_once_begun(timeout);
-  work->wait(timeout == kNoTimeout ? timeout : left_until(end));
+  try {
+    work->wait(timeout == kNoTimeout ? timeout : left_until(end));
+  } catch (...) {
+    if (!checked_.watch) throw;
+    // Some of the delegate's works that have failed do not say so.
+    const bool is_late = timeout != kNoTimeout && std::chrono::steady_clock::now() >= end;
+    if (is_late && !work->isCompleted()) {
+      C10_THROW_ERROR(DistBackendError, c10::str("infold: ", checked_.name, " is not done after ",
+                                                 timeout.count(), " ms; it goes on"));
+    }
+    conclude(explain(std::current_exception()));
+    std::rethrow_exception(exception());
+  }
   conclude({});
   return true;
+}
+
+std::exception_ptr RelayedWork::explain(const std::exception_ptr& failure) const {
+  return checked_.watch->explain(checked_.name, failure, kAllLive);
 }
 
 bool RelayedWork::isCompleted() {
   if (::c10d::Work::isCompleted()) return true;
   const Works work = this->work();
   if (!work || !work->isCompleted()) return false;
-  conclude(work->exception());
+  std::exception_ptr failure = work->exception();
+  if (failure && checked_.watch) {
+    failure = checked_.watch->try_explain(checked_.name, failure, kAllLive);
+    if (!failure) return false;
+  }
+  conclude(failure);
   return true;
 }
 
@@ -104,6 +131,9 @@ bool RelayedWork::isSuccess() const {
 void RelayedWork::conclude(const std::exception_ptr& failure) {
   if (!failure) back_->run();
   if (!::c10d::Work::isCompleted()) finish(failure);
+  Watch::Token watched;
+  const std::lock_guard lock(mutex_);
+  watched.swap(watched_);
 }
 
 int RelayedWork::sourceRank() const {
@@ -112,7 +142,11 @@ int RelayedWork::sourceRank() const {
 }
 
 void RelayedWork::abort() {
-  if (const Works work = this->work()) work->abort();
+  if (checked_.watch) {
+    checked_.watch->abort("a collective was aborted");
+  } else if (const Works work = this->work()) {
+    work->abort();
+  }
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
@@ -150,10 +184,13 @@ void RelayedWork::resolve() {
     return;
   }
   const auto follow =
-      [future, back = back_, outputs = outputs_,
+      [future, back = back_, outputs = outputs_, checked = checked_,
        self = c10::weak_intrusive_ptr<RelayedWork>(
            c10::intrusive_ptr<RelayedWork>::reclaim_copy(this))](c10::ivalue::Future& done) {
         std::exception_ptr failure = done.exception_ptr();
+        if (failure && checked.watch) {
+          failure = checked.watch->explain(checked.name, failure, kAllLive);
+        }
         try {
           if (!failure) back->run();
         } catch (...) {

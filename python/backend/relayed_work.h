@@ -16,6 +16,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "python/backend/watch.h"
+
 namespace infold::pytorch {
 
 // Of the host, for the caller's.
@@ -28,8 +30,14 @@ class RelayedWork final : public ::c10d::Work {
 
   // Of a call that has begun.
   RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
-  // Of one that has not: `check` has to succeed first.
-  RelayedWork(Works check, Begin begin, Copies copies, std::vector<at::Tensor> outputs);
+  // Of one that has not: `check` has to succeed first. `name` is the call's, for errors.
+  struct Checked {
+    Works check;
+    Begin begin;
+    std::string name;
+    std::shared_ptr<Watch> watch;
+  };
+  RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs);
   ~RelayedWork() override;
 
   // Blocks until the check has ended, which its deadline bounds, and begins the call or fails.
@@ -50,14 +58,15 @@ class RelayedWork final : public ::c10d::Work {
   Works work() const;
   Works work_once_begun(std::chrono::milliseconds timeout);
   void conclude(const std::exception_ptr& failure);
+  std::exception_ptr explain(const std::exception_ptr& failure) const;
   void resolve();
 
-  const Works check_;  // null for a call that had begun
-  Begin begin_;
+  Checked checked_;  // empty for a call that had begun
   const std::shared_ptr<CopyingBack> back_;
   const std::vector<at::Tensor> outputs_;
 
-  Works work_;  // by mutex_, as the following; null until begun
+  Works work_;            // by mutex_, as the following; null until begun
+  Watch::Token watched_;  // likewise, and until it has ended
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool is_resolved_ = false;
 };

@@ -15,12 +15,10 @@ import pytest
 import ranks
 import torch
 import torch.distributed as dist
+from failing import SOON_S, message_of
 from ranks import run_ranks
 
 import infold
-
-# Of what must not take a deadline's time; generous, because machines are busy.
-SOON_S = 15
 
 
 def _ordered(rank, last, before):
@@ -32,15 +30,6 @@ def _ordered(rank, last, before):
     store.wait([before])
     while store.add(before, 0) < dist.get_world_size() - 1:
         time.sleep(0.01)
-
-
-def _message(call):
-    """Of what it raises; it must."""
-    try:
-        call()
-    except (dist.DistBackendError, RuntimeError) as error:
-        return str(error)
-    raise AssertionError("it has not raised")
 
 
 def _answers(rank, world):
@@ -134,7 +123,7 @@ def _impatient(rank, world):
     else:
         work = dist.all_reduce(tensor, async_op=True)
         begun = time.monotonic()
-        text = _message(lambda: work.wait(datetime.timedelta(milliseconds=100)))
+        text = message_of(lambda: work.wait(datetime.timedelta(milliseconds=100)))
         assert time.monotonic() - begun < SOON_S
         assert "all_reduce" in text and not work.is_completed()
         _ordered(rank, 0, "impatient")
@@ -154,7 +143,7 @@ def _impatient_at_first(rank, world):
         dist.all_reduce(tensor)
     else:
         work = dist.all_reduce(tensor, async_op=True)
-        assert "joining" in _message(lambda: work.wait(datetime.timedelta(milliseconds=50)))
+        assert "joining" in message_of(lambda: work.wait(datetime.timedelta(milliseconds=50)))
         _ordered(rank, 0, "first")
         work.wait()
     assert float(tensor[0]) == world
@@ -204,33 +193,68 @@ def test_a_barrier_ends_after_all_that_came_before(path):
     run_ranks(3, _all_kinds_before_a_barrier, options=path)
 
 
-def _aborted(rank, world):
+def _sum(world):
+    del world
+    return dist.all_reduce(torch.ones(1000), async_op=True)
+
+
+def _exchange(world):
+    return dist.all_to_all_single(torch.zeros(3 * world), torch.ones(3 * world), async_op=True)
+
+
+def _aborted(rank, world, begin):
     """Rank 2 has not made the calls that the others wait in."""
     dist.all_reduce(torch.ones(1))
     store = dist.distributed_c10d._get_default_store()
     if rank == 2:
         store.wait(["ended 0", "ended 1"])
         return
-    works = [dist.all_reduce(torch.ones(1000), async_op=True) for _ in range(3)]
-    future = works[0].get_future()
+    works = [begin(world) for _ in range(3)]
+    futures = [work.get_future() for work in works[:2]]
     store.set(f"made {rank}", "")
     store.wait(["made 0", "made 1"])
     begun = time.monotonic()
     if rank == 1:
         dist.group.WORLD.abort()
     for work in works:
-        assert "infold" in _message(work.wait)
+        assert "infold" in message_of(work.wait)
         assert work.is_completed() and not work.is_success()
         assert isinstance(work.exception(), Exception)
-    assert "infold" in _message(future.wait)
-    assert "infold" in _message(lambda: dist.all_reduce(torch.ones(1)))
+    for future in futures:
+        assert "infold" in message_of(future.wait)
+    for later in (_sum, _exchange):
+        assert "infold" in message_of(lambda later=later: later(world).wait())
     assert time.monotonic() - begun < SOON_S
     dist.group.WORLD.abort()
     store.set(f"ended {rank}", "")
 
 
-def test_an_abort_ends_what_is_pending_everywhere(path):
-    run_ranks(3, _aborted, options=path, timeout_s=100)
+@pytest.mark.parametrize("begin", (_sum, _exchange), ids=("infolds", "gloos"))
+def test_an_abort_ends_what_is_pending_everywhere(begin, path):
+    run_ranks(3, _aborted, begin, options=path, timeout_s=100)
+
+
+def _aborted_in_gloo(rank, world):
+    """All have begun the call, and rank 2 has no part in it (lost_ranks_test.py)."""
+    dist.all_reduce(torch.ones(1))
+    backend = infold._registration.backend_of()
+    held = [backend.delegate.broadcast(torch.ones(1), 0) for _ in range(2)] if rank == 2 else []
+    works = [_exchange(world) for _ in range(3)]
+    future = works[1].get_future()
+    dist.all_reduce(torch.ones(1))
+    begun = time.monotonic()
+    dist.group.WORLD.abort()
+    for work in works:
+        assert "infold" in message_of(work.wait)
+        assert work.is_completed() and not work.is_success()
+    assert "infold" in message_of(future.wait)
+    dist.destroy_process_group()  # which waits for Gloo's threads
+    assert time.monotonic() - begun < SOON_S
+    del held
+
+
+def test_an_abort_ends_what_gloo_has_begun(path):
+    run_ranks(3, _aborted_in_gloo, options=path, timeout_s=1000)
 
 
 def _aborted_while_joining(rank, world):
@@ -238,7 +262,7 @@ def _aborted_while_joining(rank, world):
         work = dist.all_reduce(torch.ones(10), async_op=True)
         begun = time.monotonic()
         dist.group.WORLD.abort()
-        assert "abort" in _message(work.wait)
+        assert "abort" in message_of(work.wait)
         assert time.monotonic() - begun < SOON_S
     _ordered(rank, 0, "created")
 
@@ -255,7 +279,7 @@ def _delegated_answers(rank, world):
     work = dist.all_reduce(tensor, dist.ReduceOp.PRODUCT, async_op=True)
     if rank != 0:
         assert not work.is_completed() and not work.is_success()
-        text = _message(lambda: work.wait(datetime.timedelta(milliseconds=50)))
+        text = message_of(lambda: work.wait(datetime.timedelta(milliseconds=50)))
         assert "rank 0" in text or "joining" in text, text
         _ordered(rank, 0, "begun")
     while not work.is_completed():
@@ -276,42 +300,13 @@ def test_state_and_result_of_what_gloo_does(path):
     run_ranks(3, _delegated_answers, options=path)
 
 
-def _aborted_delegated(rank, world):
-    """Rank 2 has not made the calls that the others wait in."""
-    dist.all_reduce(torch.ones(1))
-    store = dist.distributed_c10d._get_default_store()
-    if rank == 2:
-        store.wait(["ended 0", "ended 1"])
-        return
-    room = torch.zeros(3 * world)
-    works = [dist.all_to_all_single(room, torch.ones(3 * world), async_op=True) for _ in range(3)]
-    future = works[1].get_future()
-    store.set(f"made {rank}", "")
-    store.wait(["made 0", "made 1"])
-    begun = time.monotonic()
-    if rank == 1:
-        dist.group.WORLD.abort()
-    for work in works:
-        assert "infold" in _message(work.wait)
-        assert work.is_completed() and not work.is_success()
-        assert isinstance(work.exception(), Exception)
-    assert "infold" in _message(future.wait)
-    assert "infold" in _message(lambda: dist.all_to_all_single(room, torch.ones(3 * world)))
-    assert time.monotonic() - begun < SOON_S
-    store.set(f"ended {rank}", "")
-
-
-def test_an_abort_ends_what_gloo_has_not_begun(path):
-    run_ranks(3, _aborted_delegated, options=path, timeout_s=100)
-
-
 def _shut_down_twice(rank, world):
     dist.all_reduce(torch.ones(1))
     group = dist.group.WORLD
     backend = infold._registration.backend_of()
     for _ in range(2):
         backend.shutdown()
-    assert "infold" in _message(lambda: dist.all_reduce(torch.ones(1)))
+    assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(1)))
     for _ in range(2):
         backend.abort()
     group.shutdown()
@@ -372,7 +367,7 @@ def _timeout_of_a_call(rank, world):
     dist.all_reduce(torch.ones(1))
     if rank == 0:
         begun = time.monotonic()
-        text = _message(lambda: dist.barrier(timeout=datetime.timedelta(seconds=1)))
+        text = message_of(lambda: dist.barrier(timeout=datetime.timedelta(seconds=1)))
         assert "rank 1" in text and time.monotonic() - begun < SOON_S, text
         dist.distributed_c10d._get_default_store().set("failed", "")
     else:
@@ -389,7 +384,7 @@ def _changed_timeout(rank, world, operation):
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         begun = time.monotonic()
-        text = _message(lambda: dist.all_reduce(torch.ones(1), operation))
+        text = message_of(lambda: dist.all_reduce(torch.ones(1), operation))
         assert "rank 1" in text and time.monotonic() - begun < SOON_S, text
         store.set("failed", "")
     else:
@@ -450,7 +445,7 @@ def _in_detail(rank, world, folder):
     objects = [None] * world
     dist.all_gather_object(objects, rank)
     assert objects == list(range(world))
-    text = _message(lambda: dist.all_reduce(torch.ones(10 + rank)))
+    text = message_of(lambda: dist.all_reduce(torch.ones(10 + rank)))
     assert "mismatch" in text and "ALLREDUCE" in text, text
 
 

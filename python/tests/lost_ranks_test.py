@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that are missing, ranks that never come, and ranks that die: those that are left get one
+exception soon, which names who it is."""
+
+import os
+import signal
+import socket
+import time
+
+import pytest
+import ranks
+import torch
+import torch.distributed as dist
+from failing import SOON_S, check_words, meet, message_of
+from ranks import run_ranks
+
+import infold
+
+
+def _closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def _missing_switch(rank, world, address):
+    begun = time.monotonic()
+    text = message_of(lambda: dist.all_reduce(torch.ones(10)))
+    assert address in text, text
+    assert time.monotonic() - begun < SOON_S
+    assert address in message_of(lambda: dist.all_reduce(torch.ones(10)))
+
+
+def test_a_switch_that_is_missing():
+    address = f"127.0.0.1:{_closed_port()}"
+    run_ranks(2, _missing_switch, address, options={"switches": [address]}, timeout_s=600)
+
+
+def test_one_of_two_switches_that_is_missing(one_switch):
+    address = f"127.0.0.1:{_closed_port()}"
+    run_ranks(2, _missing_switch, address, timeout_s=600,
+              options={"switches": [one_switch.switches[0], address]})
+
+
+def _one_never_comes(rank, world, has_joined):
+    if has_joined:
+        dist.all_reduce(torch.ones(1))
+    if rank != 1:
+        begun = time.monotonic()
+        text = message_of(lambda: dist.all_reduce(torch.ones(10)))
+        assert time.monotonic() - begun < SOON_S
+        assert "rank 1" in text or "1 of the job's" in text, text
+    # Rank 1 is alive all the time.
+    meet(rank, world, "gave up")
+
+
+@pytest.mark.parametrize("has_joined", (False, True), ids=("at_first", "later"))
+def test_a_rank_that_never_comes(has_joined, path):
+    run_ranks(3, _one_never_comes, has_joined, options=path, timeout_s=2)
+
+
+def _rank_0_never_comes(rank, world):
+    if rank != 0:
+        text = message_of(lambda: dist.all_reduce(torch.ones(10)))
+        assert "rank 0" in text, text
+    meet(rank, world, "gave up")
+
+
+def test_rank_0_never_comes(path):
+    run_ranks(2, _rank_0_never_comes, options=path, timeout_s=2)
+
+
+def _one_dies(rank, world, dying):
+    """In the middle: it has begun a call that cannot end without the others."""
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor)
+    if rank == dying:
+        dist.all_reduce(torch.ones(10), async_op=True)
+        os._exit(0)
+    begun = time.monotonic()
+    text = message_of(lambda: [dist.all_reduce(torch.ones(10)) for _ in range(1000)])
+    assert f"rank {dying}" in text, text
+    assert time.monotonic() - begun < SOON_S
+    meet(rank, world - 1, "survived")  # who leaves early is a reason to fail, too
+
+
+def _check_death(dying, options):
+    with pytest.raises(ranks.RankFailed) as failure:
+        run_ranks(3, _one_dies, dying, options=options, timeout_s=100)
+    # Nobody but the dead one, which has not answered.
+    assert str(failure.value).strip() == f"rank {dying} of 3:\nEOFError()"
+
+
+@pytest.mark.parametrize("dying", (1, 2))
+def test_a_rank_that_dies(dying, path):
+    _check_death(dying, path)
+
+
+def test_rank_0_dies_at_a_switch(one_switch):
+    _check_death(0, one_switch)
+
+
+# Section "in the middle of what Gloo does": one rank is dead there while the others wait, for it or
+# for each other.
+
+_WORLD = 4
+_DYING = 2
+_LONG = 1_000_000  # elements
+
+
+def _all_to_all(rank):
+    del rank
+    return dist.all_to_all_single(torch.empty(_LONG), torch.ones(_LONG), async_op=True)
+
+
+def _gather(rank):
+    """At a root that lives: ranks that have sent are done, and told with their next call."""
+    rooms = [torch.empty(_LONG) for _ in range(_WORLD)] if rank == 0 else None
+    return dist.gather(torch.ones(_LONG), rooms, async_op=True)
+
+
+def _scatter(rank):
+    parts = [torch.ones(_LONG) for _ in range(_WORLD)] if rank == _DYING else None
+    return dist.scatter(torch.empty(_LONG), parts, src=_DYING, async_op=True)
+
+
+def _product(rank):
+    del rank
+    return dist.all_reduce(torch.ones(_LONG), dist.ReduceOp.PRODUCT, async_op=True)
+
+
+def _bits(rank):
+    del rank
+    return dist.all_reduce(torch.ones(_LONG, dtype=torch.int32), dist.ReduceOp.BAND, async_op=True)
+
+
+def _part_of_a_product(rank):
+    del rank
+    return dist.reduce_scatter_single(torch.empty(_LONG), torch.ones(_WORLD * _LONG),
+                                      dist.ReduceOp.PRODUCT, async_op=True)
+
+
+def _messages(rank):
+    """Around: rank 0 waits for 3, which waits for the dead one, to which 1 sends."""
+    if rank == _DYING:
+        return None
+    if rank == 1:
+        return dist.isend(torch.ones(_LONG), _DYING)
+    return dist.irecv(torch.ones(_LONG), (rank - 1) % _WORLD)
+
+
+def _messages_from_anybody(rank):
+    return None if rank == _DYING else dist.irecv(torch.ones(_LONG))
+
+
+def _has_no_part(call):
+    """Gloo does two things at a time for a rank, and these never end: nobody sends. They are of a
+    kind that does not meet the call."""
+    delegate = infold._registration.backend_of().delegate
+    return [delegate.broadcast(torch.ones(1), 0) for _ in range(2)], call(_DYING)
+
+
+def _one_dies_in_gloo(rank, world, call, end):
+    dist.all_reduce(torch.ones(1))
+    store = dist.distributed_c10d._get_default_store()
+    work = _has_no_part(call) if rank == _DYING else call(rank)
+    dist.all_reduce(torch.ones(1))  # all have begun the call
+    store.set(f"begun {rank}", "")
+    if rank == _DYING:
+        store.wait([f"begun {each}" for each in range(world)])
+        end()
+    begun = time.monotonic()
+    text = message_of(lambda: [work.wait(), dist.barrier()])
+    check_words(text, (f"ended because rank {_DYING} is gone", "make new"))
+    # And so does every call that comes later, of either kind.
+    for later in (lambda: dist.all_reduce(torch.ones(1)), lambda: _all_to_all(rank).wait(),
+                  lambda: dist.send(torch.ones(1), (rank + 1) % world)):
+        check_words(message_of(later), ("infold", f"rank {_DYING} is gone"))
+    assert time.monotonic() - begun < SOON_S
+    meet(rank, world - 1, "survived")
+    dist.destroy_process_group()  # does not wait for Gloo either
+    assert time.monotonic() - begun < 2 * SOON_S
+
+
+def _kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit():
+    os._exit(0)
+
+
+@pytest.mark.parametrize("end", (_kill, _exit), ids=lambda end: end.__name__.strip("_"))
+@pytest.mark.parametrize("call", (
+    _all_to_all, _gather, _scatter, _product, _bits, _part_of_a_product, _messages,
+    _messages_from_anybody), ids=lambda call: call.__name__.strip("_"))
+def test_a_rank_dies_in_what_gloo_does(call, end):
+    with pytest.raises(ranks.RankFailed) as failure:
+        run_ranks(_WORLD, _one_dies_in_gloo, call, end, timeout_s=1000)
+    assert str(failure.value).strip() == f"rank {_DYING} of {_WORLD}:\nEOFError()"
+
+
+def _one_leaves_in_gloo(rank, world):
+    """In good order, as programs that end with an exception do: no connection tells of it."""
+    dist.all_reduce(torch.ones(1))
+    if rank == _DYING:
+        work = _has_no_part(_all_to_all)
+    else:
+        work = _all_to_all(rank)
+    dist.all_reduce(torch.ones(1))
+    if rank == _DYING:
+        infold._c.close_all()  # as the interpreter's end does
+        os._exit(0)
+    text = message_of(work.wait)
+    check_words(text, (f"rank {_DYING} left the job", "make new"))
+    meet(rank, world - 1, "survived")
+    del work
+
+
+def test_a_rank_leaves_in_what_gloo_does():
+    with pytest.raises(ranks.RankFailed) as failure:
+        run_ranks(_WORLD, _one_leaves_in_gloo, timeout_s=1000)
+    assert str(failure.value).strip() == f"rank {_DYING} of {_WORLD}:\nEOFError()"
+
+
+def _one_dies_before_any_collective(rank, world):
+    """The job, which knows who has died, begins with the first of those."""
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        store.wait(["waiting 1", "waiting 2"])
+        os._exit(0)
+    work = dist.irecv(torch.ones(10), 0) if rank == 1 else dist.isend(torch.ones(_LONG), 0)
+    store.set(f"waiting {rank}", "")
+    begun = time.monotonic()
+    text = message_of(work.wait)
+    call = "recv from rank 0" if rank == 1 else "send to rank 0"
+    check_words(text, (f"infold: {call}, tag 0: Gloo says: ", "look whether rank 0 lives",
+                       "make a new one"))
+    check_words(message_of(lambda: dist.all_reduce(torch.ones(1))), (f"{call}, tag 0 failed",))
+    assert time.monotonic() - begun < SOON_S
+    meet(rank, world - 1, "survived")
+
+
+def test_a_rank_dies_in_a_group_that_only_sends():
+    with pytest.raises(ranks.RankFailed) as failure:
+        run_ranks(3, _one_dies_before_any_collective, timeout_s=1000)
+    assert str(failure.value).strip() == "rank 0 of 3:\nEOFError()"
