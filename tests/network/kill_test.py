@@ -7,6 +7,7 @@ Usage: kill_test.py INFOLD
 
 import functools
 import os
+import re
 import signal
 import sys
 import time
@@ -29,12 +30,12 @@ def start_job(job, place, words=SHORT_THEN_LONG, hosts=LAYOUTS[0]):
     return ranks
 
 
-def expect_all_say(ranks, *texts):
+def expect_all_say(ranks, *patterns):
     for process in ranks:
         status, said = outcome(process)
         expect(status == 1, f"a rank ended with {status}: {said}")
-        for text in texts:
-            expect(text in said, f"a rank did not say '{text}' but: {said}")
+        for pattern in patterns:
+            expect(re.search(pattern, said), f"a rank did not say '{pattern}' but: {said}")
 
 
 def local_sockets():
@@ -79,9 +80,9 @@ def a_rank_is_killed(binary):
 
 def a_rank_stalls(binary):
     """Its process lives, so that only the deadline tells. Seen from another host, the ranks of one
-    are late together."""
+    are late together. A leader that stalls may have said before that another was late, too."""
     for hosts, victim, text in ((LAYOUTS[0], 2, "rank 2"), (LAYOUTS[1], 0, "gave up"),
-                                (LAYOUTS[1], 1, "gave up"), (LAYOUTS[2], 0, "rank 0"),
+                                (LAYOUTS[1], 1, "gave up"), (LAYOUTS[2], 0, "ranks? 0"),
                                 (LAYOUTS[2], 2, "rank 2")):
         with Job(binary) as job:
             port = free_port()
