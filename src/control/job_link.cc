@@ -33,7 +33,8 @@ std::shared_ptr<grpc::Channel> connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  // In spite of its name how long an attempt may take, handshake included: long on a busy host.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
@@ -239,9 +240,13 @@ class JobLink::State {
     v1::JoinReply reply;
     if (!stream_->Read(&reply)) {
       if (limits_.stop.stop_requested()) return given_up();
-      return tl::unexpected(Refusal{
-          RefusalReason::stopping,
-          fmt::format("the connection to {}{} broke while joining", limits_.host, address_), -1});
+      const grpc::Status status = stream_->Finish();
+      stream_.reset();
+      return tl::unexpected(
+          Refusal{RefusalReason::stopping,
+                  fmt::format("the connection to {}{} broke while joining ({})", limits_.host,
+                              address_, status.ok() ? "it was closed" : status.error_message()),
+                  -1});
     }
     if (reply.has_refused()) return tl::unexpected(refusal_of(reply.refused()));
     if (reply.has_ended()) return tl::unexpected(ended_early(end_of(reply.ended())));
