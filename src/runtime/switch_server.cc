@@ -33,6 +33,9 @@ core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
 
 namespace {
 
+// A port that is free over UDP may be taken over TCP.
+constexpr int kPortTries = 16;
+
 // A job is at every shard.
 void add_jobs(const std::vector<JobPackets>& jobs, SwitchStatus& status) {
   for (const JobPackets& each : jobs) {
@@ -51,32 +54,45 @@ void add_jobs(const std::vector<JobPackets>& jobs, SwitchStatus& status) {
 }  // namespace
 
 base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOptions& options) {
-  std::unique_ptr<SwitchServer> server(new SwitchServer(options));
+  const bool picks_port = options.listen.port() == 0 && !options.control.is_set();
+  for (int tries = picks_port ? kPortTries : 1;; --tries) {
+    std::unique_ptr<SwitchServer> server(new SwitchServer(options));
+    if (auto opened = server->open_sites(); !opened) return tl::unexpected(opened.error());
+    const base::Result<void> listens = server->listen();
+    if (listens) return server;
+    if (tries == 1) return tl::unexpected(listens.error());
+  }
+}
+
+base::Result<void> SwitchServer::open_sites() {
   io::UdpOptions udp;
-  udp.bind = options.listen;
-  udp.datagram_bytes_max = options.datagram_bytes_max;
+  udp.bind = options_.listen;
+  udp.datagram_bytes_max = options_.datagram_bytes_max;
   udp.receive_buffer_bytes = 16 << 20;
   udp.send_buffer_bytes = 16 << 20;
-  udp.offload = options.offload;
-  for (unsigned shard = 0; shard < options.threads; ++shard) {
+  udp.offload = options_.offload;
+  for (unsigned shard = 0; shard < options_.threads; ++shard) {
     base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
-    server->shards_.push_back(std::make_unique<SwitchShard>(std::move(*socket)));
-    const std::uint16_t port = server->shards_.back()->address().port();
-    udp.bind.set_port(options.listen.port() == 0 ? std::uint16_t{0}
-                                                 : static_cast<std::uint16_t>(port + 1));
+    shards_.push_back(std::make_unique<SwitchShard>(std::move(*socket)));
+    const std::uint16_t port = shards_.back()->address().port();
+    udp.bind.set_port(options_.listen.port() == 0 ? std::uint16_t{0}
+                                                  : static_cast<std::uint16_t>(port + 1));
   }
-  io::SocketAddress listen = options.control;
-  if (!listen.is_set()) {
-    listen = options.listen;
-    listen.set_port(server->shards_.front()->address().port());
+  return {};
+}
+
+base::Result<void> SwitchServer::listen() {
+  io::SocketAddress address = options_.control;
+  if (!address.is_set()) {
+    address = options_.listen;
+    address.set_port(shards_.front()->address().port());
   }
-  if (base::Result<void> made = server->make_registrar(listen); !made)
-    return tl::unexpected(made.error());
-  auto control = control::ControlServer::start(listen, *server->registrar_);
+  if (base::Result<void> made = make_registrar(address); !made) return made;
+  auto control = control::ControlServer::start(address, *registrar_);
   if (!control) return tl::unexpected(control.error());
-  server->control_ = std::move(*control);
-  return server;
+  control_ = std::move(*control);
+  return {};
 }
 
 base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& control) {

@@ -53,6 +53,8 @@ class SwitchServer final : public control::Plane {
 
  private:
   explicit SwitchServer(const SwitchOptions& options);
+  base::Result<void> open_sites();
+  base::Result<void> listen();
   base::Result<void> make_registrar(const io::SocketAddress& control);
 
   SwitchOptions options_;
