@@ -2,7 +2,6 @@
 //
 // Which jobs come about, on which terms, and how they end.
 #include <atomic>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -181,16 +180,7 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
 }
 
 TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
-  std::optional<std::uint32_t> told;
-  std::thread other([&] {
-    EXPECT_TRUE(registry_.enter(words(1, 2), [&](const JobEnd& end) { told = end.lost_rank; }));
-  });
-  const auto seat = registry_.enter(words(0, 2), {});
-  other.join();
-  ASSERT_TRUE(seat.has_value());
-  make_ready({*seat, {seat->job, 1}}, {false, false});
-  registry_.leave(*seat, Parting::lost);
-  EXPECT_EQ(told, 0U);
+  EXPECT_EQ(end_when_another_leaves(Parting::lost).lost_rank, 0U);
   ASSERT_EQ(plane_.ends().size(), 1U);
   EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::lost);
   EXPECT_EQ(plane_.ends()[0].other, 0);
@@ -214,17 +204,10 @@ TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
 }
 
 TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
-  std::optional<core::Abort> told;
-  std::thread other([&] {
-    EXPECT_TRUE(registry_.enter(words(1, 2), [&](const JobEnd& end) { told = end.abort; }));
-  });
-  const auto seat = registry_.enter(words(0, 2), {});
-  other.join();
-  ASSERT_TRUE(seat.has_value());
-  make_ready({*seat, {seat->job, 1}}, {false, false});
-  registry_.leave(*seat, {Parting::in_order, core::Abort{core::AbortReason::mismatch, 0, 1}});
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->reason, core::AbortReason::mismatch);
+  const core::Abort abort = {core::AbortReason::mismatch, 0, 1, {}, {}};
+  const JobEnd end = end_when_another_leaves({Parting::in_order, abort});
+  ASSERT_TRUE(end.abort.has_value());
+  EXPECT_EQ(end.abort->reason, core::AbortReason::mismatch);
   ASSERT_EQ(plane_.ends().size(), 1U);
   EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::mismatch);
   EXPECT_EQ(plane_.ends()[0].other, 1);

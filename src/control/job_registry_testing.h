@@ -56,6 +56,19 @@ class Registry : public ::testing::Test {
     }
     return say_ready(seats, words);
   }
+  // What rank 1 of two is told when rank 0 leaves so.
+  JobEnd end_when_another_leaves(const Parting& parting) {
+    JobEnd told;
+    std::thread other(
+        [&] { EXPECT_TRUE(registry_.enter(words(1, 2), [&](const JobEnd& end) { told = end; })); });
+    const auto seat = registry_.enter(words(0, 2), {});
+    other.join();
+    EXPECT_TRUE(seat.has_value());
+    if (!seat) return told;
+    make_ready({*seat, {seat->job, 1}}, {false, false});
+    registry_.leave(*seat, parting);
+    return told;
+  }
   void leave(const std::vector<JobRegistry::Seat>& seats) {
     for (const auto& seat : seats) registry_.leave(seat, Parting::in_order);
   }
