@@ -35,6 +35,18 @@ std::uint32_t block_bytes(ElementLayout layout, std::uint32_t chunk_elements, st
   return std::min(left, layout.block_elements()) * layout.element_bytes();
 }
 
+// Calls visit(block, bytes of its elements) for each of a chunk's blocks that are in a set, in
+// order.
+template <typename Visit>
+void for_each_block(const BlockSet& blocks, ElementLayout layout, std::uint32_t chunk_elements,
+                    Visit&& visit) {
+  blocks.for_each_run([&](std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t block = first; block < first + count; ++block) {
+      visit(block, block_bytes(layout, chunk_elements, block));
+    }
+  });
+}
+
 // Calls visit with the length of a quarter as a constant.
 template <typename Visit>
 auto with_quarter_bytes(ElementLayout layout, Visit&& visit) {
@@ -181,18 +193,16 @@ void Quarters::look_closely(const BlocksInMemory& source) {
   const std::byte* at = source.elements;
   std::uint8_t* bits = bits_.data();
   std::uint32_t kept = 0;
-  source.blocks.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t block = first; block < first + count; ++block) {
-      const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
-      const std::uint8_t found = bits_of<kBytes>(at, bytes);
-      *bits++ = found;
-      at += bytes;
-      if (found == 0) continue;
-      kept_.insert(block);
-      ++kept_count_;
-      kept += kept_bytes(found, kBytes, bytes);
-    }
-  });
+  const auto look = [&](std::uint32_t block, std::uint32_t bytes) {
+    const std::uint8_t found = bits_of<kBytes>(at, bytes);
+    *bits++ = found;
+    at += bytes;
+    if (found == 0) return;
+    kept_.insert(block);
+    ++kept_count_;
+    kept += kept_bytes(found, kBytes, bytes);
+  };
+  for_each_block(source.blocks, layout_, chunk_elements_, look);
   kept_elements_ = kept / layout_.element_bytes();
 }
 
@@ -215,20 +225,18 @@ void Quarters::write(const BlocksInMemory& source, std::byte* to) const {
     const std::byte* from_code = source.exponents;
     const std::uint8_t* found = bits_.data();
     std::uint32_t order = 0;
-    source.blocks.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-      for (std::uint32_t block = first; block < first + count; ++block) {
-        const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
-        if (*found != 0) {
-          bits[order / 2] |= static_cast<std::byte>(*found << order % 2 * 4);
-          ++order;
-          codes = std::copy_n(from_code, code, codes);
-          elements = pack_block<quarter()>(at, *found, bytes, elements, end);
-        }
-        ++found;
-        from_code += code;
-        at += bytes;
+    const auto pack = [&](std::uint32_t, std::uint32_t bytes) {
+      if (*found != 0) {
+        bits[order / 2] |= static_cast<std::byte>(*found << order % 2 * 4);
+        ++order;
+        codes = std::copy_n(from_code, code, codes);
+        elements = pack_block<quarter()>(at, *found, bytes, elements, end);
       }
-    });
+      ++found;
+      from_code += code;
+      at += bytes;
+    };
+    for_each_block(source.blocks, layout_, chunk_elements_, pack);
   });
 }
 
@@ -270,12 +278,9 @@ void QuartersView::spread_blocks(std::byte* elements) const {
   with_quarter_bytes(layout_, [&](auto quarter) {
     const std::byte* from = elements_;
     std::uint32_t order = 0;
-    blocks_.for_each_run([&](std::uint32_t first, std::uint32_t count) {
-      for (std::uint32_t block = first; block < first + count; ++block) {
-        const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
-        from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, elements);
-        elements += bytes;
-      }
+    for_each_block(blocks_, layout_, chunk_elements_, [&](std::uint32_t, std::uint32_t bytes) {
+      from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, elements);
+      elements += bytes;
     });
   });
 }
