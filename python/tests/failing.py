@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of failures have in common."""
 
-import time
-
-import torch.distributed as dist
+from ranks import arrive, wait_for_all
 
 # Of what must not take a deadline's time; generous, because machines are busy.
 SOON_S = 20
@@ -26,7 +24,5 @@ def check_words(text, words):
 def meet(rank, world, where):
     """Without the group, which is broken."""
     del rank
-    store = dist.distributed_c10d._get_default_store()
-    store.add(where, 1)
-    while store.add(where, 0) < world:
-        time.sleep(0.01)
+    arrive(where, world)
+    wait_for_all(where)

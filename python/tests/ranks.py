@@ -50,6 +50,21 @@ def _enter(pipe, rank, world, store, backend, options, timeout_s, settle, body, 
     os._exit(0)
 
 
+def _store():
+    return dist.distributed_c10d._get_default_store()
+
+
+def arrive(where, count):
+    """This rank is one of so many to come there."""
+    if _store().add(where, 1) == count:
+        _store().set(f"{where}: all", "")
+
+
+def wait_for_all(where):
+    """Until so many have come."""
+    _store().wait([f"{where}: all"], datetime.timedelta(seconds=PATIENCE_S))
+
+
 def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30, settle=None):
     """Calls body(rank, world, *arguments) in `world` processes that share a process group, and
     gives their answers in the order of ranks. Raises RankFailed with what went wrong in any. Each

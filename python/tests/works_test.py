@@ -16,20 +16,17 @@ import ranks
 import torch
 import torch.distributed as dist
 from failing import SOON_S, message_of
-from ranks import run_ranks
+from ranks import arrive, run_ranks, wait_for_all
 
 import infold
 
 
 def _ordered(rank, last, before):
     """Lets `last` go on when every other rank has said that it has done what comes before."""
-    store = dist.distributed_c10d._get_default_store()
-    if rank != last:
-        store.add(before, 1)
-        return
-    store.wait([before])
-    while store.add(before, 0) < dist.get_world_size() - 1:
-        time.sleep(0.01)
+    if rank == last:
+        wait_for_all(before)
+    else:
+        arrive(before, dist.get_world_size() - 1)
 
 
 def _answers(rank, world):
