@@ -12,7 +12,8 @@ v1::Refused::Reason wire_reason(RefusalReason reason) {
     case RefusalReason::full: return v1::Refused::FULL;
     case RefusalReason::too_late: return v1::Refused::TOO_LATE;
     case RefusalReason::stopping: return v1::Refused::STOPPING;
-    case RefusalReason::given_up: break;
+    case RefusalReason::given_up:
+    case RefusalReason::broken: break;
   }
   return v1::Refused::UNKNOWN;
 }

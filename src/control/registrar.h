@@ -64,6 +64,7 @@ enum class RefusalReason : std::uint8_t {
   too_late,
   stopping,
   given_up,  // by the rank itself
+  broken,    // the other side said nonsense
 };
 
 struct Refusal {
@@ -133,10 +134,13 @@ struct Parting {
     lost,
     with_switch,  // the rack's, through which it came
   };
-  Parting(Way how, const std::optional<core::Abort>& why = {}) : way(how), abort(why) {}
+  Parting(Way how, const std::optional<core::Abort>& failure = {}) : way(how), abort(failure) {}
 
   Way way;
   std::optional<core::Abort> abort;  // of one in order: why its calls failed, if they did
+  // Of one in order, before all are ready: why it gives joining up, as another switch refused it.
+  // All other ranks are refused for this reason.
+  std::optional<Refusal> why = {};
 };
 
 class Registrar {

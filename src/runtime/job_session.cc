@@ -40,6 +40,7 @@ Error error_of(const control::Refusal& refusal) {
     case control::RefusalReason::too_late: code = Code::deadline_exceeded; break;
     case control::RefusalReason::given_up: code = Code::cancelled; break;
     case control::RefusalReason::in_use:
+    case control::RefusalReason::broken:
     case control::RefusalReason::stopping: break;
   }
   return {code, "join: " + refusal.message, refusal.rank, ""};

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Both directions between a rank and a control plane, without the connection between them. The
+// server's stream hears for its rank; a client's stream tells the rank's user, and a rack's switch
+// forwards one to the other.
+//
+// A listener hears, in this order:
+//
+//   all_here  ->  all_ready  ->  ended (if the job ends first)  ->  dismissed
+//
+// or refused() in place of any step up to and with all_ready. The last word is refused() or
+// dismissed(); the listener hears exactly one of the two, once.
+//
+// No call of either interface blocks. A listener hears one call at a time, from any thread, without
+// any lock of the caller's; it may call the other direction from there.
+#pragma once
+
+#include <vector>
+
+#include "control/registrar.h"
+
+namespace infold::control {
+
+class RankListener {
+ public:
+  virtual ~RankListener() = default;
+  virtual void all_here(const JobTerms& terms) = 0;
+  // The groups in use. The rank may send packets from now on.
+  virtual void all_ready(const std::vector<HostGroup>& groups) = 0;
+  // Last: the rank is not in the job. It need not leave.
+  virtual void refused(const Refusal& refusal) = 0;
+  // The job is over for this rank, which still has to leave.
+  virtual void ended(const JobEnd& end) = 0;
+  // Last: the rank has left, and nobody needs it any more.
+  virtual void dismissed() = 0;
+};
+
+// A rank's words to a control plane. Destroying it without leave() ends it without a word.
+class RankLink {
+ public:
+  virtual ~RankLink() = default;
+  virtual void ready(const ReadyWords& words) = 0;
+  virtual void leave(const Parting& parting) = 0;
+};
+
+}  // namespace infold::control
