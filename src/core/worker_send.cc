@@ -11,13 +11,21 @@
 namespace infold::core {
 namespace {
 
-// Enough to get the word through a path that loses nine packets in ten; after that, peers learn
-// it from their own deadlines.
+// The first ABORTs go at the path's time-out, which is soon enough for a lost packet. The later
+// ones wait ever longer, so that all of them together outlast a path that is silent for a second.
+// After the last one, peers learn of the end from their own deadlines.
 constexpr std::uint8_t kAbortsMax = 24;
+constexpr std::uint8_t kAbortsAtTimeout = 8;
+constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
 
 constexpr std::uint8_t kBackoffMax = 12;
 // One packet in this time is no load on any path, and a person does not see it pass.
 constexpr base::Duration kSilenceMax = base::milliseconds(20);
+
+base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
+  const int doublings = sent <= kAbortsAtTimeout ? 0 : sent - kAbortsAtTimeout;
+  return std::min(base::Duration{timeout.ns << doublings}, std::max(timeout, kAbortWaitMax));
+}
 
 }  // namespace
 
@@ -209,17 +217,26 @@ void Worker::State::handle_timeout(base::Instant now) {
   }
 }
 
-// Asks for the oldest chunk, and if nothing comes of that sends it again, by turns. Only that one:
-// what comes back shows which others are lost.
+// Asks about one chunk, or sends it again, by turns. Only that one: the answer shows which others
+// are lost. A late peer explains the silence about chunks that an aggregator has from us, and about
+// no others; so these others are asked about as soon as after silence.
 void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   if (!flow.waiting.empty()) {
-    const std::uint16_t oldest = flow.waiting.front();
+    const std::uint16_t index = oldest_in_doubt(flow);
     const bool asks = flow.backoff % 2 == 0;
     if (!asks) ++counters_.resent_timeout;
-    queue_resend(flow, oldest, asks);
+    flow.peer_is_late = flow.peer_is_late && flow.slots[index].confirmed;
+    queue_resend(flow, index, asks);
     flow.backoff = std::min<std::uint8_t>(static_cast<std::uint8_t>(flow.backoff + 1), kBackoffMax);
   }
   arm(flow, now);
+}
+
+// The oldest chunk whose contribution may be lost; where no chunk's may be, the oldest of all.
+std::uint16_t Worker::State::oldest_in_doubt(const Flow& flow) {
+  std::uint16_t index = flow.waiting.front();
+  while (index != kNoSlot && flow.slots[index].confirmed) index = flow.slots[index].next;
+  return index == kNoSlot ? flow.waiting.front() : index;
 }
 
 void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
@@ -242,8 +259,8 @@ std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
     header.epoch = site.epoch;
     write_header(header, out);
     write_abort(said_, out.data() + INFOLD_HEADER_BYTES);
-    site.abort_at = now + site.path.timeout();
-    if (++site.aborts_sent == kAbortsMax) site.abort_due = false;
+    site.abort_at = now + wait_after_abort(++site.aborts_sent, site.path.timeout());
+    if (site.aborts_sent == kAbortsMax) site.abort_due = false;
     return Transmit{static_cast<std::uint8_t>(index), INFOLD_HEADER_BYTES + sizeof(infold_abort)};
   }
   return std::nullopt;

@@ -170,6 +170,7 @@ class Worker::State {
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   void arm(Flow& flow, base::Instant now);
   void handle_flow_timeout(Flow& flow, base::Instant now);
+  static std::uint16_t oldest_in_doubt(const Flow& flow);
 
   // worker_sparse.cc
   struct Bundle {
