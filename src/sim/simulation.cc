@@ -52,6 +52,16 @@ bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   return false;
 }
 
+// Whether a call that is one element too short has a chunk less than the others' call. From that
+// chunk on, ranks' chunks belong to different calls: the first two that meet show how these differ.
+bool moves_later_chunks(const Scenario& scenario) {
+  if (scenario.incident.kind != Incident::Kind::wrong_size) return false;
+  core::ChunkLimits limits = scenario.limits;
+  for (const SitePlan& site : scenario.sites) limits.tree |= site.aggregators.size() > 1;
+  const CallPlan& call = scenario.calls[scenario.incident.call];
+  return call.elements % core::chunk_elements(call.layout, limits) == 1;
+}
+
 // A rank whose deadline passes names whom it was last told of. Where packets are lost that may be
 // somebody whose contribution was, and in a tree somebody of another branch.
 bool knows_whom_it_waits_for(const Scenario& scenario) {
@@ -290,7 +300,9 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
   }
   std::string_view field = field_of(incident.kind);
   // Roots and sizes are one word on the wire, told apart by a rank's own call.
-  if (incident.kind == Incident::Kind::wrong_root && !fails_the_call(rank)) field = failure.field;
+  const bool root_unknown = incident.kind == Incident::Kind::wrong_root && !fails_the_call(rank);
+  const bool any_field = root_unknown || moves_later_chunks(scenario_);
+  if (any_field && *failure.field != '\0') field = failure.field;
   if (failure.error.code == expected && named && failure.field == field) return "";
   return fmt::format(
       "rank {} was told \"{}\" ({}) naming ranks {} and {} and field \"{}\", where rank {} {}",
