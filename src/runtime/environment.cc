@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "io/log.h"
+
 namespace infold::runtime {
 namespace {
 
@@ -127,6 +129,20 @@ std::optional<Error> settle_rejoin(JoinOptions& options) {
   return std::nullopt;
 }
 
+// The log is the process' and no option of a job's, so that programs that read the rest of the
+// environment themselves leave this variable to us.
+std::optional<Error> settle_log() {
+  const auto given = first_of({"INFOLD_LOG"});
+  if (!given) return std::nullopt;
+  const auto options = trace::parse_log_options(given->second);
+  if (!options) {
+    return invalid("INFOLD_LOG is '" + given->second +
+                   "'; allowed: off, error, warn, info or debug, and text or json after a comma");
+  }
+  io::set_log(*options);
+  return std::nullopt;
+}
+
 std::optional<Error> check(const JoinOptions& options) {
   if (options.rank >= options.world) {
     return invalid("rank is " + std::to_string(options.rank) + " in a world of " +
@@ -189,6 +205,7 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.sites == Sites::workers && options.rendezvous.empty()) {
     if (auto error = find_rendezvous(options)) return tl::unexpected(*error);
   }
+  if (auto error = settle_log()) return tl::unexpected(*error);
   if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);
   if (auto error = settle_verify(options)) return tl::unexpected(*error);
   if (auto error = settle_rejoin(options)) return tl::unexpected(*error);

@@ -18,6 +18,7 @@
 #include <infold/communicator.h>
 
 #include "control/job_registry.h"
+#include "io/log.h"
 #include "io/lossy_port.h"
 #include "runtime/environment.h"
 #include "runtime/join_testing.h"
@@ -366,6 +367,22 @@ TEST(Environment, SaysWhetherMemoryIsShared) {
               HasSubstr("INFOLD_SHARED_MEMORY is 'yes'; allowed: auto, off and always"));
   unsetenv("INFOLD_SHARED_MEMORY");
   unsetenv("INFOLD_HOST");
+}
+
+// Also for programs that have read the rest, since the log has no option.
+TEST(Environment, SaysWhatIsLogged) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  given.use_environment = false;
+  EXPECT_FALSE(io::process_log().takes(trace::LogLevel::debug));
+  setenv("INFOLD_LOG", "debug,json", 1);
+  EXPECT_TRUE(runtime::complete_from_environment(given).has_value());
+  EXPECT_TRUE(io::process_log().takes(trace::LogLevel::debug));
+  setenv("INFOLD_LOG", "loud", 1);
+  EXPECT_THAT(runtime::complete_from_environment(given).error().message,
+              HasSubstr("INFOLD_LOG is 'loud'; allowed: off, error, warn, info or debug"));
+  unsetenv("INFOLD_LOG");
+  io::set_log({});
 }
 
 TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
