@@ -7,10 +7,10 @@
 #include <future>
 #include <utility>
 
-#include "base/digest.h"
 #include "base/prng.h"
 #include "control/job_registry.h"
 #include "control/parties.h"
+#include "core/site_order.h"
 #include "io/clock.h"
 #include "io/entropy.h"
 #include "io/path_probe.h"
@@ -223,8 +223,8 @@ Result<void> JobSession::take_seat(Seat& seat) {
   }
   if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
     return carried;
-  const control::ReadyWords words = {meet_host(worker), site_order(worker), options_.verify,
-                                     history_.finished, history_.digest};
+  const control::ReadyWords words = {meet_host(worker), core::site_order(worker.sites),
+                                     options_.verify, history_.finished, history_.digest};
   if (Result<void> ready = all_ready(words); !ready) return ready;
 
   const std::vector<control::HostGroup>& groups = terms().groups;
@@ -329,15 +329,6 @@ Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
         ", smaller ones do: the path carries less than its ends say; choose a smaller MTU"));
   }
   return {};
-}
-
-// Jobs and epochs name the sites of each link; they come in the order in which chunks go round.
-std::uint64_t JobSession::site_order(const core::WorkerOptions& worker) const {
-  base::Digest digest;
-  for (const core::SiteOptions& site : worker.sites) {
-    digest.add(std::uint64_t{site.job} << 48 | std::uint64_t{site.weight} << 32 | site.epoch);
-  }
-  return digest.value();
 }
 
 Result<void> JobSession::all_ready(const control::ReadyWords& words) {

@@ -72,7 +72,6 @@ class JobSession final : public Network {
   bool meet_host(const core::WorkerOptions& worker);
   std::unique_ptr<io::DatagramPort> summing_port(core::WorkerOptions& worker);
   Result<void> probe_sites(std::size_t datagram_bytes);
-  std::uint64_t site_order(const core::WorkerOptions& worker) const;
   Result<void> all_ready(const control::ReadyWords& words);
   // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
   template <typename Answer>
