@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
 #include "runtime/switch_server.h"
@@ -59,6 +60,9 @@ class Switch final : public Command {
     options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
     options.text("--metrics", metrics_,
                  "Address for metrics in Prometheus' format, HOST:PORT; empty for none");
+    options.choice("--log", log_, {"text", "json"}, "What stderr holds: a line for each event");
+    options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
+                   "The least important events that are logged");
     options.config_file("--config", "TOML file with any of these, as in: slots = 2048");
     options.examples(
         "  infold switch --listen :7700\n"
@@ -71,6 +75,7 @@ class Switch final : public Command {
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
+    set_log(log_level_, log_);
     io::SocketAddress listen;
     io::SocketAddress control;
     io::SocketAddress metrics;
@@ -122,8 +127,12 @@ class Switch final : public Command {
     give_back_what_is_freed();
     const auto server = runtime::SwitchServer::start(options);
     if (!server) {
-      const bool is_parent = std::string_view(server.error().where) == "parent";
-      output.log("infold switch: {} {}: {}\n", server.error().where, is_parent ? parent_ : listen_,
+      const std::string_view where = server.error().where;
+      const bool is_control = where == "control" && !control_.empty();
+      output.log("infold switch: {} {}: {}\n", where,
+                 where == "parent" ? parent_
+                 : is_control      ? control_
+                                   : listen_,
                  server.error().detail);
       return ExitCode::kFailed;
     }
@@ -135,7 +144,9 @@ class Switch final : public Command {
       return ExitCode::kFailed;
     }
     announce(output, **server, pinned, metrics_place(page->get()));
-    guard.wait();
+    log_start(listen_, (*server)->control_address().text(), "user");
+    while (!guard.wait_for(kLogTick)) log_quiet_moment();
+    log_stop((*server)->status().jobs.size());
     report_end(output, (*server)->status());
     return ExitCode::kDone;
   }
@@ -193,6 +204,8 @@ class Switch final : public Command {
   std::vector<std::string> devices_;
   bool pin_ = false;
   std::string metrics_;
+  std::string log_ = "text";
+  std::string log_level_ = "info";
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "cli/switch_xdp.h"
 
 #include "cli/interrupt.h"
+#include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "xdp/kernel_switch.h"
 
@@ -95,9 +96,12 @@ ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
     return ExitCode::kFailed;
   }
   announce(output, **server, options, metrics_place(page->get()));
+  log_start(options.listen.text(), (*server)->control_address().text(), "xdp");
   while (!InterruptGuard::interrupted() && (*server)->has_interfaces()) {
-    for (const std::string& news : (*server)->watch(kLook)) output.log("infold switch: {}\n", news);
+    for (const std::string& news : (*server)->watch(kLook)) log_news(news);
+    log_quiet_moment();
   }
+  log_stop((*server)->status().jobs.size());
   report_end(output, (*server)->status());
   if (InterruptGuard::interrupted()) return ExitCode::kDone;
   output.log("infold switch: no interface is left\n");
