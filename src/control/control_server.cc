@@ -12,6 +12,7 @@
 
 #include "control/end_message.h"
 #include "control/refusal_message.h"
+#include "io/listen.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control {
@@ -146,7 +147,6 @@ class Service final : public v1::Control::Service {
   explicit Service(Registrar& registrar) : registrar_(registrar) {}
 
   grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
-    stream->SendInitialMetadata();  // shows the rank that somebody is here
     const auto writer = std::make_shared<Writer>(*stream);
     serve(*stream, writer);
     writer->close();
@@ -216,6 +216,10 @@ class ControlServer::State {
 
 base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
                                                                   Registrar& registrar) {
+  // Before gRPC, which would print its own account of a failure.
+  if (const auto free = io::check_listen(listen, "control"); !free) {
+    return tl::unexpected(free.error());
+  }
   auto state = std::make_unique<State>(registrar);
   int port = 0;
   grpc::ServerBuilder builder;

@@ -25,6 +25,7 @@
 #include "io/doorbell.h"
 #include "io/file_descriptor.h"
 #include "io/http_request.h"
+#include "io/listen.h"
 
 namespace infold::io {
 namespace {
@@ -85,25 +86,6 @@ class Connection {
   bool is_answered_ = false;
   bool is_over_ = false;
 };
-
-base::Result<FileDescriptor> listen_at(const SocketAddress& address) {
-  FileDescriptor file(
-      socket(address.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!file.is_open()) {
-    return base::fail(Code::resource_exhausted, "socket", "cannot open a TCP socket", errno);
-  }
-  // Connections of an earlier life linger in the kernel for a minute.
-  const int yes = 1;
-  setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (bind(file.get(), address.data(), address.bytes()) != 0 || listen(file.get(), 16) != 0) {
-    return base::fail(Code::unavailable, "bind",
-                      errno == EADDRINUSE      ? "the address is in use"
-                      : errno == EADDRNOTAVAIL ? "this host has no such address"
-                                               : "cannot use the address",
-                      errno);
-  }
-  return file;
-}
 
 }  // namespace
 
@@ -193,7 +175,7 @@ class PageServer::State {
 };
 
 base::Result<std::unique_ptr<PageServer>> PageServer::start(PageOptions options) {
-  base::Result<FileDescriptor> listener = listen_at(options.listen);
+  base::Result<FileDescriptor> listener = listen_at(options.listen, "bind");
   if (!listener) return tl::unexpected(listener.error());
   base::Result<Doorbell> bell = Doorbell::open();
   if (!bell) return tl::unexpected(bell.error());

@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "io/clock.h"
 #include "io/file_descriptor.h"
+#include "io/listen.h"
 
 namespace infold::io {
 namespace {
@@ -372,11 +373,7 @@ base::Result<UdpSocket> UdpSocket::open(const UdpOptions& options) {
   if (bind(fd, options.bind.data(), options.bind.bytes()) != 0) {
     const int reason = errno;
     close(fd);
-    return base::fail(Code::unavailable, "bind",
-                      reason == EADDRINUSE      ? "the address is in use"
-                      : reason == EADDRNOTAVAIL ? "this host has no such address"
-                                                : "cannot use the address",
-                      reason);
+    return base::fail(Code::unavailable, "bind", bind_problem(reason), reason);
   }
   auto state = std::make_unique<State>(fd, options);
   if (!state->is_valid()) return base::fail(Code::resource_exhausted, "socket", "out of files");

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Taking an address of this host, and why that failed, in the same words for UDP and TCP. Any
+// thread.
+#pragma once
+
+#include "base/result.h"
+#include "io/file_descriptor.h"
+#include "io/socket_address.h"
+
+namespace infold::io {
+
+// What a person must know about bind()'s errno.
+const char* bind_problem(int reason);
+
+// A TCP socket that listens. `where` names the part that wants it, in a failure.
+base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where);
+
+// Whether listen_at() would succeed, by doing it for an instant: for servers of libraries, which
+// print their own account of a failure.
+base::Result<void> check_listen(const SocketAddress& address, const char* where);
+
+}  // namespace infold::io
