@@ -56,6 +56,21 @@ struct Field {
   const char* rule;
 };
 
+// A layout that leaves zeros out begins by joining sets of blocks, whose operation is `or`: beside
+// another operation it may stand for the layout.
+Field operations(Reduction a, Reduction b) {
+  if ((a == Reduction::bit_or) == (b == Reduction::bit_or)) {
+    return {"asked for", reduction_name(a), reduction_name(b),
+            "all ranks must ask for the same operation"};
+  }
+  const auto name = [](Reduction each) {
+    return each == Reduction::bit_or ? std::string("or, as layouts that leave zeros out begin with")
+                                     : std::string(reduction_name(each));
+  };
+  return {"asked for", name(a), name(b),
+          "all ranks must ask for the same operation and the same layout"};
+}
+
 Field field_of(const core::Failure& failure) {
   const std::string_view field = failure.field;
   const std::int64_t a = failure.rank_value;
@@ -69,8 +84,7 @@ Field field_of(const core::Failure& failure) {
             data_type_name(static_cast<DataType>(b)), "all ranks must pass the same type"};
   }
   if (field == "operation") {
-    return {"asked for", reduction_name(static_cast<Reduction>(a)),
-            reduction_name(static_cast<Reduction>(b)), "all ranks must ask for the same operation"};
+    return operations(static_cast<Reduction>(a), static_cast<Reduction>(b));
   }
   if (field == "root") {
     return {"named", "root " + std::to_string(a), "root " + std::to_string(b),

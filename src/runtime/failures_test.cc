@@ -102,6 +102,11 @@ INSTANTIATE_TEST_SUITE_P(
                        return comm.all_reduce(tensor, {.reduction = Reduction::average});
                      },
                      "operation", "average"},
+        Disagreement{"Layout", all_reduce,
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.layout = Layout::blocks});
+                     },
+                     "operation", "the same operation and the same layout"},
         Disagreement{"WireFormat", all_reduce,
                      [](Communicator& comm, std::vector<float>& tensor) {
                        return comm.all_reduce(tensor, {.wire = WireFormat::bfp16});
