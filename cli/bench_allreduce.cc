@@ -145,9 +145,9 @@ class BenchAllreduce final : public Command {
 
   void declare(Options& options) override {
     join_.declare(options);
-    options.whole_list("--bytes", bytes_, {4, std::uint64_t{1} << 32}, "Sizes of the tensor");
+    options.bytes_list("--bytes", bytes_, {4, std::uint64_t{1} << 32}, "Sizes of the tensor");
     options.choice("--dtype", dtype_, {"f32", "f64", "i32"}, "Type of its elements");
-    options.choice("--wire", wire_, wire_names(), "How floats travel");
+    options.choice("--wire", wire_, wire_names(), "How floats travel; else bfp32");
     options.whole<std::uint64_t>("--iterations", iterations_, {0, 1'000'000},
                                  "Of each size; 0 chooses by size");
     options.choice("--layout", layout_, {"dense", "blocks", "rows", "automatic"},
@@ -172,9 +172,16 @@ class BenchAllreduce final : public Command {
       output.log("infold bench allreduce: the sum of rows has other rows; drop --in-place\n");
       return ExitCode::kBadUsage;
     }
+    if (dtype_ == "i32" && !wire_.empty() && wire_ != "automatic") {
+      output.log(
+          "infold bench allreduce: --wire {}: integers travel as they are; drop it, or choose "
+          "--dtype f32\n",
+          wire_);
+      return ExitCode::kBadUsage;
+    }
     const InterruptGuard guard;
     Result<Communicator> joined = Communicator::join(join_.join_options());
-    if (!joined) return fail(output, joined.error().message);
+    if (!joined) return fail(output, JoinFlags::in_flags(joined.error().message));
     Communicator communicator = std::move(*joined);
     if (communicator.rank() == 0) {
       output.text("{}\n", path_text(communicator));
@@ -224,7 +231,8 @@ class BenchAllreduce final : public Command {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
     Tensors<T> tensors(elements, communicator.rank(), zeros_, held());
     const CallOptions options = {
-        .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire_), .layout = layout()};
+        .wire = std::is_integral_v<T> ? WireFormat::automatic : wire_of(wire()),
+        .layout = layout()};
     Timing timing;
     const std::uint64_t iterations = iterations_of(bytes);
     const std::uint64_t warm_up = std::clamp<std::uint64_t>(iterations / 10, 1, 10);
@@ -276,8 +284,10 @@ class BenchAllreduce final : public Command {
     return layout_ == "blocks" ? Layout::blocks : Layout::dense;
   }
 
+  std::string wire() const { return wire_.empty() ? "bfp32" : wire_; }
+
   double tolerance(const Communicator& communicator) const {
-    return dtype_ == "i32" ? 0 : tolerance_of(wire_, communicator.world());
+    return dtype_ == "i32" ? 0 : tolerance_of(wire(), communicator.world());
   }
 
   void print(Output& output, const Communicator& communicator, std::uint64_t bytes,
@@ -297,7 +307,7 @@ class BenchAllreduce final : public Command {
                    {"world", communicator.world()},
                    {"bytes", bytes},
                    {"dtype", dtype_},
-                   {"wire", dtype_ == "i32" ? "i32" : wire_},
+                   {"wire", dtype_ == "i32" ? "i32" : wire()},
                    {"layout", layout_},
                    {"zeros", zeros_.share},
                    {"iterations", sorted.size()},
@@ -316,7 +326,7 @@ class BenchAllreduce final : public Command {
   JoinFlags join_;
   std::vector<std::uint64_t> bytes_ = {4, 4096, 65536, 1048576, 26214400};
   std::string dtype_ = "f32";
-  std::string wire_ = "bfp32";
+  std::string wire_;  // empty: bfp32, where elements are floats
   std::uint64_t iterations_ = 0;
   std::string layout_ = "dense";
   bench::ZerosOptions zeros_;

@@ -110,7 +110,7 @@ class BenchCompare final : public Command {
     options.real("--loss", wanted_.loss, {0, 0.5},
                  "Probability to lose a packet, on each link each way");
     options.text("--congestion", wanted_.congestion, "TCP's congestion control");
-    options.whole_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
+    options.bytes_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
     options.text_list(
         "--infold", ours_,
         "Ours: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, ...; "

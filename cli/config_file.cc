@@ -8,8 +8,7 @@
 
 namespace infold::cli {
 
-tl::expected<std::vector<std::pair<std::string, std::string>>, std::string> read_config_file(
-    const std::string& path) {
+tl::expected<std::vector<ConfigValue>, std::string> read_config_file(const std::string& path) {
   toml::table table;
   try {
     table = toml::parse_file(path);
@@ -18,7 +17,7 @@ tl::expected<std::vector<std::pair<std::string, std::string>>, std::string> read
     return tl::unexpected(line == 0 ? fmt::format("cannot read '{}'", path)
                                     : fmt::format("{}:{}: {}", path, line, error.description()));
   }
-  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<ConfigValue> options;
   for (const auto& [key, value] : table) {
     std::string name = "--" + std::string(key.str());
     std::replace(name.begin(), name.end(), '_', '-');
@@ -35,7 +34,7 @@ tl::expected<std::vector<std::pair<std::string, std::string>>, std::string> read
       return tl::unexpected(fmt::format("{}:{}: '{}' is neither text, number nor true or false",
                                         path, value.source().begin.line, key.str()));
     }
-    options.emplace_back(std::move(name), std::move(text));
+    options.push_back({std::move(name), std::move(text), value.source().begin.line});
   }
   return options;
 }

@@ -4,16 +4,20 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
 
 namespace infold::cli {
 
-// Keys as options ("--no-offload") with their values as somebody would have typed them, in the
-// file's order; or what is wrong with the file, with its line.
-tl::expected<std::vector<std::pair<std::string, std::string>>, std::string> read_config_file(
-    const std::string& path);
+// A key as an option ("--no-offload") with its value as somebody would have typed it.
+struct ConfigValue {
+  std::string option;
+  std::string value;
+  unsigned line = 0;  // of the file, from 1
+};
+
+// All of a file's, by name; or what is wrong with the file, with its line.
+tl::expected<std::vector<ConfigValue>, std::string> read_config_file(const std::string& path);
 
 }  // namespace infold::cli

@@ -5,49 +5,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/demo_plot.h"
 #include "cli/demo_processes.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 
 namespace infold::cli {
 namespace {
 
-// One line that changes in place on a terminal, ten lines elsewhere.
-class ProgressLine {
+constexpr std::uint64_t kReportsOfTraining = 5;
+constexpr const char* kChooseAnother = "; choose another place with --out";
+
+class TrainingProgress {
  public:
-  ProgressLine(Output& output, std::string title, std::size_t steps)
+  TrainingProgress(Output& output, std::string title, std::size_t steps)
       : output_(output),
+        line_(output, steps, kReportsOfTraining),
         title_(std::move(title)),
-        steps_(steps),
-        live_(isatty(STDERR_FILENO) != 0) {}
+        steps_(steps) {}
 
   bool update(const StepReport& report) {
-    const bool last = report.step == steps_;
-    const std::size_t every = live_ ? 1 : std::max<std::size_t>(1, steps_ / 5);
-    if (last || report.step % every == 0) print(report, last);
+    print(report);
     return !InterruptGuard::interrupted();
   }
   // Leaves the cursor on a line of its own.
-  void end() {
-    if (open_) output_.log("\n");
-    open_ = false;
-  }
+  void end() { line_.end(); }
 
  private:
-  void print(const StepReport& report, bool last) {
+  void print(const StepReport& report) {
     std::string packets;
     if (report.packets.lost + report.packets.resent > 0) {
       packets = fmt::format("   packets lost {}, sent again {}", report.packets.lost,
                             report.packets.resent);
     }
-    output_.log("{}{:<22} step {:>4}/{}   loss {:.4f}{}{}", live_ ? "\r\x1b[K" : "", title_,
-                report.step, steps_, report.loss, packets, live_ && !last ? "" : "\n");
-    open_ = live_ && !last;
+    if (!line_.show(report.step, fmt::format("{:<22} step {:>4}/{}   loss {:.4f}{}", title_,
+                                             report.step, steps_, report.loss, packets))) {
+      return;
+    }
     output_.object({{"event", "progress"},
                     {"training", title_},
                     {"step", report.step},
@@ -57,10 +56,9 @@ class ProgressLine {
   }
 
   Output& output_;
+  ProgressLine line_;
   std::string title_;
   std::size_t steps_;
-  bool live_;
-  bool open_ = false;
 };
 
 // In percent. At twice that, some of a hundred thousand packets are lost so often that a call's
@@ -109,6 +107,8 @@ class Demo final : public Command {
   }
 
   ExitCode run(Output& output) override {
+    const std::string path = picture_path();
+    if (!can_write(path)) return fail(output, "cannot write " + path + kChooseAnother);
     const InterruptGuard guard;
     ProcessOptions options;
     options.training.seed = seed_;
@@ -144,7 +144,7 @@ class Demo final : public Command {
  private:
   static TrainingResult train(Output& output, const std::string& title,
                               const ProcessOptions& options, bool together) {
-    ProgressLine line(output, title, options.training.steps);
+    TrainingProgress line(output, title, options.training.steps);
     const Progress progress = [&line](const StepReport& report) { return line.update(report); };
     const TrainingResult result =
         together ? train_in_processes(options, progress) : train_alone(options.training, progress);
@@ -190,12 +190,12 @@ class Demo final : public Command {
     for (const Check& each : checks) {
       output.text("  {}  {:<23} {}\n", each.passed ? "ok  " : "FAIL", each.name, each.finding);
     }
-    const std::string path = out_.empty() ? "infold-demo.svg" : out_;
+    const std::string path = picture_path();
     std::ofstream file(path);
     file << draw_demo_plot(
         {static_cast<int>(workers_), loss_percent_, wire_, alone.steps, together.steps});
     file.close();
-    if (!file) return fail(output, "cannot write " + path + "; choose another place with --out");
+    if (!file) return fail(output, "cannot write " + path + kChooseAnother);
     output.text("\npicture: {}\n", path);
     print_object(output, alone, together, checks, path);
     return passed ? ExitCode::kDone : ExitCode::kFailed;
@@ -245,6 +245,17 @@ class Demo final : public Command {
           {{"name", each.name}, {"passed", each.passed}, {"finding", each.finding}});
     }
     output.object(object);
+  }
+
+  std::string picture_path() const { return out_.empty() ? "infold-demo.svg" : out_; }
+
+  // Found out before a minute of training, by opening it. What was not there is not left there.
+  static bool can_write(const std::string& path) {
+    std::error_code ignored;
+    const bool was_there = std::filesystem::exists(path, ignored);
+    const bool opened = std::ofstream(path, std::ios::app).is_open();
+    if (opened && !was_there) std::filesystem::remove(path, ignored);
+    return opened;
   }
 
   static ExitCode stop(Output& output) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/join_flags.h"
 
+#include <string_view>
+#include <utility>
+
 namespace infold::cli {
 namespace {
 
@@ -61,6 +64,21 @@ JoinOptions JoinFlags::join_options() const {
   options.shared_memory = shared_memory_of(shared_memory_);
   options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(deadline_s_ * 1e9));
   return options;
+}
+
+std::string JoinFlags::in_flags(std::string message) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
+      {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
+      {"mtu_bytes is", "--mtu is"},
+  };
+  for (const auto& [name, flag] : kNames) {
+    for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
+      message.replace(at, name.size(), flag);
+      at += flag.size();
+    }
+  }
+  return message;
 }
 
 WireFormat wire_of(const std::string& name) {

@@ -18,6 +18,9 @@ class JoinFlags {
   void declare(Options& options);
   JoinOptions join_options() const;
 
+  // A message about JoinOptions in the words of a command line: "JoinOptions.rank" is "--rank".
+  static std::string in_flags(std::string message);
+
  private:
   std::vector<std::string> switches_;
   std::string rendezvous_;

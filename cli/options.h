@@ -67,6 +67,8 @@ class Options {
   void text_list(std::string_view name, std::vector<std::string>& values, std::string_view help);
   void whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
+  void bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
+                  Range<std::uint64_t> allowed, std::string_view help);
 
   // A file that may give any of the options declared before; what is typed goes before it.
   void config_file(std::string_view name, std::string_view help);

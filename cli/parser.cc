@@ -42,6 +42,27 @@ std::vector<std::string> split_list(std::string_view typed) {
   return words;
 }
 
+std::optional<std::uint64_t> parse_bytes_in(const std::string& typed,
+                                            Range<std::uint64_t> allowed) {
+  const auto parsed = parse_bytes(typed);
+  if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return std::nullopt;
+  return parsed;
+}
+
+// False, and `values` as they were, if a word is wrong or there is none.
+template <typename Read>
+bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Read&& read) {
+  std::vector<std::uint64_t> parsed;
+  for (const std::string& one : split_list(typed)) {
+    const auto value = read(one);
+    if (!value) return false;
+    parsed.push_back(*value);
+  }
+  if (parsed.empty()) return false;
+  values = std::move(parsed);
+  return true;
+}
+
 // Adds an option with a callback for each of its values, which returns false to refuse it. The
 // message then names the option and `allowed`, for instance "a whole number from 2 to 64".
 CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
@@ -196,10 +217,9 @@ void Options::bytes(std::string_view name, std::uint64_t& value, Range<std::uint
             fmt::format("a size from {} to {} such as 4KB or 25MiB", short_bytes(allowed.low),
                         short_bytes(allowed.high)),
             [=, &value](const std::string& typed) {
-              const auto parsed = parse_bytes(typed);
-              if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
-              value = *parsed;
-              return true;
+              const auto parsed = parse_bytes_in(typed, allowed);
+              if (parsed) value = *parsed;
+              return parsed.has_value();
             });
 }
 
@@ -252,15 +272,21 @@ void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& valu
       app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
       fmt::format("whole numbers from {} to {} with commas between", allowed.low, allowed.high),
       [=, &values](const std::string& typed) {
-        std::vector<std::uint64_t> parsed;
-        for (const std::string& one : split_list(typed)) {
-          const auto value = parse_in(one, allowed);
-          if (!value) return false;
-          parsed.push_back(*value);
-        }
-        values = parsed;
-        return !parsed.empty();
+        return read_list(typed, values,
+                         [allowed](const std::string& one) { return parse_in(one, allowed); });
       });
+}
+
+void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
+                         Range<std::uint64_t> allowed, std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "BYTES,...",
+            fmt::format("sizes from {} to {} such as 4KB or 25MiB, with commas between",
+                        short_bytes(allowed.low), short_bytes(allowed.high)),
+            [=, &values](const std::string& typed) {
+              return read_list(typed, values, [allowed](const std::string& one) {
+                return parse_bytes_in(one, allowed);
+              });
+            });
 }
 
 // Runs after the options declared before it have been typed or not: CLI11 calls back in the order
@@ -276,12 +302,18 @@ void Options::config_file(std::string_view name, std::string_view help) {
         };
         const auto read = read_config_file(typed.back());
         if (!read) refuse(read.error());
-        for (const auto& [key, value] : *read) {
+        for (const ConfigValue& each : *read) {
+          const std::string& key = each.option;
           CLI::Option* const meant = key == option_name ? nullptr : app.get_option_no_throw(key);
-          if (meant == nullptr) refuse(fmt::format("{}: there is no option {}", typed.back(), key));
+          const std::string place = fmt::format("{}:{}", typed.back(), each.line);
+          if (meant == nullptr) refuse(fmt::format("{}: there is no option {}", place, key));
           if (meant->count() > 0) continue;
-          meant->add_result(value);
-          meant->run_callback();
+          meant->add_result(each.value);
+          try {
+            meant->run_callback();
+          } catch (const CLI::Error& error) {
+            refuse(fmt::format("{}: {}", place, error.what()));
+          }
         }
         return true;
       },

@@ -14,7 +14,8 @@ namespace infold::cli {
 // In bits per second. K, M, G or T, alone or before bit, bit/s or bps.
 std::optional<double> parse_rate(std::string_view typed);
 
-// B, KB, MB, GB, TB, KiB, MiB, GiB, TiB, or a plain number of bytes. Whole bytes only.
+// B, KB, MB, GB, TB, KiB, MiB, GiB or TiB, with or without the B, or a plain number of bytes. Whole
+// bytes only.
 std::optional<std::uint64_t> parse_bytes(std::string_view typed);
 
 // The shortest text that the functions above read back as the same number: "10G", "25MB".

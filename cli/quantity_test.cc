@@ -28,14 +28,15 @@ TEST(Quantity, ReadsSizes) {
   EXPECT_EQ(parse_bytes("100MB"), 100'000'000U);
   EXPECT_EQ(parse_bytes("25MiB"), 26'214'400U);
   EXPECT_EQ(parse_bytes("4"), 4U);
+  EXPECT_EQ(parse_bytes("1M"), 1'000'000U);
+  EXPECT_EQ(parse_bytes("1Mi"), 1'048'576U);
   EXPECT_EQ(parse_bytes("4B"), 4U);
   EXPECT_EQ(parse_bytes("1.5kb"), 1500U);
   EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000U);
 }
 
 TEST(Quantity, RefusesWhatIsNoSize) {
-  for (const char* typed :
-       {"", "MB", "100M", "1.5", "0.3B", "-1", "100Mbit", "1e6", "99999999TB"}) {
+  for (const char* typed : {"", "MB", "1.5", "0.3B", "-1", "100Mbit", "1e6", "99999999TB"}) {
     EXPECT_FALSE(parse_bytes(typed)) << typed;
   }
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/swarm.h"
 #include "sim/draw.h"
 #include "sim/named.h"
@@ -19,6 +20,8 @@
 
 namespace infold::cli {
 namespace {
+
+constexpr std::uint64_t kReportsOfSwarm = 10;
 
 // A failed CHECK ends the process where it stands; which seed it was must not be lost with it.
 extern "C" void tell_seed_and_die(int) {
@@ -172,14 +175,15 @@ class Sim final : public Command {
   ExitCode run_swarm(Output& output) {
     const std::uint32_t jobs =
         jobs_ > 0 ? jobs_ : std::max(1U, std::thread::hardware_concurrency());
+    ProgressLine progress(output, swarm_, kReportsOfSwarm);
     const auto start = std::chrono::steady_clock::now();
-    const SwarmResult result =
-        cli::run_swarm({.first_seed = first_seed_, .seed_count = swarm_, .job_count = jobs},
-                       [&](std::uint64_t runs, std::uint64_t failures) {
-                         output.log("\r{} of {} runs, {} failed", runs, swarm_, failures);
-                         return true;
-                       });
-    output.log("\n");
+    const SwarmResult result = cli::run_swarm(
+        {.first_seed = first_seed_, .seed_count = swarm_, .job_count = jobs},
+        [&](std::uint64_t runs, std::uint64_t failures) {
+          progress.show(runs, fmt::format("{} of {} runs, {} failed", runs, swarm_, failures));
+          return true;
+        });
+    progress.end();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     for (const auto& failure : result.failures) {
       nlohmann::ordered_json json;

@@ -74,7 +74,7 @@ class Verify final : public Command {
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
     Result<Communicator> joined = Communicator::join(join_.join_options());
-    if (!joined) return fail(output, joined.error().message);
+    if (!joined) return fail(output, JoinFlags::in_flags(joined.error().message));
     Communicator communicator = std::move(*joined);
     const runtime::Peers peers = runtime::peers_of(communicator);
     if (const std::string problem = agree(peers); !problem.empty()) return fail(output, problem);

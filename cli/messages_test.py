@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a newcomer's mistakes with the infold binary, and reads what it says.
+
+Usage: messages_test.py INFOLD
+"""
+
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS = 100
+BARE = {name: value for name, value in os.environ.items()
+        if not name.startswith(("INFOLD_", "OMPI_", "PMI_", "SLURM_", "MASTER_", "RANK", "WORLD"))}
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def run(infold, folder, *words):
+    """Returns the status, what was said on stderr, and the seconds it took."""
+    start = time.monotonic()
+    done = subprocess.run([infold, *words], cwd=folder, env=BARE, check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
+    return done.returncode, done.stderr, time.monotonic() - start
+
+
+def refused(infold, folder, words, status, *texts):
+    code, said, took = run(infold, folder, *words)
+    check(code == status, f"{words}: status {code}: {said}")
+    for text in texts:
+        check(text in said, f"{words}: no '{text}' in: {said}")
+    return said, took
+
+
+def names_flags_that_are_missing(infold, folder):
+    bench = ("bench", "allreduce")
+    refused(infold, folder, bench, 1, "no rank: set --rank or INFOLD_RANK")
+    refused(infold, folder, (*bench, "--rank", "0"), 1, "no world: set --world or INFOLD_WORLD")
+    said, _ = refused(infold, folder, (*bench, "--rank", "0", "--world", "2"), 1,
+                      "set --switch or INFOLD_SWITCHES", "--rendezvous or INFOLD_RENDEZVOUS")
+    check("JoinOptions" not in said, said)
+    refused(infold, folder, ("verify",), 1, "no rank: set --rank")
+
+
+def knows_a_url(infold, folder):
+    words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
+             "http://10.0.0.1:7700")
+    refused(infold, folder, words, 1, "is a URL; write HOST:PORT")
+
+
+def says_why_an_address_cannot_be_had(infold, folder):
+    """In one line of ours, and nothing of a library's before it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        for words in (("switch", "--listen", "127.0.0.1:0", "--control", place),
+                      ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", place)):
+            said, _ = refused(infold, folder, words, 1, "in use")
+            check(len(said.splitlines()) == 1, f"{words}: {said}")
+
+
+def takes_sizes_as_people_type_them(infold, folder):
+    words = ("bench", "allreduce", "--bytes")
+    refused(infold, folder, (*words, "1M,4KiB"), 1, "no rank")
+    refused(infold, folder, (*words, "1M,large"), 2, "--bytes must be sizes from 4B to")
+
+
+def does_not_ignore_a_wire_format(infold, folder):
+    words = ("bench", "allreduce", "--rank", "0", "--world", "1", "--rendezvous", "127.0.0.1:1",
+             "--dtype", "i32", "--wire", "bfp8")
+    refused(infold, folder, words, 2, "--wire bfp8: integers travel as they are")
+
+
+def names_the_line_of_a_settings_file(infold, folder):
+    file = pathlib.Path(folder, "switch.toml")
+    for text, said in (("listen = ':7700'\nslots = 'many'\n", "switch.toml:2: --slots must be"),
+                       ("\n\nslots = [1]\n", "switch.toml:3: 'slots' is neither"),
+                       ("slot = 1\n", "switch.toml:1: there is no option --slot"),
+                       ("\npin = 'perhaps'\n", "switch.toml:2: ")):
+        file.write_text(text)
+        refused(infold, folder, ("switch", "--config", str(file)), 2, said)
+    file.unlink()
+
+
+def finds_a_bad_place_before_it_trains(infold, folder):
+    words = ("demo", "--steps", "5000", "--out", "nowhere/demo.svg")
+    _, took = refused(infold, folder, words, 1, "cannot write nowhere/demo.svg; choose another")
+    check(took < SECONDS / 2, f"found out after {took:.0f} s")
+
+
+def reports_a_swarm_in_lines(infold, folder):
+    status, said, _ = run(infold, folder, "sim", "--swarm", "1000")
+    check(status == 0, said)
+    check("\r" not in said, repr(said))
+    check(3 <= len(said.splitlines()) <= 40, said)
+    check(said.endswith("1000 of 1000 runs, 0 failed\n"), repr(said))
+
+
+CASES = (names_flags_that_are_missing, knows_a_url, says_why_an_address_cannot_be_had,
+         takes_sizes_as_people_type_them, does_not_ignore_a_wire_format,
+         names_the_line_of_a_settings_file, finds_a_bad_place_before_it_trains,
+         reports_a_swarm_in_lines)
+
+
+def main():
+    failures = 0
+    for case in CASES:
+        problem = ""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(sys.argv[1], folder)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                problem = str(error)
+        print(f"{case.__name__}: {problem or 'ok'}")
+        failures += problem != ""
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
