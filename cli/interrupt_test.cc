@@ -12,14 +12,12 @@
 namespace infold::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
 // A hang is the failure; a slow machine is none.
-constexpr auto kHang = 100s;
+constexpr std::chrono::seconds kHang{100};
 
 TEST(InterruptGuard, WaitsUntilTheWishComes) {
   const InterruptGuard guard;
-  EXPECT_FALSE(guard.wait_for(1ms));
+  EXPECT_FALSE(guard.wait_for(std::chrono::milliseconds(1)));
   EXPECT_STREQ(InterruptGuard::signal_name(), "");
   std::raise(SIGTERM);
   EXPECT_TRUE(InterruptGuard::interrupted());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Ctrl-C on commands that are at work: each must end soon, and not as if it were done. Sends
-SIGTERM to switches at work: each must end in order.
+"""Presses Ctrl-C on commands that are at work: each must end soon, and not as if it were done.
+Sends SIGTERM to switches at work: each must end in order.
 
 Usage: interrupt_test.py INFOLD
 """
