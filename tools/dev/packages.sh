@@ -28,6 +28,26 @@ as_root() {
     fi
 }
 
+# How long another program, often a fresh machine's own update, may hold dpkg's or apt's lock.
+apt_patience_s=600
+
+# Runs apt-get with its output in the log, again and again while somebody else holds a lock. apt's
+# own DPkg::Lock::Timeout waits without a word, and not for the locks of lists and archives.
+apt_get() {
+    local log=$1 start=$SECONDS told=
+    shift
+    until as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@" >"$log.last" 2>&1; do
+        cat "$log.last" >>"$log"
+        grep -qiE 'could not get lock|unable to (lock|acquire)' "$log.last" || return 1
+        ((SECONDS - start < apt_patience_s)) || return 1
+        [[ $told ]] || echo "dev: another program installs packages; waiting for it" \
+            "(up to $((apt_patience_s / 60)) minutes)" >&2
+        told=yes
+        sleep 3
+    done
+    cat "$log.last" >>"$log"
+}
+
 # Makes sure that the groups' packages are there, or stops with the command that installs them.
 need_packages() {
     if ! command -v dpkg-query >/dev/null; then
@@ -39,15 +59,15 @@ need_packages() {
     missing=$(missing_packages "$@" | xargs)
     [[ -n $missing ]] || return 0
 
-    local install="apt-get install --yes --no-install-recommends $missing"
+    local install="install --yes --no-install-recommends $missing"
     if [[ -n ${INFOLD_NO_INSTALL:-} ]]; then
         echo "dev: missing Debian packages: $missing" >&2
-        echo "dev: install them with: $([[ $EUID == 0 ]] || echo 'sudo ')$install" >&2
+        echo "dev: install them with: $([[ $EUID == 0 ]] || echo 'sudo ')apt-get $install" >&2
         exit 1
     fi
     if ((EUID != 0)) && ! command -v sudo >/dev/null; then
         echo "dev: missing Debian packages, and neither root nor sudo to install them: $missing" >&2
-        echo "dev: ask for: $install" >&2
+        echo "dev: ask for: apt-get $install" >&2
         exit 1
     fi
 
@@ -57,9 +77,10 @@ need_packages() {
     if ((EUID != 0)); then sudo --validate; fi
     # The lists of a fresh image are empty or old, so update comes first; its failure alone is not
     # fatal, because one broken third-party source must not stop a build.
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get update >"$log" 2>&1 || true
+    : >"$log"
+    apt_get "$log" update || true
     # shellcheck disable=SC2086  # A list of words, on purpose.
-    if ! as_root env DEBIAN_FRONTEND=noninteractive $install >>"$log" 2>&1; then
+    if ! apt_get "$log" $install; then
         tail -n 20 "$log" >&2
         echo "dev: installing failed (whole log: $log)" >&2
         exit 1

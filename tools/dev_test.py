@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev does before it builds anything, with programs of the system replaced by scripts."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIMIT_S = 100
+LOCKED = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)"
+
+
+class Fakes:
+    """A folder of programs that stand before the system's, each noting how it was called."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.calls = self.folder / "calls"
+        self.calls.touch()
+
+    def add(self, name, body):
+        path = self.folder / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
+        path.chmod(0o755)
+
+    def run(self, *words):
+        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        return subprocess.run(words, cwd=ROOT, env=environment, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+
+    def called(self, name):
+        lines = self.calls.read_text().splitlines()
+        return [line.removeprefix(name + " ") for line in lines if line.startswith(name + " ")]
+
+
+class DevTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.fakes = Fakes(folder.name)
+        # sudo VARIABLE=... COMMAND, as root does it.
+        self.fakes.add("sudo", 'if [ "$1" != --validate ]; then exec "$@"; fi')
+        self.fakes.add("dpkg-query", "echo not-installed")
+        self.fakes.add("sleep", "")
+
+    def need_packages(self, apt_get):
+        """Runs need_packages with this apt-get, whose log is thrown away."""
+        self.fakes.add("apt-get", apt_get)
+        script = ('set -euo pipefail; source tools/dev/packages.sh; cd "$0"; mkdir tools; '
+                  'echo "build none-such" >tools/packages.txt; need_packages build')
+        return self.fakes.run("bash", "-c", script, str(self.fakes.folder))
+
+    def test_waits_for_another_program_that_installs(self):
+        count = self.fakes.folder / "count"
+        done = self.need_packages(
+            f'echo x >>"{count}"; if [ "$(wc -l <"{count}")" -le 3 ]; then '
+            f'echo "{LOCKED}" >&2; exit 100; fi')
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout.count("another program installs packages"), 1, done.stdout)
+        self.assertEqual([call.split()[0] for call in self.fakes.called("apt-get")],
+                         ["update"] * 4 + ["install"])
+        self.assertEqual(len(self.fakes.called("sleep")), 3)
+
+    def test_other_failures_are_told_at_once(self):
+        done = self.need_packages('[ "$1" = update ] || { echo "E: no such thing"; exit 100; }')
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("E: no such thing", done.stdout)
+        self.assertIn("installing failed", done.stdout)
+        self.assertEqual(self.fakes.called("sleep"), [])
+
+    def test_an_example_that_is_none_builds_nothing(self):
+        self.fakes.add("cmake", "")
+        done = self.fakes.run("./dev", "example", "typo")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("no example 'typo'; there are: ", done.stdout)
+        self.assertEqual(self.fakes.called("cmake") + self.fakes.called("dpkg-query"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
