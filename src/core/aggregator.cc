@@ -44,8 +44,8 @@ const char* verdict_name(Verdict verdict) {
     case Verdict::answered_pending: return "answered_pending";
     case Verdict::forwarded_again: return "forwarded_again";
     case Verdict::delivered: return "delivered";
-    case Verdict::job_aborted: return "job_aborted";
-    case Verdict::answered_aborted: return "answered_aborted";
+    case Verdict::job_aborted: return "job_ended";
+    case Verdict::answered_aborted: return "answered_ended";
     case Verdict::dropped_malformed: return "dropped_malformed";
     case Verdict::dropped_foreign_job: return "dropped_foreign_job";
     case Verdict::dropped_stale_epoch: return "dropped_stale_epoch";

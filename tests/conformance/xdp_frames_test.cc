@@ -257,7 +257,7 @@ TEST_F(XdpFrames, TheHostEndsAJobUnlessAPacketHas) {
   EXPECT_EQ(std::memcmp(&*first, &*second, sizeof(*first)), 0);
 
   plane_->inject(query());
-  EXPECT_EQ(plane_->verdict(), "answered_aborted");
+  EXPECT_EQ(plane_->verdict(), "answered_ended");
   const std::vector<Outgoing> told = plane_->collect();
   ASSERT_EQ(told.size(), 1U);
   core::Packet packet;
@@ -277,7 +277,7 @@ TEST_F(XdpFrames, APacketThatEndsAJobIsNotOverruledByTheHost) {
   core::write_abort({core::AbortReason::cancelled, 0, 1, {}, {}},
                     abort.data() + INFOLD_HEADER_BYTES);
   plane_->inject(abort);
-  ASSERT_EQ(plane_->verdict(), "job_aborted");
+  ASSERT_EQ(plane_->verdict(), "job_ended");
   const auto kept = plane_->program().end_job(7, {core::AbortReason::stopped, 0, 0, {}, {}});
   ASSERT_TRUE(kept.has_value());
   EXPECT_EQ(infold_from_be16(kept->reason), INFOLD_ABORT_CANCELLED);

@@ -124,7 +124,7 @@ void SideBySide::deliver_damaged(std::span<const std::byte> datagram) {
   const std::string counted = plane_.verdict();
   const bool harmless = counted.starts_with("dropped_") || counted == "replayed" ||
                         counted == "answered_pending" || counted == "forwarded_again" ||
-                        counted == "answered_aborted";
+                        counted == "answered_ended";
   if (harmless) return;
   difference_ = "a damaged packet was believed: " + counted;
 }

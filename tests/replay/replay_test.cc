@@ -48,7 +48,7 @@ TEST(Replay, ThePacketProgramDoesWhatTheAggregatorDoes) {
   // A replay that never meets a trouble proves nothing about it.
   for (const char* verdict :
        {"contributed", "completed", "replayed", "answered_pending", "forwarded_again", "delivered",
-        "job_aborted", "answered_aborted", "dropped_malformed", "dropped_foreign_job",
+        "job_ended", "answered_ended", "dropped_malformed", "dropped_foreign_job",
         "dropped_stale_epoch", "dropped_stale_round", "dropped_early_round", "dropped_repeat"}) {
     EXPECT_GT(counters.verdicts[verdict], 0U) << verdict;
   }
