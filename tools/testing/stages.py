@@ -8,7 +8,7 @@ import python_env
 from testing import process, report
 
 # Compiling cannot hang, but it takes several times as long on a machine that others use too.
-BUILD_LIMIT_S = 3000
+BUILD_LIMIT_S = 9000
 CORES = len(os.sched_getaffinity(0))
 
 
