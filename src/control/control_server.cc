@@ -147,6 +147,7 @@ class Service final : public v1::Control::Service {
   explicit Service(Registrar& registrar) : registrar_(registrar) {}
 
   grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
+    stream->SendInitialMetadata();  // shows the rank that somebody is here
     const auto writer = std::make_shared<Writer>(*stream);
     serve(*stream, writer);
     writer->close();

@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's connection to the control plane of one host, its own or that of its rack's switch: joins
-// a job there, hears how it ends, and leaves. join(), then ready(), then watch().
+// A rank's own connection to the control plane of one host, its own or that of its rack's switch:
+// joins a job there, hears how it ends, and leaves. join(), then ready(), then watch().
+//
+// join() and ready() block, until the deadline of joining at most, whatever the host does.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "control/registrar.h"
+#include "io/socket_address.h"
 
 namespace infold::control {
 
 class JobLink {
  public:
-  // The host that this link goes to may also end without a word.
-  using EndListener = Registrar::EndListener;
+  // Told of the end of the job, also of that of the host, which may go without a word.
+  using EndListener = std::function<void(const JobEnd&)>;
 
-  // When to do without, apart from words.patience.
   struct Limits {
-    std::chrono::milliseconds connect = std::chrono::hours(24);  // until the host answers at all
-    std::stop_token stop;                                        // of joining
-    std::string host = {};  // put before its address in errors, with a blank
+    // Until the host answers at all; and until the job may start, by default words.patience later.
+    std::chrono::steady_clock::time_point connects_by =
+        std::chrono::steady_clock::time_point::max();
+    std::chrono::steady_clock::time_point joins_by = std::chrono::steady_clock::time_point::max();
+    std::stop_token stop;       // of joining
+    std::string host = {};      // put before its address in errors, with a blank
+    bool is_at_rank = false;    // the host is rank 0, at a rendezvous
+    io::SocketAddress at = {};  // where `address` is; not set: it is looked up
   };
 
-  // Blocks until all ranks have come, at most words.patience. `address` is "host:port".
+  // Blocks until all ranks have come. `address` is "host:port".
   static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const RankWords& words,
                                                const Limits& limits);
   ~JobLink();  // leaves
@@ -33,14 +42,17 @@ class JobLink {
   JobLink& operator=(const JobLink&) = delete;
 
   const JobTerms& terms() const;
+  const io::SocketAddress& host() const;  // as it was found
   // Says that this rank can receive packets, and what it has found; blocks until all can. After
   // that the terms have the groups in use.
   Answer<void> ready(const ReadyWords& words);
-  // Calls the listener from a thread of its own, at most once, and not after leave().
+  // Calls the listener from another thread, at most once, and not after leave().
   void watch(EndListener on_end);
   // Leaves in good order: at once, but where this rank aggregates for others only when they do,
   // and in 2.5 s at most. `abort`: why this rank's calls failed, which the others are told.
   void leave(const std::optional<core::Abort>& abort = {});
+  // Instead of that while joining: why this rank cannot, which the others are told.
+  void give_up(const Refusal& why);
   // For a rack's switch. The rank is lost; waits until that is heard, as leave() does.
   void report_lost();
   // Ends without a word, also what another thread is at; then this may only be destroyed.
@@ -48,8 +60,8 @@ class JobLink {
 
  private:
   class State;
-  explicit JobLink(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit JobLink(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;  // also its stream's
 };
 
 }  // namespace infold::control

@@ -128,7 +128,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   // Only what is surely an answer to the last send says what that one has overtaken: where queues
   // make the path longer than its least, the first answers would make us ask about every chunk in
   // flight, and the answers to that would keep the queue.
-  if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, slot.sent_at);
+  if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, now, slot);
   arm(flow, now);
 }
 
@@ -214,15 +214,25 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
 
 // Chunks that were sent well before one that has come back are missing something, most often the
 // contribution of one other worker: asking costs a header, where all workers sending again would
-// multiply that worker's loss by the size of the job.
-void Worker::State::ask_for_overtaken(Flow& flow, base::Instant newer_sent_at) {
-  const base::Duration allowance = sites_[flow.site].path.least() / 4;
-  while (!flow.waiting.empty()) {
-    const std::uint16_t oldest = flow.waiting.front();
-    if (flow.slots[oldest].sent_at + allowance >= newer_sent_at) return;
-    ++counters_.asked_overtaken;
-    queue_resend(flow, oldest, true);
-    flow.slots[oldest].overtaken = true;
+// multiply that worker's loss by the size of the job. If the newer chunk was itself sent again, its
+// result may answer the first send. Where queues make the path longer than all that was measured,
+// every such result would be a reason to ask about everything in flight, and the questions would
+// keep the queues. So a chunk that was asked about lately is then left out.
+void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer) {
+  const RoundTrip& path = sites_[flow.site].path;
+  const base::Duration allowance = path.least() / 4;
+  std::uint16_t index = flow.waiting.front();
+  while (index != kNoSlot && flow.slots[index].sent_at + allowance < newer.sent_at) {
+    const WorkerSlot& slot = flow.slots[index];
+    const std::uint16_t next = slot.next;
+    const bool asked_lately =
+        newer.sends > 1 && slot.sends > 1 && now < slot.sent_at + wait_after(path, slot.sends - 2U);
+    if (!asked_lately) {
+      ++counters_.asked_overtaken;
+      queue_resend(flow, index, true);
+      flow.slots[index].overtaken = true;
+    }
+    index = next;
   }
 }
 

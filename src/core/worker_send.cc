@@ -18,10 +18,6 @@ constexpr std::uint8_t kAbortsMax = 24;
 constexpr std::uint8_t kAbortsAtTimeout = 8;
 constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
 
-constexpr std::uint8_t kBackoffMax = 12;
-// One packet in this time is no load on any path, and a person does not see it pass.
-constexpr base::Duration kSilenceMax = base::milliseconds(20);
-
 base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
   const int doublings = sent <= kAbortsAtTimeout ? 0 : sent - kAbortsAtTimeout;
   return std::min(base::Duration{timeout.ns << doublings}, std::max(timeout, kAbortWaitMax));
@@ -188,6 +184,12 @@ void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now
   if (flow.timeout_at == base::Instant::never()) arm(flow, now);
 }
 
+base::Duration Worker::State::wait_after(const RoundTrip& path, std::uint32_t repeats) {
+  const std::uint32_t doublings = std::min<std::uint32_t>(repeats, kBackoffMax);
+  return std::min(base::Duration{path.timeout().ns << doublings},
+                  std::max(path.timeout(), kSilenceMax));
+}
+
 // One timer for the flow: it runs from the last progress, doubles while there is none, and is
 // spread by up to an eighth so that workers do not resend in step. Silence is the network's fault,
 // and soon tried again; only what waits for a late peer is asked about ever more rarely.
@@ -196,10 +198,11 @@ void Worker::State::arm(Flow& flow, base::Instant now) {
     flow.timeout_at = base::Instant::never();
     return;
   }
-  const base::Duration timeout = sites_[flow.site].path.timeout();
-  const base::Duration most =
-      flow.peer_is_late ? RoundTrip::kTimeoutMax : std::max(timeout, kSilenceMax);
-  const base::Duration waited = std::min(base::Duration{timeout.ns << flow.backoff}, most);
+  const RoundTrip& path = sites_[flow.site].path;
+  const base::Duration waited =
+      flow.peer_is_late
+          ? std::min(base::Duration{path.timeout().ns << flow.backoff}, RoundTrip::kTimeoutMax)
+          : wait_after(path, flow.backoff);
   const auto spread =
       static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
   flow.timeout_at = now + waited + base::Duration{spread};

@@ -42,6 +42,9 @@ class Worker::State {
   void assert_invariants() const;
 
   static constexpr std::uint8_t kWholeBlocks = 16;
+  static constexpr std::uint8_t kBackoffMax = 12;  // doublings of a wait
+  // One packet in this time is no load on any path, and a person does not see it pass.
+  static constexpr base::Duration kSilenceMax = base::milliseconds(20);
 
   enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
 
@@ -168,6 +171,8 @@ class Worker::State {
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
   std::size_t write_whole(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
+  // How long to wait for an answer after so many that did not come.
+  static base::Duration wait_after(const RoundTrip& path, std::uint32_t repeats);
   void arm(Flow& flow, base::Instant now);
   void handle_flow_timeout(Flow& flow, base::Instant now);
   static std::uint16_t oldest_in_doubt(const Flow& flow);
@@ -200,7 +205,7 @@ class Worker::State {
   void handle_realign(base::Instant now, Chunk chunk, const Packet& packet);
   void handle_pending(base::Instant now, Chunk chunk, const Packet& packet);
   void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);
-  void ask_for_overtaken(Flow& flow, base::Instant newer_sent_at);
+  void ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer);
   void queue_resend(Flow& flow, std::uint16_t index, bool asks);
 
   // worker_end.cc

@@ -22,6 +22,7 @@ class FileDescriptor {
 
   bool is_open() const { return fd_ >= 0; }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }  // whoever takes it closes it
 
  private:
   int fd_;

@@ -37,6 +37,15 @@ SocketAddress::SocketAddress(const sockaddr* address, socklen_t bytes) {
 }
 
 base::Result<SocketAddress> SocketAddress::parse(std::string_view text, const char* what) {
+  return find(text, what, 0);
+}
+
+base::Result<SocketAddress> SocketAddress::parse_number(std::string_view text, const char* what) {
+  return find(text, what, AI_NUMERICHOST);
+}
+
+base::Result<SocketAddress> SocketAddress::find(std::string_view text, const char* what,
+                                                int flags) {
   if (text.find("://") != std::string_view::npos) {
     return base::fail(Code::invalid_argument, what, "is a URL; write HOST:PORT without the scheme");
   }
@@ -60,11 +69,14 @@ base::Result<SocketAddress> SocketAddress::parse(std::string_view text, const ch
   }
   addrinfo hints = {};
   hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = host.empty() ? AI_PASSIVE : 0;
+  hints.ai_flags = flags | (host.empty() ? AI_PASSIVE : 0);
   addrinfo* found = nullptr;
   const int status =
       getaddrinfo(host.empty() ? "0.0.0.0" : host.c_str(), port.c_str(), &hints, &found);
   const std::unique_ptr<addrinfo, Freed> list(found);
+  if (status != 0 && flags == AI_NUMERICHOST) {
+    return base::fail(Code::invalid_argument, what, "is no address in numbers");
+  }
   if (status != 0) return base::fail(Code::unavailable, what, "names a host that cannot be found");
   return SocketAddress(list->ai_addr, list->ai_addrlen);
 }

@@ -23,6 +23,8 @@ class SocketAddress {
   // "10.0.0.1:7700", "[fd00::1]:7700", "host:7700", ":7700" (any address). Looks names up.
   // `what` names the option in the error, which is static text.
   static base::Result<SocketAddress> parse(std::string_view text, const char* what);
+  // The same without names, for what a peer says: never waits for anything.
+  static base::Result<SocketAddress> parse_number(std::string_view text, const char* what);
 
   bool is_set() const { return storage_.generic.sa_family != AF_UNSPEC; }
   bool is_any() const;
@@ -38,6 +40,8 @@ class SocketAddress {
   friend bool operator==(const SocketAddress& a, const SocketAddress& b);
 
  private:
+  static base::Result<SocketAddress> find(std::string_view text, const char* what, int flags);
+
   union Storage {
     sockaddr generic;
     sockaddr_in v4;

@@ -182,9 +182,10 @@ Result<void> JobSession::meet_all(const std::vector<std::string>& addresses) {
   using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
   std::vector<std::future<Joined>> meetings;
   control::RankWords own = words();
-  const control::JobLink::Limits limits = {
-      std::chrono::duration_cast<std::chrono::milliseconds>(options_.connect_deadline),
-      joining_.get_token()};
+  control::JobLink::Limits limits;
+  limits.connects_by = std::chrono::steady_clock::now() + options_.connect_deadline;
+  limits.stop = joining_.get_token();
+  limits.is_at_rank = options_.sites == Sites::workers;
   for (const std::string& address : addresses) {
     meetings.push_back(std::async(std::launch::async, [this, own, &address, &limits] {
       return or_stop(control::JobLink::join(address, own, limits));

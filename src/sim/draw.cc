@@ -137,6 +137,20 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
   for (CallPlan& each : scenario.calls) each.deadline = base::seconds(2);
 }
 
+// A random epoch, as a switch draws it, or the next one. Not from the drawing's generator, or every
+// seed would be another scenario.
+void draw_earlier_job(Scenario& scenario) {
+  constexpr Incident::Kind kEnds[] = {Incident::Kind::none, Incident::Kind::cancels,
+                                      Incident::Kind::leaves};
+  base::Prng prng(base::mix64(scenario.seed ^ 0xEA411E));
+  if (!prng.chance(0.06)) return;
+  scenario.epoch = static_cast<std::uint32_t>(prng.next());
+  const std::uint32_t other = 1 + static_cast<std::uint32_t>(prng.below(0xFFFF'FFFF));
+  scenario.earlier = {.end = pick(kEnds, prng),
+                      .epoch = scenario.epoch - (prng.chance(0.5) ? 1 : other),
+                      .replays = static_cast<std::uint32_t>(prng.between(20, 600))};
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -158,6 +172,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   } else {
     scenario.leave_when_done = prng.chance(0.3);
   }
+  draw_earlier_job(scenario);
   return scenario;
 }
 

@@ -53,6 +53,11 @@ void add_late_ranks(Scenario& scenario) {
 
 void add_stale_packets(Scenario& scenario) { scenario.stale_packets = 500; }
 
+void add_earlier_job(Scenario& scenario) {
+  scenario.earlier = {
+      .end = Incident::Kind::cancels, .epoch = scenario.epoch - 1, .replays = 1'000};
+}
+
 void add_everything(Scenario& scenario) {
   add_loss(scenario);
   add_reordering(scenario);
@@ -88,6 +93,7 @@ constexpr Recipe kRecipes[] = {
     {{"pause", "one worker stands still for 20 ms"}, 1, 1, add_pause},
     {{"late", "ranks begin up to 50 ms apart"}, 1, 1, add_late_ranks},
     {{"stale", "packets of other sessions arrive all the time"}, 1, 1, add_stale_packets},
+    {{"again", "packets of an ended job arrive that had the job's number"}, 1, 1, add_earlier_job},
     {{"mixed", "all of these over two trees, with calls of all kinds"}, 2, 2, add_everything},
     {{"mismatch", "rank 1 brings a tensor of another size"}, 1, 1, add_mismatch},
     {{"absent", "rank 2 never makes the second call"}, 1, 1, add_absence},

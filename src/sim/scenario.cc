@@ -168,6 +168,11 @@ std::string describe(const Scenario& scenario) {
                         scenario.stale_packets,
                         scenario.starts.empty() ? "all start at once" : "ranks start apart");
   }
+  if (scenario.earlier) {
+    text += fmt::format("  {} packets of an earlier job with this number, epoch {} before {}: {}\n",
+                        scenario.earlier->replays, scenario.earlier->epoch, scenario.epoch,
+                        incident_name(scenario.earlier->end));
+  }
   if (scenario.leave_when_done) text += "  each rank leaves when its calls are done\n";
   if (scenario.incident.kind != Incident::Kind::none) {
     text += fmt::format("  incident: rank {} {}, call {}\n", scenario.incident.rank,

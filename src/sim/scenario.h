@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,12 +83,24 @@ struct Incident {
 };
 const char* incident_name(Incident::Kind kind);
 
+// Before the scenario's job another job had its number, on the same machines: the same calls with
+// other data. The network still has packets of it.
+struct EarlierJob {
+  Incident::Kind end = Incident::Kind::none;  // none: its calls succeeded; or cancels, or leaves
+  std::uint32_t epoch = 0;                    // the scenario's own would break the protocol
+  std::uint32_t replays = 0;                  // how many of its packets come
+};
+
+// What the packets of a scenario's job carry.
+inline constexpr std::uint16_t kJob = 7;
+
 struct Scenario {
   std::string name = "custom";
   std::uint64_t seed = 1;
   std::uint16_t world = 4;
   std::vector<SitePlan> sites;
   std::vector<CallPlan> calls;
+  std::uint32_t epoch = 2;
 
   core::ChunkLimits limits{.datagram_bytes_max = 1472};
   std::uint16_t small_slots = 16;
@@ -112,6 +125,7 @@ struct Scenario {
   std::vector<PausePlan> pauses;
   std::vector<base::Duration> starts;  // of each rank; empty: all at once
   std::uint32_t stale_packets = 0;     // of an earlier epoch and of other jobs, sent by nobody
+  std::optional<EarlierJob> earlier;
   Incident incident;
   // Each rank leaves in good order when its own calls are done, whatever the others still fetch.
   bool leave_when_done = false;
@@ -125,6 +139,10 @@ SitePlan make_site(std::uint16_t world, std::uint32_t depth, std::uint32_t fan_o
                    std::uint16_t weight = 1);
 // A tree of at most `depth` levels whose parts differ in size and height.
 SitePlan make_uneven_site(std::uint16_t world, std::uint32_t depth, base::Prng& prng);
+
+inline std::uint32_t replays_of(const Scenario& scenario) {
+  return scenario.earlier ? scenario.earlier->replays : 0;
+}
 
 // When nothing is wrong any more: the end of faults, pauses and starts.
 base::Instant quiet_from(const Scenario& scenario);

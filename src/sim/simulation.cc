@@ -193,9 +193,10 @@ void Simulation::check_network() {
     complain(fmt::format("the machines' memory went from {} to {} bytes", memory_bytes_before_,
                          outcome_.memory_bytes));
   }
-  const std::uint64_t allowed =
-      kSendsPerUsefulPacketMax * outcome_.useful_packets + kSendsPerRankMax * scenario_.world +
-      kSendsPerPairMax * scenario_.world * scenario_.world + scenario_.stale_packets;
+  const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets +
+                                kSendsPerRankMax * scenario_.world +
+                                kSendsPerPairMax * scenario_.world * scenario_.world +
+                                scenario_.stale_packets + replays_of(scenario_);
   if (outcome_.network.sent > allowed) {
     complain(fmt::format("{} packets were sent where {} were useful", outcome_.network.sent,
                          outcome_.useful_packets));

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/stale.h"
 #include "wire/infold_wire.h"
 
 namespace infold::sim {
@@ -32,7 +31,8 @@ void SlotWatch::for_each_chunk(Sighting seen, Visit&& visit) {
 
 SlotWatch::SlotWatch(const Scenario& scenario, const Wiring& wiring)
     : stations_(wiring.network->node_count()),
-      slot_count_(static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots)) {
+      slot_count_(static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots)),
+      epoch_(scenario.epoch) {
   for (const NodeId node : wiring.worker_nodes) {
     stations_[node].round_known.resize(scenario.sites.size() * slot_count_);
   }
@@ -69,7 +69,7 @@ bool SlotWatch::sight(std::span<const std::byte> bytes, Sighting& seen) const {
     std::memcpy(&head, bytes.data() + sizeof(header), sizeof(head));
     seen.chunks = infold_from_be16(head.chunks);
   }
-  return infold_from_be16(header.job) == kJob && infold_from_be32(header.epoch) == kEpoch &&
+  return infold_from_be16(header.job) == kJob && infold_from_be32(header.epoch) == epoch_ &&
          seen.slot + seen.chunks <= slot_count_;
 }
 

@@ -68,6 +68,7 @@ class SlotWatch final : public Observer {
 
   std::vector<Station> stations_;  // by node
   std::uint16_t slot_count_;
+  std::uint32_t epoch_ = 0;
   std::string violation_;
   std::uint64_t answered_ = 0;
   std::uint64_t useful_packets_ = 0;

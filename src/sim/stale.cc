@@ -25,9 +25,9 @@ StaleSender::StaleSender(const Scenario& scenario, std::vector<PathId> up, std::
       up_(std::move(up)),
       down_(std::move(down)),
       left_(scenario.stale_packets) {
-  record(scenario, kJob, kEpoch - 1);
-  record(scenario, kJob, kEpoch + 1);
-  record(scenario, kJob + 1, kEpoch);
+  record(scenario, kJob, scenario.epoch - 1);
+  record(scenario, kJob, scenario.epoch + 1);
+  record(scenario, kJob + 1, scenario.epoch);
 }
 
 void StaleSender::record(const Scenario& scenario, std::uint16_t job, std::uint32_t epoch) {

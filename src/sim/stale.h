@@ -13,10 +13,6 @@
 
 namespace infold::sim {
 
-// The session that a simulation's own packets carry.
-inline constexpr std::uint16_t kJob = 7;
-inline constexpr std::uint32_t kEpoch = 2;
-
 class StaleSender final : public Node {
  public:
   // `up` and `down` are paths of the job that the packets are sent along.

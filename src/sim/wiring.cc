@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "numeric/codec.h"
+#include "sim/earlier_job.h"
 #include "sim/stale.h"
 
 namespace infold::sim {
@@ -25,7 +26,8 @@ std::uint32_t packet_count_max(const Scenario& scenario) {
   const std::size_t slots = (scenario.small_slots + std::size_t{scenario.bulk_slots}) *
                             scenario.sites.size() * scenario.world;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(
-      slots * kPacketsPerSlot + scenario.stale_packets, kPacketsMin, kPacketsMax));
+      slots * kPacketsPerSlot + scenario.stale_packets + replays_of(scenario), kPacketsMin,
+      kPacketsMax));
 }
 
 // One lower end of an edge: its own link and faults in each direction.
@@ -51,7 +53,7 @@ class Builder {
     for (const SitePlan& site : scenario.sites) aggregators += site.aggregators.size();
     const std::size_t endpoints = scenario.world + aggregators;
     wiring_.network = std::make_unique<Network>(
-        NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 1),
+        NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 2),
                        .packet_count_max = packet_count_max(scenario),
                        .parcel_count_max = packet_count_max(scenario) * kParcelsPerPacket,
                        .packet_bytes_max = scenario.limits.datagram_bytes_max});
@@ -65,6 +67,7 @@ class Builder {
                                      wiring_.network.get());
     }
     if (scenario_.stale_packets > 0) add_stale_packets();
+    if (scenario_.earlier) add(std::make_unique<Replayer>(scenario_, *wiring_.network));
     wiring_.network->start();
     return std::move(wiring_);
   }
@@ -125,7 +128,7 @@ class Builder {
       options.sites.push_back({.worker = worker_number(site, rank),
                                .weight = site.weight,
                                .job = kJob,
-                               .epoch = kEpoch,
+                               .epoch = scenario_.epoch,
                                .takes_sparse = site.takes_sparse});
     }
     WorkerNodeOptions node_options;
@@ -184,7 +187,7 @@ class Builder {
     for (std::size_t i = 0; i < plan.aggregators.size(); ++i) {
       core::AggregatorOptions options;
       options.job = kJob;
-      options.epoch = kEpoch;
+      options.epoch = scenario_.epoch;
       options.slot_count = static_cast<std::uint16_t>(scenario_.small_slots + scenario_.bulk_slots);
       options.world = scenario_.world;
       for (const auto& child : plan.aggregators[i].children) options.workers.push_back(child.ranks);

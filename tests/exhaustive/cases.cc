@@ -137,6 +137,29 @@ void add_collectives(Cases& cases) {
        .may_cancel = 0});
 }
 
+// Numbers of jobs return, and epochs do not.
+void add_numbers_that_return(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
+  add({.name = "2x1x3-again",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .epoch_before = 2});
+  add({.name = "2x1x2-again-cancel",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .epoch_before = 2,
+       .may_cancel = 0});
+  add({.name = "tree-2x1x2-again",
+       .model = free,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .epoch_before = 2});
+}
+
 void add_trees(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -167,6 +190,7 @@ Cases make_cases() {
   add_plain(cases);
   add_budgeted(cases);
   add_collectives(cases);
+  add_numbers_that_return(cases);
   add_trees(cases);
   // The aggregator's and the worker's digests are put to the test wherever that takes seconds.
   for (Case& one : cases)

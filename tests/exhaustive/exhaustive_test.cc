@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/exhaustive/run_case.h"
+#include "tests/exhaustive/search.h"
 
 namespace infold::exhaustive {
 
@@ -28,6 +29,31 @@ TEST_P(Exhaustive, EveryInterleavingIsSafeAndCompletes) {
   const Report report = run_case(GetParam());
   std::printf("%s\n", report.figures.c_str());
   EXPECT_TRUE(report.good) << report.story;
+}
+
+// Where the epoch returns with the number, the search finds a wrong sum at once. So the cases named
+// "again" prove that epochs keep jobs apart, and nothing else does.
+TEST(ExhaustiveEpochs, AnEpochThatReturnsGivesAWrongSum) {
+  const Case same_epoch = {.name = "2x1x2-same-epoch",
+                           .slots = 1,
+                           .tensors = {{.chunks = 2}},
+                           .epoch_before = Case{}.epoch,
+                           .safety_only = true};
+  const Outcome outcome = Search(same_epoch).run();
+  EXPECT_TRUE(outcome.violation.starts_with("WRONG SUM")) << outcome.violation;
+}
+
+// A packet of the earlier job that any machine took, or answered, would lead to a further state.
+TEST(ExhaustiveEpochs, PacketsOfAnEarlierJobAddNoState) {
+  for (const char* const name : {"2x1x3", "2x1x2-cancel", "tree-2x1x2"}) {
+    Case again = *find_case(name);
+    const Outcome alone = Search(again).run();
+    again.epoch_before = again.epoch - 1;
+    const Outcome outcome = Search(again).run();
+    EXPECT_TRUE(outcome.exhausted) << name;
+    EXPECT_EQ(outcome.packets, 2 * alone.packets) << name;
+    EXPECT_EQ(outcome.states, alone.states) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Exhaustive, testing::ValuesIn(cases_of(Length::quick)), test_name);

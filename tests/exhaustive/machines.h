@@ -65,6 +65,8 @@ class Machines {
   Effects deliver(NodeIndex node, core::Aggregator& aggregator, PacketId packet);
   Effects command(NodeIndex node, WorkerState& worker, Command command);
 
+  // A packet that none of these machines sent.
+  PacketId add_foreign(const PacketInfo& packet) { return intern(packet.to, packet.bytes); }
   const PacketInfo& packet(PacketId id) const { return packets_[id]; }
   std::uint32_t packet_count() const { return static_cast<std::uint32_t>(packets_.size()); }
   // The chunk two rounds before in the same slot, whose copy this one takes over.

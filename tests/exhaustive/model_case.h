@@ -53,6 +53,11 @@ struct Case {
   std::uint16_t small_slots = 0;  // 0: all tensors are bulk, and none is announced
   std::vector<Tensor> tensors;
   Budget budget = {};
+  std::uint32_t epoch = 3;
+  // Before it another job had its number: the same tensors with other elements. All packets that it
+  // can have sent, in any of its runs, are in the network from the start. Monotone only.
+  std::optional<std::uint32_t> epoch_before = {};
+  std::uint32_t digit_first = 1;                 // of the elements (oracle.h): 1 to 13
   std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
   bool safety_only = false;                      // no check that everything completes
   bool check_digests = false;                    // see local_steps.h; quadratic in small numbers

@@ -27,9 +27,11 @@ bool takes_result(const Tensor& plan, std::uint16_t rank) {
   return plan.collective != core::Collective::reduce || rank == plan.root;
 }
 
-// Digits 1 to 3 name the chunk; the first element of a chunk always has digit 1 and so counts.
-std::uint32_t share(std::uint16_t rank, std::uint32_t chunk, std::uint32_t element) {
-  const std::uint32_t digit = element % 16 == 0 ? 1 : 1 + (chunk + element) % 3;
+// Three digits name the chunk; the first element of a chunk always has the first digit and so
+// counts.
+std::uint32_t share(std::uint32_t digit_first, std::uint16_t rank, std::uint32_t chunk,
+                    std::uint32_t element) {
+  const std::uint32_t digit = digit_first + (element % 16 == 0 ? 0 : (chunk + element) % 3);
   return digit << (4 * rank);
 }
 
@@ -47,13 +49,13 @@ bool has_element(const Tensor& plan, std::uint16_t rank, std::uint32_t element) 
 
 // In a tensor with a wide spread the second block of rank 0 is 2^40 times that of the others,
 // too far for one lane; sums of it round to rank 0's share alone.
-float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t chunk,
-                  std::uint32_t element) {
+float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t element,
+                  std::uint32_t share) {
   const bool second_block = element % (kChunkElements) >= INFOLD_BLOCK_ELEMENTS;
   if (plan.wide_spread && second_block) {
     return rank == 0 ? std::bit_cast<float>((127U + 40U) << 23) : 1.0F;
   }
-  return static_cast<float>(share(rank, chunk, element));
+  return static_cast<float>(share);
 }
 
 }  // namespace
@@ -63,14 +65,14 @@ Oracle::Oracle(const Case& model_case) {
     Numbers numbers;
     numbers.plan = plan;
     numbers.first_chunk = chunk_count_;
-    fill(numbers, model_case.workers);
+    fill(numbers, model_case.workers, model_case.digit_first);
     chunk_count_ += plan.chunks;
     tensors_.push_back(std::move(numbers));
   }
   CHECK_THAT(chunk_count_, <=, 64);
 }
 
-void Oracle::fill(Numbers& numbers, std::uint16_t workers) const {
+void Oracle::fill(Numbers& numbers, std::uint16_t workers, std::uint32_t digit_first) const {
   const Tensor& plan = numbers.plan;
   const std::uint32_t elements = kChunkElements * plan.chunks;
   numbers.output.assign(elements, kUntouched);
@@ -83,8 +85,8 @@ void Oracle::fill(Numbers& numbers, std::uint16_t workers) const {
     float float_sum = 0;
     for (std::uint16_t rank = 0; rank < workers; ++rank) {
       const bool has = has_element(plan, rank, i);
-      const float as_float = has ? float_share(plan, rank, chunk, i) : 0;
-      const std::uint32_t integer = has ? share(rank, chunk, i) : 0;
+      const std::uint32_t integer = has ? share(digit_first, rank, chunk, i) : 0;
+      const float as_float = has ? float_share(plan, rank, i, integer) : 0;
       const bool is_present = has_block(plan, rank, i);
       numbers.present[rank][0] |= std::uint32_t{is_present} << i / INFOLD_BLOCK_ELEMENTS;
       numbers.inputs[rank][i] = is_float(plan) ? std::bit_cast<std::uint32_t>(as_float) : integer;

@@ -45,7 +45,7 @@ class Oracle {
     std::vector<std::uint32_t> output;
   };
 
-  void fill(Numbers& numbers, std::uint16_t workers) const;
+  void fill(Numbers& numbers, std::uint16_t workers, std::uint32_t digit_first) const;
 
   std::vector<Numbers> tensors_;
   std::uint32_t chunk_count_ = 0;

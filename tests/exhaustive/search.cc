@@ -30,7 +30,26 @@ void remove_packet(std::vector<PacketId>& packets, PacketId packet) {
 
 }  // namespace
 
-Search::Search(const Case& model_case) : case_(model_case), steps_(model_case), progress_(steps_) {}
+Search::Search(const Case& model_case) : case_(model_case), steps_(case_), progress_(steps_) {
+  if (case_.epoch_before) add_packets_of_earlier_job();
+}
+
+// A search of all that the earlier job can do meets all packets that it can send.
+void Search::add_packets_of_earlier_job() {
+  CHECK(is_monotone());
+  Case earlier = case_;
+  earlier.epoch = *case_.epoch_before;
+  earlier.epoch_before.reset();
+  earlier.digit_first = case_.digit_first + 3;
+  earlier.safety_only = true;
+  Search search(earlier);
+  const Outcome outcome = search.run();
+  CHECK(outcome.exhausted);
+  for (std::uint32_t packet = 0; packet < outcome.packets; ++packet) {
+    const PacketInfo& info = search.machines().packet(static_cast<PacketId>(packet));
+    first_packets_.push_back(steps_.machines().add_foreign(info));
+  }
+}
 
 GlobalState Search::first_state() const {
   GlobalState state;
@@ -39,6 +58,7 @@ GlobalState Search::first_state() const {
   }
   state.left = is_monotone() ? Budget{} : case_.budget;
   state.may_cancel = case_.may_cancel.has_value();
+  state.packets = first_packets_;
   return state;
 }
 

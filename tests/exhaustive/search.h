@@ -77,6 +77,7 @@ class Search {
   Machines& machines() { return steps_.machines(); }
 
  private:
+  void add_packets_of_earlier_job();
   void expand(const GlobalState& state);
   void visit(const GlobalState& from, Action action);
   bool changes_nothing(const GlobalState& state, Action action);
@@ -90,7 +91,8 @@ class Search {
   GlobalState unpack(std::size_t begin, std::size_t end) const;
   bool is_monotone() const { return case_.model == Model::monotone; }
 
-  const Case& case_;
+  const Case case_;
+  std::vector<PacketId> first_packets_;  // of an earlier job
   LocalSteps steps_;
   Progress progress_;
   FlatSet visited_;

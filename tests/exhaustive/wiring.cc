@@ -42,7 +42,7 @@ Wiring::Wiring(const Case& model_case)
 core::AggregatorOptions Wiring::aggregator_options() const {
   core::AggregatorOptions options;
   options.job = kJob;
-  options.epoch = kEpoch;
+  options.epoch = case_.epoch;
   options.slot_count = static_cast<std::uint16_t>(case_.slots + case_.small_slots);
   options.world = case_.workers;
   options.datagram_bytes_max = limits_.datagram_bytes_max;
@@ -60,7 +60,7 @@ void Wiring::add_sites() {
       place.below.push_back({static_cast<NodeIndex>(rank), site});
       workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(rank),
                                       .job = kJob,
-                                      .epoch = kEpoch,
+                                      .epoch = case_.epoch,
                                       .takes_sparse = true});
     }
     aggregators_.push_back(place);
@@ -85,7 +85,7 @@ void Wiring::add_tree() {
       place.below.push_back({static_cast<NodeIndex>(rank), 0});
       workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(i),
                                       .job = kJob,
-                                      .epoch = kEpoch,
+                                      .epoch = case_.epoch,
                                       .takes_sparse = true});
     }
     aggregators_.push_back(place);

@@ -67,6 +67,5 @@ class Wiring {
 
 // All cases are of this job.
 inline constexpr std::uint16_t kJob = 7;
-inline constexpr std::uint32_t kEpoch = 3;
 
 }  // namespace infold::exhaustive

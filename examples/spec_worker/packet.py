@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packets of spec/protocol.md: a header of 32 bytes and what follows it."""
+
+import collections
+import struct
+
+HEADER = struct.Struct("!BBBBHHIIHBBIHHI")
+MAGIC, VERSION = 0xF1, 1
+PARTIAL_FLAG, SPECIALS, TAGGED, SPARSE = 1, 2, 4, 8
+ADD, SKIP, PARTIAL, OVERRANGE, QUERY, ABORT = range(1, 7)
+RESULT, REALIGN, PENDING, ABORTED = range(8, 12)
+TO_WORKERS = (RESULT, REALIGN, PENDING, ABORTED)
+ALL_REDUCE, SUM = 0, 0
+FORMATS = {"i8": 0, "i16": 1, "i32": 2, "i64": 3, "bfp8": 4, "bfp16": 5, "bfp32": 6}
+TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}
+LEFT, DEADLINE_PASSED, ELSEWHERE = 4, 2, 5  # reasons of R-080
+MASK = 0xFFFFFFFF
+
+# What all packets of a chunk have in common (R-012).
+Words = collections.namedtuple("Words", "elements type_format collective_reduction shape")
+Packet = collections.namedtuple(
+    "Packet", "kind flags worker job slot epoch round words contributors weight digest body")
+
+
+def digest(rank):
+    """R-015."""
+    h = (rank + 1) * 0x9E3779B1 & MASK
+    h = (h ^ h >> 16) * 0x85EBCA6B & MASK
+    h = (h ^ h >> 13) * 0xC2B2AE35 & MASK
+    return h ^ h >> 16
+
+
+def words_of(data_type, wire_format, elements, shape):
+    return Words(elements, TYPES[data_type] << 4 | FORMATS[wire_format], ALL_REDUCE << 4 | SUM,
+                 shape & MASK)
+
+
+def pack(packet):
+    return HEADER.pack(MAGIC, VERSION << 4 | packet.kind, packet.flags, packet.worker, packet.job,
+                       packet.slot, packet.epoch, packet.round, *packet.words, packet.contributors,
+                       packet.weight, packet.digest) + packet.body
+
+
+def parse(datagram):
+    """The packet, or None where R-004 has a worker drop it. Readers of bodies check those."""
+    if len(datagram) < HEADER.size:
+        return None
+    (magic, kind, flags, worker, job, slot, epoch, number, *words, contributors, weight,
+     check) = HEADER.unpack_from(datagram)
+    if magic != MAGIC or kind >> 4 != VERSION or kind & 15 not in TO_WORKERS or flags & TAGGED:
+        return None
+    return Packet(kind & 15, flags, worker, job, slot, epoch, number, Words(*words), contributors,
+                  weight, check, datagram[HEADER.size:])
+
+
+def missing_ranks(body):
+    """The ranges of ranks that a PENDING names (R-065), or None if it is malformed."""
+    if len(body) % 4 or len(body) > 8 * 4:
+        return None
+    return [range(first, first + count) for first, count in struct.iter_unpack("!HH", body)]
+
+
+def abort_body(reason, rank, other):
+    return struct.pack("!HHHH", reason, rank, other, 0) + bytes(16)
+
+
+def ending(body):
+    """Reason, rank and other of an ABORTED, or None if it is malformed."""
+    if len(body) != 24:
+        return None
+    return struct.unpack_from("!HHH", body)

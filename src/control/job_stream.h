@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's stream to the host that it joins at, over a channel that other ranks may use as well.
+// Every call returns at once. A listener hears from gRPC's threads, and only what has been checked
+// (answer_reader.h). Its last word comes when the stream no longer uses the channel.
+//
+// The deadline of joining is the rank's own and is kept here, on a steady clock.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "control/rank_listener.h"
+#include "control/registrar.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace infold::control {
+
+// A channel that connects when it is needed, again if it has to. For hosts that bring many ranks.
+std::shared_ptr<grpc::Channel> channel_to(const std::string& address);
+// A channel over a connection that exists, which it takes; ends with it.
+std::shared_ptr<grpc::Channel> channel_over(int connected_socket);
+
+// What a rank is told of a host that is not there; `question`: what to look at first.
+Refusal nobody_answers(const std::string& host, const std::string& question, double seconds);
+
+class JobStream final : public RankLink {
+ public:
+  struct Options {
+    RankWords words;
+    std::string host;  // for errors: "10.0.0.1:7700", "the switch's parent 10.0.0.1:7700"
+    std::string question = "is `infold switch` running there";  // if nobody answers
+    // Until the host answers anything, and until the job may start.
+    std::chrono::steady_clock::time_point connects_by{};
+    std::chrono::steady_clock::time_point joins_by{};
+  };
+
+  // The channel's last owner must not be one of gRPC's threads.
+  static std::unique_ptr<JobStream> open(const std::shared_ptr<grpc::Channel>& channel,
+                                         const Options& options,
+                                         std::shared_ptr<RankListener> listener);
+  ~JobStream() override;  // cuts; the listener may still hear of it
+  JobStream(const JobStream&) = delete;
+  JobStream& operator=(const JobStream&) = delete;
+
+  // After all_here(), once.
+  void ready(const ReadyWords& words) override;
+  // The host has 2.5 s to close the stream, 0.4 s before all_ready(); then it is cut. The first
+  // call counts.
+  void leave(const Parting& parting) override;
+  // Ends the stream without a word, at once.
+  void cut();
+
+ private:
+  class Call;
+  class State;
+  explicit JobStream(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace infold::control

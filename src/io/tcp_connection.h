@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A TCP connection to a host that may not listen yet: tried again, often, until a deadline.
+#pragma once
+
+#include <stop_token>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "io/file_descriptor.h"
+#include "io/socket_address.h"
+
+namespace infold::io {
+
+// Fails with deadline_exceeded, or with cancelled when `stop` is requested. The socket does not
+// block, and sends what it is given at once.
+base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Instant deadline,
+                                         const std::stop_token& stop = {});
+
+}  // namespace infold::io
