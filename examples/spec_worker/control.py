@@ -153,8 +153,8 @@ class JobEnded(Exception):
 class Member:
     """This rank's stream to a switch, open as long as the rank belongs to the job."""
 
-    def __init__(self, address, timeout_s):
-        self.call = http2.Call(address, PATH, timeout_s)
+    def __init__(self, address, timeout_s, source=None):
+        self.call = http2.Call(address, PATH, timeout_s, source)
 
     def send(self, **step):
         self.call.send(encode(REQUEST, step))

@@ -49,8 +49,8 @@ class Closed(Exception):
 class Call:
     """One bidirectional gRPC stream on a TCP connection of its own."""
 
-    def __init__(self, address, path, timeout_s):
-        self.socket = socket.create_connection(address, timeout_s)
+    def __init__(self, address, path, timeout_s, source=None):
+        self.socket = socket.create_connection(address, timeout_s, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.closed = ""
         self._bytes = b""

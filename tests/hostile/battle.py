@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch under attack with honest jobs beside it, on either plane: who is still there, which sums
+are right, how long they took, and what the switch has taken of the machine."""
+
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "network"))
+import xdp_network  # pylint: disable=wrong-import-position
+from processes import PATIENCE, Job, expect, free_port  # pylint: disable=wrong-import-position
+
+HERE = pathlib.Path(__file__).resolve().parent
+ATTACKER_ADDRESS = "127.0.0.3"
+HONEST_BYTES = (4096, 1 << 20)
+# Honest ranks' own limit for joining and for each call, and what a job of them may take. A busy
+# machine is slow; a job that an attack holds up would take this long on any.
+DEADLINE_S, HONEST_S = 20, 40
+# An attacker's process ends by itself; this is for one that a socket holds up.
+ATTACKER_SLACK_S = 10
+# Beside what the switch states: its binary, libraries and buffers, as tests/network/memory_test.py
+# has them, and gRPC's of the connections that it allows.
+MEMORY_BESIDE, THREADS_BESIDE = 64 << 20, 24
+
+
+def status_of(process):
+    """Resident bytes, the most of them so far, and threads; None of a process that has ended."""
+    try:
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as lines:
+            words = dict(line.split(":", 1) for line in lines)
+        return (*(int(words[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM")),
+                int(words["Threads"]))
+    except (OSError, KeyError):
+        return None
+
+
+@contextlib.contextmanager
+def switch_process(folder, *words):
+    """A switch and what it stated; what it says goes to a file, since nobody reads it meanwhile."""
+    said = pathlib.Path(folder) / "said"
+    with open(said, "wb") as out, open(pathlib.Path(folder) / "log", "wb") as log:
+        switch = subprocess.Popen(words, stdout=out, stderr=log)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not said.read_bytes().endswith(b"\n"):
+            expect(switch.poll() is None and time.monotonic() < until, "the switch does not start")
+            time.sleep(0.01)
+        yield switch, json.loads(said.read_bytes().splitlines()[0])
+        if switch.poll() not in (None, 0):
+            print((pathlib.Path(folder) / "log").read_text(errors="backslashreplace")[-2000:])
+    finally:
+        switch.kill()
+        switch.wait()
+
+
+class Loopback:
+    """Everything on this machine, the attacker from an address of its own."""
+
+    plane = "user"
+
+    def __init__(self, binary):
+        self.job = Job(binary)
+        self.binary = binary
+        self.address = ("127.0.0.1", free_port())
+        self.source = ATTACKER_ADDRESS
+
+    @contextlib.contextmanager
+    def up(self, *words):
+        with self.job, tempfile.TemporaryDirectory() as folder:
+            with switch_process(folder, self.binary, "switch", "--listen", self.where(), "--json",
+                                *words) as (self.switch, self.stated):
+                yield self
+
+    def where(self):
+        return "%s:%d" % self.address
+
+    def start_rank(self, rank, *words):
+        return self.job.start(*words, "--switch", self.where(), "--rank", str(rank))
+
+    def start_attacker(self, *words):
+        return subprocess.Popen([sys.executable, str(HERE / "hostile_test.py"), *words],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+class Namespaces:
+    """A switch in the kernel between three hosts, the last of which is the attacker's."""
+
+    plane = "xdp"
+
+    def __init__(self, binary):
+        self.binary = binary
+        host, port = xdp_network.SWITCH.split(":")
+        self.address = (host, int(port))
+        self.source = ""
+
+    @contextlib.contextmanager
+    def up(self, *words):
+        with xdp_network.network(3), xdp_network.Network(self.binary) as self.job, \
+                tempfile.TemporaryDirectory() as folder:
+            probe, _ = self.job.start_xdp(xdp_network.ports(3), *words)
+            xdp_network.stop(probe)
+            with switch_process(folder, "nsenter", xdp_network.space_of("switch"), self.binary,
+                                "switch", "--plane", "xdp", "--dev", xdp_network.ports(3),
+                                "--listen", self.where(), "--json", *words) as (self.switch,
+                                                                                self.stated):
+                yield self
+
+    def where(self):
+        return xdp_network.SWITCH
+
+    def start_rank(self, rank, *words):
+        return self.job.at(rank, *words, "--switch", self.where(), "--rank", str(rank))
+
+    def start_attacker(self, *words):
+        return subprocess.Popen(
+            ["nsenter", xdp_network.space_of(2), sys.executable, str(HERE / "hostile_test.py"),
+             *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+class Battle:
+    """One switch's life under attacks."""
+
+    def __init__(self, ground, binary):
+        self.ground, self.binary = ground, binary
+        self.jobs = 0
+        self.before = status_of(ground.switch)
+        self.threads_most = self.before[2]
+
+    def honest_job(self):
+        """Two ranks that sum: the median of the longer sums in ms."""
+        expect(self.ground.switch.poll() is None, "the switch had ended before")
+        self.jobs += 1
+        words = ("bench", "allreduce", "--world", "2", "--job", f"honest-{self.jobs}", "--mtu",
+                 "1500", "--bytes", ",".join(map(str, HONEST_BYTES)), "--iterations", "12",
+                 "--check", "--json", "--shared-memory", "off", "--deadline", str(DEADLINE_S))
+        ranks = [self.ground.start_rank(rank, *words) for rank in range(2)]
+        until = time.monotonic() + HONEST_S
+        said = []
+        for rank in ranks:
+            try:
+                out, err = rank.communicate(timeout=max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"an honest job is not done after {HONEST_S} s") from None
+            said.append(out)
+            expect(rank.returncode == 0, f"an honest rank ended with {rank.returncode}: {err}")
+        rows = [json.loads(line) for line in said[0].splitlines()]
+        expect(all(row["check"] == "ok" for row in rows) and len(rows) == len(HONEST_BYTES), rows)
+        for rank in ranks:
+            self.ground.job.processes.remove(rank)
+        return rows[-1]["median_ms"]
+
+    def medians(self, seconds):
+        """Of honest jobs, one after the other, for so long; of one at least."""
+        until = time.monotonic() + seconds
+        found = [self.honest_job()]
+        while time.monotonic() < until:
+            found.append(self.honest_job())
+            self.look()
+        return found
+
+    def look(self):
+        """The switch lives, within what it has stated."""
+        switch = self.ground.switch
+        now = status_of(switch)
+        expect(switch.poll() is None and now, f"the switch ended with {switch.poll()}")
+        _, most, threads = now
+        self.threads_most = max(self.threads_most, threads)
+        memory = self.before[0] + self.ground.stated["memory_bytes_max"] + MEMORY_BESIDE
+        expect(most <= memory, f"{most / 1e6:.0f} MB resident, {memory / 1e6:.0f} stated")
+        allowed = self.before[2] + THREADS_BESIDE
+        expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
+
+    def endure(self, names, seed, seconds):
+        """Attacks at the same time, beside honest jobs: (medians, MB resident, threads)."""
+        host, port = self.ground.address
+        attackers = [self.ground.start_attacker(
+            self.binary, "--attack", name, "--seed", str(seed), "--seconds", str(seconds),
+            "--at", f"{host}:{port}", "--from", self.ground.source) for name in names]
+        try:
+            medians = self.medians(seconds)
+            for name, attacker in zip(names, attackers):
+                out, _ = attacker.communicate(timeout=seconds + ATTACKER_SLACK_S)
+                expect(attacker.returncode == 0, f"the attacker itself failed in {name}: {out}")
+            self.look()
+        finally:
+            for attacker in attackers:
+                attacker.kill()
+                attacker.communicate()
+        rss, _, threads = status_of(self.ground.switch)
+        return medians, rss / 1e6, threads
+
+
+def middle(values):
+    return statistics.median(values) if values else float("nan")
+
+
+def cpu_seconds(process):
+    """What a process has taken of processors so far."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1]
+    user, system = map(int, fields.split()[11:13])
+    return (user + system) / os.sysconf("SC_CLK_TCK")

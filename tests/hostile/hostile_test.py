@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A hostile client, with HTTP/2 and packets of its own, against a switch that serves honest jobs
+meanwhile, against their ranks, and a hostile switch against ranks. No process may end that should
+not, no sum be wrong, no honest job be late; memory and threads stay within what was stated.
+
+Usage: hostile_test.py INFOLD [--plane user|xdp] [--minutes M] [--seed S] [--only NAME,...]
+           [--without NAME,...]
+Without --minutes each attack takes a moment. With it attacks and their combinations are drawn until
+the time is over, and a table for docs/benchmarks is printed.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+import traceback
+
+import http2_attacks  # pylint: disable=unused-import  # puts attacks on the list
+import join_attacks  # pylint: disable=unused-import
+import packet_attacks  # pylint: disable=unused-import
+from attacks import ATTACKS, Target
+import battle
+from battle import Battle, Loopback, Namespaces, middle, xdp_network
+import control
+import member_cases
+
+MOMENT_S = 0.4
+LONG_S = 3.0
+DRAWN_SWITCHES = 12
+SKIPPED = 77
+
+
+def be_attacker(options):
+    """One attack, in a process of its own. What sockets and the switch say ends nothing."""
+    host, _, port = options.at.rpartition(":")
+    target = Target(host, int(port), options.source, options.seconds)
+    draw = random.Random(options.seed)
+    while True:
+        try:
+            ATTACKS[options.attack](target, draw)
+        except (OSError, control.JobEnded):
+            pass
+        except Exception:  # pylint: disable=broad-exception-caught
+            traceback.print_exc(file=sys.stdout)
+            return 1
+        if target.is_over():
+            return 0
+        target.pause(0.01)
+
+
+def report(name, started, text=""):
+    print(f"{name}: passed, {time.monotonic() - started:.1f} s {text}".rstrip(), flush=True)
+
+
+class Run:
+    """Counts failures, and says what repeats each."""
+
+    def __init__(self, options):
+        self.options = options
+        self.failed = []
+
+    def case(self, name, function, *arguments):
+        if name in self.options.without or (self.options.only and name not in self.options.only):
+            return None
+        started = time.monotonic()
+        try:
+            result = function(*arguments)
+            report(name, started, "" if result is None else str(result))
+            return result
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            self.failed.append(name)
+            print(f"{name}: FAILED: {error}\n  repeat with --only {name} --seed "
+                  f"{self.options.seed}", flush=True)
+            return None
+
+
+def run_attacks(run, options, ground):
+    """Each alone, for a moment, on a switch that must survive them all."""
+    with ground.up() as up:
+        fight = Battle(up, options.infold)
+        quiet = middle(fight.medians(0))
+
+        def endure(name):
+            medians, resident, threads = fight.endure([name], options.seed, MOMENT_S)
+            return (f"1 MiB in {middle(medians):.1f} ms (quiet {quiet:.1f}), {resident:.0f} MB, "
+                    f"{threads} threads")
+
+        for name in ATTACKS:
+            run.case(name, endure, name)
+        if up.plane == "user":
+            run_members(run, up)
+
+
+def run_members(run, ground):
+    run.case("hostile_members", member_cases.hostile_members, ground)
+    for case in (member_cases.a_deaf_member_holds_up_nobody,
+                 member_cases.a_waiting_seat_goes_with_its_process,
+                 member_cases.patience_is_each_rank_s_own, member_cases.who_knows_the_epoch):
+        run.case(case.__name__, case, ground)
+    run.case("packets_to_ranks_change_nothing", member_cases.packets_to_ranks_change_nothing,
+             ground, 2.0)
+
+
+def run_short(options):
+    run = Run(options)
+    ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
+    run_attacks(run, options, ground)
+    if options.plane == "user":
+        run.case("hostile_switches", member_cases.hostile_switches, options.infold, options.seed,
+                 DRAWN_SWITCHES)
+        for case in (member_cases.deaf_members_do_not_hold_up_the_end,
+                     member_cases.descriptors_come_back):
+            run.case(case.__name__, case, options.infold)
+    print(f"{len(run.failed)} failed: {', '.join(run.failed)}" if run.failed else "all passed")
+    return 1 if run.failed else 0
+
+
+def run_long(options):
+    """Attacks and combinations of up to four until the time is over, and a table."""
+    draw = random.Random(options.seed)
+    until = time.monotonic() + 60 * options.minutes
+    ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
+    by_name = {name: [] for name in ATTACKS}
+    turns = 0
+    with ground.up() as up:
+        fight = Battle(up, options.infold)
+        quiet = middle(fight.medians(10))
+        names = [[name] for name in ATTACKS]
+        while time.monotonic() < until:
+            together = names[turns] if turns < len(names) else draw.sample(
+                list(ATTACKS), draw.randrange(2, 5))
+            try:
+                medians, resident, threads = fight.endure(together, options.seed + turns, LONG_S)
+            except AssertionError as error:
+                print(f"turn {turns}, {together}, seed {options.seed}: FAILED: {error}")
+                return 1
+            for name in together:
+                by_name[name].append((middle(medians), resident, threads))
+            turns += 1
+        jobs, threads_most = fight.jobs, fight.threads_most
+        _, most, _ = battle.status_of(up.switch)
+    print(f"| attack | 1 MiB, ms (quiet {quiet:.1f}) | resident, MB | threads |\n|---|---|---|---|")
+    for name, found in by_name.items():
+        if found:
+            print(f"| {name} | {found[0][0]:.1f} | {found[0][1]:.0f} | {found[0][2]} |")
+    print(f"\n{turns} attacks and combinations, {jobs} honest jobs, all in time, 0 wrong sums; "
+          f"at most {most / 1e6:.0f} MB and {threads_most} threads")
+    return 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("infold")
+    parser.add_argument("--plane", choices=("user", "xdp"), default="user")
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=lambda names: names.split(","), default=[])
+    parser.add_argument("--without", type=lambda names: names.split(","), default=[])
+    attacker = parser.add_argument_group("of an attacker's process, which this starts itself")
+    attacker.add_argument("--attack", choices=tuple(ATTACKS))
+    attacker.add_argument("--seconds", type=float)
+    attacker.add_argument("--at")
+    attacker.add_argument("--from", dest="source", default="")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if options.attack:
+        return be_attacker(options)
+    if options.plane == "xdp":
+        xdp_network.be_alone()
+    try:
+        return run_long(options) if options.minutes else run_short(options)
+    except xdp_network.Unavailable as reason:
+        print(reason)
+        return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

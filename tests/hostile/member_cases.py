@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a member of a job can do to the job's other ranks, and a switch to its ranks: they end in
+good order and in time, with an error that says why. On loopback, in user space."""
+
+import concurrent.futures
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+
+from attacks import Connection, Target, hello
+from battle import ATTACKER_ADDRESS, Loopback, expect
+from hostile_switch import HostileSwitch, drawn_replies, named_replies
+from packet_attacks import drawn_packet, port_of, send
+from processes import Job
+import control
+import packet
+import rank
+
+DEADLINE_S = 2.0
+# Beside a rank's own deadline: starting a process and saying goodbye, on a busy machine.
+SLACK_S = 6.0
+AT_A_TIME = 6
+FORGED_CALLS = 50
+JOBS = iter(range(1, 1 << 20))
+
+
+def expect_ends(rank, since, why, limit_s=DEADLINE_S + SLACK_S):
+    """By itself, with status 1 and a reason; what it said."""
+    try:
+        _, said = rank.communicate(timeout=max(0.1, since + limit_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        rank.kill()
+        raise AssertionError(f"{why}: the rank is still there after {limit_s} s") from None
+    expect(rank.returncode == 1 and said.strip(), f"{why}: {rank.returncode}: {said}")
+    return said
+
+
+def all_of(calls):
+    """Makes them, some at a time; what failed is told together."""
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        ends = [done.exception() for done in [pool.submit(*call) for call in calls]]
+    failed = [str(error) for error in ends if error]
+    expect(not failed, f"{len(failed)} of {len(calls)}: " + "\n".join(failed))
+
+
+def switch_case(binary, name, replies):
+    """One rank at a switch that answers so."""
+    with HostileSwitch(replies) as hostile, Job(binary) as job:
+        since = time.monotonic()
+        rank = job.start("bench", "allreduce", "--switch", f"127.0.0.1:{hostile.port}", "--rank",
+                         "0", "--world", "2", "--deadline", str(DEADLINE_S), "--bytes", "100000")
+        expect_ends(rank, since, f"a switch says '{name}'")
+
+
+def hostile_switches(binary, seed, drawn):
+    """The named ones, and so many drawn ones."""
+    cases = [*named_replies().items()]
+    draw = random.Random(seed)
+    for number in range(drawn):
+        replies = drawn_replies(draw)
+        cases.append((f"seed {seed}, number {number}: {str(replies)[:600]}", replies))
+    all_of([(switch_case, binary, *case) for case in cases])
+    return len(cases)
+
+
+class Member:
+    """Seat 1 of a job, whose other rank is honest."""
+
+    def __init__(self, ground, name, world=2, **changes):
+        self.target = Target(*ground.address, ATTACKER_ADDRESS, 60)
+        self.control = control.Member(ground.address, 5, (ATTACKER_ADDRESS, 0))
+        self.control.send(hello=hello(name, 1, world, **changes))
+
+    def join(self):
+        """Joined, or None if it was refused."""
+        try:
+            joined = self.control.expect("joined", 5)
+            weights = [site["weight"] or 1 for site in joined["sites"]]
+            self.control.send(ready={"verifies": 0, "site_order": control.site_order(
+                joined["job"], joined["epoch"], weights)})
+            self.control.expect("go", 5)
+            return joined
+        except control.JobEnded:
+            return None
+
+
+def start_honest(ground, name, rank=0, world=2, deadline_s=DEADLINE_S):
+    return ground.start_rank(rank, "bench", "allreduce", "--world", str(world), "--job", name,
+                             "--deadline", str(deadline_s), "--bytes", "100000", "--mtu", "1500",
+                             "--shared-memory", "off")
+
+
+HOSTILE_HELLOS = (
+    {"rack": {"elements_max": 1}}, {"rack": {"identity": "a", "sites": 1, "elements_max": 1}},
+    {"rack": {"identity": "a", "address": "x", "sites": (1 << 32) - 1, "elements_max": 0}},
+    {"site_address": "127.0.0.1:9", "site_weight": 65},
+    {"site_address": "127.0.0.1:9", "site_weight": (1 << 32) - 1},
+    {"site_address": "127.0.0.1:9", "site_weight": 0},
+    {"site_address": "x" * 200, "site_weight": 1}, {"site_address": ":9", "site_weight": 1},
+    {"small_slots": 0}, {"bulk_slots": 0}, {"small_slots": 0, "bulk_slots": 1},
+    {"small_slots": 1, "bulk_slots": 0}, {"datagram_bytes_max": 0}, {"datagram_bytes_max": 33},
+    {"datagram_bytes_max": (1 << 32) - 1},
+    {"host_identity": "a", "host_meeting": "b", "always_shares": 1}, {"element_bytes": 1 << 31},
+    {"patience_ms": 1}, {"world": 3}, {"world": 0}, {"world": 257}, {"rank": 2}, {"rank": 0})
+
+
+def member_case(ground, changes):
+    """A seat taken by a Hello like that; then packets of all kinds from the worker that it is."""
+    name = f"victim-{next(JOBS)}"
+    since = time.monotonic()
+    honest = start_honest(ground, name)
+    member = Member(ground, name, **changes)
+    joined = member.join()
+    if joined:
+        way, draw = port_of(member.target), random.Random(str(changes))
+        for _ in range(300):
+            send(way, drawn_packet(draw, joined["job"], joined["epoch"]))
+    expect_ends(honest, since, f"a member says {changes}")
+    member.control.call.close()
+
+
+def hostile_members(ground):
+    """All of the list, some at a time."""
+    all_of([(member_case, ground, changes) for changes in HOSTILE_HELLOS])
+    return len(HOSTILE_HELLOS)
+
+
+def a_deaf_member_holds_up_nobody(ground):
+    """Of three ranks one takes no more bytes, one is killed: the third hears of that at once."""
+    name = f"victim-{next(JOBS)}"
+    since = time.monotonic()
+    ranks = [start_honest(ground, name, rank, 3, 20) for rank in (0, 2)]
+    target = Target(*ground.address, ATTACKER_ADDRESS, 60)
+    with Connection(target, b"\0\4\0\0\0\0") as deaf:
+        deaf.say(deaf.open(), hello=hello(name, 1, 3, patience_ms=20000))
+        time.sleep(0.5)  # the others are joining by now, or not yet: either must do
+        killed = time.monotonic()
+        ranks[1].send_signal(signal.SIGKILL)
+        said = expect_ends(ranks[0], since, "a deaf member", killed - since + 5)
+    expect("rank" in said, said)
+
+
+def a_waiting_seat_goes_with_its_process(ground):
+    """A rank that is killed while it waits can start again at once."""
+    for rank in (0, 1):
+        name = f"victim-{next(JOBS)}"
+        with Connection(Target(*ground.address, ATTACKER_ADDRESS, 60)) as early:
+            early.say(early.open(), hello=hello(name, rank, patience_ms=86_400_000))
+            time.sleep(0.1)
+            early.cut()
+        ranks = [start_honest(ground, name, each, 2, 10) for each in range(2)]
+        for each in ranks:
+            _, said = each.communicate(timeout=30)
+            expect(each.returncode == 0, f"after rank {rank} was killed: {said}")
+
+
+def patience_is_each_rank_s_own(ground):
+    """A member that would wait for a day does not make another wait beyond its deadline."""
+    name = f"victim-{next(JOBS)}"
+    since = time.monotonic()
+    honest = start_honest(ground, name, 0, 3)
+    member = Member(ground, name, 3, patience_ms=86_400_000)
+    said = expect_ends(honest, since, "a patient member")
+    expect("came" in said or "time" in said or "rank" in said, said)
+    member.control.call.close()
+
+
+def deaf_members_do_not_hold_up_the_end(binary):
+    """SIGTERM ends a switch in time with ranks that stopped reading, in all states."""
+    ground = Loopback(binary)
+    with ground.up() as up, contextlib.ExitStack() as stack:
+        target = Target(*up.address, ATTACKER_ADDRESS, 60)
+        for number in range(20):
+            deaf = stack.enter_context(Connection(target, b"\0\4\0\0\0\0"))
+            for rank in range(1 + number % 2):
+                deaf.say(deaf.open(), hello=hello(f"deaf-{number}", rank, patience_ms=86_400_000))
+        time.sleep(0.3)
+        since = time.monotonic()
+        up.switch.terminate()
+        up.switch.communicate(timeout=SLACK_S)
+        expect(up.switch.returncode == 0, f"ended with {up.switch.returncode}")
+    return time.monotonic() - since
+
+
+def descriptors_come_back(binary):
+    """A switch that may open few of them is left without, and serves again once they are back."""
+    ground = Loopback("prlimit")
+    ground.job.binary = "prlimit"
+    with Job(binary) as ranks:
+        words = ("--nofile=64:64", binary, "switch", "--listen", ground.where())
+        switch = ground.job.start(*words)
+        with ground.job:
+            expect("packets at" in switch.stdout.readline(), "no switch")
+            target = Target(*ground.address, ATTACKER_ADDRESS, 60)
+            with contextlib.ExitStack() as stack:
+                for _ in range(200):
+                    stack.enter_context(target.connect())
+                time.sleep(0.5)
+            honest = [ranks.start("bench", "allreduce", "--switch", ground.where(), "--rank",
+                                  str(rank), "--world", "2", "--bytes", "4096", "--check",
+                                  "--deadline", "15", "--shared-memory", "off")
+                      for rank in range(2)]
+            for each in honest:
+                _, said = each.communicate(timeout=40)
+                expect(each.returncode == 0, f"after a shortage of descriptors: {said}")
+
+
+def who_knows_the_epoch(ground):
+    """Contributions and ends in the name of a worker, from an address that is not its own, just
+    before what that worker sends itself: sums stay right."""
+    name = f"victim-{next(JOBS)}"
+    where = "%s:%d" % ground.address
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        ranks = [joining.result() for joining in
+                 [pool.submit(rank.Rank, where, name, number, 2) for number in range(2)]]
+    terms = ranks[0].worker.terms
+    with contextlib.closing(port_of(Target(*ground.address, ATTACKER_ADDRESS, 60))) as way:
+        for call in range(FORGED_CALLS):
+            tensors = [each.worker.submit([call, number], "i32", "i32")
+                       for number, each in enumerate(ranks)]
+            forged = packet.Packet(
+                packet.ADD, 0, 1, terms.job, call % terms.small_slots, terms.epoch,
+                call // terms.small_slots + 1, packet.words_of("i32", "i32", 2, 2), 1, 1,
+                packet.digest(1), b"forgery!")
+            send(way, packet.pack(forged))
+            send(way, packet.pack(forged._replace(
+                kind=packet.ABORT, slot=0, round=0, words=packet.Words(0, 0, 0, 0), contributors=0,
+                weight=0, digest=0, body=packet.abort_body(packet.LEFT, 1, 1))))
+            until = time.monotonic() + 10
+            while not all(tensor.is_done() for tensor in tensors):
+                expect(time.monotonic() < until and not ranks[0].worker.ended, "the job is over")
+                for each in ranks:
+                    each.step(time.monotonic() + 0.002)
+            expect(all(tensor.result == [2 * call, 1] for tensor in tensors),
+                   f"a wrong sum: {[tensor.result for tensor in tensors]}, not {[2 * call, 1]}")
+    for each in ranks:
+        each.leave()
+    return FORGED_CALLS
+
+
+def packets_at_a_rank(pid):
+    """The UDP ports of a process of this machine."""
+    inodes = set()
+    for entry in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{entry}").removeprefix("socket:[").rstrip("]"))
+    with open("/proc/net/udp", encoding="ascii") as table:
+        rows = [line.split() for line in table][1:]
+    return [int(row[1].split(":")[1], 16) for row in rows if row[9] in inodes]
+
+
+def packets_to_ranks_change_nothing(ground, seconds):
+    """Strangers' datagrams at ranks' own ports, while these sum."""
+    name = f"victim-{next(JOBS)}"
+    ranks = [ground.start_rank(rank, "bench", "allreduce", "--world", "2", "--job", name,
+                               "--bytes", "4096,1048576", "--iterations", "100", "--check",
+                               "--mtu", "1500", "--shared-memory", "off") for rank in range(2)]
+    draw = random.Random(1)
+    until = time.monotonic() + seconds
+    sent = 0
+    while time.monotonic() < until and ranks[0].poll() is None:
+        for rank in ranks:
+            for port in packets_at_a_rank(rank.pid) if rank.poll() is None else ():
+                with contextlib.closing(port_of(Target("127.0.0.1", port, ATTACKER_ADDRESS,
+                                                       1))) as way:
+                    for _ in range(50):
+                        send(way, drawn_packet(draw, draw.randrange(60), draw.getrandbits(32)))
+                    send(way, draw.randbytes(draw.randrange(2000)))
+                    sent += 51
+    for rank in ranks:
+        _, said = rank.communicate(timeout=60)
+        expect(rank.returncode == 0, f"{sent} packets to ranks: {said}")
+    expect(sent > 0, "no rank's port was found")
+    return sent
