@@ -217,6 +217,22 @@ TEST(HostileHost, AWaitForAConnectionCanBeGivenUp) {
   expect_given_up(address, waits);
 }
 
+// Other ranks are to hear what this one has heard elsewhere.
+TEST(HostileHost, WhyARankGivesUpIsSaid) {
+  std::string why;
+  const ScriptedHost host([&why](ScriptedHost::Stream& stream) {
+    v1::JoinRequest request;
+    stream.Read(&request);
+    stream.Write(joined_reply());
+    stream.Read(&request);
+    why = request.leave().why().message();
+  });
+  const Joined joined = JobLink::join(host.address(), words(0, 4), {});
+  ASSERT_TRUE(joined.has_value()) << joined.error().message;
+  (*joined)->give_up({RefusalReason::mismatch, "rank 1 differs", 1});
+  EXPECT_EQ(why, "rank 1 differs");
+}
+
 // The end of a job that ends before anybody watches is kept for who does.
 TEST(HostileHost, AnEndThatIsEarlyIsTold) {
   const ScriptedHost host([](ScriptedHost::Stream& stream) {

@@ -5,6 +5,7 @@
 #include "control/job_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -124,8 +125,9 @@ std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {
 // What gRPC knows of a stream; destroys itself when gRPC is done with it.
 class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1::JoinReply> {
  public:
-  Call(const std::shared_ptr<grpc::Channel>& channel, std::shared_ptr<State> state)
-      : state_(std::move(state)), stub_(v1::Control::NewStub(channel)) {
+  Call(const std::shared_ptr<grpc::Channel>& channel, State* state)
+      : stub_(v1::Control::NewStub(channel)) {
+    state_.store(state);
     context_.set_wait_for_ready(true);
     stub_->async()->Join(&context_, this);
     AddHold();  // for what is said from outside of gRPC's calls
@@ -138,7 +140,8 @@ class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1
   void OnDone(const grpc::Status& status) override;
 
  private:
-  std::shared_ptr<State> state_;
+  // Atomic because checkers of threads do not see the order of memory that gRPC keeps.
+  std::atomic<State*> state_ = nullptr;
   std::unique_ptr<v1::Control::Stub> stub_;
   grpc::ClientContext context_;
 };
@@ -153,7 +156,8 @@ class JobStream::State : public std::enable_shared_from_this<State> {
 
   void open(const std::shared_ptr<grpc::Channel>& channel) {
     const std::lock_guard lock(mutex_);
-    call_ = new Call(channel, shared_from_this());
+    keeps_ = shared_from_this();
+    call_ = new Call(channel, this);
     say(hello_of(options_.words));
     call_->StartRead(&reply_);
     set_alarm(connect_alarm_, options_.connects_by, &State::miss_host);
@@ -219,12 +223,14 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   // The call is destroyed before the last word: with it goes its use of the channel.
   void note_done(Call* call, const grpc::Status& status) {
     std::optional<Heard> last;
+    std::shared_ptr<State> self;
     {
       const std::lock_guard lock(mutex_);
+      self = std::move(keeps_);
       call_ = nullptr;
-      connect_alarm_.reset();
-      join_alarm_.reset();
-      goodbye_alarm_.reset();
+      connect_alarm_.alarm.reset();
+      join_alarm_.alarm.reset();
+      goodbye_alarm_.alarm.reset();
       last = reader_.end(status.ok() ? "" : status.error_message());
       if (last && std::holds_alternative<Refusal>(*last) && !refusal_) {
         refusal_ = std::get<Refusal>(std::move(*last));
@@ -259,12 +265,24 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   }
   void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
 
-  // With the lock. An alarm may ring after what it waits for.
-  void set_alarm(std::optional<grpc::Alarm>& alarm, Clock::time_point at, Ring ring) {
+  // Set once at most; gRPC calls back exactly once, also of what was cancelled.
+  struct Alarm {
+    std::optional<grpc::Alarm> alarm;
+    std::shared_ptr<State> keeps;  // the object until then
+    std::atomic<Ring> ring = nullptr;
+  };
+
+  // With the lock. An alarm may ring after what it waits for. The order of memory is said with an
+  // atomic, because checkers of threads do not see gRPC's own.
+  void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) {
     if (at == Clock::time_point::max()) return;
-    alarm.emplace();
-    alarm->Set(alarm_time(at), [state = shared_from_this(), ring](bool rings) {
-      if (rings) (state.get()->*ring)();
+    alarm.keeps = shared_from_this();
+    alarm.ring.store(ring, std::memory_order_release);
+    alarm.alarm.emplace();
+    alarm.alarm->Set(alarm_time(at), [&alarm](bool rings) {
+      const Ring what = alarm.ring.load(std::memory_order_acquire);
+      const std::shared_ptr<State> state = std::move(alarm.keeps);
+      if (rings) (state.get()->*what)();
     });
   }
 
@@ -316,6 +334,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   std::mutex mutex_;
   AnswerReader reader_;
   Call* call_ = nullptr;              // while gRPC is not done
+  std::shared_ptr<State> keeps_;      // this object, likewise
   std::deque<v1::JoinRequest> said_;  // the first is on its way
   v1::JoinReply reply_;
   std::optional<Refusal> refusal_;
@@ -323,17 +342,16 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   bool is_closed_ = false;   // towards the host
   bool is_leaving_ = false;  // by this rank's own word
   bool is_done_ = false;     // and all is told but dismissed()
-  std::optional<grpc::Alarm> connect_alarm_, join_alarm_, goodbye_alarm_;
+  Alarm connect_alarm_, join_alarm_, goodbye_alarm_;
 };
 
 void JobStream::Call::OnReadInitialMetadataDone(bool ok) {
-  if (ok) state_->note_answer();
+  if (ok) state_.load()->note_answer();
 }
-void JobStream::Call::OnReadDone(bool ok) { state_->take_answer(ok); }
-void JobStream::Call::OnWriteDone(bool ok) { state_->note_said(ok); }
+void JobStream::Call::OnReadDone(bool ok) { state_.load()->take_answer(ok); }
+void JobStream::Call::OnWriteDone(bool ok) { state_.load()->note_said(ok); }
 void JobStream::Call::OnDone(const grpc::Status& status) {
-  const std::shared_ptr<State> state = std::move(state_);
-  state->note_done(this, grpc::Status(status));
+  state_.load()->note_done(this, grpc::Status(status));
 }
 
 JobStream::JobStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
