@@ -4,7 +4,6 @@
 #include "io/path_probe.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <vector>
 
@@ -25,6 +24,24 @@ void write_probe(base::Instant sent_at, std::span<std::byte> datagram) {
   std::memcpy(&datagram[8], &sent_at.ns, sizeof(sent_at.ns));
 }
 
+// Whether the site is now known to carry full ones, and was not before.
+bool take_echo(const UdpSocket::Arrival& arrival, std::span<const SocketAddress> sites,
+               std::span<PathReport> reports, std::size_t datagram_bytes) {
+  const auto site = std::find(sites.begin(), sites.end(), *arrival.from);
+  const bool is_echo = arrival.datagram.size() >= kSmallBytes && site != sites.end() &&
+                       arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC};
+  if (!is_echo) return false;
+  PathReport& report = reports[static_cast<std::size_t>(site - sites.begin())];
+  std::int64_t sent_at = 0;
+  std::memcpy(&sent_at, &arrival.datagram[8], sizeof(sent_at));
+  const base::Duration took = monotonic_now() - base::Instant{sent_at};
+  if (!report.answers && took.ns > 0) report.round_trip = took;
+  report.answers = true;
+  if (report.carries || arrival.datagram.size() != datagram_bytes) return false;
+  report.carries = true;
+  return true;
+}
+
 }  // namespace
 
 bool is_probe(std::span<const std::byte> datagram) {
@@ -39,35 +56,35 @@ bool answer_probe(std::span<std::byte> probe) {
 
 PathReport probe_path(UdpSocket& socket, const SocketAddress& site, std::size_t datagram_bytes,
                       base::Duration limit) {
+  return probe_paths(socket, {&site, 1}, datagram_bytes, limit).front();
+}
+
+std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAddress> sites,
+                                    std::size_t datagram_bytes, base::Duration limit) {
   CHECK_THAT(datagram_bytes, >, kSmallBytes);
-  PathReport report;
+  std::vector<PathReport> reports(sites.size());
+  std::size_t carrying = 0;
   std::vector<std::byte> probe(datagram_bytes);
-  const std::array<SocketAddress, 1> to = {site};
-  const base::Instant start = monotonic_now();
-  const base::Instant end = start + limit;
-  for (base::Instant now = start; now < end && !report.carries; now = monotonic_now()) {
-    for (const std::size_t bytes : {kSmallBytes, datagram_bytes}) {
-      write_probe(now, std::span(probe).first(bytes));
-      socket.send(to, std::span<const std::byte>(probe).first(bytes));
-      socket.flush();
+  const base::Instant end = monotonic_now() + limit;
+  for (base::Instant now = monotonic_now(); now < end && carrying < sites.size();
+       now = monotonic_now()) {
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+      if (reports[i].carries) continue;
+      for (const std::size_t bytes : {kSmallBytes, datagram_bytes}) {
+        write_probe(now, std::span(probe).first(bytes));
+        socket.send(sites.subspan(i, 1), std::span<const std::byte>(probe).first(bytes));
+        socket.flush();
+      }
     }
     const base::Instant again = std::min(now + kGap, end);
-    while (!report.carries && monotonic_now() < again) {
+    while (carrying < sites.size() && monotonic_now() < again) {
       socket.wait(again);
       for (const UdpSocket::Arrival& arrival : socket.receive()) {
-        const bool is_echo = arrival.datagram.size() >= kSmallBytes && *arrival.from == site &&
-                             arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC};
-        if (!is_echo) continue;
-        std::int64_t sent_at = 0;
-        std::memcpy(&sent_at, &arrival.datagram[8], sizeof(sent_at));
-        const base::Duration took = monotonic_now() - base::Instant{sent_at};
-        if (!report.answers && took.ns > 0) report.round_trip = took;
-        report.answers = true;
-        report.carries = report.carries || arrival.datagram.size() == datagram_bytes;
+        carrying += take_echo(arrival, sites, reports, datagram_bytes) ? 1 : 0;
       }
     }
   }
-  return report;
+  return reports;
 }
 
 }  // namespace infold::io

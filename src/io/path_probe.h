@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "base/instant.h"
 #include "io/udp_socket.h"
@@ -18,8 +20,10 @@ struct PathReport {
   base::Duration round_trip;  // of the first one that came back
 };
 
-// Repeats both kinds until a full one has come back, or for `limit`. Reads all that comes to the
-// socket. Requires: datagram_bytes of at least 64.
+// Repeats both kinds until a full one has come back from each site, or for `limit`. Reads all that
+// comes to the socket. Requires: datagram_bytes of at least 64.
+std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAddress> sites,
+                                    std::size_t datagram_bytes, base::Duration limit);
 PathReport probe_path(UdpSocket& socket, const SocketAddress& site, std::size_t datagram_bytes,
                       base::Duration limit);
 
