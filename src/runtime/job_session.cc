@@ -13,7 +13,7 @@
 #include "core/site_order.h"
 #include "io/clock.h"
 #include "io/entropy.h"
-#include "io/path_probe.h"
+#include "io/log.h"
 #include "io/udp_port.h"
 #include "runtime/summing_port.h"
 #include "runtime/switch_server.h"
@@ -23,9 +23,8 @@ namespace {
 
 constexpr std::uint32_t kSmallSlots = 64;
 constexpr std::uint32_t kBulkSlots = 448;
-constexpr int kMtuMost = 9216;
-// Fifty tries: a path that loses a third of all packets passes.
-constexpr base::Duration kProbeMax = base::seconds(1);
+// Of a deadline: what is longer has no end that anybody could wait for.
+constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 Error unavailable(std::string message, int rank = -1) {
   return {Code::unavailable, "join: " + std::move(message), rank, ""};
@@ -46,30 +45,71 @@ Error error_of(const control::Refusal& refusal) {
   return {code, "join: " + refusal.message, refusal.rank, ""};
 }
 
-Error error_of(const base::Error& error, const std::string& subject) {
-  return unavailable(subject + " " + error.detail);
-}
-
 // Of most elements, as far as the format is chosen for all calls.
 std::uint32_t element_bytes_of(WireFormat wire) {
   if (wire == WireFormat::bfp8) return 1;
   return wire == WireFormat::bfp16 ? 2 : 4;
 }
 
-// What failed first is the reason; the links that it stopped say only that they were.
-void keep_reason(std::optional<control::Refusal>& why, const control::Refusal& refusal) {
-  if (!why || why->reason == control::RefusalReason::given_up) why = refusal;
+control::RefusalReason reason_of(Code code) {
+  switch (code) {
+    case Code::invalid_argument: return control::RefusalReason::invalid;
+    case Code::mismatch: return control::RefusalReason::mismatch;
+    case Code::resource_exhausted: return control::RefusalReason::full;
+    case Code::deadline_exceeded: return control::RefusalReason::too_late;
+    default: return control::RefusalReason::stopping;
+  }
 }
 
-int header_bytes(const io::SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
+// What a host has found out counts for more than that somebody has gone since, which may be heard
+// first; least counts that this rank itself stopped waiting.
+int weight_of(control::RefusalReason reason) {
+  switch (reason) {
+    case control::RefusalReason::given_up: return 0;
+    case control::RefusalReason::too_late:
+    case control::RefusalReason::stopping: return 1;
+    default: return 2;
+  }
+}
+
+std::chrono::steady_clock::time_point time_point(base::Instant at) {
+  return std::chrono::steady_clock::time_point{std::chrono::nanoseconds(at.ns)};
+}
 
 }  // namespace
 
 Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options,
                                                      const CallHistory& history, Seat& seat) {
   std::unique_ptr<JobSession> session(new JobSession(options, history));
-  if (Result<void> done = session->run(seat); !done) return tl::unexpected(done.error());
-  return session;
+  Result<void> done = session->run(seat);
+  if (done) return session;
+  session->give_up(done.error());
+  return tl::unexpected(std::move(done.error()));
+}
+
+JobSession::JobSession(const JoinOptions& options, const CallHistory& history)
+    : options_(options),
+      history_(history),
+      deadline_(io::monotonic_now() +
+                base::Duration{std::min(options.deadline, kDeadlineMax).count()}) {}
+
+// The others hear at each host why this rank does not join. What one host has said to all of its
+// ranks goes on as it is.
+void JobSession::give_up(const Error& error) {
+  if (error.code == Code::cancelled) return;
+  control::Refusal why = {reason_of(error.code), "", options_.rank};
+  if (why_) {
+    why = *why_;
+  } else {
+    constexpr std::string_view kPrefix = "join: ";
+    const std::size_t start = error.message.starts_with(kPrefix) ? kPrefix.size() : 0;
+    why.message = "rank " + std::to_string(options_.rank) + ": " + error.message.substr(start);
+  }
+  for (Link& each : links_) each.link->give_up(why);
+}
+
+void JobSession::keep_reason(const control::Refusal& refusal) {
+  if (!why_ || weight_of(refusal.reason) > weight_of(why_->reason)) why_ = refusal;
 }
 
 JobSession::~JobSession() {
@@ -85,76 +125,26 @@ void JobSession::note_end(const core::Abort& abort) {
 
 Result<void> JobSession::run(Seat& seat) {
   const std::stop_callback on_stop(options_.stop, [this] { joining_.request_stop(); });
+  if (Result<void> found = find_hosts(); !found) return found;
   if (Result<void> opened = open_sockets(); !opened) return opened;
   const bool may_share = options_.shared_memory != SharedMemory::off && options_.world > 1;
   if (may_share) share_ = HostShare::open(options_.host);
   if (options_.sites == Sites::workers) {
     if (options_.rank == 0) {
-      const auto listen = io::SocketAddress::parse(options_.rendezvous, "the rendezvous");
-      if (!listen) return tl::unexpected(error_of(listen.error(), "the rendezvous"));
       registrar_ = std::make_unique<control::JobRegistry>(nullptr, io::fresh_number());
-      auto server = control::ControlServer::start(*listen, *registrar_);
+      auto server = control::ControlServer::start(hosts_.front(), *registrar_);
       if (!server) {
         return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous +
                                           "; is the port in use, and the address this host's?"));
       }
       server_ = std::move(*server);
+      hosts_.front() = server_->address();
       options_.rendezvous = server_->address().text();
       if (options_.on_rendezvous) options_.on_rendezvous(options_.rendezvous);
     }
-    if (Result<void> met = meet_all({options_.rendezvous}); !met) return met;
-  } else {
-    if (Result<void> met = meet_all(options_.switches); !met) return met;
   }
+  if (Result<void> met = meet_all(); !met) return met;
   return take_seat(seat);
-}
-
-// The interface that an address was given for, else the best that reaches the first host.
-Result<void> JobSession::choose_route() {
-  const std::string& first =
-      options_.sites == Sites::workers ? options_.rendezvous : options_.switches.front();
-  const auto there = io::SocketAddress::parse(first, "the address");
-  if (!there) return tl::unexpected(error_of(there.error(), first));
-  if (options_.address.empty()) {
-    const auto routes = io::routes_to(*there);
-    if (!routes) return tl::unexpected(error_of(routes.error(), first));
-    route_ = io::best_route(*routes);
-    return {};
-  }
-  const auto route = io::route_to(*there);
-  if (!route) return tl::unexpected(error_of(route.error(), first));
-  const bool is_ipv6 = options_.address.find(':') != std::string::npos;
-  const auto given = io::SocketAddress::parse(
-      (is_ipv6 ? "[" + options_.address + "]" : options_.address) + ":0", "the address");
-  if (!given) return tl::unexpected(error_of(given.error(), options_.address));
-  route_ = *route;
-  if (!(route_.local == *given)) route_.interface.clear();
-  route_.local = *given;
-  return {};
-}
-
-Result<void> JobSession::open_sockets() {
-  if (Result<void> chosen = choose_route(); !chosen) return chosen;
-  const int mtu =
-      options_.mtu_bytes != 0 ? options_.mtu_bytes : std::min(route_.mtu_bytes, kMtuMost);
-  datagram_bytes_max_ = static_cast<std::uint32_t>(mtu - header_bytes(route_.local));
-
-  io::UdpOptions udp;
-  udp.bind = route_.local;
-  if (!route_.is_own) udp.device = route_.interface;
-  udp.datagram_bytes_max = datagram_bytes_max_;
-  udp.offload = options_.offload;
-  udp.keeps_blocked = true;
-  auto socket = io::UdpSocket::open(udp);
-  if (!socket) return tl::unexpected(error_of(socket.error(), route_.local.host_text()));
-  socket_ = std::make_unique<io::UdpSocket>(std::move(*socket));
-  if (!sums_itself()) return {};
-  udp.keeps_blocked = false;
-  udp.send_buffer_bytes = 16 << 20;
-  auto site = io::UdpSocket::open(udp);
-  if (!site) return tl::unexpected(error_of(site.error(), route_.local.host_text()));
-  shard_ = std::make_unique<SwitchShard>(std::move(*site));
-  return {};
 }
 
 control::RankWords JobSession::words() const {
@@ -178,30 +168,54 @@ control::RankWords JobSession::words() const {
 
 // All at once: each answers when all ranks have come to it, and ranks may name them in other
 // orders.
-Result<void> JobSession::meet_all(const std::vector<std::string>& addresses) {
+Result<void> JobSession::meet_all() {
   using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
   std::vector<std::future<Joined>> meetings;
   control::RankWords own = words();
   control::JobLink::Limits limits;
-  limits.connects_by = std::chrono::steady_clock::now() + options_.connect_deadline;
+  limits.joins_by = time_point(deadline_);
+  const std::chrono::nanoseconds left{(deadline_ - io::monotonic_now()).ns};
+  limits.connects_by = std::chrono::steady_clock::now() + std::min(options_.connect_deadline, left);
   limits.stop = joining_.get_token();
   limits.is_at_rank = options_.sites == Sites::workers;
-  for (const std::string& address : addresses) {
-    meetings.push_back(std::async(std::launch::async, [this, own, &address, &limits] {
-      return or_stop(control::JobLink::join(address, own, limits));
+  const std::vector<std::string> names = host_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    limits.at = hosts_[i];
+    meetings.push_back(std::async(std::launch::async, [this, own, limits, &name = names[i]] {
+      return or_stop(control::JobLink::join(name, own, limits));
     }));
     own.site.reset();  // the first link alone carries the ranks' own sites
   }
-  std::optional<control::Refusal> why;
-  for (std::future<Joined>& meeting : meetings) {
-    Joined link = meeting.get();
+  for (std::size_t i = 0; i < meetings.size(); ++i) {
+    Joined link = meetings[i].get();
     if (link) {
       links_.push_back({std::move(*link), 0});
     } else {
-      keep_reason(why, link.error());
+      keep_reason(link.error());
     }
   }
-  if (why) return tl::unexpected(error_of(*why));
+  if (why_) return tl::unexpected(error_of(*why_));
+  return {};
+}
+
+// What the hosts have said, for pure functions.
+std::vector<HostTerms> JobSession::host_terms() const {
+  std::vector<HostTerms> hosts;
+  for (const Link& each : links_) hosts.push_back({&each.link->terms(), each.link->host()});
+  return hosts;
+}
+
+Result<void> JobSession::find_sites(core::WorkerOptions& worker) {
+  SitePlanInput input = {options_, worker.limits, worker.small_slots, worker.bulk_slots, {}};
+  if (shard_) input.own_site = shard_->address();
+  Result<SitePlan> plan = plan_sites(input, host_terms());
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+  plan_ = std::move(*plan);
+  for (std::size_t i = 0; i < links_.size(); ++i) links_[i].first_site = plan_.first_sites[i];
+  worker.sites = plan_.sites;
+  worker.limits = plan_.limits;
+  worker.small_slots = plan_.small_slots;
+  worker.bulk_slots = plan_.bulk_slots;
   return {};
 }
 
@@ -215,13 +229,10 @@ Result<void> JobSession::take_seat(Seat& seat) {
   worker.bulk_slots = kBulkSlots;
   worker.seed = base::mix64(static_cast<std::uint64_t>(io::monotonic_now().ns) + worker.rank);
   worker.wall_clock_offset = io::wall_clock_offset();
-  if (Result<void> found = find_sites(seat); !found) return found;
-  if (shard_) {
-    control::JobTerms flat = terms();  // what has sites of ranks has no groups, or no use for sites
-    flat.groups.clear();
-    flat.racks.clear();
-    shard_->add_job(aggregator_options(flat), flat.small_slots);
-  }
+  if (Result<void> found = find_sites(worker); !found) return found;
+  seat.site_names = plan_.names;
+  // Slots take memory, which a job in one host's does not need.
+  if (shard_ && !is_one_host()) serve_site();
   if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
     return carried;
   const control::ReadyWords words = {meet_host(worker), core::site_order(worker.sites),
@@ -230,12 +241,17 @@ Result<void> JobSession::take_seat(Seat& seat) {
 
   const std::vector<control::HostGroup>& groups = terms().groups;
   const control::HostGroup* const group = control::group_of(groups, worker.rank);
-  is_one_host() ? place_on_one_host(worker) : place_at_sites(worker);
-  if (is_one_host()) shard_.reset();
+  if (is_one_host()) {
+    place_on_one_host(worker);
+    shard_.reset();
+  } else {
+    place_at_sites(host_terms(), plan_, worker);
+    if (shard_) serve_site();
+  }
   if (group == nullptr) {
     share_.reset();
     seat.port = shard_ ? summing_port(worker)
-                       : std::make_unique<io::UdpPort>(std::move(*socket_), site_addresses_);
+                       : std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses);
   } else {
     seat.port = share_->take_port();
     for (core::SiteOptions& site : worker.sites) site.takes_sparse = true;  // at the leader
@@ -257,79 +273,26 @@ Result<void> JobSession::take_seat(Seat& seat) {
   return {};
 }
 
+// What has sites of ranks has no groups, or no use for sites.
+void JobSession::serve_site() {
+  if (std::exchange(site_is_served_, true)) return;
+  control::JobTerms flat = terms();
+  flat.groups.clear();
+  flat.racks.clear();
+  shard_->add_job(aggregator_options(flat), flat.small_slots);
+}
+
 // From here on the worker's driver serves this rank's site.
 std::unique_ptr<io::DatagramPort> JobSession::summing_port(core::WorkerOptions& worker) {
-  const auto own = std::find(site_addresses_.begin(), site_addresses_.end(), shard_->address()) -
-                   site_addresses_.begin();
-  core::SiteOptions& site = worker.sites[static_cast<std::size_t>(own)];
+  const std::uint8_t own = *plan_.own;
+  core::SiteOptions& site = worker.sites[own];
   site.is_own = true;
   std::unique_ptr<AggregationSite> aggregators = shard_->take_site();
   aggregators->adopt(site.job, site.worker);
   shard_.reset();
   return std::make_unique<SummingPort>(
-      std::make_unique<io::UdpPort>(std::move(*socket_), site_addresses_), std::move(aggregators),
-      io::Peer{static_cast<std::uint32_t>(own)});
-}
-
-Result<void> JobSession::find_sites(Seat& seat) {
-  core::WorkerOptions& worker = seat.worker;
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    const control::JobTerms& terms = links_[i].link->terms();
-    links_[i].first_site = static_cast<std::uint8_t>(site_addresses_.size());
-    worker.limits.datagram_bytes_max =
-        std::min(worker.limits.datagram_bytes_max, terms.datagram_bytes_max);
-    worker.limits.elements_max = std::min(worker.limits.elements_max, terms.elements_max);
-    worker.small_slots = std::min(worker.small_slots, terms.small_slots);
-    worker.bulk_slots = std::min(worker.bulk_slots, terms.bulk_slots);
-    const std::string& met_at =
-        options_.sites == Sites::workers ? options_.rendezvous : options_.switches[i];
-    const std::string host = met_at.substr(0, met_at.rfind(':'));
-    for (const control::SiteAddress& site : terms.sites) {
-      const std::string text = site.address.front() == ':' ? host + site.address : site.address;
-      const auto address = io::SocketAddress::parse(text, "a site");
-      if (!address) return tl::unexpected(error_of(address.error(), text));
-      const bool mixes = options_.sites == Sites::mixed;
-      const std::uint32_t weight =
-          site.weight != 0 ? site.weight
-                           : static_cast<std::uint32_t>(mixes ? options_.switch_weight : 1);
-      core::SiteOptions& own = worker.sites.emplace_back();
-      own.weight = static_cast<std::uint16_t>(weight);
-      own.job = terms.job;
-      own.epoch = terms.epoch;
-      own.takes_sparse = site.takes_sparse;
-      site_addresses_.push_back(*address);
-      std::string where;
-      // Ranks that sum for each other are the sites, in their order.
-      if (options_.sites == Sites::workers) {
-        where = " (on rank " + std::to_string(seat.site_names.size()) + ")";
-      } else if (!site.at_rank && !terms.parent.empty()) {
-        where = " (below " + terms.parent + ")";
-      }
-      seat.site_names.push_back(address->text() + where);
-    }
-  }
-  if (site_addresses_.size() > 64) return tl::unexpected(unavailable("a job has at most 64 sites"));
-  return {};
-}
-
-// Whether packets of full size pass to each site and back, unless the job is to need no network.
-Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
-  if (is_one_host()) return {};
-  const base::Duration limit = std::min(base::Duration{options_.deadline.count() / 4}, kProbeMax);
-  for (const io::SocketAddress& site : site_addresses_) {
-    const io::PathReport report = io::probe_path(*socket_, site, datagram_bytes, limit);
-    if (report.carries) continue;
-    if (!report.answers) {
-      return tl::unexpected(unavailable(
-          "nothing comes back over UDP from " + site.text() + ", though its job could be joined; " +
-          "does a firewall between this host (" + route_.local.host_text() + ") and it drop UDP?"));
-    }
-    const std::size_t mtu = datagram_bytes + static_cast<std::size_t>(header_bytes(site));
-    return tl::unexpected(unavailable(
-        "packets of " + std::to_string(mtu) + " bytes do not come back from " + site.text() +
-        ", smaller ones do: the path carries less than its ends say; choose a smaller MTU"));
-  }
-  return {};
+      std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses), std::move(aggregators),
+      io::Peer{own});
 }
 
 Result<void> JobSession::all_ready(const control::ReadyWords& words) {
@@ -339,12 +302,11 @@ Result<void> JobSession::all_ready(const control::ReadyWords& words) {
       return or_stop(link.ready(words));
     }));
   }
-  std::optional<control::Refusal> why;
   for (std::future<control::Answer<void>>& answer : answers) {
     const control::Answer<void> each = answer.get();
-    if (!each) keep_reason(why, each.error());
+    if (!each) keep_reason(each.error());
   }
-  if (why) return tl::unexpected(error_of(*why));
+  if (why_) return tl::unexpected(error_of(*why_));
   for (const Link& each : links_) {
     if (each.link->terms().groups == terms().groups) continue;
     return tl::unexpected(unavailable("the switches disagree about which ranks share a host"));
@@ -352,36 +314,11 @@ Result<void> JobSession::all_ready(const control::ReadyWords& words) {
   return {};
 }
 
-// To a site this rank, or its host group, is one of those that meet there: in its rack, or besides
-// racks, or at a rank's site, which knows none.
-std::uint8_t JobSession::party_at(std::size_t site) const {
-  const auto is_before = [site](const Link& each) { return each.first_site <= site; };
-  const Link& link = *std::find_if(links_.rbegin(), links_.rend(), is_before);
-  const control::JobTerms& terms = link.link->terms();
-  const auto rank = static_cast<std::uint32_t>(options_.rank);
-  const core::RankRange* const rack = control::rack_of(terms.racks, rank);
-  const bool at_rank = terms.sites[site - link.first_site].at_rank;
-  if (at_rank) return control::party_of(control::parties_of(terms.groups, {}, terms.world), rank);
-  if (rack != nullptr) return control::party_of(control::parties_of(terms.groups, *rack), rank);
-  return control::party_of(control::parties_of(terms.groups, terms.racks, terms.world), rank);
-}
-
-void JobSession::place_at_sites(core::WorkerOptions& worker) const {
-  const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
-  worker.limits.tree =
-      !terms().groups.empty() || std::any_of(links_.begin(), links_.end(), [](const Link& each) {
-        return !each.link->terms().racks.empty();
-      });
-  for (std::size_t site = 0; site < worker.sites.size(); ++site) {
-    worker.sites[site].worker = group != nullptr
-                                    ? static_cast<std::uint8_t>(worker.rank - group->ranks.first)
-                                    : party_at(site);
-  }
-}
-
 void JobSession::watch(const Listener& listener) {
   for (Link& each : links_) {
-    each.link->watch([listener, site = each.first_site](const control::JobEnd& end) {
+    const std::string name = host_names()[static_cast<std::size_t>(&each - links_.data())];
+    each.link->watch([this, listener, name, site = each.first_site](const control::JobEnd& end) {
+      log_end(end, name);
       if (end.abort) {
         listener.on_end(*end.abort);
       } else if (end.lost_rank) {
@@ -390,6 +327,23 @@ void JobSession::watch(const Listener& listener) {
         listener.on_site_lost(site, end.lost_switch);
       }
     });
+  }
+}
+
+// As the job's connections tell it. Why calls fail for other reasons, their errors say.
+void JobSession::log_end(const control::JobEnd& end, const std::string& host) const {
+  using trace::LogLevel;
+  const std::string& job = options_.job;
+  const int rank = options_.rank;
+  if (end.abort) {
+    io::log(LogLevel::info, "job_ended",
+            {{"job", job}, {"rank", rank}, {"by_rank", end.abort->rank}});
+  } else if (end.lost_rank) {
+    io::log(LogLevel::warn, "rank_lost", {{"job", job}, {"rank", rank}, {"lost", *end.lost_rank}});
+  } else {
+    const std::string& address = end.lost_switch.empty() ? host : end.lost_switch;
+    io::log(LogLevel::warn, "switch_lost",
+            {{"job", job}, {"rank", rank}, {"switch", address}, {"rejoins", options_.rejoin}});
   }
 }
 

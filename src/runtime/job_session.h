@@ -25,6 +25,7 @@
 #include "runtime/host_share.h"
 #include "runtime/member.h"
 #include "runtime/network.h"
+#include "runtime/site_plan.h"
 #include "runtime/switch_shard.h"
 
 namespace infold::runtime {
@@ -61,16 +62,24 @@ class JobSession final : public Network {
     std::uint8_t first_site = 0;
   };
 
-  JobSession(const JoinOptions& options, const CallHistory& history)
-      : options_(options), history_(history) {}
+  JobSession(const JoinOptions& options, const CallHistory& history);
   Result<void> run(Seat& seat);
+  void give_up(const Error& error);
+  void log_end(const control::JobEnd& end, const std::string& host) const;
+  void keep_reason(const control::Refusal& refusal);
+  std::vector<std::string> host_names() const {
+    return sums_at_ranks() ? std::vector{options_.rendezvous} : options_.switches;
+  }
+  Result<void> find_hosts();
   Result<void> choose_route();
   Result<void> open_sockets();
-  Result<void> meet_all(const std::vector<std::string>& addresses);
-  Result<void> find_sites(Seat& seat);
+  Result<void> meet_all();
+  std::vector<HostTerms> host_terms() const;
+  Result<void> find_sites(core::WorkerOptions& worker);
   Result<void> take_seat(Seat& seat);
   bool meet_host(const core::WorkerOptions& worker);
   std::unique_ptr<io::DatagramPort> summing_port(core::WorkerOptions& worker);
+  void serve_site();
   Result<void> probe_sites(std::size_t datagram_bytes);
   Result<void> all_ready(const control::ReadyWords& words);
   // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
@@ -79,8 +88,6 @@ class JobSession final : public Network {
     if (!answer) joining_.request_stop();
     return answer;
   }
-  std::uint8_t party_at(std::size_t site) const;
-  void place_at_sites(core::WorkerOptions& worker) const;
   void place_on_one_host(core::WorkerOptions& worker) const;
   io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;
   void lead(const core::WorkerOptions& worker, const control::HostGroup& group);
@@ -88,16 +95,21 @@ class JobSession final : public Network {
   bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
   control::RankWords words() const;
   bool sums_itself() const { return options_.sites != Sites::switches; }
+  bool sums_at_ranks() const { return options_.sites == Sites::workers; }
 
   JoinOptions options_;
   CallHistory history_;
+  base::Instant deadline_;  // of joining
   std::stop_source joining_;
+  std::optional<control::Refusal> why_;   // joining fails, as far as a host has said so
+  std::vector<io::SocketAddress> hosts_;  // of the control planes
   io::Route route_;
   std::uint32_t datagram_bytes_max_ = 0;
   std::unique_ptr<io::UdpSocket> socket_;
-  std::vector<io::SocketAddress> site_addresses_;
+  SitePlan plan_;
   std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
   std::unique_ptr<SwitchShard> shard_;
+  bool site_is_served_ = false;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> server_;
   std::vector<Link> links_;

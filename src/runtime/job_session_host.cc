@@ -16,7 +16,7 @@ namespace {
 
 // How long ranks of a host may take to come together before they do without: some milliseconds,
 // unless the host is very busy or one of them has stopped.
-constexpr std::chrono::nanoseconds kMeetingMax = std::chrono::seconds(3);
+constexpr base::Duration kMeetingMax = base::seconds(3);
 constexpr std::uint32_t kPlacesMax = 2048;
 // The longest packet: 8192 elements of bfp8 with the exponents of their blocks.
 constexpr std::uint32_t kMemoryDatagramBytes =
@@ -35,9 +35,9 @@ bool JobSession::meet_host(const core::WorkerOptions& worker) {
   }
   const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
   if (!share_ || group == nullptr) return false;
-  const auto patience = std::min<std::chrono::nanoseconds>(options_.deadline / 2, kMeetingMax);
-  return share_->meet(*group, worker.rank, meeting_terms(worker, is_one_host()),
-                      io::monotonic_now() + base::Duration{patience.count()});
+  const base::Instant now = io::monotonic_now();
+  const base::Duration patience = std::min((deadline_ - now) / 2, kMeetingMax);
+  return share_->meet(*group, worker.rank, meeting_terms(worker, is_one_host()), now + patience);
 }
 
 // Equal at all ranks of a group before the group is in use, so by what was proposed.
@@ -83,14 +83,14 @@ void JobSession::lead(const core::WorkerOptions& worker, const control::HostGrou
     for (std::uint16_t i = 0; i < group.ranks.count; ++i) {
       leaf.workers.push_back({static_cast<std::uint16_t>(group.ranks.first + i), 1});
     }
-    if (!is_one_host()) leaf.parent_worker = party_at(number);
+    if (!is_one_host()) leaf.parent_worker = party_at(host_terms(), plan_, number, worker.rank);
     leaf.datagram_bytes_max = worker.limits.datagram_bytes_max;
     leaf.elements_max = worker.limits.elements_max;
     leaf.arithmetic = &numeric::arithmetic();
   }
   std::unique_ptr<io::UdpPort> network;
   if (!is_one_host()) {
-    network = std::make_unique<io::UdpPort>(std::move(*socket_), std::move(site_addresses_));
+    network = std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses);
   }
   share_->lead(leaves, worker.small_slots, std::move(network));
 }

@@ -10,6 +10,8 @@
 
 #include <infold/communicator.h>
 
+#include "io/clock.h"
+#include "io/log.h"
 #include "runtime/environment.h"
 #include "runtime/job_session.h"
 
@@ -17,9 +19,40 @@ namespace infold {
 namespace runtime {
 namespace {
 
-Result<std::shared_ptr<JobSession>> enter(const JoinOptions& options, const CallHistory& history,
+std::string places_of(const JobSession::Seat& seat) {
+  if (seat.paths.parties_on_network == 0) return "the memory of this host";
+  std::string places;
+  for (const std::string& name : seat.site_names) places += (places.empty() ? "" : ", ") + name;
+  return places;
+}
+
+// One line of the log for how joining went. That a job is back belongs to the warning that it had
+// lost its switch, a failure to the error that the program gets.
+void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
+                 const JobSession::Seat& seat, const Error* error) {
+  const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
+  if (error != nullptr) {
+    io::log(is_again ? trace::LogLevel::debug : trace::LogLevel::info, "join_failed",
+            {{"job", options.job},
+             {"rank", options.rank},
+             {"reason", error->message},
+             {"took_ms", took_ms}});
+    return;
+  }
+  io::log(is_again ? trace::LogLevel::warn : trace::LogLevel::info,
+          is_again ? "rank_rejoined" : "rank_joined",
+          {{"job", options.job},
+           {"rank", options.rank},
+           {"world", options.world},
+           {"sums_at", places_of(seat)},
+           {"took_ms", took_ms}});
+}
+
+Result<std::shared_ptr<JobSession>> enter(const JoinOptions& options, const CallHistory* history,
                                           const PortWrap& wrap, JobSession::Seat& seat) {
-  auto joined = JobSession::join(options, history, seat);
+  const base::Instant begun = io::monotonic_now();
+  auto joined = JobSession::join(options, history != nullptr ? *history : CallHistory{}, seat);
+  log_outcome(options, history != nullptr, begun, seat, joined ? nullptr : &joined.error());
   if (!joined) return tl::unexpected(std::move(joined.error()));
   if (wrap) seat.port = wrap(std::move(seat.port));
   return std::shared_ptr<JobSession>(std::move(*joined));
@@ -41,7 +74,7 @@ Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
     JoinOptions again = options;
     again.deadline = again.connect_deadline = patience;
     JobSession::Seat seat;
-    const auto session = enter(again, history, wrap, seat);
+    const auto session = enter(again, &history, wrap, seat);
     if (!session) return tl::unexpected(session.error());
     return Reentry{std::move(seat.worker), std::move(seat.port), *session,
                    [weak = std::weak_ptr(*session)](Member& member) {
@@ -57,7 +90,7 @@ Result<std::shared_ptr<Member>> join_through(const JoinOptions& options, const P
   if (!complete) return tl::unexpected(std::move(complete.error()));
   try {
     JobSession::Seat seat;
-    const auto session = enter(*complete, CallHistory{}, wrap, seat);
+    const auto session = enter(*complete, nullptr, wrap, seat);
     if (!session) return tl::unexpected(session.error());
     const auto member = std::make_shared<Member>(
         MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
