@@ -20,6 +20,7 @@
 #include "io/clock.h"
 #include "io/file_descriptor.h"
 #include "io/listen.h"
+#include "io/route.h"
 
 namespace infold::io {
 namespace {
@@ -163,6 +164,7 @@ class UdpSocket::State {
   }
   bool sends_trains() const { return sends_trains_; }
   bool receives_trains() const { return receives_trains_; }
+  const std::optional<NarrowPath>& narrow_path() const { return narrow_path_; }
   UdpCounters counters() const {
     UdpCounters sum = counters_;
     sum.datagrams_received = datagrams_received_.load(std::memory_order_relaxed);
@@ -231,9 +233,13 @@ class UdpSocket::State {
       if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
         if (options_.keeps_blocked) return false;
         skip(train, counters_.blocked);
-      } else if (sends_trains_ && (errno == EIO || errno == EINVAL) &&
-                 parts_out_[0].iov_len > train.datagram_bytes) {
-        sends_trains_ = false;  // this device cannot
+      } else if (parts_out_[0].iov_len > train.datagram_bytes) {
+        // A device or a tunnel that cannot cut trains, or an address that is none. Single datagrams
+        // show which, and other destinations keep their trains.
+        note_without_trains(train.to[train.to_done]);
+      } else if (errno == EMSGSIZE) {
+        note_narrow(train.to[train.to_done]);
+        skip(train, counters_.too_long);
       } else {
         skip(train, counters_.refused);
       }
@@ -248,9 +254,10 @@ class UdpSocket::State {
     std::size_t count = 0;
     std::size_t at = train.bytes_done;
     for (std::size_t to = train.to_done; to < train.to.size(); ++to, at = 0) {
+      const bool whole = takes_trains(train.to[to]);
       while (at < train.used && count < kMessagesOut) {
         const std::size_t left = train.used - at;
-        const std::size_t bytes = sends_trains_ ? left : std::min(left, train.datagram_bytes);
+        const std::size_t bytes = whole ? left : std::min(left, train.datagram_bytes);
         parts_out_[count] = {const_cast<std::byte*>(train.bytes.data()) + at, bytes};
         address_message(count++, train.to[to], train.datagram_bytes);
         at += bytes;
@@ -258,6 +265,24 @@ class UdpSocket::State {
       if (count == kMessagesOut) break;
     }
     return count;
+  }
+
+  bool takes_trains(const SocketAddress& to) const {
+    const auto end = without_trains_.begin() + static_cast<std::ptrdiff_t>(without_trains_count_);
+    return sends_trains_ && std::find(without_trains_.begin(), end, to) == end;
+  }
+
+  // Where there are more than the table holds, each in turn costs a call that fails.
+  void note_without_trains(const SocketAddress& to) {
+    without_trains_[without_trains_next_] = to;
+    without_trains_next_ = (without_trains_next_ + 1) % kWithoutTrainsMax;
+    without_trains_count_ = std::min(without_trains_count_ + 1, kWithoutTrainsMax);
+  }
+
+  void note_narrow(const SocketAddress& to) {
+    if (narrow_path_) return;
+    const base::Result<Route> route = route_to(to);
+    narrow_path_ = NarrowPath{to, route ? route->mtu_bytes : 0};
   }
 
   void address_message(std::size_t index, const SocketAddress& to, std::size_t datagram_bytes) {
@@ -336,6 +361,13 @@ class UdpSocket::State {
   std::atomic<std::uint64_t> misfits_{0};
   std::atomic<std::uint64_t> calls_received_{0};
 
+  // Destinations that get single datagrams.
+  static constexpr std::size_t kWithoutTrainsMax = 64;
+  std::array<SocketAddress, kWithoutTrainsMax> without_trains_;
+  std::size_t without_trains_count_ = 0;
+  std::size_t without_trains_next_ = 0;
+  std::optional<NarrowPath> narrow_path_;
+
   std::array<Train, kTrains> trains_;
   // Stands for a train without room: kept full, so that what is sent to it is dropped.
   Train full_ = {.used = kTrainBytes};
@@ -401,5 +433,6 @@ int UdpSocket::descriptor() const { return state_->descriptor(); }
 bool UdpSocket::sends_trains() const { return state_->sends_trains(); }
 bool UdpSocket::receives_trains() const { return state_->receives_trains(); }
 UdpCounters UdpSocket::counters() const { return state_->counters(); }
+const std::optional<NarrowPath>& UdpSocket::narrow_path() const { return state_->narrow_path(); }
 
 }  // namespace infold::io

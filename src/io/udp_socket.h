@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -43,6 +44,13 @@ struct UdpCounters {
   std::uint64_t calls_received = 0;  // likewise
   std::uint64_t blocked = 0;         // datagrams dropped because the kernel's queue was full
   std::uint64_t refused = 0;         // datagrams that the kernel would not send
+  std::uint64_t too_long = 0;  // datagrams longer than their path carries, as the kernel knows
+};
+
+// A path that carries less than what was sent to it.
+struct NarrowPath {
+  SocketAddress to;
+  int mtu_bytes = 0;  // as the kernel has learnt it; 0 where it does not say
 };
 
 class UdpSocket {
@@ -77,6 +85,8 @@ class UdpSocket {
   bool sends_trains() const;
   bool receives_trains() const;
   UdpCounters counters() const;
+  // The first path that was found too narrow. What is longer than it carries is lost.
+  const std::optional<NarrowPath>& narrow_path() const;
 
  private:
   class State;

@@ -161,6 +161,25 @@ TEST_P(Udp, CountersAreReadWhileAnotherThreadReceives) {
   EXPECT_EQ(seen, 200U);
 }
 
+// The kernel refuses a train to port 0, as it does one to a path that cannot cut trains. Once that
+// ended trains to everybody.
+TEST_P(Udp, ADestinationThatTakesNoTrainsKeepsOthersTrains) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const bool had_trains = a.sends_trains();
+  SocketAddress nowhere = b.local_address();
+  nowhere.set_port(0);
+  const std::vector<SocketAddress> bad = {nowhere};
+  const std::vector<SocketAddress> both = {nowhere, b.local_address()};
+  for (std::size_t i = 0; i < 40; ++i) a.send(bad, datagram_of(1000, i));
+  for (std::size_t i = 0; i < 40; ++i) a.send(both, datagram_of(1000, i));
+  a.flush();
+  EXPECT_FALSE(a.is_blocked());
+  EXPECT_EQ(receive(b, 40).size(), 40U);
+  EXPECT_EQ(a.counters().refused, 80U);
+  EXPECT_EQ(a.counters().calls_sent, had_trains ? 1U : 40U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, Udp,
                          testing::Values(Kind{"127.0.0.1:0", true}, Kind{"127.0.0.1:0", false},
                                          Kind{"[::1]:0", true}, Kind{"[::1]:0", false}),

@@ -152,7 +152,7 @@ SwitchStatus SwitchServer::status() {
     status.sent.bytes += shard.socket.bytes_sent;
     work.calls_received += shard.socket.calls_received;
     work.calls_sent += shard.socket.calls_sent;
-    work.unsent += shard.socket.blocked + shard.socket.refused;
+    work.unsent += shard.socket.blocked + shard.socket.refused + shard.socket.too_long;
     for (std::size_t i = 0; i < kPacketCounts; ++i) status.packets[i] += shard.packets[i];
     add_jobs(shard.jobs, status);
   }
