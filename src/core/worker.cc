@@ -388,6 +388,18 @@ void Worker::lose_site(base::Instant now, std::uint8_t site) {
   state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
 }
 
+// Others hear of a call that was given up: their own paths are as they were.
+void Worker::find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes) {
+  const std::uint16_t rank = state_->options_.rank;
+  Failure failure;
+  failure.error = {base::Code::unsupported, "path",
+                   "the path carries shorter datagrams than when the job began; join again",
+                   mtu_bytes};
+  failure.rank = rank;
+  failure.site = site;
+  state_->end_job(now, failure, {AbortReason::cancelled, rank, rank, {}, {}});
+}
+
 void Worker::hear_end(base::Instant now, const Abort& abort) { state_->hear_end(now, abort); }
 
 void Worker::handle_datagram(base::Instant now, std::uint8_t site,

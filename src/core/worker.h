@@ -158,6 +158,8 @@ class Worker {
   // Ends it because another rank, or an aggregator, is known to be gone.
   void lose_rank(base::Instant now, std::uint16_t rank);
   void lose_site(base::Instant now, std::uint8_t site);
+  // Ends it because the path to that site no longer carries this job's datagrams.
+  void find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes);
   // Ends it as another rank says that it has ended, which aggregators may never get to say.
   void hear_end(base::Instant now, const Abort& abort);
 

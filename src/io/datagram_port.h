@@ -44,6 +44,12 @@ struct PortCounters {
   }
 };
 
+// A peer whose path no longer carries what was sent to it.
+struct NarrowPeer {
+  Peer peer{};
+  int mtu_bytes = 0;  // of the path, as the kernel has learnt it
+};
+
 class DatagramPort {
  public:
   virtual ~DatagramPort() = default;
@@ -68,6 +74,10 @@ class DatagramPort {
   // this call, or when a blocked port has room again. May return early for no reason.
   virtual void wait(base::Instant deadline) = 0;
   virtual void wake() = 0;
+
+  // The first peer that long datagrams no longer reach; nothing at a port that cannot know. For
+  // senders, in turn with send() and flush().
+  virtual std::optional<NarrowPeer> narrow_peer() const { return std::nullopt; }
 
   virtual PortCounters counters() const = 0;
 };

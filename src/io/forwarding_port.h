@@ -22,6 +22,7 @@ class ForwardingPort : public DatagramPort {
   std::optional<std::size_t> served() const override { return port_->served(); }
   void wait(base::Instant deadline) override { port_->wait(deadline); }
   void wake() override { port_->wake(); }
+  std::optional<NarrowPeer> narrow_peer() const override { return port_->narrow_peer(); }
   PortCounters counters() const override { return port_->counters(); }
 
  private:

@@ -41,6 +41,15 @@ void HostPort::wait(base::Instant deadline) {
   memory_->wait_beside(deadline, &network);
 }
 
+std::optional<NarrowPeer> HostPort::narrow_peer() const {
+  std::optional<NarrowPeer> narrow = network_->narrow_peer();
+  if (narrow) {
+    const std::size_t peer = static_cast<std::size_t>(narrow->peer) + memory_->peer_count();
+    narrow->peer = Peer{static_cast<std::uint32_t>(peer)};
+  }
+  return narrow;
+}
+
 PortCounters HostPort::counters() const {
   PortCounters sum = memory_->counters();
   sum += network_->counters();

@@ -22,6 +22,7 @@ class HostPort final : public DatagramPort {
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override;
   void wake() override { memory_->wake(); }
+  std::optional<NarrowPeer> narrow_peer() const override;
   PortCounters counters() const override;
 
  private:

@@ -36,6 +36,13 @@ std::span<const Received> UdpPort::receive() {
   return received_;
 }
 
+std::optional<NarrowPeer> UdpPort::narrow_peer() const {
+  const std::optional<NarrowPath>& path = socket_.narrow_path();
+  if (!path) return std::nullopt;
+  const auto peer = std::find(peers_.begin(), peers_.end(), path->to) - peers_.begin();
+  return NarrowPeer{Peer{static_cast<std::uint32_t>(peer)}, path->mtu_bytes};
+}
+
 PortCounters UdpPort::counters() const {
   PortCounters counters;
   counters.sent = sent_;

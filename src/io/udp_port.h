@@ -27,6 +27,7 @@ class UdpPort final : public DatagramPort {
     socket_.wait_beside(deadline, descriptor);
   }
   void wake() override { socket_.wake(); }
+  std::optional<NarrowPeer> narrow_peer() const override;
   PortCounters counters() const override;
   int descriptor() const { return socket_.descriptor(); }
 

@@ -163,6 +163,10 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
                                  : "the switch at " + std::string(call.lost_switch);
     return " ended because " + lost + " has stopped or cannot be reached";
   }
+  if (failure.error.code == base::Code::unsupported) {
+    return " failed: " + std::string(failure.error.detail) + " (" + site_text(failure.site, call) +
+           ", MTU now " + std::to_string(failure.error.value) + " bytes)";
+  }
   return std::string(" failed: ") + failure.error.detail;
 }
 

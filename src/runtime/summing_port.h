@@ -32,6 +32,7 @@ class SummingPort final : public io::DatagramPort {
   std::optional<std::size_t> served() const override { return served_; }
   void wait(base::Instant deadline) override;
   void wake() override { network_->wake(); }
+  std::optional<io::NarrowPeer> narrow_peer() const override { return network_->narrow_peer(); }
   io::PortCounters counters() const override;
 
  private:

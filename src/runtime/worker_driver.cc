@@ -152,7 +152,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
     worker_.handle_timeout(now);
     transmit(now);
   }
-  port_->flush();
+  flush(now);
   const bool has_news = worker_.has_event();
   while (const auto event = worker_.poll_event()) sink_.take(now, *event);
 
@@ -182,9 +182,20 @@ void WorkerDriver::transmit(base::Instant now) {
   }
 }
 
-void WorkerDriver::after_command(base::Instant now) {
+// A path that has become too narrow takes none of the repeats either.
+void WorkerDriver::flush(base::Instant now) {
+  port_->flush();
+  const auto narrow = port_->narrow_peer();
+  if (!narrow || worker_.failure()) return;
+  worker_.find_narrow_path(now, static_cast<std::uint8_t>(narrow->peer),
+                           static_cast<std::uint32_t>(narrow->mtu_bytes));
   transmit(now);
   port_->flush();
+}
+
+void WorkerDriver::after_command(base::Instant now) {
+  transmit(now);
+  flush(now);
   // A job that has ended has events to hand out at once.
   if (needs_thread()) {
     const std::lock_guard lock(wheel_mutex_);

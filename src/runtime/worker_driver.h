@@ -102,6 +102,7 @@ class WorkerDriver {
   bool needs_thread();
   std::optional<base::Instant> step(std::span<const io::Received> batch, std::size_t served);
   void transmit(base::Instant now);
+  void flush(base::Instant now);
   void after_command(base::Instant now);
 
   std::mutex mutex_;
