@@ -172,7 +172,10 @@ base::Result<std::vector<Route>> routes_to(const SocketAddress& there) {
   base::Result<Route> own = route_to(there);
   if (!own) return tl::unexpected(own.error());
   std::vector<Route> routes = {*own};
-  if (own->interface.empty() || own->interface == "lo") return routes;
+  SocketAddress host = there;
+  host.set_port(0);
+  const bool is_here = host == own->local;  // one of this host's own addresses
+  if (is_here || own->interface.empty() || own->interface == "lo") return routes;
   for (Route& other : local_addresses(there.data()->sa_family)) {
     const bool is_known = std::any_of(routes.begin(), routes.end(), [&](const Route& route) {
       return route.interface == other.interface;

@@ -20,9 +20,11 @@ namespace {
 
 using base::Code;
 
-// A host that has just been started is found within a few milliseconds, and one that is away is
-// asked twenty times a second.
+// A host that is started at the same time is found within a few milliseconds; one that is away is
+// then asked twenty times a second.
 constexpr base::Duration kPauseMin = base::milliseconds(1);
+constexpr base::Duration kPauseEarly = base::milliseconds(5);
+constexpr base::Duration kEarly = base::milliseconds(250);
 constexpr base::Duration kPauseMax = base::milliseconds(50);
 
 int milliseconds_until(base::Instant at) {
@@ -58,7 +60,8 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
     return base::fail(Code::resource_exhausted, "connect", "no descriptor is left", errno);
   }
   const std::stop_callback on_stop(stop, [&wake] { eventfd_write(wake.get(), 1); });
-  for (base::Duration pause = kPauseMin;; pause = std::min(pause * 2, kPauseMax)) {
+  const base::Instant late = monotonic_now() + kEarly;
+  for (base::Duration pause = kPauseMin;; pause = pause * 2) {
     FileDescriptor fd = open_socket(there);
     if (!fd.is_open()) {
       return base::fail(Code::resource_exhausted, "connect", "cannot open a socket", errno);
@@ -71,6 +74,7 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
     if (now >= deadline) {
       return base::fail(Code::deadline_exceeded, "connect", "nobody answered in time");
     }
+    pause = std::min(pause, now < late ? kPauseEarly : kPauseMax);
     pollfd pausing = {wake.get(), POLLIN, 0};
     poll(&pausing, 1, milliseconds_until(std::min(now + pause, deadline)));
   }
