@@ -6,7 +6,7 @@ import struct
 
 HEADER = struct.Struct("!BBBBHHIIHBBIHHI")
 MAGIC, VERSION = 0xF1, 1
-PARTIAL_FLAG, SPECIALS, TAGGED, SPARSE = 1, 2, 4, 8
+PARTIAL_FLAG, SPECIALS, TAGGED, SPARSE, BITS = 1, 2, 4, 8, 16
 ADD, SKIP, PARTIAL, OVERRANGE, QUERY, ABORT = range(1, 7)
 RESULT, REALIGN, PENDING, ABORTED = range(8, 12)
 TO_WORKERS = (RESULT, REALIGN, PENDING, ABORTED)
@@ -53,11 +53,19 @@ def parse(datagram):
                   weight, check, datagram[HEADER.size:])
 
 
-def missing_ranks(body):
-    """The ranges of ranks that a PENDING names (R-065), or None if it is malformed."""
-    if len(body) % 4 or len(body) > 8 * 4:
-        return None
-    return [range(first, first + count) for first, count in struct.iter_unpack("!HH", body)]
+def missing_ranks(heard, world):
+    """The ranks that a PENDING names in either form (R-065), or None if it is malformed."""
+    if heard.flags & BITS:
+        if len(heard.body) != 4 * -(-world // 32):
+            return None
+        named = {8 * at + bit for at, byte in enumerate(heard.body) for bit in range(8)
+                 if byte >> bit & 1}
+    else:
+        if len(heard.body) % 4 or len(heard.body) > 8 * 4:
+            return None
+        named = {rank for first, count in struct.iter_unpack("!HH", heard.body)
+                 for rank in range(first, first + count)}
+    return named if max(named, default=0) < world else None
 
 
 def abort_body(reason, rank, other):

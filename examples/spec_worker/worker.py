@@ -211,10 +211,10 @@ class Worker:
         self.outgoing.append((chunk.site, asked))
 
     def _hear_pending(self, chunk, heard, now):
-        missing = packet.missing_ranks(heard.body)
+        missing = packet.missing_ranks(heard, self.terms.world)
         if missing is None:
             return
-        if any(self.terms.rank in ranks for ranks in missing):
+        if self.terms.rank in missing:
             self.outgoing.append((chunk.site, chunk.contribution))
         else:  # a peer is late, which more questions do not change
             chunk.wait_s = min(2 * chunk.wait_s, WAIT_FOR_PEERS_S)

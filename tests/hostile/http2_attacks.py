@@ -98,6 +98,7 @@ def ping_flood(target, draw):
         with Connection(target) as connection:
             for _ in range(100):
                 connection.send(frame(PING, 0, 0, draw.randbytes(8)) * 50)
+                target.pause(0.001)
                 if draw.random() < 0.5 and not connection.discard():
                     break
 
