@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::uint32_t kSmallSlots = 64;
 constexpr std::uint32_t kBulkSlots = 448;
+// Between a loss and its reason, at most.
+constexpr auto kReasonMax = std::chrono::milliseconds(500);
 // Of a deadline: what is longer has no end that anybody could wait for.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
@@ -108,6 +110,20 @@ void JobSession::give_up(const Error& error) {
   for (Link& each : links_) each.link->give_up(why);
 }
 
+// That a rank has gone may have a reason which the other hosts are about to tell. They are given a
+// moment for it.
+void JobSession::note_answered(const control::Refusal* refusal) {
+  std::unique_lock lock(answers_mutex_);
+  --unanswered_;
+  answered_.notify_all();
+  if (refusal == nullptr) return;
+  if (weight_of(refusal->reason) < 2) {
+    answered_.wait_for(lock, joining_.get_token(), kReasonMax, [this] { return unanswered_ == 0; });
+  }
+  lock.unlock();
+  joining_.request_stop();
+}
+
 void JobSession::keep_reason(const control::Refusal& refusal) {
   if (!why_ || weight_of(refusal.reason) > weight_of(why_->reason)) why_ = refusal;
 }
@@ -179,6 +195,7 @@ Result<void> JobSession::meet_all() {
   limits.stop = joining_.get_token();
   limits.is_at_rank = options_.sites == Sites::workers;
   const std::vector<std::string> names = host_names();
+  unanswered_ = names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
     limits.at = hosts_[i];
     meetings.push_back(std::async(std::launch::async, [this, own, limits, &name = names[i]] {
@@ -297,6 +314,7 @@ std::unique_ptr<io::DatagramPort> JobSession::summing_port(core::WorkerOptions& 
 
 Result<void> JobSession::all_ready(const control::ReadyWords& words) {
   std::vector<std::future<control::Answer<void>>> answers;
+  unanswered_ = links_.size();
   for (Link& each : links_) {
     answers.push_back(std::async(std::launch::async, [this, &link = *each.link, &words] {
       return or_stop(link.ready(words));

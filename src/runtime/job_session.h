@@ -5,8 +5,10 @@
 // at rank 0 of such a job, the place where they meet.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -85,9 +87,10 @@ class JobSession final : public Network {
   // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
   template <typename Answer>
   Answer or_stop(Answer answer) {
-    if (!answer) joining_.request_stop();
+    note_answered(answer ? nullptr : &answer.error());
     return answer;
   }
+  void note_answered(const control::Refusal* refusal);
   void place_on_one_host(core::WorkerOptions& worker) const;
   io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;
   void lead(const core::WorkerOptions& worker, const control::HostGroup& group);
@@ -101,6 +104,9 @@ class JobSession final : public Network {
   CallHistory history_;
   base::Instant deadline_;  // of joining
   std::stop_source joining_;
+  std::mutex answers_mutex_;
+  std::condition_variable_any answered_;
+  std::size_t unanswered_ = 0;            // links of which an answer is awaited
   std::optional<control::Refusal> why_;   // joining fails, as far as a host has said so
   std::vector<io::SocketAddress> hosts_;  // of the control planes
   io::Route route_;
