@@ -253,8 +253,9 @@ std::optional<QuartersView> QuartersView::parse(ElementLayout layout, std::uint3
   const std::uint32_t count = view.blocks_.count();
   const std::size_t before_elements = set_bytes + head_bytes(layout, count);
   if (bytes.size() < before_elements) return std::nullopt;
-  view.bits_ = bytes.data() + set_bytes;
-  view.exponents_ = view.bits_ + bits_bytes(count);
+  const std::byte* const bits_there = bytes.data() + set_bytes;
+  std::memcpy(view.bits_.data(), bits_there, bits_bytes(count));
+  view.exponents_ = bits_there + bits_bytes(count);
   view.elements_ = bytes.data() + before_elements;
 
   const std::uint32_t quarter = quarter_bytes(layout);
@@ -264,11 +265,11 @@ std::optional<QuartersView> QuartersView::parse(ElementLayout layout, std::uint3
     const bool is_last = has_last && order + 1 == count;
     const std::uint32_t block =
         is_last ? block_bytes(layout, chunk_elements, all_blocks - 1) : kQuarters * quarter;
-    const std::uint32_t bits = bits_at(view.bits_, order);
+    const std::uint32_t bits = bits_at(view.bits_.data(), order);
     if (bits == 0 || (bits & ~all_bits(quarter, block)) != 0) return std::nullopt;
     kept += kept_bytes(bits, quarter, block);
   }
-  if (count % 2 != 0 && bits_at(view.bits_, count) != 0) return std::nullopt;
+  if (count % 2 != 0 && bits_at(view.bits_.data(), count) != 0) return std::nullopt;
   view.bytes_ = before_elements + kept;
   if (bytes.size() < view.bytes_) return std::nullopt;
   return view;
@@ -279,7 +280,7 @@ void QuartersView::spread_blocks(std::byte* elements) const {
     const std::byte* from = elements_;
     std::uint32_t order = 0;
     for_each_block(blocks_, layout_, chunk_elements_, [&](std::uint32_t, std::uint32_t bytes) {
-      from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, elements);
+      from = spread_block<quarter()>(from, bits_at(bits_.data(), order++), bytes, elements);
       elements += bytes;
     });
   });
@@ -301,7 +302,7 @@ void QuartersView::spread_chunk(std::byte* exponents, std::byte* elements) const
       std::copy_n(exponents_ + std::size_t{order} * code, count * code, exponents + first * code);
       for (std::uint32_t block = first; block < first + count; ++block) {
         const std::uint32_t bytes = block_bytes(layout_, chunk_elements_, block);
-        from = spread_block<quarter()>(from, bits_at(bits_, order++), bytes, to);
+        from = spread_block<quarter()>(from, bits_at(bits_.data(), order++), bytes, to);
         to += bytes;
       }
     });

@@ -49,7 +49,8 @@ class Quarters {
   std::array<std::uint8_t, INFOLD_BLOCKS_MAX> bits_;
 };
 
-// A chunk's part of a body, in place.
+// A chunk's part of a body, in place. What says where its elements are is copied, since whoever
+// wrote the body into shared memory may change it later.
 class QuartersView {
  public:
   // Nothing if the bytes end too early or say what cannot be.
@@ -69,7 +70,7 @@ class QuartersView {
   ElementLayout layout_;
   std::uint32_t chunk_elements_ = 0;
   BlockSet blocks_;
-  const std::byte* bits_ = nullptr;
+  std::array<std::byte, (INFOLD_BLOCKS_MAX + 1) / 2> bits_{};  // of as many as there are blocks
   const std::byte* exponents_ = nullptr;
   const std::byte* elements_ = nullptr;
   std::size_t bytes_ = 0;

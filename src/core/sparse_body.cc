@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sparse_body.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include "base/check.h"
 
 namespace infold::core {
@@ -69,13 +72,19 @@ Malformed check_sparse(const Packet& packet) {
   return in_quarters ? check_quarters(packet, chunks) : check_blocks(packet, chunks);
 }
 
-SparseReader::SparseReader(const Packet& packet)
-    : part_(packet), chunks_(infold_from_be16(read_head(packet).chunks)) {
+SparseReader::SparseReader(const Packet& packet) : part_(packet) {
   const ChunkWords& words = packet.header.words;
   const std::uint32_t blocks = words.layout().block_count(words.elements);
+  const infold_sparse head = read_head(packet);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // read once, and not again further down
+  chunks_ = std::clamp<std::uint32_t>(infold_from_be16(head.chunks), 1, INFOLD_SPARSE_CHUNKS_MAX);
+  part_.in_quarters = head.grain == INFOLD_GRAIN_QUARTERS;
+  if (!part_.in_quarters && sparse_head_bytes(chunks_, blocks) > packet.body.size()) {
+    chunks_ = 1;
+    part_.in_quarters = true;  // whose reader checks each chunk anew
+  }
   part_.present = &present_;
   part_.is_bundled = chunks_ > 1;
-  part_.in_quarters = read_head(packet).grain == INFOLD_GRAIN_QUARTERS;
   set_ = packet.body.data() + sizeof(infold_sparse);
   at_ = part_.in_quarters ? set_ : packet.body.data() + sparse_head_bytes(chunks_, blocks);
 }
@@ -94,8 +103,12 @@ const Packet& SparseReader::next() {
 void SparseReader::take_blocks() {
   const ElementLayout layout = part_.header.words.layout();
   const std::uint32_t blocks = layout.block_count(part_.header.words.elements);
+  const auto left = static_cast<std::size_t>(part_.body.data() + part_.body.size() - at_);
   present_ = BlockSet::read(set_, blocks);
   set_ += BlockSet::wire_bytes(blocks);
+  const bool fits = !present_.reaches_beyond(blocks) &&
+                    present_.payload_bytes(layout, part_.header.words.elements) <= left;
+  if (!fits) present_ = {};
   part_.exponents = at_;
   part_.elements = at_ + present_.exponent_bytes(layout);
   at_ += present_.payload_bytes(layout, part_.header.words.elements);
@@ -105,7 +118,11 @@ void SparseReader::take_quarters() {
   const ChunkWords& words = part_.header.words;
   const std::byte* const end = part_.body.data() + part_.body.size();
   const auto view = QuartersView::parse(words.layout(), words.elements, {at_, end});
-  CHECK(view.has_value());
+  if (!view) {
+    present_ = {};
+    part_.exponents = part_.elements = spread_.data();
+    return;
+  }
   present_ = view->blocks();
   view->spread_blocks(spread_.data());
   part_.exponents = view->exponents();
@@ -117,8 +134,9 @@ void spread_result(const Packet& packet, std::byte* exponents, std::byte* elemen
   const ChunkWords& words = packet.header.words;
   const auto view = QuartersView::parse(words.layout(), words.elements,
                                         packet.body.subspan(sizeof(infold_sparse)));
-  CHECK(view.has_value());
-  view->spread_chunk(exponents, elements);
+  if (view) return view->spread_chunk(exponents, elements);
+  std::fill_n(exponents, words.layout().exponent_bytes(words.elements), std::byte{0});
+  std::fill_n(elements, words.elements * words.layout().element_bytes(), std::byte{0});
 }
 
 SparseWriter::SparseWriter(std::byte* body, ElementLayout layout, std::uint32_t chunk_elements,

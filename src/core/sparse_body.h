@@ -23,7 +23,8 @@ constexpr std::size_t sparse_head_bytes(std::uint32_t chunks, std::uint32_t bloc
   return sizeof(infold_sparse) + chunks * BlockSet::wire_bytes(blocks);
 }
 
-// Goes through a checked packet, chunk by chunk. Borrows it.
+// Goes through a checked packet, chunk by chunk. Borrows it. In shared memory, its sender may have
+// changed it since the check. What lies beyond the body then is not read: such chunks have nothing.
 class SparseReader {
  public:
   explicit SparseReader(const Packet& packet);
