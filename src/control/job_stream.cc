@@ -114,8 +114,13 @@ Refusal nobody_answers(const std::string& host, const std::string& question, dou
           -1};
 }
 
+// A target is a part of a URI, in which the % before a link's name would begin an escape.
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments());
+  std::string target = address;
+  if (const std::size_t at = target.find('%'); at != std::string::npos) {
+    target.replace(at, 1, "%25");
+  }
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments());
 }
 
 std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {

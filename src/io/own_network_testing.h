@@ -4,6 +4,7 @@
 // and the threads that it starts.
 #pragma once
 
+#include <cstdint>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -31,6 +32,28 @@ inline bool enter_own_network(int mtu_bytes) {
   const bool done = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
   close(fd);
   return done && set_loopback_mtu(mtu_bytes);
+}
+
+// fe80::1 on lo. The kernel makes an address usable a moment after it was added.
+inline bool add_link_local_address() {
+  struct {
+    in6_addr address;
+    std::uint32_t prefix_bits;
+    int interface;
+  } request = {{}, 64, static_cast<int>(if_nametoindex("lo"))};
+  request.address.s6_addr[0] = 0xFE;
+  request.address.s6_addr[1] = 0x80;
+  request.address.s6_addr[15] = 1;
+  const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool added = ioctl(fd, SIOCSIFADDR, &request) == 0;
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = request.address;
+  address.sin6_scope_id = static_cast<std::uint32_t>(request.interface);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  while (added && bind(fd, generic, sizeof(address)) != 0) usleep(1000);
+  close(fd);
+  return added;
 }
 
 }  // namespace infold::io

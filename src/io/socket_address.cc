@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <cstring>
 #include <memory>
+#include <net/if.h>
 #include <netdb.h>
 
 namespace infold::io {
@@ -101,7 +102,27 @@ std::string SocketAddress::host_text() const {
   } else {
     inet_ntop(AF_INET, &storage_.v4.sin_addr, text, sizeof(text));
   }
+  if (is_link_local() && storage_.v6.sin6_scope_id != 0) {
+    char name[IF_NAMESIZE];
+    const bool has_name = if_indextoname(storage_.v6.sin6_scope_id, name) != nullptr;
+    return std::string(text) + "%" + (has_name ? name : std::to_string(storage_.v6.sin6_scope_id));
+  }
   return text;
+}
+
+bool SocketAddress::is_link_local() const {
+  return is_ipv6() && IN6_IS_ADDR_LINKLOCAL(&storage_.v6.sin6_addr);
+}
+
+std::string SocketAddress::text_elsewhere() const {
+  SocketAddress address = *this;
+  if (is_link_local()) address.storage_.v6.sin6_scope_id = 0;
+  return address.text();
+}
+
+void SocketAddress::take_link(const SocketAddress& there) {
+  if (!is_link_local() || !there.is_link_local()) return;
+  storage_.v6.sin6_scope_id = there.storage_.v6.sin6_scope_id;
 }
 
 std::string SocketAddress::text() const {

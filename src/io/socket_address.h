@@ -32,7 +32,11 @@ class SocketAddress {
   std::uint16_t port() const;
   void set_port(std::uint16_t port);
   std::string host_text() const;  // without brackets
-  std::string text() const;       // as parse() reads it
+  std::string text() const;       // as parse() reads it, with the link of a link-local address
+  // For other hosts, on which the link has another name: without it.
+  std::string text_elsewhere() const;
+  // The other way: a link-local address that another host named is on the link of `there`.
+  void take_link(const SocketAddress& there);
 
   const sockaddr* data() const { return &storage_.generic; }
   socklen_t bytes() const { return is_ipv6() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
@@ -40,6 +44,7 @@ class SocketAddress {
   friend bool operator==(const SocketAddress& a, const SocketAddress& b);
 
  private:
+  bool is_link_local() const;
   static base::Result<SocketAddress> find(std::string_view text, const char* what, int flags);
 
   union Storage {

@@ -228,6 +228,15 @@ TEST(SocketAddress, ReadsWhatItWrites) {
     EXPECT_EQ(loopback(text).text(), text);
   }
   EXPECT_TRUE(loopback(":7700").is_any());
+  // One name is an address on each link.
+  const SocketAddress on_lo = loopback("[fe80::1%lo]:80");
+  EXPECT_EQ(on_lo.text(), "[fe80::1%lo]:80");
+  EXPECT_EQ(on_lo.host_text(), "fe80::1%lo");
+  EXPECT_EQ(on_lo.text_elsewhere(), "[fe80::1]:80");
+  SocketAddress named_elsewhere = loopback("[fe80::1]:80");
+  EXPECT_FALSE(named_elsewhere == on_lo);
+  named_elsewhere.take_link(loopback("[fe80::2%lo]:1"));
+  EXPECT_EQ(named_elsewhere, on_lo);
   for (const char* text : {"10.1.2.3", "10.1.2.3:x", "10.1.2.3:70000", "fd00::1:80", ":-1"}) {
     EXPECT_FALSE(SocketAddress::parse(text, "--listen").has_value()) << text;
   }

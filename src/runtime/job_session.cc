@@ -176,7 +176,7 @@ control::RankWords JobSession::words() const {
   words.element_bytes = element_bytes_of(options_.wire);
   words.always_shares = options_.shared_memory == SharedMemory::always;
   if (shard_) {
-    words.site = control::SiteAddress{shard_->address().text(),
+    words.site = control::SiteAddress{shard_->address().text_elsewhere(),
                                       static_cast<std::uint32_t>(options_.worker_weight), true};
   }
   return words;

@@ -44,6 +44,7 @@ Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePl
         site.weight != 0 ? site.weight : static_cast<std::uint32_t>(as_ranks_choose));
     added.job = host.terms->job;
     added.epoch = host.terms->epoch;
+    address->take_link(host.host);
     added.takes_sparse = site.takes_sparse;
     const bool is_own = input.own_site && site.at_rank && *address == *input.own_site;
     if (is_own && plan.first_sites.size() == 1) {

@@ -119,7 +119,8 @@ std::vector<control::SiteAddress> SwitchServer::sites() const {
   std::vector<control::SiteAddress> sites;
   for (const std::unique_ptr<SwitchShard>& shard : shards_) {
     const io::SocketAddress address = shard->address();
-    sites.push_back({address.is_any() ? ":" + std::to_string(address.port()) : address.text(), 0});
+    sites.push_back(
+        {address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere(), 0});
   }
   return sites;
 }

@@ -136,7 +136,7 @@ KernelSwitch::~KernelSwitch() {
 }
 
 std::vector<control::SiteAddress> KernelSwitch::sites() const {
-  return {{.address = options_.listen.text(), .takes_sparse = false}};
+  return {{.address = options_.listen.text_elsewhere(), .takes_sparse = false}};
 }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A path whose MTU shrinks during a job, from a caller's view.
+// Jobs on networks that loopback is not: a path whose MTU shrinks, link-local addresses.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +45,34 @@ void run_in_own_network() {
   });
   std::fprintf(stderr, "%s\n%s\n", messages[0].c_str(), messages[1].c_str());
   std::exit(0);
+}
+
+void join_at_link_local_addresses(Sites sites) {
+  if (!io::enter_own_network(1500) || !io::add_link_local_address()) {
+    std::fprintf(stderr, "a network namespace takes root");
+    std::exit(0);
+  }
+  const auto server = testing::start_switch("[fe80::1%lo]:0");
+  JoinOptions options = testing::options_of(0, 2);
+  options.sites = sites;
+  options.switches = {server->control_address().text()};
+  testing::run_job(2, options, [](Communicator& communicator) {
+    testing::check_sums(communicator);
+    std::fprintf(stderr, "rank %d has summed\n", communicator.rank());
+  });
+  std::exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
+TEST(LinkLocal, RanksJoinASwitch) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(join_at_link_local_addresses(Sites::switches), ::testing::ExitedWithCode(0),
+              "has summed|a network namespace takes root");
+}
+
+TEST(LinkLocal, RanksSumForEachOtherToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(join_at_link_local_addresses(Sites::mixed), ::testing::ExitedWithCode(0),
+              "has summed|a network namespace takes root");
 }
 
 TEST(NarrowPath, EndsTheJobAtOnceAndNamesTheMtu) {
