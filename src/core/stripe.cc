@@ -29,8 +29,14 @@ Stripe::Stripe(std::span<const std::uint16_t> weights) : turns_(weights.size()) 
       if (credit[site] > credit[taker]) taker = site;
     }
     credit[taker] -= static_cast<std::int64_t>(period_);
+    places_.push_back({static_cast<std::uint32_t>(taker), turns_[taker].size()});
     turns_[taker].push_back(static_cast<std::uint16_t>(place));
   }
+}
+
+Stripe::Place Stripe::place_of(std::uint64_t chunk) const {
+  const Place& first = places_[chunk % period_];
+  return {first.site, chunk / period_ * turns_[first.site].size() + first.before};
 }
 
 }  // namespace infold::core

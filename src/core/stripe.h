@@ -35,9 +35,20 @@ class Stripe {
     cursor.period_start += period_;
   }
 
+  // Which site a chunk belongs to, and how many of that site's chunks come before it. A division.
+  struct Place {
+    std::uint32_t site = 0;
+    std::uint64_t before = 0;
+  };
+  Place place_of(std::uint64_t chunk) const;
+  std::uint64_t count_before(std::uint32_t site, const Cursor& cursor) const {
+    return cursor.period_start / period_ * turns_[site].size() + cursor.turn;
+  }
+
  private:
   std::uint64_t period_ = 0;
   std::vector<std::vector<std::uint16_t>> turns_;  // of each site: its places in the pattern
+  std::vector<Place> places_;                      // the inverse: of each place in the pattern
 };
 
 }  // namespace infold::core

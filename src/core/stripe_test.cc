@@ -20,6 +20,9 @@ TEST(Stripe, EveryChunkHasOneSiteInOrder) {  // R-071
     Stripe::Cursor cursor;
     for (std::uint64_t sequence = 0; sequence < 4ULL * weights[site]; ++sequence) {
       const std::uint64_t chunk = stripe.chunk_at(site, cursor);
+      EXPECT_EQ(stripe.place_of(chunk).site, site);
+      EXPECT_EQ(stripe.place_of(chunk).before, sequence);
+      EXPECT_EQ(stripe.count_before(site, cursor), sequence);
       stripe.step(site, cursor);
       EXPECT_TRUE(site_of.emplace(chunk, site).second) << "chunk " << chunk << " has two sites";
       EXPECT_TRUE(sequence == 0 || chunk > last);

@@ -78,13 +78,16 @@ struct TransferRequest {
   // where the result is not wanted; input may be null where this rank contributes nothing.
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  const std::uint16_t* codes = nullptr;  // agreed exponent codes, one per block, or null
+  // Agreed exponent codes, one per block, or null. `after` names the transfer that brings them.
+  const std::uint16_t* codes = nullptr;
   // A bit for each block in which this rank has something, the lowest of a word first; the others
   // are zeros, and are left out where sites take that. Null: all. Read like the input; of a sum or
   // an or, without agreed codes.
   const std::uint32_t* present = nullptr;
   Priority priority = Priority::by_size;
-  TransferId after = TransferId::none;  // sends nothing before that transfer is done
+  // Sends nothing before that transfer is done. With `codes`, each chunk waits only for the chunks
+  // that bring its blocks' codes, two elements of that transfer to a block.
+  TransferId after = TransferId::none;
   // Takes its place in the order of calls at once, behind which later ones of its stream wait, and
   // is sent when set_size() has said how many elements it has. `elements` are for ranks to compare.
   bool sized_later = false;
@@ -185,8 +188,8 @@ class Worker {
   // Chunks in flight and the present window over all sites, for tests and displays.
   std::uint32_t in_flight() const;
   std::uint32_t window() const;
-  // How long answers may lie unread without slowing anything down: nothing while a small tensor or
-  // the end of a large one waits for them.
+  // How long answers may lie unread without slowing anything down: nothing while a small tensor,
+  // the end of a large one, or a chunk that needs another's result waits for them.
   base::Duration patience() const;
   std::size_t memory_bytes() const;
   // Hash of all that decides future behaviour but time, for state-space search.

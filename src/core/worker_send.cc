@@ -72,6 +72,7 @@ bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
 
 // Whether window and slots have room for the flow's next chunk, and it is known and its turn.
 bool Worker::State::may_send_next(Flow& flow, bool pauses) {
+  flow.next_waits = false;
   if (flow.in_flight >= (pauses ? 1 : flow.window.size()) || flow.slots.empty()) return false;
   if (flow.slots[flow.next_slot].state != WorkerSlot::State::idle) return false;
 
@@ -85,8 +86,47 @@ bool Worker::State::may_send_next(Flow& flow, bool pauses) {
   }
   if (flow.next_transfer == stream.numbered) return false;
   const Transfer& transfer = stream.at(flow.next_transfer);
-  return transfer.after_transfer == 0 ||
-         streams_[transfer.after_stream].is_done(transfer.after_transfer - 1);
+  flow.next_waits = !has_what_it_needs(transfer, chunk - transfer.first_chunk);
+  return !flow.next_waits;
+}
+
+// A chunk depends only on chunks of earlier calls, and each flow sends its chunks in the order of
+// calls. So ranks cannot wait for one another in a circle.
+bool Worker::State::has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const {
+  if (transfer.after_transfer == 0) return true;
+  const Stream& stream = streams_[transfer.after_stream];
+  const std::uint64_t before = transfer.after_transfer - 1;
+  if (stream.is_done(before)) return true;
+  return transfer.request.codes != nullptr && before < stream.numbered &&
+         has_codes(transfer, chunk);
+}
+
+// Requires: the transfer that brings them has its chunks' numbers.
+bool Worker::State::has_codes(const Transfer& transfer, std::uint64_t chunk) const {
+  const Transfer& agreement = streams_[transfer.after_stream].at(transfer.after_transfer - 1);
+  const std::uint32_t shift = transfer.request.layout.block_shift();
+  const std::uint64_t first_block = chunk * transfer.chunk_elements >> shift;
+  const std::uint64_t last_block = ((chunk + 1) * transfer.chunk_elements - 1) >> shift;
+  // The last chunk may be shorter.
+  const std::uint64_t last =
+      std::min((2 * last_block + 1) / agreement.chunk_elements, agreement.chunk_count - 1);
+  for (std::uint64_t i = 2 * first_block / agreement.chunk_elements; i <= last; ++i) {
+    if (!is_chunk_done(transfer.after_stream, agreement.first_chunk + i)) return false;
+  }
+  return true;
+}
+
+// By the chunk's number in the stream. A site's slots are used in turn, so that a chunk has the
+// slot that lies as far back as chunks of that site have been sent since.
+bool Worker::State::is_chunk_done(StreamName name, std::uint64_t chunk) const {
+  const Stripe::Place place = stripe_.place_of(chunk);
+  const Flow& flow = this->flow(name, place.site);
+  const std::uint64_t sent = stripe_.count_before(place.site, flow.next_chunk);
+  if (sent <= place.before) return false;
+  const std::uint64_t back = sent - place.before;
+  const std::size_t slots = flow.slots.size();
+  if (back > slots) return true;  // a later chunk has its slot
+  return flow.slots[(flow.next_slot + slots - back) % slots].state == WorkerSlot::State::idle;
 }
 
 // Puts it on its slot.

@@ -55,7 +55,7 @@ class Worker::State {
     std::uint64_t chunk_count = 0;
     std::uint64_t done_chunks = 0;
     std::uint32_t chunk_elements = 0;
-    std::uint8_t after_stream = 0;
+    StreamName after_stream = small_stream;
     std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
     bool contributes = false;
     bool has_size = true;
@@ -100,6 +100,7 @@ class Worker::State {
     Stripe::Cursor next_chunk;          // the site's next one of this stream
     std::uint16_t next_slot = 0;        // where it goes
     std::uint64_t next_transfer = 0;    // where to look for it
+    bool next_waits = false;            // for another transfer's result
     BundlePlan plan;
     // Of kWholeBlocks, what quarters took of what whole blocks would have taken, the last time.
     std::uint8_t grain = kWholeBlocks;
@@ -162,6 +163,9 @@ class Worker::State {
   std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
   bool is_in_lull(const Flow& flow, base::Instant now);
   bool may_send_next(Flow& flow, bool pauses);
+  bool has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const;
+  bool has_codes(const Transfer& transfer, std::uint64_t chunk) const;
+  bool is_chunk_done(StreamName name, std::uint64_t chunk) const;
   std::uint16_t take_next_chunk(Flow& flow, bool pauses);
   Transmit send_chunk(Flow& flow, std::uint16_t index, base::Instant now, std::span<std::byte> out);
   // Chunks of large tensors that have not been sent.

@@ -74,6 +74,21 @@ TEST(RoundTrips, TwoWhereExponentsAreAgreedFirst) {
   EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_with_agreed_exponents(4 * kChunk))), 2);
 }
 
+// The first chunks of data go beside the second window of codes.
+TEST(RoundTrips, OneMoreWhereCodesFillSeveralWindows) {
+  constexpr std::uint64_t kChunks = 40 * 16;  // of data, to 40 of codes
+  const auto data = round_trips(on_ideal_links(4, 1, sum_of_integers(kChunks * kChunk)));
+  const CallPlan call = sum_with_agreed_exponents(kChunks * kChunk);
+  EXPECT_EQ(round_trips(on_ideal_links(4, 1, call)), data + 1);
+}
+
+// Data fills the last window of codes, where both are large.
+TEST(RoundTrips, NoWindowIsHalfEmptyBetweenCodesAndData) {
+  constexpr std::uint64_t kWindow = 32, kCodes = 65, kData = 16 * kCodes;
+  const CallPlan call = sum_with_agreed_exponents(kData * kChunk);
+  EXPECT_EQ(round_trips(on_ideal_links(4, 1, call)), (kCodes + kData + kWindow - 1) / kWindow);
+}
+
 TEST(RoundTrips, ManyTensorsShareOne) {
   Scenario scenario = on_ideal_links(8, 1, sum_of_integers(64));
   for (std::uint64_t i = 0; i < 20; ++i) {
