@@ -26,14 +26,17 @@ std::uint64_t rounded_magnitude(typename Format::Bits bits, std::int32_t unit) {
 
 template <typename Format>
 BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count) {
+  const auto magnitude = [tensor](std::uint32_t i) {
+    return magnitude_bits<Format>(load<typename Format::Bits>(tensor, i));
+  };
+  // No branch: compilers make vectors of this loop.
   BlockMaximum<Format> result;
+  for (std::uint32_t i = 0; i < count; ++i) result.finite = std::max(result.finite, magnitude(i));
+  result.specials = result.finite >= Format::kInfinity;
+  if (!result.specials) return result;
+  result.finite = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto bits = magnitude_bits<Format>(load<typename Format::Bits>(tensor, i));
-    if (bits >= Format::kInfinity) {
-      result.specials = true;
-    } else {
-      result.finite = std::max(result.finite, bits);
-    }
+    if (magnitude(i) < Format::kInfinity) result.finite = std::max(result.finite, magnitude(i));
   }
   return result;
 }
