@@ -76,10 +76,14 @@ class Plan final : public Command {
     options.whole<std::uint32_t>("--frame-bytes", frame_bytes_, {0, 100},
                                  "What a link adds to an IP packet: 38 on Ethernet, 14 where tc "
                                  "shapes it, as with --verify");
+    options.whole<std::uint32_t>("--threads", threads_, {1, 64}, "Of each host's infold switch");
+    options.choice("--processors", processors_, {"measured", "any"},
+                   "What packets cost: as on our machines, or nothing, so that links decide");
     options.flag("--verify", verify_,
                  "Measure the placements, too, on links made on this machine; needs root");
     options.examples(
         "  infold plan --workers 8 --link 10G --site host:100G\n"
+        "  infold plan --workers 8 --link 10G --site host:100G --threads 8\n"
         "  infold plan --workers 16 --link 25G --site host:100G --site host:100G --size 1GB\n"
         "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json\n"
         "  infold plan --verify --workers 4 --link 100M --site host:100M --site switch --size 4MB");
@@ -107,6 +111,11 @@ class Plan final : public Command {
     question.framing.frame_bytes =
         frame_bytes_.value_or(verify_ ? kShapedFrameBytes : plan::Framing().frame_bytes);
     question.rtt_s = rtt_us_ * 1e-6;
+    // A lab's links are slow enough for its processors, or are refused.
+    if (processors_ == "measured" && !verify_) {
+      question.processors = plan::measured_processors();
+      question.processors.host_threads = threads_;
+    }
 
     const FormatNames names = {dtype_, format_name(format->layout.format)};
     if (verify_) return verify(output, question, names);
@@ -187,6 +196,8 @@ class Plan final : public Command {
   plan::Framing framing_;
   std::optional<std::uint32_t> frame_bytes_;
   bool verify_ = false;
+  std::uint32_t threads_ = 1;
+  std::string processors_ = "measured";
   double rtt_us_ = 50;
   std::vector<plan::Host> hosts_;
   bool switch_ = false;

@@ -44,6 +44,9 @@ nlohmann::ordered_json to_json(const plan::Placement& placement, double ring_s) 
   json["speed_against_ring"] = ring_s / placement.time_s;
   json["busiest_link"] = placement.busiest_link;
   json["busiest_link_bytes"] = static_cast<std::uint64_t>(placement.busiest_bytes + 0.5);
+  json["links_ms"] = placement.links_s * 1e3;
+  json["processors_ms"] = placement.processors_s * 1e3;
+  json["limit"] = placement.is_processor_bound() ? "processor" : "link";
   json["hops"] = placement.hops;
   json["sites"] = nlohmann::ordered_json::array();
   for (const plan::SiteShare& site : placement.sites) {
@@ -123,14 +126,15 @@ void print_placements(Output& output, const std::vector<plan::Placement>& placem
   const int time_width = verified ? 9 : 8;
   std::size_t width = 9;
   for (const plan::Placement& each : placements) width = std::max(width, each.name.size());
-  output.text("{:<{}}  {:>{}}{}  {:>7}  {:>4}  {:>13}  {}\n", "placement", width,
+  output.text("{:<{}}  {:>{}}{}  {:>7}  {:>4}  {:>9}  {:>13}  {}\n", "placement", width,
               verified ? "predicted" : "time", time_width, verified ? "  measured  ratio" : "",
-              "vs ring", "hops", "busiest link", "which is");
+              "vs ring", "hops", "limit", "busiest link", "which is");
   for (std::size_t i = 0; i < placements.size(); ++i) {
     const plan::Placement& each = placements[i];
-    output.text("{:<{}}  {:>{}}{}  {:>6.2f}x  {:>4}  {:>13}  {}\n", each.name, width,
+    output.text("{:<{}}  {:>{}}{}  {:>6.2f}x  {:>4}  {:>9}  {:>13}  {}\n", each.name, width,
                 plan::time_text(each.time_s), time_width,
                 verified ? measured_text(each, measured[i]) : "", ring_s / each.time_s, each.hops,
+                each.is_processor_bound() ? "processor" : "link",
                 plan::bytes_text(each.busiest_bytes), each.busiest_link);
     nlohmann::ordered_json json = to_json(each, ring_s);
     if (verified) add_measured(json, each, measured[i]);

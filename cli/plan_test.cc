@@ -57,7 +57,8 @@ std::vector<std::string> placements(const Outcome& outcome) {
 }
 
 TEST(PlanCommand, ShowsWhatIsFastestFirst) {
-  const Outcome outcome = plan({"--workers", "8", "--link", "10G", "--site", "host:100G"});
+  const Outcome outcome =
+      plan({"--workers", "8", "--link", "10G", "--site", "host:100G", "--threads", "8"});
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_EQ(outcome.log, "");
   EXPECT_THAT(outcome.out,
@@ -65,6 +66,18 @@ TEST(PlanCommand, ShowsWhatIsFastestFirst) {
                     HasSubstr("host:100G   86.3 ms    1.73x     2"),
                     HasSubstr("Best: host:100G, 1.73 times as fast as a ring."),
                     Not(HasSubstr("switch "))));
+}
+
+// One thread's processor time alone is half a second; links alone would say 86 ms.
+TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
+  const std::vector<const char*> words = {"--workers", "8", "--link", "10G", "--site", "host:100G"};
+  const Outcome outcome = plan(words);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("host:100G waits for processors"),
+                                 HasSubstr("With 6 threads (--threads) the host would keep up.")));
+  std::vector<const char*> of_links = words;
+  of_links.insert(of_links.end(), {"--processors", "any"});
+  EXPECT_THAT(plan(of_links).out,
+              AllOf(HasSubstr("host:100G   86.3 ms"), Not(HasSubstr("processor "))));
 }
 
 TEST(PlanCommand, SitesAreAddedUp) {
@@ -76,7 +89,7 @@ TEST(PlanCommand, SitesAreAddedUp) {
 
 TEST(PlanCommand, WithoutSitesItComparesTheUsualOnes) {
   EXPECT_THAT(placements(plan({"--link", "25G", "--json"})),
-              ElementsAre("switch", "host:25G + workers", "ring", "workers", "host:25G"));
+              ElementsAre("ring", "switch", "host:25G + workers", "workers", "host:25G"));
   EXPECT_THAT(placements(plan({"--site", "workers", "--json"})), ElementsAre("ring", "workers"));
 }
 

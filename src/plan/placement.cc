@@ -22,11 +22,21 @@ namespace {
 // Worker to site and back; the answer to a chunk does not wait for anything else.
 constexpr std::uint32_t kHopsThroughSite = 2;
 constexpr const char* kWorkerLink = "a worker's link";
+constexpr const char* kWorker = "a worker";
 
 struct Site {
   std::string name;
   SiteLink link;
   double rate = 0;
+  double processor_s = 0;  // to sum the whole tensor; 0: as fast as any link
+
+  // What shares are balanced by. A worker's own packets cost its processor the same wherever they
+  // are summed, so that only a dedicated host's time follows from its share alone.
+  SiteLink bound() const {
+    SiteLink slower = link;
+    if (!link.on_worker) slower.per_share_s = std::max(link.per_share_s, processor_s);
+    return slower;
+  }
 };
 
 // What all placements of one question have in common.
@@ -40,11 +50,17 @@ struct Model {
     passage = passage_of(asked.layout, elements, asked.framing);
     passage_bits = 8 * static_cast<double>(passage.link_bytes);
     slowest = *std::min_element(asked.worker_rates.begin(), asked.worker_rates.end());
+    const auto chunks = static_cast<double>(passage.chunks);
+    const double chunk_elements = static_cast<double>(elements) / chunks;
+    rank_s = chunks * asked.processors.rank_chunk_s(chunk_elements);
+    site_s = workers * chunks * asked.processors.site_chunk_s(chunk_elements);
   }
 
   Site on_host(const Host& host) const {
-    return {
-        host.name, {0, workers * passage_bits / host.bits_per_second, false}, host.bits_per_second};
+    return {host.name,
+            {0, workers * passage_bits / host.bits_per_second, false},
+            host.bits_per_second,
+            site_s / question.processors.host_threads};
   }
   // Its own contributions go out but for its share's, which stay in memory; that share's results
   // go out to the others. As many bytes come in.
@@ -52,10 +68,12 @@ struct Model {
     const double passage_s = passage_bits / question.worker_rates[rank];
     return {fmt::format("worker {}", rank),
             {passage_s, (workers - 2) * passage_s, true},
-            question.worker_rates[rank]};
+            question.worker_rates[rank],
+            site_s};
   }
   // Each port carries a passage in and one out, so the slowest worker's is the busiest.
-  Site in_path() const { return {"switch", {0, passage_bits / slowest, false}, slowest}; }
+  // It sums as fast as its ports carry.
+  Site in_path() const { return {"switch", {0, passage_bits / slowest, false}, slowest, 0}; }
 
   const Question& question;
   double workers = 0;
@@ -63,16 +81,30 @@ struct Model {
   Passage passage;
   double passage_bits = 0;
   double slowest = 0;
+  double rank_s = 0;  // of a rank's processor, for its own chunks
+  double site_s = 0;  // of one processor that sums the whole tensor
 };
+
+// The busiest processor so far, or this one.
+void note_processor(Placement& placement, double seconds, const std::string& whose) {
+  if (seconds <= placement.processors_s) return;
+  placement.processors_s = seconds;
+  placement.busiest_processor = whose;
+}
+
+void settle_time(Placement& placement, double rtt_s) {
+  placement.busiest_bytes = placement.links_s * placement.busiest_rate / 8;
+  placement.time_s = placement.busy_s() + placement.hops * rtt_s / 2;
+}
 
 // Fills in times, with the weights as they are and whole chunks: a site with 1.2 chunks of a small
 // tensor has two of them in some calls.
 Placement place(const Model& model, PlacementKind kind, std::string name,
                 const std::vector<Site>& sites) {
-  std::vector<SiteLink> links;
-  for (const Site& site : sites) links.push_back(site.link);
+  std::vector<SiteLink> bounds;
+  for (const Site& site : sites) bounds.push_back(site.bound());
   const double floor_s = model.passage_bits / model.slowest;
-  const Weights weights = round_to_weights(balance(links, floor_s).shares);
+  const Weights weights = round_to_weights(balance(bounds, floor_s).shares);
   double pattern = 0;
   for (const std::uint16_t weight : weights.weights) pattern += weight;
 
@@ -81,6 +113,7 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
   placement.name = std::move(name);
   placement.hops = kHopsThroughSite;
   placement.links_s = floor_s;
+  note_processor(placement, model.rank_s, kWorker);
   placement.busiest_link = kWorkerLink;
   placement.busiest_rate = model.slowest;
   const auto chunks = static_cast<double>(model.passage.chunks);
@@ -88,14 +121,17 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
     const double share = weights.weights[i] / pattern;
     placement.sites.push_back({sites[i].name, share, weights.weights[i]});
     const double whole = std::min(1.0, std::ceil(share * chunks - 1e-9) / chunks);
-    const double link_s = links[i].fixed_s + whole * links[i].per_share_s;
+    const SiteLink& link = sites[i].link;
+    const double own_s = link.on_worker ? model.rank_s : 0;
+    note_processor(placement, own_s + whole * sites[i].processor_s,
+                   link.on_worker ? kWorker : sites[i].name);
+    const double link_s = link.fixed_s + whole * link.per_share_s;
     if (link_s <= placement.links_s) continue;
     placement.links_s = link_s;
-    placement.busiest_link = links[i].on_worker ? kWorkerLink : sites[i].name;
+    placement.busiest_link = link.on_worker ? kWorkerLink : sites[i].name;
     placement.busiest_rate = sites[i].rate;
   }
-  placement.busiest_bytes = placement.links_s * placement.busiest_rate / 8;
-  placement.time_s = placement.links_s + placement.hops * model.question.rtt_s / 2;
+  settle_time(placement, model.question.rtt_s);
   return placement;
 }
 
@@ -110,10 +146,12 @@ Placement ring(const Model& model) {
   placement.hops = static_cast<std::uint32_t>(2 * (workers - 1));
   placement.busiest_link = kWorkerLink;
   placement.busiest_rate = model.slowest;
-  placement.busiest_bytes =
-      placement.hops * static_cast<double>(tcp_link_bytes(part, model.question.framing));
-  placement.links_s = 8 * placement.busiest_bytes / model.slowest;
-  placement.time_s = placement.links_s + placement.hops * model.question.rtt_s / 2;
+  const std::uint64_t message = tcp_link_bytes(part, model.question.framing);
+  placement.links_s = 8 * placement.hops * static_cast<double>(message) / model.slowest;
+  note_processor(placement,
+                 placement.hops * static_cast<double>(part) * model.question.processors.ring_byte_s,
+                 kWorker);
+  settle_time(placement, model.question.rtt_s);
   return placement;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a job could have its sums made, and how long an all-reduce would take in each place. A
-// model of links alone (docs/plan.md): every link carries its rate both ways at once, processors
-// keep up, nothing is lost. Pure; nothing here opens a socket.
+// model of links and processors (docs/plan.md): every link carries its rate both ways at once,
+// every processor takes packets one after another, nothing is lost. Pure; nothing here opens a
+// socket.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "plan/link_bytes.h"
+#include "plan/processors.h"
 
 namespace infold::plan {
 
@@ -28,6 +30,7 @@ struct Question {
   std::uint64_t tensor_bytes = 100'000'000;
   Framing framing;
   double rtt_s = 50e-6;  // host to host and back
+  Processors processors;
 };
 
 enum class PlacementKind : std::uint8_t { ring, switch_in_path, hosts, workers, mixed };
@@ -41,13 +44,18 @@ struct SiteShare {
 struct Placement {
   PlacementKind kind = PlacementKind::ring;
   std::string name;
-  double time_s = 0;             // links_s and the hops
-  double links_s = 0;            // of the busiest link
-  std::uint32_t hops = 0;        // one-way trips between hosts that follow one upon another
-  std::string busiest_link;      // a host's name, or "a worker's link"
-  double busiest_rate = 0;       // bits per second
-  double busiest_bytes = 0;      // each way, frames included
-  std::vector<SiteShare> sites;  // of a ring: none
+  double time_s = 0;              // busy_s() and the hops
+  double links_s = 0;             // of the busiest link
+  double processors_s = 0;        // of the busiest processor
+  std::string busiest_processor;  // a host's name, or "a worker"
+  std::uint32_t hops = 0;         // one-way trips between hosts that follow one upon another
+  std::string busiest_link;       // a host's name, or "a worker's link"
+  double busiest_rate = 0;        // bits per second
+  double busiest_bytes = 0;       // each way, frames included
+  std::vector<SiteShare> sites;   // of a ring: none
+
+  bool is_processor_bound() const { return processors_s > links_s; }
+  double busy_s() const { return is_processor_bound() ? processors_s : links_s; }
 };
 
 // Every placement that makes sense of the question's sites, fastest first: the ring, the workers,

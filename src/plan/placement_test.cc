@@ -67,6 +67,50 @@ TEST(Placement, HostCarriesEveryPassage) {
   EXPECT_NEAR(placements["host:10G"].time_s / placements["ring"].time_s, 8 / 1.75, 0.1);
 }
 
+// 568,000 contributions at one thread: no port of 100 Gbit/s makes that 86 ms.
+TEST(Placement, AFastHostWaitsForItsProcessors) {
+  Question question = eight_workers();
+  question.hosts = {{"host:100G", 100 * kGigabit}};
+  question.processors = measured_processors();
+  const Placement one = by_name(question)["host:100G"];
+  EXPECT_TRUE(one.is_processor_bound());
+  EXPECT_EQ(one.busiest_processor, "host:100G");
+  EXPECT_GT(one.time_s, 0.4);
+  EXPECT_LT(one.time_s, 0.6);
+  question.processors.host_threads = 4;
+  const Placement four = by_name(question)["host:100G"];
+  EXPECT_NEAR(four.processors_s, one.processors_s / 4, 1e-9);
+  question.processors.host_threads = 64;
+  const Placement many = by_name(question)["host:100G"];
+  EXPECT_FALSE(many.is_processor_bound());
+  EXPECT_EQ(many.busiest_processor, "a worker") << "its own packets, which no site takes off it";
+  EXPECT_NEAR(many.time_s, kPassageBytes * 8 / 10e9 + 50e-6, 1e-9);
+}
+
+TEST(Placement, AWorkerThatSumsPaysForBoth) {
+  Question question = eight_workers();
+  question.worker_rates.assign(8, 100 * kGigabit);
+  question.processors = {.rank_packet_s = 1e-6, .site_packet_s = 2e-6};
+  auto placements = by_name(question);
+  const double chunks = static_cast<double>(
+      passage_of(question.layout, question.tensor_bytes / 4, question.framing).chunks);
+  // Its own chunks, and an eighth of eight ranks'.
+  EXPECT_NEAR(placements["workers"].processors_s, chunks * 3e-6, 1e-5);
+  EXPECT_TRUE(placements["workers"].is_processor_bound());
+  EXPECT_FALSE(placements["ring"].is_processor_bound());
+}
+
+// Shares follow the slower of port and processors, so that a host that cannot keep up gets less.
+TEST(Placement, SharesKnowAHostsProcessors) {
+  Question question = eight_workers();
+  question.hosts = {{"host:100G", 100 * kGigabit}};
+  question.processors = measured_processors();
+  const Placement mixed = by_name(question)["host:100G + workers"];
+  ASSERT_FALSE(mixed.sites.empty());
+  EXPECT_LT(mixed.sites.front().share, 0.5);
+  EXPECT_LT(mixed.time_s, by_name(question)["host:100G"].time_s);
+}
+
 TEST(Placement, FastHostIsAsGoodAsASwitch) {
   Question question = eight_workers();
   question.switch_in_path = true;

@@ -49,7 +49,9 @@ Sentence two_workers(const Question& question) {
 }
 
 Sentence slow_hosts(const Question& question, const Placement& placement, const Placement& ring) {
-  if (placement.kind != PlacementKind::hosts) return std::nullopt;
+  if (placement.kind != PlacementKind::hosts || placement.is_processor_bound()) {
+    return std::nullopt;
+  }
   if (placement.time_s <= ring.time_s * (1 + kSame)) return std::nullopt;
   const bool alone = placement.sites.size() == 1;
   std::string text = fmt::format(
@@ -78,9 +80,23 @@ Sentence slow_hosts(const Question& question, const Placement& placement, const 
              rate_text(workers * slowest));
 }
 
+// That faster links would change nothing, and what would.
+Sentence slow_processors(const Question& question, const Placement& placement) {
+  if (!placement.is_processor_bound()) return std::nullopt;
+  std::string text = fmt::format(
+      "{} waits for processors: {} takes {} for its packets, the busiest link {}.", placement.name,
+      placement.busiest_processor, time_text(placement.processors_s), time_text(placement.links_s));
+  if (placement.busiest_processor.starts_with("host:")) {
+    const double threads = question.processors.host_threads;
+    text += fmt::format(" With {:.0f} threads (--threads) the host would keep up.",
+                        std::ceil(threads * placement.processors_s / placement.links_s));
+  }
+  return text;
+}
+
 // Whether hops are most of a call's time.
 bool is_small(const Question& question, const Placement& placement) {
-  return placement.hops * question.rtt_s / 2 > placement.links_s;
+  return placement.hops * question.rtt_s / 2 > placement.busy_s();
 }
 
 Sentence on_workers(const Question& question, const Placement& placement, const Placement& ring) {
@@ -158,6 +174,7 @@ std::vector<std::string> verdict(const Question& question,
   add(two_workers(question));
   add(small_tensor(question, best));
   for (const Placement& placement : placements) {
+    add(slow_processors(question, placement));
     add(slow_hosts(question, placement, ring));
     add(on_workers(question, placement, ring));
   }
