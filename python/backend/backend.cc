@@ -10,6 +10,7 @@
 #include <infold/communicator.h>
 
 #include "io/entropy.h"
+#include "python/backend/living.h"
 #include "python/backend/plans.h"
 
 namespace infold::pytorch {
@@ -58,14 +59,16 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
       messages_(delegate_, watch_, rank) {
   options_.join.rank = rank;
   options_.join.world = size;
+  Living::all().add(this);
 }
 
 Backend::~Backend() {
-  if (on_end_) on_end_(this);
+  Living::all().remove(this);
   released_ = release_interpreter();
   lane_->close("the process group is gone");
   delegation_->end();
   watch_->end();
+  completions_->end();
 }
 
 // Ranks agree on a job's name by way of rank 0, so that no two groups, and no two lives of one,
@@ -132,7 +135,7 @@ Backend::Works Backend::submit(Plan plan) {
     }
   }
   take_delegated_that_ended();
-  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), lane_);
+  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), lane_, completions_);
   if (size_ == 1) {
     work->run_alone();
   } else {
@@ -154,6 +157,21 @@ void Backend::setTimeout(std::chrono::milliseconds timeout) {
   delegate_->setTimeout(timeout);
 }
 
+c10::intrusive_ptr<::c10d::Backend> Backend::split(const c10::intrusive_ptr<::c10d::Store>& store,
+                                                   const std::vector<int>& ranks,
+                                                   const c10::intrusive_ptr<Options>& options) {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  if (own == ranks.end()) return {};
+  const auto rank = static_cast<int>(own - ranks.begin());
+  const auto size = static_cast<int>(ranks.size());
+  BackendOptions of_group = options_;
+  of_group.timeout = options->timeout;
+  of_group.join.job += "/" + options->group_name;
+  Beginning beginning = options_.begin(store, rank, size, of_group.timeout);
+  return c10::make_intrusive<Backend>(std::move(beginning.store), rank, size, std::move(of_group),
+                                      std::move(beginning.delegate));
+}
+
 ::c10d::ErrorType Backend::getError() {
   return lane_->has_failed() ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
 }
@@ -167,6 +185,7 @@ void Backend::abort() {
 void Backend::leave() {
   lane_->drain();
   delegation_->end();
+  completions_->drain();
 }
 
 void Backend::shutdown() {

@@ -24,6 +24,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "python/backend/call_words.h"
+#include "python/backend/completions.h"
 #include "python/backend/delegation.h"
 #include "python/backend/interpreter.h"
 #include "python/backend/lane.h"
@@ -35,10 +36,19 @@
 
 namespace infold::pytorch {
 
+// What a group begins with: its store, and the backend that does what the network cannot.
+struct Beginning {
+  c10::intrusive_ptr<::c10d::Store> store;
+  c10::intrusive_ptr<::c10d::Backend> delegate;
+};
+using Begin = std::function<Beginning(const c10::intrusive_ptr<::c10d::Store>& store, int rank,
+                                      int size, std::chrono::milliseconds timeout)>;
+
 struct BackendOptions {
   JoinOptions join;                     // rank, world and rendezvous are filled in
   std::chrono::milliseconds timeout{};  // of calls that name none
   Layout layout = Layout::dense;        // of sums that can leave out zeros
+  Begin begin = {};                     // of groups that are split from this one
 };
 
 // How one sum travels. What is left open is the group's choice.
@@ -65,11 +75,15 @@ class Backend final : public ::c10d::Backend {
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
   // Ends the part that others wait for; what has begun is waited for.
   void leave();
-  // Called when it ends, before anything of it is gone.
-  void on_end(std::function<void(Backend*)> listener) { on_end_ = std::move(listener); }
 
   const std::string getBackendName() const override { return "infold"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return shown_options_; }
+  bool supportsSplitting() const override { return true; }
+  // Of the ranks named, which all call it: a group of their own, with this one's options. Null at
+  // the others.
+  c10::intrusive_ptr<::c10d::Backend> split(const c10::intrusive_ptr<::c10d::Store>& store,
+                                            const std::vector<int>& ranks,
+                                            const c10::intrusive_ptr<Options>& options) override;
   void setTimeout(std::chrono::milliseconds timeout) override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return sequence_.load(); }
@@ -133,6 +147,11 @@ class Backend final : public ::c10d::Backend {
                           std::chrono::milliseconds timeout) const;
   // First, for all elements, which then have to be there.
   bool agrees_on_exponents(const Summing& summing, const Travel& travel) const;
+  // Of several tensors a rank, which torch takes from those with several devices.
+  Works allreduce_list(Tensors& tensors, const ::c10d::AllreduceOptions& options);
+  Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);
+  Works allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                       const ::c10d::AllgatherOptions& options);
   Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
                      ::c10d::OpType type, std::chrono::milliseconds timeout);
   Works scatter_each(Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options,
@@ -149,6 +168,7 @@ class Backend final : public ::c10d::Backend {
   const c10::intrusive_ptr<::c10d::Backend> delegate_;
   std::atomic<std::int64_t> timeout_ms_;
   std::atomic<std::uint64_t> sequence_{0};
+  const std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();
   const std::shared_ptr<Lane> lane_;
   const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
@@ -157,7 +177,6 @@ class Backend final : public ::c10d::Backend {
   std::uint64_t calls_delegated_ = 0;
   std::mutex delegated_mutex_;
   std::deque<Works> delegated_;  // that have not ended, and some that have
-  std::function<void(Backend*)> on_end_;
 };
 
 }  // namespace infold::pytorch

@@ -19,6 +19,7 @@ const char* name_of(OpType call) {
   switch (call) {
     case OpType::ALLREDUCE: return "all_reduce";
     case OpType::ALLREDUCE_COALESCED: return "all_reduce_coalesced";
+    case OpType::BROADCAST: return "broadcast";
     case OpType::REDUCE: return "reduce";
     case OpType::REDUCE_SCATTER:
     case OpType::_REDUCE_SCATTER_BASE:

@@ -3,6 +3,8 @@
 // What the network sums: each collective as a plan.
 #include <utility>
 
+#include <torch/csrc/distributed/c10d/Utils.hpp>
+
 #include "python/backend/backend.h"
 #include "python/backend/plans.h"
 #include "python/backend/relay.h"
@@ -18,15 +20,6 @@ at::Tensor as_real(const at::Tensor& tensor, const ::c10d::ReduceOp& operation) 
   TORCH_CHECK(::c10d::isComplexViewAsRealAllowed(operation),
               "infold: complex tensors can be summed and averaged, and nothing else");
   return at::view_as_real(tensor);
-}
-
-// Follows the steps that there are so far, on the device if they have one.
-void then(Plan& plan, std::function<void()> action) {
-  Step& last = plan.steps.back();
-  last.after = [after = std::move(last.after), staging = plan.staging, action = std::move(action)] {
-    after();
-    staging ? staging->then(action) : action();
-  };
 }
 
 // In a group of one the sum is the tensor, but for a factor.
@@ -70,6 +63,7 @@ bool Backend::agrees_on_exponents(const Summing& summing, const Travel& travel) 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                                      const Travel& travel) {
   constexpr const char* kName = "all_reduce";
+  if (tensors.size() != 1) return allreduce_list(tensors, options);
   if (only(tensors, kName).is_sparse()) return allreduce_rows(tensors, options, travel);
   check_tensor(tensors[0], kName);
   const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
@@ -95,7 +89,7 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
 Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
                                             const ::c10d::AllreduceCoalescedOptions& options) {
   constexpr const char* kName = "all_reduce_coalesced";
-  TORCH_CHECK(!tensors.empty(), "infold: ", kName, ": the list of tensors is empty");
+  ::c10d::assertNonEmpty(refusal_of(kName), tensors);
   Plan plan = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
   std::vector<Summing> summings;
   bool is_list = true;  // that one call can take as it is
@@ -138,8 +132,11 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
 }
 
 Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptions& options) {
-  const at::Tensor& tensor = only(tensors, "broadcast");
-  check_tensor(tensor, "broadcast");
+  constexpr const char* kName = "broadcast";
+  check_root(options.rootRank, size_, options.rootTensor, tensors.size(), kName);
+  const at::Tensor& tensor = tensors.front();
+  check_tensor(tensor, kName);
+  if (tensors.size() > 1) return broadcast_list(tensors, options);
   Plan plan = {OpType::BROADCAST, "infold:broadcast", tensors, tensors};
   const CallOptions call = call_options(options.timeout);
   if (size_ > 1) {
@@ -154,6 +151,7 @@ Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptio
 
 Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& options) {
   check_tensor(only(tensors, "reduce"), "reduce");
+  check_root(options.rootRank, size_, options.rootTensor, tensors.size(), "reduce");
   const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
   const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());
   if (!summing) {
@@ -203,32 +201,42 @@ void Backend::add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor
 
 Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                                   const ::c10d::AllgatherOptions& options) {
+  constexpr const char* kName = "all_gather";
+  const Refusal refuse = refusal_of(kName);
+  ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
+  ::c10d::assertInputOutputTensorListsSameSize(refuse, outputs.size(), inputs.size());
+  const std::size_t count = inputs.size() * static_cast<std::size_t>(size_);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    TORCH_CHECK(outputs[i].size() == count, "infold: ", kName,
+                ": invalid output tensor list at index ", i, " (expected length ", count, ", got ",
+                outputs[i].size(), ")");
+  }
+  if (inputs.size() > 1) return allgather_list(outputs, inputs, options);
   return gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout);
 }
 
 Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                             const ::c10d::AllgatherOptions& options) {
+  const Refusal refuse = refusal_of("all_gather_coalesced");
+  ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
+  ::c10d::assertAllgatherCoalescedOutputTensorLists(refuse, outputs, inputs.size(), size_);
   // These lists are the other way round: for each rank, a tensor for each input.
   std::vector<Tensors> turned(inputs.size());
   for (const Tensors& of_rank : outputs) {
-    TORCH_CHECK(of_rank.size() == inputs.size(), "infold: all_gather_coalesced: a list has ",
-                of_rank.size(), " tensors; with ", inputs.size(), " inputs it must have as many");
     for (std::size_t i = 0; i < inputs.size(); ++i) turned[i].push_back(of_rank[i]);
   }
   return gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
 }
 
-// A list of all ranks' tensors for each input.
+// A list of all ranks' tensors for each input. Requires: as many lists, of as many tensors.
 Backend::Works Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
                                      OpType type, std::chrono::milliseconds timeout) {
   constexpr const char* kName = "all_gather";
-  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(), "infold: ", kName, ": ",
-              inputs.size(), " inputs and ", outputs.size(), " lists of outputs");
   Plan plan = {type, "infold:all_gather", inputs};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& input = inputs[i];
     check_tensor(input, kName);
-    check_alike(outputs[i], input, static_cast<std::size_t>(size_), kName);
+    check_alike(outputs[i], input, kName);
     plan.outputs.insert(plan.outputs.end(), outputs[i].begin(), outputs[i].end());
     if (size_ == 1) continue;
     const at::Tensor rows = rows_like(input, outputs[i].size());
@@ -269,10 +277,10 @@ Backend::Works Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensor
 Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                        const ::c10d::ReduceScatterOptions& options) {
   constexpr const char* kName = "reduce_scatter";
-  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, "infold: ", kName,
-              ": pass one output and one list, a rank has one device");
+  ::c10d::assertSingleElementOutput(refusal_of(kName), outputs);
+  ::c10d::assertScatterInputTensorList(refusal_of(kName), inputs, size_);
   check_tensor(outputs[0], kName);
-  check_alike(inputs[0], outputs[0], static_cast<std::size_t>(size_), kName);
+  check_alike(inputs[0], outputs[0], kName);
   const at::Tensor rows = rows_like(outputs[0], inputs[0].size());
   for (std::size_t rank = 0; rank < inputs[0].size(); ++rank) {
     give_back(inputs[0][rank].contiguous(), rows[static_cast<std::int64_t>(rank)]);

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include <torch/csrc/distributed/c10d/Utils.hpp>
+
 #include "python/backend/backend.h"
 #include "python/backend/relay.h"
 
@@ -45,13 +47,6 @@ void check_one_type(const at::Tensor& input, const at::Tensor& output, const cha
   TORCH_CHECK(input.scalar_type() == output.scalar_type(), "infold: ", collective,
               ": the inputs and the outputs are of ", input.scalar_type(), " and ",
               output.scalar_type(), "; they must be of one type");
-}
-
-void check_list_of_root(const std::vector<Backend::Tensors>& lists, const at::Tensor& own,
-                        bool is_root, int ranks, const char* collective) {
-  TORCH_CHECK(lists.size() == (is_root ? 1 : 0), "infold: ", collective, ": ", lists.size(),
-              " lists; the root passes one and the other ranks none");
-  if (is_root) check_alike(lists[0], own, static_cast<std::size_t>(ranks), collective);
 }
 
 // What a rank knows of a call that it has told the others of.
@@ -119,8 +114,8 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& wor
     check_agreement(told);
     return begin();
   };
-  const auto work =
-      copies.after_check({tell_all(words, rows, timeout), begin_if_agreed, words.name(), watch_});
+  const auto work = copies.after_check(
+      {tell_all(words, rows, timeout), begin_if_agreed, words.name(), watch_, completions_});
   delegation_->submit(work);
   const std::lock_guard lock(delegated_mutex_);
   delegated_.push_back(work);
@@ -129,9 +124,17 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& wor
 
 Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                const ::c10d::GatherOptions& options) {
-  const at::Tensor& input = only(inputs, "gather");
+  const Refusal refuse = refusal_of("gather");
+  check_root(options.rootRank, size_, "gather");
+  ::c10d::assertSingleElementInput(refuse, inputs);
+  const at::Tensor& input = inputs.front();
   check_tensor(input, "gather");
-  check_list_of_root(outputs, input, rank_ == options.rootRank, size_, "gather");
+  if (rank_ == options.rootRank) {
+    ::c10d::assertGatherOutputTensorList(refuse, outputs, size_);
+    check_alike(outputs[0], input, "gather");
+  } else {
+    ::c10d::assertEmptyOutputTensorList(refuse, outputs);
+  }
   HostCopies copies(Use::move);
   std::vector<Tensors> to;
   for (const Tensors& list : outputs) to.push_back(copies.written(list));
@@ -145,9 +148,17 @@ Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
 
 Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                 const ::c10d::ScatterOptions& options) {
-  const at::Tensor& output = only(outputs, "scatter");
+  const Refusal refuse = refusal_of("scatter");
+  check_root(options.rootRank, size_, "scatter");
+  ::c10d::assertSingleElementOutput(refuse, outputs);
+  const at::Tensor& output = outputs.front();
   check_tensor(output, "scatter");
-  check_list_of_root(inputs, output, rank_ == options.rootRank, size_, "scatter");
+  if (rank_ == options.rootRank) {
+    ::c10d::assertScatterInputTensorList(refuse, inputs, size_);
+    check_alike(inputs[0], output, "scatter");
+  } else {
+    ::c10d::assertEmptyInputTensorList(refuse, inputs);
+  }
   HostCopies copies(Use::move);
   std::vector<Tensors> from;
   for (const Tensors& list : inputs) from.push_back(copies.read(list));

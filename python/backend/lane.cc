@@ -16,7 +16,7 @@ std::exception_ptr closed_because(const std::string& why) {
   return exception_of({Code::aborted, closed_text(why), -1, ""});
 }
 
-// Also from the thread itself, which a callback of its own may bring here.
+// Also from the thread itself, which the last owner of a tensor may bring here.
 void end_thread(std::thread& thread) {
   if (!thread.joinable()) return;
   if (thread.get_id() == std::this_thread::get_id()) {
@@ -50,17 +50,6 @@ void Lane::submit(const c10::intrusive_ptr<Work>& work) {
     }
   }
   if (closed) work->fail(closed);
-}
-
-void Lane::follow(const c10::intrusive_ptr<Work>& work) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) return;  // it has failed, or does when close() is done
-  followed_.push_back(work);
-  changed_.notify_all();
-  if (!concluder_.joinable()) {
-    concluder_ = std::thread([this] { conclude_works(); });
-    pthread_setname_np(concluder_.native_handle(), "infold-conclude");
-  }
 }
 
 void Lane::begin_works() {
@@ -98,20 +87,6 @@ void Lane::begin_works() {
   for (const auto& work : lost) work->fail(closed);
 }
 
-void Lane::conclude_works() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return !followed_.empty() || closed_; });
-    if (followed_.empty()) return;
-    c10::intrusive_ptr<Work> work = std::move(followed_.front());
-    followed_.pop_front();
-    lock.unlock();
-    work->conclude();
-    work.reset();
-    lock.lock();
-  }
-}
-
 // For the caller to let go of without the lock: a tensor's last owner may need the interpreter.
 std::vector<c10::intrusive_ptr<Work>> Lane::take_ended() {
   std::vector<c10::intrusive_ptr<Work>> ended;
@@ -142,7 +117,6 @@ void Lane::close(const std::string& why) {
   std::deque<c10::intrusive_ptr<Work>> begun;
   std::shared_ptr<Communicator> communicator;
   std::thread beginner;
-  std::thread concluder;
   std::exception_ptr closed;
   {
     const std::lock_guard lock(mutex_);
@@ -156,7 +130,6 @@ void Lane::close(const std::string& why) {
     begun.swap(unfinished_);
     communicator.swap(communicator_);
     beginner.swap(beginner_);
-    concluder.swap(concluder_);
     changed_.notify_all();
   }
   end_thread(beginner);
@@ -165,7 +138,6 @@ void Lane::close(const std::string& why) {
   for (const auto& work : begun) {
     if (!work->has_ended()) work->conclude();
   }
-  end_thread(concluder);
 }
 
 std::shared_ptr<Communicator> Lane::communicator() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A group's way to its ranks: joins their job when the first collective needs it, begins
-// collectives in the order in which they were submitted, and tells those that wait for a future.
-// Each group has a lane of its own, so that none waits for another's ranks.
+// collectives in the order in which they were submitted. Each group has a lane of its own, so that
+// none waits for another's ranks.
 //
 // Calls begin on the thread that submits them, unless the job is still being joined, an earlier
 // one has not begun, or a tensor must be brought from a device first; then a thread of the lane's
@@ -39,8 +39,6 @@ class Lane {
 
   // The work begins sooner or later, or fails.
   void submit(const c10::intrusive_ptr<Work>& work);
-  // Concludes it on a thread of the lane's, for callers that do not wait themselves.
-  void follow(const c10::intrusive_ptr<Work>& work);
   // Those submitted that have not ended.
   std::vector<c10::intrusive_ptr<Work>> unfinished();
 
@@ -63,7 +61,6 @@ class Lane {
 
  private:
   void begin_works();
-  void conclude_works();
   std::vector<c10::intrusive_ptr<Work>> take_ended();
   std::shared_ptr<Communicator> communicator();
 
@@ -78,10 +75,8 @@ class Lane {
   bool has_failed_ = false;
   bool begins_ = false;                              // a work, on the lane's thread
   std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin
-  std::deque<c10::intrusive_ptr<Work>> followed_;    // to conclude
   std::deque<c10::intrusive_ptr<Work>> unfinished_;  // all of them, and some that have ended
   std::thread beginner_;
-  std::thread concluder_;
 };
 
 }  // namespace infold::pytorch

@@ -4,9 +4,7 @@
 
 #include <array>
 #include <chrono>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include <torch/version.h>
 
 #include "python/backend/backend.h"
+#include "python/backend/living.h"
 
 namespace py = pybind11;
 
@@ -58,40 +57,6 @@ py::tuple names_of(const Words<Enum, kCount>& words) {
   return names;
 }
 
-// Backends that have not been shut down, for the interpreter's end: without it a process that is
-// done would look to the others like one that died.
-class Living {
- public:
-  static Living& all() {
-    static Living living;
-    return living;
-  }
-  void add(Backend* backend) {
-    const std::lock_guard lock(mutex_);
-    backends_.insert(backend);
-  }
-  void remove(Backend* backend) {
-    const std::lock_guard lock(mutex_);
-    backends_.erase(backend);
-  }
-  void close() {
-    for (;;) {
-      c10::intrusive_ptr<Backend> backend;
-      {
-        const std::lock_guard lock(mutex_);
-        if (backends_.empty()) return;
-        backend = c10::intrusive_ptr<Backend>::reclaim_copy(*backends_.begin());
-        backends_.erase(backends_.begin());
-      }
-      backend->leave();
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<Backend*> backends_;
-};
-
 JoinOptions join_options_of(const py::dict& given) {
   JoinOptions join;
   join.use_environment = false;  // options.py has
@@ -111,17 +76,25 @@ JoinOptions join_options_of(const py::dict& given) {
   return join;
 }
 
+// A split group begins as one that is made.
+Beginning begin_in_python(const c10::intrusive_ptr<::c10d::Store>& store, int rank, int size,
+                          std::chrono::milliseconds timeout) {
+  const py::gil_scoped_acquire acquired;
+  const py::tuple made =
+      py::module_::import("infold._registration").attr("begin")(store, rank, size, timeout);
+  return {made[0].cast<c10::intrusive_ptr<::c10d::Store>>(),
+          made[1].cast<c10::intrusive_ptr<::c10d::Backend>>()};
+}
+
 c10::intrusive_ptr<Backend> make_backend(const c10::intrusive_ptr<::c10d::Store>& store, int rank,
                                          int size, std::chrono::milliseconds timeout,
                                          const c10::intrusive_ptr<::c10d::Backend>& delegate,
                                          const py::dict& options) {
   const BackendOptions all = {join_options_of(options), timeout,
-                              word_of(kLayouts, options["layout"].cast<std::string>(), "layout")};
+                              word_of(kLayouts, options["layout"].cast<std::string>(), "layout"),
+                              &begin_in_python};
   const py::gil_scoped_release released;
-  auto backend = c10::make_intrusive<Backend>(store, rank, size, all, delegate);
-  Living::all().add(backend.get());
-  backend->on_end([](Backend* ended) { Living::all().remove(ended); });
-  return backend;
+  return c10::make_intrusive<Backend>(store, rank, size, all, delegate);
 }
 
 py::object statistics_of(const Backend& backend) {
@@ -176,6 +149,8 @@ PYBIND11_MODULE(_c, module) {
           py::arg("tensor"), py::arg("wire") = "automatic", py::arg("average") = false,
           py::arg("layout") = py::none())
       .def("statistics", &statistics_of)
+      // Torch calls it at ranks outside of a group that is made; they have no part in a split.
+      .def("perform_nocolor_split", [](Backend&, const py::object&) {})
       .def_property_readonly("delegate", &Backend::delegate);
 
   module.def("close_all", [] {

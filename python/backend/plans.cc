@@ -78,4 +78,12 @@ void add_apart(Plan& plan, const at::Tensor& input, const at::Tensor& output, co
                         }});
 }
 
+void then(Plan& plan, std::function<void()> action) {
+  Step& last = plan.steps.back();
+  last.after = [after = std::move(last.after), staging = plan.staging, action = std::move(action)] {
+    after();
+    staging ? staging->then(action) : action();
+  };
+}
+
 }  // namespace infold::pytorch

@@ -32,4 +32,7 @@ void add_in_place(Plan& plan, const at::Tensor& tensor, const NetworkType& as, c
 void add_apart(Plan& plan, const at::Tensor& input, const at::Tensor& output, const NetworkType& as,
                const Call& call);
 
+// Follows the steps that there are so far, on the device if they have one.
+void then(Plan& plan, std::function<void()> action);
+
 }  // namespace infold::pytorch

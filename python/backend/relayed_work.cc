@@ -58,7 +58,7 @@ void RelayedWork::begin() {
     finish(std::current_exception());
   }
   checked_.begin = {};
-  resolve();
+  resolve(/*is_seen=*/true);
 }
 
 RelayedWork::Works RelayedWork::work() const {
@@ -79,7 +79,7 @@ RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeou
   if (timeout == kNoTimeout) {
     cv_.wait(lock, is_settled);
   } else if (!cv_.wait_for(lock, timeout, is_settled)) {
-    C10_THROW_ERROR(DistBackendError, "infold: a call of Gloo's has not begun in time");
+    C10_THROW_ERROR(DistBackendError, "infold: Timed out: a call of Gloo's has not begun in time");
   }
   if (exception_) std::rethrow_exception(exception_);
   return work_;
@@ -95,13 +95,20 @@ bool RelayedWork::wait(std::chrono::milliseconds timeout) {
     // Some of the delegate's works that have failed do not say so.
     const bool is_late = timeout != kNoTimeout && std::chrono::steady_clock::now() >= end;
     if (is_late && !work->isCompleted()) {
-      C10_THROW_ERROR(DistBackendError, c10::str("infold: ", checked_.name, " is not done after ",
-                                                 timeout.count(), " ms; it goes on"));
+      C10_THROW_ERROR(DistBackendError,
+                      c10::str("infold: Timed out: ", checked_.name, " is not done after ",
+                               timeout.count(), " ms; it goes on"));
     }
     conclude(explain(std::current_exception()));
     std::rethrow_exception(exception());
   }
   conclude({});
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    future = future_;
+  }
+  if (future) future->wait();  // another thread completes it, now
   return true;
 }
 
@@ -110,7 +117,7 @@ std::exception_ptr RelayedWork::explain(const std::exception_ptr& failure) const
 }
 
 bool RelayedWork::isCompleted() {
-  if (::c10d::Work::isCompleted()) return true;
+  if (::c10d::Work::isCompleted()) return is_future_done();
   const Works work = this->work();
   if (!work || !work->isCompleted()) return false;
   std::exception_ptr failure = work->exception();
@@ -119,7 +126,13 @@ bool RelayedWork::isCompleted() {
     if (!failure) return false;
   }
   conclude(failure);
-  return true;
+  return is_future_done();
+}
+
+// After a failure it need not be: the delegate's future, which it follows, may come late.
+bool RelayedWork::is_future_done() const {
+  const std::lock_guard lock(mutex_);
+  return !future_ || exception_ || future_->completed();
 }
 
 bool RelayedWork::isSuccess() const {
@@ -151,9 +164,11 @@ void RelayedWork::abort() {
 
 c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
   c10::intrusive_ptr<c10::ivalue::Future> future;
+  bool is_new = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!future_) {
+    is_new = !future_;
+    if (is_new) {
       std::vector<c10::Device> devices;
       if (!outputs_.empty() && !outputs_.front().device().is_cpu()) {
         devices.push_back(outputs_.front().device());
@@ -163,31 +178,34 @@ c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
     }
     future = future_;
   }
-  resolve();
+  if (is_new) resolve(/*is_seen=*/false);
   return future;
 }
 
 // Lets the future follow the call once it has begun, or failed to; once, and without locks that
-// callbacks might want.
-void RelayedWork::resolve() {
+// callbacks might want. A future that nobody has seen has none, and is completed here. Callbacks do
+// not run on the delegate's threads: there are two, which its other calls need.
+void RelayedWork::resolve(bool is_seen) {
   std::exception_ptr reason;
-  c10::intrusive_ptr<c10::ivalue::Future> future;
+  Works work;
   {
     const std::lock_guard lock(mutex_);
     if (!future_ || is_resolved_ || !(work_ || completed_)) return;
     is_resolved_ = true;
     reason = exception_;
-    future = future_;
+    work = work_;
   }
-  if (reason) {
-    future->setError(reason);
-    return;
+  const auto post = [completions = checked_.completions](Completions::Completion completion) {
+    completions ? completions->post(std::move(completion)) : completion();
+  };
+  if (!work) {
+    const auto fail = [future = future_, reason] { future->setError(reason); };
+    return is_seen ? post(fail) : fail();
   }
-  const auto follow =
-      [future, back = back_, outputs = outputs_, checked = checked_,
+  const auto complete =
+      [future = future_, back = back_, outputs = outputs_, checked = checked_,
        self = c10::weak_intrusive_ptr<RelayedWork>(
-           c10::intrusive_ptr<RelayedWork>::reclaim_copy(this))](c10::ivalue::Future& done) {
-        std::exception_ptr failure = done.exception_ptr();
+           c10::intrusive_ptr<RelayedWork>::reclaim_copy(this))](std::exception_ptr failure) {
         if (failure && checked.watch) {
           failure = checked.watch->explain(checked.name, failure, kAllLive);
         }
@@ -196,11 +214,15 @@ void RelayedWork::resolve() {
         } catch (...) {
           failure = std::current_exception();
         }
-        // Whoever sees the future's end sees the work's.
-        if (const auto work = self.lock()) work->conclude(failure);
+        // A thread that sees the future's end sees the work's.
+        if (const auto relayed = self.lock()) relayed->conclude(failure);
         failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
       };
-  work_->getFuture()->addCallback(follow);
+  const auto done = work->getFuture();
+  if (!is_seen && done->completed()) return complete(done->exception_ptr());
+  done->addCallback([post, complete](c10::ivalue::Future& ended) {
+    post([complete, failure = ended.exception_ptr()] { complete(failure); });
+  });
 }
 
 }  // namespace infold::pytorch

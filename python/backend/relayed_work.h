@@ -16,6 +16,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "python/backend/completions.h"
 #include "python/backend/watch.h"
 
 namespace infold::pytorch {
@@ -36,6 +37,7 @@ class RelayedWork final : public ::c10d::Work {
     Begin begin;
     std::string name;
     std::shared_ptr<Watch> watch;
+    std::shared_ptr<Completions> completions;
   };
   RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs);
   ~RelayedWork() override;
@@ -59,7 +61,8 @@ class RelayedWork final : public ::c10d::Work {
   Works work_once_begun(std::chrono::milliseconds timeout);
   void conclude(const std::exception_ptr& failure);
   std::exception_ptr explain(const std::exception_ptr& failure) const;
-  void resolve();
+  bool is_future_done() const;
+  void resolve(bool is_seen);
 
   Checked checked_;  // empty for a call that had begun
   const std::shared_ptr<CopyingBack> back_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <c10/util/Exception.h>
+#include <torch/csrc/distributed/c10d/Utils.hpp>
 
 namespace infold::pytorch {
 namespace {
@@ -104,10 +105,25 @@ void check_reduction(const ReduceOp& operation, at::ScalarType type, const char*
   }
 }
 
+Refusal refusal_of(const char* collective) {
+  return [collective](const std::string& what) {
+    TORCH_CHECK(false, "infold: ", collective, ": ", what);
+  };
+}
+
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective) {
-  TORCH_CHECK(tensors.size() == 1, "infold: ", collective, ": ", tensors.size(),
-              " tensors; pass one, a rank has one device");
+  ::c10d::assertSingleElement(refusal_of(collective), tensors);
   return tensors.front();
+}
+
+void check_root(std::int64_t rank, int ranks, const char* collective) {
+  ::c10d::assertRootRank(refusal_of(collective), rank, ranks);
+}
+
+void check_root(std::int64_t rank, int ranks, std::int64_t tensor, std::size_t tensors,
+                const char* collective) {
+  check_root(rank, ranks, collective);
+  ::c10d::assertRootTensor(refusal_of(collective), tensor, static_cast<std::int64_t>(tensors));
 }
 
 void check_device(const at::Tensor& tensor, const char* collective) {
@@ -162,38 +178,38 @@ at::Tensor rows_like(const at::Tensor& row, std::size_t rows) {
                    row.options().memory_format(at::MemoryFormat::Contiguous));
 }
 
-void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other, std::size_t count,
+void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                  const char* collective) {
-  TORCH_CHECK(tensors.size() == count, "infold: ", collective, ": the list has ", tensors.size(),
-              " tensors; with ", count, " ranks it must have ", count);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    check_tensor(tensors[i], collective);
-    TORCH_CHECK(
-        tensors[i].numel() == other.numel() && tensors[i].scalar_type() == other.scalar_type(),
-        "infold: ", collective, ": tensor ", i, " of the list has ", tensors[i].numel(),
-        " elements of ", tensors[i].scalar_type(), ", the other one ", other.numel(), " of ",
-        other.scalar_type(), "; all must be alike");
-    TORCH_CHECK(tensors[i].device() == other.device(), "infold: ", collective, ": tensor ", i,
-                " of the list is on ", tensors[i].device(), ", the other one on ", other.device());
+    const at::Tensor& tensor = tensors[i];
+    check_tensor(tensor, collective);
+    TORCH_CHECK(tensor.scalar_type() == other.scalar_type(), "infold: ", collective,
+                ": invalid tensor type at index ", i, " (expected ", other.scalar_type(), ", got ",
+                tensor.scalar_type(), ")");
+    TORCH_CHECK(tensor.numel() == other.numel(), "infold: ", collective,
+                ": invalid tensor size at index ", i, " (expected ", other.sizes(), ", got ",
+                tensor.sizes(), ")");
+    TORCH_CHECK(tensor.device() == other.device(), "infold: ", collective,
+                ": tensors should be on the same device, and one is on ", other.device(),
+                " and that at index ", i, " on ", tensor.device());
   }
 }
 
 void check_parcels(const std::vector<at::Tensor>& tensors, int ranks, const char* collective) {
   TORCH_CHECK(tensors.size() == static_cast<std::size_t>(ranks), "infold: ", collective,
-              ": the list has ", tensors.size(), " tensors; with ", ranks, " ranks it must have ",
-              ranks);
-  for (const at::Tensor& tensor : tensors) {
-    check_tensor(tensor, collective);
-    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "infold: ", collective,
-                ": the list has tensors of ", tensors[0].scalar_type(), " and ",
-                tensor.scalar_type(), "; they must be of one type");
+              ": tensor list size ", tensors.size(), " does not match world size ", ranks);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    check_tensor(tensors[i], collective);
+    TORCH_CHECK(tensors[i].scalar_type() == tensors[0].scalar_type(), "infold: ", collective,
+                ": invalid tensor type at index ", i, " (expected ", tensors[0].scalar_type(),
+                ", got ", tensors[i].scalar_type(), ")");
   }
 }
 
 void check_parts(const std::vector<at::Tensor>& wholes, const std::vector<at::Tensor>& parts,
                  int ranks, const char* collective) {
-  TORCH_CHECK(wholes.size() == parts.size() && !parts.empty(), "infold: ", collective, ": ",
-              parts.size(), " tensors of one part and ", wholes.size(), " of all");
+  ::c10d::assertNonEmptyInputTensorList(refusal_of(collective), parts.size());
+  ::c10d::assertInputOutputTensorListsSameSize(refusal_of(collective), wholes.size(), parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     check_tensor(wholes[i], collective);
     check_tensor(parts[i], collective);

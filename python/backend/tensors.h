@@ -3,6 +3,8 @@
 // PyTorch's tensors as infold sees them: what it can sum, and in which type and order.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,8 +34,18 @@ bool ignores_zeros(Reduction reduction);
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
                      const char* collective);
 
+// What is wrong at this rank alone is refused here, before any other rank hears of the call, in
+// torch's words: programs and torch's own tests look for them.
+using Refusal = std::function<void(const std::string&)>;
+Refusal refusal_of(const char* collective);
+
 // The one tensor that a rank passes, because it has one device.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective);
+
+void check_root(std::int64_t rank, int ranks, const char* collective);
+// Of a list of tensors, one of which is the root's.
+void check_root(std::int64_t rank, int ranks, std::int64_t tensor, std::size_t tensors,
+                const char* collective);
 
 // Throws, naming the collective, for what no backend could take.
 void check_device(const at::Tensor& tensor, const char* collective);
@@ -56,7 +68,7 @@ MutableTensorView view_of(const at::Tensor& tensor);
 
 // As many rows as there are tensors, all of one size and type.
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows);
-void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other, std::size_t count,
+void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                  const char* collective);
 
 // One tensor for each rank, of one type and any size.

@@ -26,7 +26,9 @@ std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) 
 }
 
 std::exception_ptr exception_of(const Error& error) {
-  std::string text = "infold: " + error.message;
+  // Torch's words for it, which schedulers and its own tests look for.
+  const bool is_late = error.code == Code::deadline_exceeded || error.code == Code::pending;
+  std::string text = "infold: " + std::string(is_late ? "Timed out: " : "") + error.message;
   if (error.code == Code::mismatch && text.find("barrier") != std::string::npos) {
     text += " (what Gloo does for infold shows as a barrier here)";
   }
@@ -39,11 +41,13 @@ bool Plan::blocks() const {
                      [](const Step& step) { return static_cast<bool>(step.before); });
 }
 
-Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane)
+Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane,
+           std::shared_ptr<Completions> completions)
     : ::c10d::Work(rank, plan.type, plan.title, plan.inputs),
       plan_(std::move(plan)),
       sequence_(sequence),
       lane_(std::move(lane)),
+      completions_(std::move(completions)),
       outputs_(plan_.outputs) {}
 
 Work::~Work() = default;
@@ -100,6 +104,11 @@ bool Work::has_ended() const {
 }
 
 void Work::conclude() {
+  conclude_calls();
+  resolve();
+}
+
+void Work::conclude_calls() {
   for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) {
     each->conclude();
     each->wait_on_host();
@@ -132,7 +141,6 @@ void Work::advance() {
     if (!first_failure_ && plan_.staging) attempt([this] { end_ = plan_.staging->end(); });
     spent = end_with(first_failure_);
   }
-  resolve();
 }
 
 // On a thread that need not be the caller's: writes whatever tensors the caller may write.
@@ -165,6 +173,8 @@ bool Work::isCompleted() {
   }
   if (!has_ended() && is_started()) advance();
   if (!has_ended()) return false;
+  resolve();
+  if (!is_future_done()) return false;
   const std::shared_ptr<c10::Event> end = this->end();
   return !end || plan_.staging->has_happened(*end);
 }
@@ -185,8 +195,8 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     const auto begun = [this] { return started_ || completed_; };
     if (!cv_.wait_until(lock, end, begun)) {
       C10_THROW_ERROR(DistBackendError,
-                      c10::str("infold: ", plan_.title, " has not begun after ", timeout.count(),
-                               " ms: the group's ranks are still joining"));
+                      c10::str("infold: Timed out: ", plan_.title, " has not begun after ",
+                               timeout.count(), " ms: the group's ranks are still joining"));
     }
     const bool runs = !completed_;
     lock.unlock();
@@ -198,6 +208,12 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     }
   }
   conclude();
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard lock(mutex_);
+    future = future_;
+  }
+  if (future) future->wait();  // another thread completes it, now
   {
     const std::lock_guard lock(mutex_);
     if (exception_) std::rethrow_exception(exception_);
@@ -253,33 +269,37 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
     future = future_;
   }
   if (!is_new) return future;
-  resolve();
-  if (const std::shared_ptr<Lane> lane = lane_.lock(); lane && !has_ended()) {
-    lane->follow(c10::intrusive_ptr<Work>::reclaim_copy(this));
+  if (const Completions::Completion completion = take_completion()) {
+    completion();  // nobody has seen the future yet, so that no callback runs here
+  } else if (!has_ended()) {
+    completions_->follow(c10::intrusive_ptr<Work>::reclaim_copy(this));
   }
   return future;
 }
 
-// Completes the future of a work that has ended, once; without locks that its callbacks might want.
+bool Work::is_future_done() const {
+  const std::lock_guard lock(mutex_);
+  return !future_ || future_->completed();
+}
+
+// The completion of the future of a work that has ended; empty if somebody has taken it. It is to
+// be called without locks that callbacks might want.
+Completions::Completion Work::take_completion() {
+  const std::lock_guard lock(mutex_);
+  if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return {};
+  if (exception_) return [future = future_, reason = exception_] { future->setError(reason); };
+  return [future = future_, end = end_, staging = plan_.staging, outputs = outputs_] {
+    // A device's future notes the current stream's position as its own end.
+    std::optional<c10::StreamGuard> on_stream;
+    if (end) on_stream.emplace(staging->stream());
+    future->markCompleted(c10::IValue(outputs));
+  };
+}
+
 void Work::resolve() {
-  std::exception_ptr reason;
-  std::shared_ptr<c10::Event> end;
-  c10::intrusive_ptr<c10::ivalue::Future> future;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return;
-    reason = exception_;
-    end = end_;
-    future = future_;
+  if (Completions::Completion completion = take_completion()) {
+    completions_->post(std::move(completion));
   }
-  if (reason) {
-    future->setError(reason);
-    return;
-  }
-  // A device's future notes the current stream's position as its own end.
-  std::optional<c10::StreamGuard> on_stream;
-  if (end) on_stream.emplace(plan_.staging->stream());
-  future->markCompleted(c10::IValue(outputs_));
 }
 
 }  // namespace infold::pytorch

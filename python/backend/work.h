@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What PyTorch holds of one collective: its calls on a communicator, and what has to happen to
-// tensors before and after them. Whoever first finds the calls ended, a waiting thread or the
-// lane's, does what comes after; tensors are kept until then.
+// tensors before and after them. The first thread that finds the calls ended does what comes after;
+// tensors are kept until then. Callbacks of its future run on threads of their own (completions.h).
 //
 // Any thread may call any method but start() and fail(), which are the lane's.
 #pragma once
@@ -18,6 +18,7 @@
 #include <infold/communicator.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "python/backend/completions.h"
 #include "python/backend/staging.h"
 
 namespace infold::pytorch {
@@ -50,7 +51,8 @@ struct Plan {
 
 class Work final : public ::c10d::Work {
  public:
-  Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane);
+  Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane,
+       std::shared_ptr<Completions> completions);
   ~Work() override;
 
   // Begins the calls; once. False if it could not, and ends with that.
@@ -59,6 +61,9 @@ class Work final : public ::c10d::Work {
   void fail(const std::exception_ptr& reason);
   // Blocks until the calls have ended, which their deadlines bound, and does what comes after them.
   void conclude();
+  // The same, but for its future's completion, which take_completion() then gives to one caller.
+  void conclude_calls();
+  Completions::Completion take_completion();
   // Instead of start(), in a group of one.
   void run_alone();
 
@@ -79,6 +84,7 @@ class Work final : public ::c10d::Work {
  private:
   bool is_started() const;
   void advance();
+  bool is_future_done() const;
   void attempt(const std::function<void()>& action);
   Plan end_with(const std::exception_ptr& reason);
   std::shared_ptr<c10::Event> end() const;
@@ -89,6 +95,7 @@ class Work final : public ::c10d::Work {
   Plan plan_;
   const std::uint64_t sequence_;
   const std::weak_ptr<Lane> lane_;
+  const std::shared_ptr<Completions> completions_;
   std::vector<Handle> handles_;  // set by start(), before is_started()
 
   std::mutex steps_mutex_;  // before mutex_, which is the base's

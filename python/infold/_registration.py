@@ -3,6 +3,7 @@
 
 import atexit
 import datetime
+import functools
 import importlib
 import os
 import socket
@@ -21,6 +22,35 @@ def register():
     if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
         return
     dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+    _apply_timeouts()
+
+
+def _apply_timeouts():
+    """torch's _set_pg_timeout() knows its own backends by their types, and ignores others with a
+    warning."""
+    of_torch = dist.distributed_c10d._set_pg_timeout
+
+    @functools.wraps(of_torch)
+    def set_timeout(timeout, group=None):
+        group = group or dist.distributed_c10d._get_default_group()
+        if isinstance(group, dist.ProcessGroup) and _has_ours(group):
+            group.set_timeout(timeout)
+        else:
+            of_torch(timeout, group)
+
+    dist.distributed_c10d._set_pg_timeout = set_timeout
+
+
+def _has_ours(group):
+    found = (_unwrapped(group._get_backend(device)) for device in group._device_types)
+    return any(hasattr(backend, "all_reduce_as") for backend in found)
+
+
+def _unwrapped(backend):
+    """Without what TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it."""
+    while hasattr(backend, "wrapped_pg"):
+        backend = backend.wrapped_pg
+    return backend
 
 
 def _extension():
@@ -41,15 +71,20 @@ def _create(group, given):
     if timeout is None:
         timeout = _seconds(group.timeout)
     timeout = datetime.timedelta(seconds=timeout)
-    store = _own_store(group.store, group.group_rank)
-    delegate = dist.ProcessGroupGloo(
-        dist.PrefixStore("gloo", store), group.group_rank, group.group_size, timeout)
-    _wait_for_all(store, group.group_size, timeout)
+    store, delegate = begin(group.store, group.group_rank, group.group_size, timeout)
     settled["job"] = _job_of(settled["job"], group.group_id)
     settled["rendezvous"] = ""
     if settled["sites"] == "workers":
         settled["rendezvous"] = _bracketed(settled["address"] or _own_address(group.store)) + ":0"
     return extension.Backend(store, group.group_rank, group.group_size, timeout, delegate, settled)
+
+
+def begin(store, rank, size, timeout):
+    """The keys of a group that all its ranks make now, and the Gloo backend beside infold's."""
+    store = _own_store(store, rank)
+    delegate = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+    _wait_for_all(store, size, timeout)
+    return store, delegate
 
 
 def _seconds(timeout):
@@ -107,7 +142,7 @@ def backend_of(group=None, device="cpu"):
     group = group or dist.group.WORLD
     if group is None:
         raise RuntimeError("infold: no process group yet; call init_process_group(\"infold\")")
-    backend = group._get_backend(torch.device(device))
+    backend = _unwrapped(group._get_backend(torch.device(device)))
     if not hasattr(backend, "all_reduce_as"):
         raise RuntimeError(f"infold: this group's backend is {backend.name()}, not infold")
     return backend

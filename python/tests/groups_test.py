@@ -2,6 +2,8 @@
 """Groups: parts of the ranks, many at once, none waits for another, and none leaves a trace."""
 
 import ctypes
+import datetime
+import itertools
 import os
 import tempfile
 import threading
@@ -10,6 +12,7 @@ import pytest
 import ranks
 import torch
 import torch.distributed as dist
+from failing import message_of
 from ranks import run_ranks
 from torch.distributed.device_mesh import init_device_mesh
 
@@ -99,6 +102,48 @@ def test_many_groups_at_one_switch():
     """As it is started; the later ones get fewer of its slots."""
     with ranks.running_switch() as switch:
         run_ranks(2, _many, 24, options={"switches": [switch], "shared_memory": "off"})
+
+
+def _split(rank, world):
+    """By the group's own method: torch's function of that name wants an accelerator."""
+    whole = dist.group.WORLD
+    assert whole._get_backend(torch.device("cpu")).supports_splitting
+    timeout = datetime.timedelta(seconds=20)
+    for part, turn in itertools.product(([0, 2], [1, 3]), range(2)):
+        if rank not in part:
+            continue
+        group = whole.split_group(part, timeout=timeout, group_name=f"{part} {turn}")
+        assert (group.rank(), group.size()) == (part.index(rank), 2)
+        for operation, total in ((dist.ReduceOp.SUM, 4.0), (dist.ReduceOp.PRODUCT, 4.0)):
+            options = dist.AllreduceOptions()
+            options.reduceOp = operation
+            tensor = torch.full((100,), 2.0)
+            group.allreduce([tensor], options).wait()
+            assert bool((tensor == total).all())
+        group.shutdown()
+    assert _sum(value=rank) == sum(range(world))
+
+
+def test_groups_can_be_split(path):
+    run_ranks(4, _split, options=path)
+
+
+def _after_an_abort(rank, world):
+    """The aborted group says so, and a new one works; so does a new default group."""
+    group = dist.new_group()
+    assert _sum(group) == world
+    group.abort()
+    for operation in (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT):
+        text = message_of(lambda operation=operation: dist.all_reduce(
+            torch.ones(1), operation, group=group))
+        assert "abort" in text or "left" in text, text
+    again = dist.new_group()
+    assert _sum(again, rank) == sum(range(world)) and _sum(value=rank) == sum(range(world))
+    dist.barrier(again)
+
+
+def test_there_is_life_after_an_abort(path):
+    run_ranks(3, _after_an_abort, options=path)
 
 
 def _by_device(rank, world, backends):

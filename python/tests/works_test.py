@@ -10,6 +10,7 @@ import tempfile
 import textwrap
 import threading
 import time
+import warnings
 
 import pytest
 import ranks
@@ -17,6 +18,7 @@ import torch
 import torch.distributed as dist
 from failing import SOON_S, message_of
 from ranks import arrive, run_ranks, wait_for_all
+from torch.nn.parallel import DistributedDataParallel
 
 import infold
 
@@ -122,7 +124,7 @@ def _impatient(rank, world):
         begun = time.monotonic()
         text = message_of(lambda: work.wait(datetime.timedelta(milliseconds=100)))
         assert time.monotonic() - begun < SOON_S
-        assert "all_reduce" in text and not work.is_completed()
+        assert "all_reduce" in text and "Timed out" in text and not work.is_completed()
         _ordered(rank, 0, "impatient")
         work.wait()  # it went on
     assert torch.equal(tensor, torch.full((1000,), float(world)))
@@ -365,6 +367,7 @@ def _timeout_of_a_call(rank, world):
     if rank == 0:
         begun = time.monotonic()
         text = message_of(lambda: dist.barrier(timeout=datetime.timedelta(seconds=1)))
+        assert "Timed out" in text  # torch's words, which launchers look for
         assert "rank 1" in text and time.monotonic() - begun < SOON_S, text
         dist.distributed_c10d._get_default_store().set("failed", "")
     else:
@@ -375,9 +378,15 @@ def test_a_call_has_its_own_timeout(path):
     run_ranks(2, _timeout_of_a_call, options=path, timeout_s=100)
 
 
-def _changed_timeout(rank, world, operation):
+def _changed_timeout(rank, world, operation, by_function):
     dist.all_reduce(torch.ones(1))
-    dist.group.WORLD.set_timeout(datetime.timedelta(seconds=1))
+    timeout = datetime.timedelta(seconds=1)
+    if by_function:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            dist.distributed_c10d._set_pg_timeout(timeout)
+    else:
+        dist.group.WORLD.set_timeout(timeout)
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         begun = time.monotonic()
@@ -388,9 +397,21 @@ def _changed_timeout(rank, world, operation):
         store.wait(["failed"])
 
 
+@pytest.mark.parametrize("by_function", (False, True), ids=("by_method", "by_function"))
 @pytest.mark.parametrize("operation", ("SUM", "PRODUCT"))
-def test_a_groups_timeout_can_be_changed(path, operation):
-    run_ranks(2, _changed_timeout, getattr(dist.ReduceOp, operation), options=path, timeout_s=100)
+def test_a_groups_timeout_can_be_changed(operation, by_function):
+    run_ranks(2, _changed_timeout, getattr(dist.ReduceOp, operation), by_function, timeout_s=100)
+
+
+def _other_timeout(rank, world):
+    """torch's own function goes on to serve torch's own backends."""
+    group = dist.new_group(backend="gloo")
+    dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=7), group)
+    assert group._get_backend(torch.device("cpu")).options._timeout.total_seconds() == 7
+
+
+def test_other_backends_timeouts_can_be_changed():
+    run_ranks(2, _other_timeout)
 
 
 _LEAVES_EARLY = """
@@ -442,6 +463,10 @@ def _in_detail(rank, world, folder):
     objects = [None] * world
     dist.all_gather_object(objects, rank)
     assert objects == list(range(world))
+    assert infold.statistics()["calls"] > 0  # of what is inside of torch's wrapper
+    model = DistributedDataParallel(torch.nn.Linear(3, 1))
+    model.register_comm_hook(None, infold.hooks.wire("bfp16"))
+    model(torch.ones(2, 3)).sum().backward()
     text = message_of(lambda: dist.all_reduce(torch.ones(10 + rank)))
     assert "mismatch" in text and "ALLREDUCE" in text, text
 
