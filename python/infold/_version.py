@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which torch this package was built against. Between minor versions nothing is stable."""
 
+import pathlib
+
 import torch
 
-from infold import _build
+try:
+    from infold import _build
+except ImportError:
+    raise ImportError(
+        f"infold: {pathlib.Path(__file__).parent} is the package's source, which is not built; "
+        "`pip install .` in the repository, and start Python in another folder") from None
 
 __version__ = _build.VERSION
 

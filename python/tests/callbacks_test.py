@@ -124,8 +124,8 @@ def test_a_callback_may_end_its_group():
     run_ranks(2, _group_ended_by_a_callback)
 
 
-# PyTorch's hooks: a model trains as on Gloo, in the same steps. Some hooks raise on the CPU with any
-# backend: their kernels are CUDA's, or, as batched_powerSGD's in 2.13, they refuse their own input.
+# PyTorch's hooks: a model trains as on Gloo, in the same steps. Some hooks raise on the CPU with
+# any backend: their kernels are CUDA's, or, as batched_powerSGD's, they refuse their own input.
 # Then they raise the same here.
 
 

@@ -5,6 +5,7 @@ in use, and its stubs name what is there."""
 import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ import infold
 from infold import _build, _version
 
 PACKAGE = pathlib.Path(infold.__file__).parent
+PACKAGE_SOURCE = pathlib.Path(__file__).parent.parent
 ALONE = """
 import torch, torch.distributed as dist
 dist.init_process_group("infold", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
@@ -69,9 +71,22 @@ def test_does_not_stop_another_torch_from_being_imported():
     assert "infold was built against torch 1.7.0" in done.stderr
 
 
+def test_the_source_is_no_package_and_does_not_disturb_torch():
+    source = PACKAGE_SOURCE
+    if not (source / "infold" / "_version.py").exists():
+        pytest.skip("the tests run apart from the source")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", "import torch; print('fine')"],
+                          cwd=source, text=True, capture_output=True, check=False, timeout=120)
+    assert (done.stdout, done.stderr) == ("fine\n", "")
+    done = subprocess.run([sys.executable, "-c", "import infold"], cwd=source, text=True,
+                          capture_output=True, check=False, timeout=120)
+    assert "is the package's source, which is not built" in done.stderr, done.stderr
+
+
 def test_refuses_another_minor_version(monkeypatch):
     monkeypatch.setattr(torch, "__version__", "2.99.1")
-    with pytest.raises(ImportError, match=r"built against torch 2\.13.*this is torch 2\.99\.1"):
+    minor = re.escape(".".join(_build.TORCH_VERSION.split(".")[:2]))
+    with pytest.raises(ImportError, match=rf"built against torch {minor}.*this is torch 2\.99\.1"):
         _version.check_torch()
 
 
