@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual environment in build/ in which tests and examples use the Python package."""
+"""The virtual environments in which tests and examples use the Python package: one in build/ for
+the torch that the requirements name, and those that a person names for other releases of torch."""
 
+import os
+import pathlib
+import subprocess
 import sys
 
 REQUIREMENTS = {"tests": "python/tests/requirements.txt", "examples": "examples/requirements.txt"}
@@ -10,10 +14,34 @@ def python_of(root):
     return root / "build" / "python" / "venv" / "bin" / "python"
 
 
-def install_commands(root, purpose):
-    """What makes the environment, or brings it up to date; to be run in `root`, in this order."""
-    python = python_of(root)
+def python_with(torch):
+    """That of the environment that INFOLD_TORCH_2_14, say, names; and why there is none, else."""
+    variable = "INFOLD_TORCH_" + torch.replace(".", "_")
+    folder = os.environ.get(variable, "")
+    if not folder:
+        return None, (f"torch {torch} is not installed: name in {variable} a virtual environment "
+                      f"that has it, and the other packages of {REQUIREMENTS['tests']}")
+    python = pathlib.Path(folder) / "bin" / "python"
+    if not python.exists() or not _torch_of(python).startswith(torch + "."):
+        return None, f"{variable} names {folder}, which has no torch {torch}"
+    return python, ""
+
+
+def _torch_of(python):
+    return subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                          capture_output=True, text=True, check=False).stdout
+
+
+def install_commands(root, purpose, other=None):
+    """What makes the environment, or brings it up to date; to be run in `root`, in this order. In
+    another one, whose Python this is, only the package itself is installed."""
+    python = other or python_of(root)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if other:
+        # Objects are of one torch: a build folder for each environment.
+        folder = f"--config-settings=build-dir=build/wheel-{python.parent.parent.name}"
+        return [[*pip, "--no-deps", "--no-build-isolation", folder,
+                 "--config-settings=cmake.define.INFOLD_WERROR=ON", "."]]
     make = [] if python.exists() else [[sys.executable, "-m", "venv", str(python.parent.parent)]]
     return make + [
         [*pip, "--requirement", REQUIREMENTS[purpose]],

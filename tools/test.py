@@ -32,6 +32,8 @@ STAGES = (
             ("build/release/infold", "sim", "--swarm", "10000"), "release"),
     Cases("full", "every interleaving of the larger cases", 7200, "release", "full"),
     PythonCases("python", "the PyTorch package, against torch 2.13", 6000),
+    PythonCases("python-2.14", "the same against torch 2.14, where it is installed", 6000,
+                torch="2.14"),
     Command("fuzz", "every fuzz target for a moment", 3600,
             ("tools/fuzz.py", "--total-seconds", "30")),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),

@@ -81,12 +81,16 @@ class PythonCases(Stage):
     """Installs the Python package into an environment and runs pytest; each case counts."""
 
     preset: str = "release"  # of the binary whose switches the cases use
+    torch: str = ""  # another release than that of the requirements, if it is installed
 
     def run(self, context, log, ticker):
+        other, reason = python_env.python_with(self.torch) if self.torch else (None, "")
+        if reason:
+            return report.Tally(skips=[(self.name, reason)])
         if not self.build(context, log, ticker, self.preset, self.preset):
             return self.failed("build")
-        python = python_env.python_of(context.root)
-        commands = python_env.install_commands(context.root, "tests")
+        python = other or python_env.python_of(context.root)
+        commands = python_env.install_commands(context.root, "tests", other)
         if not all(self.step(context, log, ticker, c, BUILD_LIMIT_S) for c in commands):
             return self.failed("install")
         junit = context.logs / f"{self.name}.junit.xml"
