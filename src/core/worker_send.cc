@@ -3,6 +3,7 @@
 // What a worker sends, and when: the job's end first, then chunks to send again, then new ones as
 // far as slots and window allow, small tensors before large ones (spec section 7).
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "core/near_memory.h"
@@ -17,6 +18,10 @@ namespace {
 constexpr std::uint8_t kAbortsMax = 24;
 constexpr std::uint8_t kAbortsAtTimeout = 8;
 constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
+
+// What is asked about a late peer is no load at four times a second. It also finds results that
+// were lost after the peer had come, and in a tree what was lost above the worker's own aggregator.
+constexpr base::Duration kLateMax = base::milliseconds(250);
 
 base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
   const int doublings = sent <= kAbortsAtTimeout ? 0 : sent - kAbortsAtTimeout;
@@ -239,10 +244,10 @@ void Worker::State::arm(Flow& flow, base::Instant now) {
     return;
   }
   const RoundTrip& path = sites_[flow.site].path;
-  const base::Duration waited =
-      flow.peer_is_late
-          ? std::min(base::Duration{path.timeout().ns << flow.backoff}, RoundTrip::kTimeoutMax)
-          : wait_after(path, flow.backoff);
+  const base::Duration waited = flow.peer_is_late
+                                    ? std::min(base::Duration{path.timeout().ns << flow.backoff},
+                                               std::max(path.timeout(), kLateMax))
+                                    : wait_after(path, flow.backoff);
   const auto spread =
       static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
   flow.timeout_at = now + waited + base::Duration{spread};
@@ -275,11 +280,18 @@ void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   arm(flow, now);
 }
 
-// The oldest chunk whose contribution may be lost; where no chunk's may be, the oldest of all.
+// The chunk that was sent first of those whose contribution may be lost. Where no chunk's may be,
+// by turns the first in the order of calls, for which all others wait, and the one sent first.
 std::uint16_t Worker::State::oldest_in_doubt(const Flow& flow) {
-  std::uint16_t index = flow.waiting.front();
-  while (index != kNoSlot && flow.slots[index].confirmed) index = flow.slots[index].next;
-  return index == kNoSlot ? flow.waiting.front() : index;
+  const auto place = [&flow](std::uint16_t index) {
+    return std::pair(flow.slots[index].transfer, flow.slots[index].chunk);
+  };
+  std::uint16_t first = flow.waiting.front();
+  for (std::uint16_t index = first; index != kNoSlot; index = flow.slots[index].next) {
+    if (!flow.slots[index].confirmed) return index;
+    if (place(index) < place(first)) first = index;
+  }
+  return flow.backoff % 2 == 0 ? first : flow.waiting.front();
 }
 
 void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {

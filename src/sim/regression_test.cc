@@ -125,6 +125,8 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       733130206, 733150506, 733155416, 912076274, 912085970, 912104603,
       // All ABORTs were lost, and the worker gave up.
       733157915, 912021556, 912061966, 912092633, 912098136, 912119435,
+      // All chunks in flight were confirmed, and results of some were lost.
+      2000355493,
       // A chunk less: the fields of two calls.
       912121521,
       // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
