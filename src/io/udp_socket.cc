@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "io/checksum_filter.h"
 #include "io/clock.h"
 #include "io/file_descriptor.h"
 #include "io/listen.h"
@@ -394,6 +395,7 @@ base::Result<UdpSocket> UdpSocket::open(const UdpOptions& options) {
   // A datagram that does not fit the path must fail here, not travel in fragments.
   set_option(fd, level, options.bind.is_ipv6() ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
              IP_PMTUDISC_DO);
+  drop_datagrams_without_checksum(fd);  // where the kernel has no filters, a wish
   set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
   if (!options.device.empty() && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.device.c_str(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
 #include <vector>
 
@@ -60,6 +61,22 @@ class Udp : public testing::TestWithParam<Kind> {
     return std::move(*UdpSocket::open(options));
   }
 };
+
+// IPv6 allows none, and of IPv4 the kernel drops them before they are counted.
+TEST_P(Udp, DropsDatagramsWithoutAChecksum) {
+  UdpSocket to = open();
+  UdpSocket from = open();
+  const std::vector<SocketAddress> address = {to.local_address()};
+  const auto send = [&](std::size_t number, int without) {
+    setsockopt(from.descriptor(), SOL_SOCKET, SO_NO_CHECK, &without, sizeof(without));
+    const auto datagram = datagram_of(100, number);
+    from.send(address, datagram);
+    from.flush();
+  };
+  if (!to.local_address().is_ipv6()) send(1, 1);
+  send(2, 0);
+  EXPECT_EQ(receive(to, 1), Datagrams{datagram_of(100, 2)});
+}
 
 TEST_P(Udp, KeepsDatagramsApartWhateverTheirSizes) {
   UdpSocket a = open();
