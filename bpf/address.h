@@ -56,18 +56,27 @@ INLINE int is_where_known(struct xdp_md* ctx, const struct work* w) {
   return member && read_addresses(ctx, w, &here) && same_place(&here, member);
 }
 
+INLINE int is_same_port(const struct infold_xdp_member* a, const struct infold_xdp_member* b) {
+  return a->port.wire == b->port.wire && a->address.word[1] == b->address.word[1] &&
+         a->address.word[0] == b->address.word[0];
+}
+
+/* R-005: whether a packet for workers comes from the parent; from anywhere, as long as it is not
+ * known where that is. */
+INLINE int is_from_parent(struct xdp_md* ctx, const struct work* w) {
+  struct infold_xdp_member here;
+  const struct infold_xdp_member* const parent = member_of(w);
+  if (!parent || !read_addresses(ctx, w, &here)) return 0;
+  return parent->port.wire == 0 || is_same_port(&here, parent);
+}
+
 /* Two processors that learn different places at once leave a mixture, which the next packet of
  * the worker sets right: an answer lost, as on a wire. Returns whether the packet may be taken. */
 INLINE int learn(struct xdp_md* ctx, const struct work* w) {
   struct infold_xdp_member here;
   struct infold_xdp_member* const member = member_of(w);
   if (!member || !read_addresses(ctx, w, &here) || same_place(&here, member)) return 1;
-  if (travels_down(w->kind) && member->port.wire != 0) {
-    if (here.port.wire != member->port.wire || here.address.word[1] != member->address.word[1] ||
-        here.address.word[0] != member->address.word[0]) {
-      return 0;
-    }
-  }
+  if (travels_down(w->kind) && member->port.wire != 0 && !is_same_port(&here, member)) return 0;
   member->address = here.address;
   member->own_address = here.own_address;
   member->port = here.port;

@@ -9,7 +9,7 @@
 
 struct open_chunks {
   struct work* w;
-  uint32_t slot_first;
+  uint32_t copy_first;
   uint32_t down;
 };
 
@@ -18,21 +18,39 @@ struct open_chunks {
 static long find_open(uint32_t index, const void* context) {
   const struct open_chunks* const open = context;
   struct work* const w = open->w;
-  const struct infold_xdp_slot* const slot = entry(&slots, open->slot_first + (index >> 1));
+  index += open->copy_first;
+  const struct infold_xdp_slot* const slot = entry(&slots, index >> 1);
   if (!slot) return 1;
   const struct infold_xdp_copy* const copy = &slot->copies[index & 1];
   const int is_open = open->down ? copy->phase != INFOLD_XDP_DONE
                                  : copy->phase == INFOLD_XDP_COLLECTING &&
                                        !(copy->seen[w->worker >> 6 & 3] >> (w->worker & 63) & 1);
-  if (is_open) w->is_open = 1;
+  if (is_open) {
+    w->is_open = 1;
+  } else {
+    ++w->first;
+  }
   return is_open;
 }
 
-INLINE uint32_t some_chunk_is_open(const struct infold_xdp_job* job, struct work* w, int down) {
+/* Looks at each copy once after the end, where no chunk begins any more, and before it once only,
+ * since what asks for it ends the job. */
+INLINE uint32_t some_chunk_is_open(struct infold_xdp_job* job, struct work* w, int down) {
   w->is_open = 0;
-  struct open_chunks open = {w, job->slot_first, (uint32_t)down};
-  kernel_loop(2U * job->slot_count, find_open, &open);
+  const uint32_t copies = 2U * job->slot_count;
+  const uint32_t from = job->ended ? job->first_open : 0;
+  w->first = from;
+  struct open_chunks open = {w, 2 * job->slot_first + from, (uint32_t)down};
+  if (from < copies) kernel_loop(copies - from, find_open, &open);
+  if (job->ended && down) job->first_open = w->first;
   return w->is_open;
+}
+
+/* whether that matters. It does when a rank has left, and of what the parent says then. */
+INLINE int asks_for_open(const struct infold_xdp_job* job, const struct infold_abort* said,
+                         int down) {
+  const uint16_t left = bpf_htons(INFOLD_ABORT_LEFT);
+  return job->ended ? down && job->abort.reason.wire == left : said->reason.wire == left;
 }
 
 /* What is to be said and to whom, as decided under the lock. */
@@ -45,17 +63,12 @@ struct ending {
 
 /* `is_open` is some_chunk_is_open's answer. */
 INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, int down, int is_said,
-                       int is_valid, uint32_t is_open) {
+                       uint32_t is_open) {
   const uint8_t parent = job->root_knows ? 0 : INFOLD_XDP_TO_PARENT;
   end->to = 0;
-  if (!job->ended && !is_valid) {
-    end->verdict = INFOLD_XDP_DROPPED_MALFORMED;
-    return;
-  }
   if (!job->ended) {
     job->ended = 1;
     job->abort = end->abort;
-    job->abort.reserved.wire = 0;
     end->verdict = INFOLD_XDP_JOB_ABORTED;
     const int is_needed = end->abort.reason.wire != bpf_htons(INFOLD_ABORT_LEFT) || is_open;
     if (is_needed) {
@@ -121,14 +134,14 @@ SEC("xdp") int take_abort(struct xdp_md* ctx) {
              bpf_xdp_load_bytes(ctx, at + INFOLD_HEADER_BYTES, &end.abort, sizeof(end.abort))) {
     return XDP_ABORTED;
   }
-  const uint32_t reason = infold_from_be16(end.abort.reason);
-  const int is_valid = reason != 0 && reason < INFOLD_ABORT_REASON_COUNT;
   const int root_knows = !job->has_parent || (down && !(w->flags & INFOLD_FLAG_PARTIAL));
-  const uint32_t is_open = is_said ? some_chunk_is_open(job, w, down) : 0;
+  /* Where nobody looked, another processor has ended the job meanwhile: all may be told. */
+  uint32_t is_open = 1;
+  if (is_said && asks_for_open(job, &end.abort, down)) is_open = some_chunk_is_open(job, w, down);
 
   bpf_spin_lock(&job->lock);
   if (root_knows) job->root_knows = 1;
-  decide_end(job, &end, down, is_said, is_valid, is_open);
+  decide_end(job, &end, down, is_said, is_open);
   bpf_spin_unlock(&job->lock);
   count(w, end.verdict);
   if (end.to == 0) return XDP_DROP;

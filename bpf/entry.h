@@ -43,17 +43,22 @@ INLINE int jump(struct xdp_md* ctx, int program) {
   }
 }
 
-INLINE int check_job(const struct infold_header* h, const struct infold_xdp_job* job,
-                     struct work* w) {
+/* In the order of R-007. */
+INLINE int check_job(struct xdp_md* ctx, const struct infold_header* h,
+                     const struct infold_xdp_job* job, struct work* w) {
   if (infold_from_be32(h->epoch) != job->epoch) return INFOLD_XDP_DROPPED_STALE_EPOCH;
   if (w->flags & INFOLD_FLAG_TAGGED) return INFOLD_XDP_DROPPED_TAG;
   const int down = travels_down(w->kind);
-  if (down && !job->has_parent) return INFOLD_XDP_DROPPED_WRONG_WAY;
+  if (down && (!job->has_parent || !is_from_parent(ctx, w))) return INFOLD_XDP_DROPPED_WRONG_WAY;
   if (!down && w->worker >= job->workers) return INFOLD_XDP_DROPPED_BAD_WORKER;
-  if (ends_job(w->kind)) return kNoVerdict;
+  if (ends_job(w->kind)) {
+    const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+    return names_members(h, end, job) ? kNoVerdict : INFOLD_XDP_DROPPED_MALFORMED;
+  }
   const uint32_t slot = infold_from_be16(h->slot);
   if (slot >= job->slot_count) return INFOLD_XDP_DROPPED_BAD_SLOT;
   if (!fits_limits(job, w)) return INFOLD_XDP_DROPPED_LIMITS;
+  if (!down && !fits_worker(h, w)) return INFOLD_XDP_DROPPED_MALFORMED;
   w->slot = job->slot_first + slot;
   w->copy = 2 * w->slot + (w->round & 1);
   return kNoVerdict;
@@ -88,15 +93,16 @@ INLINE int is_echo_of_parent(const struct infold_header* h, struct work* w) {
 }
 
 /* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
-INLINE int identify(const struct infold_header* h, struct work* w) {
-  if (!parse(h, w)) return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
+INLINE int identify(struct xdp_md* ctx, const struct infold_header* h, struct work* w) {
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  if (!parse(h, end, w)) return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
   const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
   if (!index || *index == 0) return drop(w, INFOLD_XDP_DROPPED_FOREIGN_JOB);
   w->job = *index - 1;
   w->counter = *index;
   const struct infold_xdp_job* const job = entry(&jobs, w->job);
   if (!job) return drop(w, INFOLD_XDP_DROPPED_FOREIGN_JOB);
-  const int why = check_job(h, job, w);
+  const int why = check_job(ctx, h, job, w);
   return why == kNoVerdict ? kNoVerdict : drop(w, (uint32_t)why);
 }
 
@@ -151,7 +157,7 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   if (is_echo_of_parent(h, w)) {
     w->kind = kEcho;
   } else if (h->magic != INFOLD_PROBE_MAGIC) {
-    const int action = identify(h, w);
+    const int action = identify(ctx, h, w);
     if (action != kNoVerdict) return action;
   }
   if (w->kind != kProbe && !ends_job(w->kind) && !travels_down(w->kind)) {

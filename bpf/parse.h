@@ -112,6 +112,100 @@ INLINE int ends_job(uint32_t kind) {
   return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
 }
 
+/* The lowest bytes of a big-endian word, as it lies in the packet, that are padding. */
+INLINE uint32_t padding_mask(uint32_t used) { return used & 3 ? ~0U << 8 * (used & 3) : 0; }
+
+/* R-023: whether padding behind codes is 0. One word of the packet: that in which they end. A
+ * partial sum may have another, of padding alone. */
+INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
+  const uint32_t used = blocks_of(w) << (w->wide + is_partial);
+  uint32_t at = INFOLD_HEADER_BYTES + (used & ~3U);
+  uint32_t any = 0;
+  OPAQUE(at);
+  if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
+  const uint8_t* const word = (const uint8_t*)h + at;
+  if (used & 3) {
+    if (word + 4 > end) return 0;
+    any = *(const uint32_t*)word & padding_mask(used);
+  }
+  const uint32_t beyond = (used + 3) & ~3U;
+  if (!is_partial || (beyond & 4) == 0) return any == 0;
+  uint32_t last = INFOLD_HEADER_BYTES + beyond;
+  OPAQUE(last);
+  if (last > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
+  const uint8_t* const other = (const uint8_t*)h + last;
+  if (other + 4 > end) return 0;
+  return (any | *(const uint32_t*)other) == 0;
+}
+
+/* All codes of f64 joined, four bytes at a time. A function of its own, so that the verifier
+ * follows its loop once. */
+static __attribute__((noinline)) uint32_t join_codes(const uint8_t* at, const uint8_t* end,
+                                                     uint32_t bytes) {
+  uint32_t any = 0;
+  for (uint32_t i = 0; i < INFOLD_XDP_BLOCKS_MAX; i += 2) {
+    if (2 * i >= bytes || at + 4 > end) break;
+    any |= *(const uint32_t*)at;
+    at += 4;
+  }
+  return any;
+}
+
+/* codes of f64 have 12 bits. */
+INLINE int codes_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
+  const uint32_t used = blocks_of(w) << (1 + is_partial);
+  return (join_codes((const uint8_t*)(h + 1), end, used) & 0x00f000f0) == 0;
+}
+
+/* bits for elements that the chunk does not have. */
+INLINE int sets_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const uint32_t left = w->elements & 63;
+  if (w->kind != INFOLD_KIND_PARTIAL || !(w->flags & INFOLD_FLAG_SPECIALS) || left == 0) return 1;
+  const uint32_t sets = INFOLD_HEADER_BYTES + partial_exponent_bytes(w) + 8 * w->elements;
+  const uint32_t set_bytes = 8 * ((w->elements + 63) >> 6);
+  uint32_t plus = sets + set_bytes - 8;
+  uint32_t minus = plus + set_bytes;
+  OPAQUE(plus);
+  OPAQUE(minus);
+  if (plus > INFOLD_XDP_DATAGRAM_BYTES_MAX || minus > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
+  const uint8_t* const at_plus = (const uint8_t*)h + plus;
+  const uint8_t* const at_minus = (const uint8_t*)h + minus;
+  if (at_plus + 8 > end || at_minus + 8 > end) return 0;
+  return (*(const uint64_t*)at_plus | *(const uint64_t*)at_minus) >> left == 0;
+}
+
+/* */
+INLINE int abort_fits(const struct infold_header* h, const uint8_t* end) {
+  const struct infold_abort* const said = (const struct infold_abort*)(h + 1);
+  if ((const uint8_t*)(said + 1) > end) return 0;
+  const uint32_t reason = infold_from_be16(said->reason);
+  return reason != 0 && reason < INFOLD_ABORT_REASON_COUNT && said->reserved.wire == 0;
+}
+
+/* flags that packets of this kind have, and fields that it leaves empty. */
+INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
+  if (w->flags & ~infold_flags_of(w->kind)) return 0;
+  if (w->flags & INFOLD_FLAG_SPECIALS && !w->is_blocks) return 0;
+  if (w->kind < INFOLD_KIND_QUERY || w->kind == INFOLD_KIND_RESULT ||
+      w->kind == INFOLD_KIND_REALIGN) {
+    return 1;
+  }
+  if (h->contributors.wire | h->weight.wire | h->contributor_digest.wire) return 0;
+  return !ends_job(w->kind) || (h->slot.wire | h->round.wire | w->words) == 0;
+}
+
+/* What lengths alone do not show. */
+INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  if (ends_job(w->kind)) return abort_fits(h, end);
+  if (!w->is_blocks || w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY) return 1;
+  if (w->kind == INFOLD_KIND_PENDING) return 1;
+  if (w->kind == INFOLD_KIND_RESULT && h->contributors.wire == 0) return 1;
+  if (!padding_fits(h, end, w) || !sets_fit(h, end, w)) return 0;
+  return !w->wide || codes_fit(h, end, w);
+}
+
 /* R-014, and the tables of R-020. */
 INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
   const uint32_t kind = w->kind;
@@ -148,15 +242,13 @@ INLINE int body_fits(const struct infold_header* h, const struct work* w) {
     case INFOLD_KIND_ABORT:
     case INFOLD_KIND_ABORTED: return body == sizeof(struct infold_abort);
     case INFOLD_KIND_RESULT: return body == (h->contributors.wire ? payload_bytes(w) : 0);
-    case INFOLD_KIND_PENDING:
-      return (body & 3) == 0 &&
-             body <= INFOLD_PENDING_RANGES_MAX * sizeof(struct infold_rank_range);
+    case INFOLD_KIND_PENDING: return (body & 3) == 0 && body <= INFOLD_PENDING_BYTES_MAX;
     default: return body == 0;
   }
 }
 
 /* core::parse. Fills in all but job, slot and copy. */
-INLINE int parse(const struct infold_header* h, struct work* w) {
+INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work* w) {
   if (h->magic != INFOLD_MAGIC || h->version_kind >> 4 != INFOLD_VERSION) return 0;
   w->kind = h->version_kind & 15;
   w->flags = h->flags;
@@ -173,7 +265,7 @@ INLINE int parse(const struct infold_header* h, struct work* w) {
   w->contributors.count = infold_from_be16(h->contributors);
   w->contributors.weight = infold_from_be16(h->weight);
   w->contributors.digest = infold_from_be32(h->contributor_digest);
-  return fields_fit(h, w) && body_fits(h, w);
+  return fields_fit(h, w) && reserved_fits(h, w) && body_fits(h, w) && contents_fit(h, end, w);
 }
 
 /* whether the chunk is one that the job may have. */
@@ -182,4 +274,26 @@ INLINE int fits_limits(const struct infold_xdp_job* job, const struct work* w) {
   const int widens = job->has_parent && w->is_blocks;
   const uint32_t body = widens ? partial_bytes(w, 1) : payload_bytes(w);
   return INFOLD_HEADER_BYTES + body <= job->datagram_bytes_max;
+}
+
+/* core::Aggregator::fits_worker. */
+INLINE int fits_worker(const struct infold_header* h, const struct work* w) {
+  if (w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY) return 1;
+  const struct infold_xdp_member* const member =
+      entry(&members, w->job * INFOLD_XDP_MEMBERS + w->worker);
+  if (!member || (w->kind != INFOLD_KIND_ADD && !member->is_aggregator)) return 0;
+  const uint32_t count = w->contributors.count;
+  if (w->contributors.weight != count) return 0;
+  if (count == member->count && w->contributors.digest == member->digest) return 1;
+  return count == 1 && member->count > 1 && h->operation >> 4 >= INFOLD_COLLECTIVE_BROADCAST;
+}
+
+/* whether the end of a job names ranks of the job alone, or one of its sites. */
+INLINE int names_members(const struct infold_header* h, const uint8_t* end,
+                         const struct infold_xdp_job* job) {
+  const struct infold_abort* const said = (const struct infold_abort*)(h + 1);
+  if ((const uint8_t*)(said + 1) > end) return 0;
+  const int is_site = infold_from_be16(said->reason) == INFOLD_ABORT_STOPPED;
+  const uint32_t others = is_site ? INFOLD_SITES_MAX : job->world;
+  return infold_from_be16(said->rank) < job->world && infold_from_be16(said->other) < others;
 }

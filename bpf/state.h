@@ -163,11 +163,14 @@ struct infold_xdp_job {
   uint8_t is_plain; /* each worker is the rank of its number, and no other */
   uint8_t reserved2;
   struct infold_abort abort;
+  uint32_t world;
+  /* Of a job that has ended: no copy before this one is open, nor will be. Two for each slot. */
+  uint32_t first_open;
 };
 
-/* A direct worker, or the parent: the ranks it speaks for, and where it was last heard. The
- * parent's address and port are said beforehand, and nothing else is the parent; port 0: any may
- * be. */
+/* A direct worker, or the parent: the ranks it speaks for, the sum of their digests (R-015),
+ * whether it is an aggregator, and where it was last heard. The parent's address and port are said
+ * beforehand, and nothing else is the parent; port 0: any may be. */
 struct infold_xdp_member {
   uint16_t first;
   uint16_t count;
@@ -175,7 +178,9 @@ struct infold_xdp_member {
   uint8_t mac[6];
   uint8_t own_mac[6];
   infold_be16 port;
-  uint8_t reserved[2];
+  uint8_t is_aggregator;
+  uint8_t reserved[5];
+  uint32_t digest;
   struct infold_xdp_address address;
   struct infold_xdp_address own_address;
 };

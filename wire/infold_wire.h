@@ -60,6 +60,8 @@ enum {
   INFOLD_TAG_BYTES = 16,
   /* The seen-set of a slot is four 64-bit words. */
   INFOLD_WORKERS_MAX = 256,
+  /* Aggregators among which a job's chunks are dealt. */
+  INFOLD_SITES_MAX = 64,
   /* 2048 elements of 32 bits fill a 9000-byte MTU; 8192 is the same payload in 8-bit elements. */
   INFOLD_ELEMENTS_MAX = 8192,
   INFOLD_PAYLOAD_BYTES_MAX = 8192,
@@ -93,8 +95,22 @@ enum infold_flag {
   INFOLD_FLAG_PARTIAL = 0x01,  /* a result without all expected contributions */
   INFOLD_FLAG_SPECIALS = 0x02, /* some element is a NaN or infinity code */
   INFOLD_FLAG_TAGGED = 0x04,   /* 16 bytes of keyed tag follow the header */
-  INFOLD_FLAG_SPARSE = 0x08    /* zeros are left out, of one or several chunks */
+  INFOLD_FLAG_SPARSE = 0x08,   /* zeros are left out, of one or several chunks */
+  INFOLD_FLAG_BITS = 0x10      /* of PENDING: the missing ranks are a set of bits */
 };
+
+/* The flags that a packet of this kind may have; of kinds that do not exist, none. */
+static inline uint8_t infold_flags_of(uint32_t kind) {
+  switch (kind) {
+    case INFOLD_KIND_ADD: return INFOLD_FLAG_SPECIALS | INFOLD_FLAG_TAGGED | INFOLD_FLAG_SPARSE;
+    case INFOLD_KIND_PARTIAL: return INFOLD_FLAG_SPECIALS | INFOLD_FLAG_TAGGED;
+    case INFOLD_KIND_RESULT:
+      return INFOLD_FLAG_PARTIAL | INFOLD_FLAG_SPECIALS | INFOLD_FLAG_TAGGED | INFOLD_FLAG_SPARSE;
+    case INFOLD_KIND_PENDING: return INFOLD_FLAG_TAGGED | INFOLD_FLAG_BITS;
+    case INFOLD_KIND_ABORTED: return INFOLD_FLAG_PARTIAL | INFOLD_FLAG_TAGGED;
+    default: return INFOLD_FLAG_TAGGED;
+  }
+}
 
 /* Low nibble of infold_header.format: how elements lie on the wire. */
 enum infold_format {
@@ -154,7 +170,7 @@ struct infold_header {
   infold_be16 elements;
   uint8_t format;    /* infold_dtype << 4 | infold_format */
   uint8_t operation; /* infold_collective << 4 | infold_reduction */
-  infold_be32 shape; /* the tensor's element count + root * INFOLD_SHAPE_ROOT_FACTOR, mod 2^32 */
+  infold_be32 shape; /* INFOLD_SHAPE_..._FACTOR: element count, root and encoding, mod 2^32 */
   infold_be16 contributors;
   infold_be16 weight;
   infold_be32 contributor_digest; /* sum mod 2^32 of a hash of each contributing rank */
@@ -163,9 +179,13 @@ struct infold_header {
 /* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other.
  */
 #define INFOLD_SHAPE_ROOT_FACTOR 0x9E3779B1u
+/* Of a call's encoding, a number of 16 bits. No two numbers differ by a multiple of this that is
+ * smaller than 13523: what looks like another size that lies nearer is one. */
+#define INFOLD_SHAPE_ENCODING_FACTOR 0x6A09E667u
 
-/* Payload of PENDING: the ranks still missing, as ranges, at most this many. */
-enum { INFOLD_PENDING_RANGES_MAX = 8 };
+/* Payload of PENDING: the ranks still missing, as ranges, at most this many. Or, with
+ * INFOLD_FLAG_BITS, as bits: rank r is bit r mod 8 of byte r / 8; at most as many bytes. */
+enum { INFOLD_PENDING_RANGES_MAX = 8, INFOLD_PENDING_BYTES_MAX = 32 };
 struct infold_rank_range {
   infold_be16 first;
   infold_be16 count;

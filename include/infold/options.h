@@ -61,6 +61,9 @@ struct CallOptions {
   // Of calls in place: a failed one leaves the tensor as it was, which costs a copy of the result.
   // false saves that; after a failure the tensor may then hold some results.
   bool keep_input = true;
+  // Stands for how the caller has encoded the elements, where that is not what the type says; 0 is
+  // as it is. Ranks whose numbers differ get a mismatch, never a sum.
+  std::uint16_t encoding = 0;
 };
 
 // A call that has ended well.

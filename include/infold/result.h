@@ -34,7 +34,7 @@ struct Error {
   std::string message;     // for a person, as "all_reduce #3: rank 2 passed 10 elements, ..."
   int rank = -1;           // the rank to look at, where one is known
   const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format",
-                           // "result"
+                           // "encoding", "result"
 };
 
 template <typename T>

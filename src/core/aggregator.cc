@@ -36,6 +36,20 @@ std::array<std::int32_t, kLaneWidths> lane_spreads(WireFormat format,
 
 }  // namespace
 
+Contributors contributors_of(RankRange ranks) {
+  Contributors all = {ranks.count, ranks.count, 0};
+  for (std::uint16_t i = 0; i < ranks.count; ++i) {
+    all.digest += rank_digest(static_cast<std::uint16_t>(ranks.first + i));
+  }
+  return all;
+}
+
+bool is_aggregator(const AggregatorOptions& options, std::size_t worker) {
+  const auto& alone = options.aggregators_of_one;
+  return options.workers[worker].count > 1 ||
+         std::find(alone.begin(), alone.end(), worker) != alone.end();
+}
+
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::contributed: return "contributed";
@@ -71,7 +85,11 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   CHECK_THAT(options.slot_count, >, 0);
   CHECK_THAT(options.datagram_bytes_max, >=, INFOLD_HEADER_BYTES);
   for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
-    expected_[worker / 64] |= std::uint64_t{1} << (worker % 64);
+    const RankRange& ranks = options.workers[worker];
+    const std::uint64_t bit = std::uint64_t{1} << (worker % 64);
+    expected_[worker / 64] |= bit;
+    if (is_aggregator(options, worker)) aggregators_[worker / 64] |= bit;
+    spoken_for_.push_back(contributors_of(ranks));
   }
   for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {
     spread_[mantissa_index(format)] = lane_spreads(format, options);
@@ -98,12 +116,12 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   packet_codes_.resize(std::size_t{blocks_max_} * 2 + kBlocksTogether);
 }
 
-Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram) {
+Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source source) {
   outbox_count_ = 0;
   outbox_sent_ = 0;
   Packet packet;
   Verdict verdict = Verdict::dropped_malformed;
-  if (parse(datagram, packet) == Malformed::none) verdict = dispatch(packet);
+  if (parse(datagram, packet) == Malformed::none) verdict = dispatch(packet, source);
   ++counters_[static_cast<std::size_t>(verdict)];
   return verdict;
 }
@@ -113,19 +131,39 @@ std::optional<Aggregator::Transmit> Aggregator::poll_transmit() {
   return outbox_[outbox_sent_++];
 }
 
-Verdict Aggregator::dispatch(const Packet& packet) {
+// In the order of R-007, which counters show.
+Verdict Aggregator::dispatch(const Packet& packet, Source source) {
   const Header& header = packet.header;
   if (header.job != options_.job) return Verdict::dropped_foreign_job;
   if (header.epoch != options_.epoch) return Verdict::dropped_stale_epoch;
   if ((header.flags & INFOLD_FLAG_TAGGED) != 0) return Verdict::dropped_tag;
   const bool down = travels_down(header.kind);
   if (down && !has_parent()) return Verdict::dropped_wrong_way;
+  if (source.side == (down ? Source::Side::below : Source::Side::above)) {
+    return Verdict::dropped_wrong_way;
+  }
   if (!down && header.worker >= options_.workers.size()) return Verdict::dropped_bad_worker;
+  if (!down && header.worker != source.worker.value_or(header.worker)) {
+    return Verdict::dropped_bad_worker;
+  }
   if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;
+  if (!down && !fits_worker(header)) return Verdict::dropped_malformed;
   if (packet.is_sparse()) return down ? Verdict::dropped_malformed : handle_sparse(packet);
   return down ? handle_from_parent(packet) : handle_from_below(packet);
+}
+
+// What a contribution says of its ranks is what its worker number stands for. An aggregator's may
+// be of some of them alone where not all ranks have data. Exact sums come from aggregators alone.
+bool Aggregator::fits_worker(const Header& header) const {
+  if (header.kind == Kind::skip || header.kind == Kind::query) return true;
+  const bool is_aggregator = (aggregators_[header.worker / 64] >> (header.worker % 64) & 1) != 0;
+  if (header.kind != Kind::add && !is_aggregator) return false;
+  if (header.contributors == spoken_for_[header.worker]) return true;
+  const Contributors& all = spoken_for_[header.worker];
+  return header.words.collective() >= Collective::broadcast && header.contributors.count == 1 &&
+         header.contributors.weight == 1 && all.count > 1;
 }
 
 // One chunk after the other, as if each had come alone.
@@ -317,17 +355,22 @@ void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> dat
 }
 
 void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
-  RankRanges missing;
+  std::array<RankRange, INFOLD_WORKERS_MAX> missing;
+  std::size_t count = 0;
   for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
-    if (!copy.has_seen(static_cast<std::uint8_t>(worker))) missing.append(options_.workers[worker]);
+    if (!copy.has_seen(static_cast<std::uint8_t>(worker))) {
+      missing[count++] = options_.workers[worker];
+    }
   }
   Header header = job_header(Kind::pending);
+  if (options_.pending == PendingForm::bits) header.flags |= INFOLD_FLAG_BITS;
   header.worker = packet.header.worker;
   header.slot = packet.header.slot;
   header.round = packet.header.round;
   header.words = packet.header.words;
   write_header(header, answer_);
-  const std::size_t body = write_ranges(missing, answer_.data() + INFOLD_HEADER_BYTES);
+  const std::size_t body = write_missing(std::span(missing).first(count), options_.pending,
+                                         options_.world, answer_.data() + INFOLD_HEADER_BYTES);
   send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
 }
 
@@ -347,6 +390,7 @@ std::size_t Aggregator::memory_bytes() const {
   return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() + lanes_.capacity() +
          codes_.capacity() * sizeof(std::uint16_t) + specials_.capacity() * sizeof(std::uint64_t) +
          cleaned_.capacity() + whole_.capacity() + steps_.capacity() * sizeof(BlockStep) +
+         spoken_for_.capacity() * sizeof(Contributors) +
          packet_codes_.capacity() * sizeof(std::uint16_t);
 }
 

@@ -58,11 +58,32 @@ struct AggregatorOptions {
   std::uint32_t world = 1;  // ranks in the whole job
   // One entry per direct worker: the ranks it speaks for (one, or a child aggregator's).
   std::vector<RankRange> workers;
+  // Numbers of the workers that speak for one rank and are aggregators all the same.
+  std::vector<std::uint8_t> aggregators_of_one;
   // This aggregator's worker number at its parent; empty at the root.
   std::optional<std::uint8_t> parent_worker;
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
-  const Arithmetic* arithmetic = nullptr;  // null: the scalar loops
+  PendingForm pending = PendingForm::ranges;  // how it names the missing ranks
+  const Arithmetic* arithmetic = nullptr;     // null: the scalar loops
+
+  // The next worker is an aggregator.
+  void add_aggregator(RankRange ranks) {
+    if (ranks.count == 1) aggregators_of_one.push_back(static_cast<std::uint8_t>(workers.size()));
+    workers.push_back(ranks);
+  }
+};
+
+// What a contribution of all these ranks says of them.
+Contributors contributors_of(RankRange ranks);
+// Whether a worker may send exact sums.
+bool is_aggregator(const AggregatorOptions& options, std::size_t worker);
+
+// Where a datagram came from, as far as who received it knows.
+struct Source {
+  enum class Side : std::uint8_t { unknown, below, above };
+  Side side = Side::unknown;
+  std::optional<std::uint8_t> worker;  // the one at the other end of a link
 };
 
 class Aggregator {
@@ -79,7 +100,7 @@ class Aggregator {
 
   // Takes one datagram from a worker or the parent. Drain poll_transmit before the next. Of one for
   // several chunks each is counted, and what is returned is the last that was not dropped, if any.
-  Verdict handle_datagram(std::span<const std::byte> datagram);
+  Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
   // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
   void end(const Abort& abort);
   std::optional<Transmit> poll_transmit();
@@ -130,7 +151,8 @@ class Aggregator {
   // Where a chunk stands to the copy of the slot that it belongs to.
   enum class Turn : std::uint8_t { stale, current, next, early };
 
-  Verdict dispatch(const Packet& packet);
+  Verdict dispatch(const Packet& packet, Source source);
+  bool fits_worker(const Header& header) const;
   Verdict handle_sparse(const Packet& packet);
   Verdict handle_from_below(const Packet& packet);
   Verdict handle_from_parent(const Packet& packet);
@@ -139,7 +161,7 @@ class Aggregator {
   Verdict handle_abort(const Packet& packet);
   Verdict end_job(const Abort& abort);
   bool some_chunk_waits_for(std::uint8_t worker) const;
-  bool some_chunk_is_open() const;
+  bool some_chunk_is_open();
   Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
   bool fits_limits(const Packet& packet) const;
 
@@ -178,6 +200,9 @@ class Aggregator {
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
   WorkerSet expected_{};
+  // What a contribution of a worker says of its ranks, if all of them contribute.
+  std::vector<Contributors> spoken_for_;
+  WorkerSet aggregators_{};
   // Of bfp8, bfp16, bfp32: how far apart codes may lie, by lane width; negative if never.
   std::array<std::array<std::int32_t, kLaneWidths>, 3> spread_{};
   std::vector<Copy> copies_;
@@ -205,6 +230,8 @@ class Aggregator {
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;
   bool root_knows_ = false;  // of the job's end
+  // Of an ended job: no copy before this one is open, nor will be.
+  std::size_t first_open_ = 0;
   VerdictCounters counters_{};
 };
 

@@ -16,12 +16,12 @@ void Aggregator::end(const Abort& abort) {
 // Each level passes the end on and tells its workers whether the root knows; until it does, the
 // ones below repeat themselves, since an aggregator has no timer to do so.
 Verdict Aggregator::handle_abort(const Packet& packet) {
+  const std::optional<Abort> abort = read_abort(packet.body);
+  if (!abort || !names_members(*abort, options_.world)) return Verdict::dropped_malformed;
   const bool down = packet.header.kind == Kind::aborted;
   const bool news_from_root = down && (packet.header.flags & INFOLD_FLAG_PARTIAL) == 0;
   root_knows_ = root_knows_ || news_from_root || !has_parent();
   if (!abort_) {
-    const std::optional<Abort> abort = read_abort(packet.body);
-    if (!abort) return Verdict::dropped_malformed;
     const bool is_needed =
         abort->reason != AbortReason::left ||
         (down ? some_chunk_is_open() : some_chunk_waits_for(packet.header.worker));
@@ -51,9 +51,13 @@ bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
 
 // The parent's word that a rank has left may only confirm what that rank said itself. Then no chunk
 // is open here: whoever leaves in good order has had all answers, through us.
-bool Aggregator::some_chunk_is_open() const {
-  return std::any_of(copies_.begin(), copies_.end(),
-                     [](const Copy& copy) { return copy.phase != Phase::done; });
+// A job that has ended begins no chunk: what was looked at and not open is not looked at again.
+bool Aggregator::some_chunk_is_open() {
+  const auto from = copies_.begin() + static_cast<std::ptrdiff_t>(first_open_);
+  const auto open =
+      std::find_if(from, copies_.end(), [](const Copy& copy) { return copy.phase != Phase::done; });
+  if (abort_) first_open_ = static_cast<std::size_t>(open - copies_.begin());
+  return open != copies_.end();
 }
 
 // Tells all workers, and the parent, which tells its other workers.

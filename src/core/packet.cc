@@ -50,9 +50,10 @@ std::int64_t body_bytes(const Header& header) {
   return -1;
 }
 
+// In either form: eight ranges take as many bytes as 256 bits.
+static_assert(INFOLD_PENDING_RANGES_MAX * sizeof(infold_rank_range) == INFOLD_PENDING_BYTES_MAX);
 bool pending_body_fits(std::size_t bytes) {
-  return bytes % sizeof(infold_rank_range) == 0 &&
-         bytes <= INFOLD_PENDING_RANGES_MAX * sizeof(infold_rank_range);
+  return bytes % sizeof(infold_rank_range) == 0 && bytes <= INFOLD_PENDING_BYTES_MAX;
 }
 
 void set_parts(Packet& packet) {
@@ -93,39 +94,75 @@ void unpack(const infold_header& wire, Header& header) {
                          infold_from_be32(wire.contributor_digest)};
 }
 
-// A contribution with elements has contributors, one without has none.
+// A contribution with elements has contributors, one without has none, and neither has what is no
+// contribution.
 bool contributors_fit(const Header& header) {
   switch (header.kind) {
     case Kind::add:
     case Kind::partial:
     case Kind::overrange: return header.contributors.count != 0;
-    case Kind::skip: return header.contributors == Contributors{};
-    default: return true;
+    case Kind::result:
+    case Kind::realign: return true;
+    default: return header.contributors == Contributors{};
   }
+}
+
+// Only elements of block formats have specials, and the end of a job is about no chunk.
+Malformed check_fields(const Header& header) {
+  if ((header.flags & ~infold_flags_of(static_cast<std::uint32_t>(header.kind))) != 0) {
+    return Malformed::flags;
+  }
+  const bool has_specials = (header.flags & INFOLD_FLAG_SPECIALS) != 0;
+  if (has_specials && !header.words.layout().is_block_float()) return Malformed::flags;
+  if (header.kind != Kind::abort && header.kind != Kind::aborted) return Malformed::none;
+  const bool is_of_chunk = header.slot != 0 || header.round != 0 || header.words != ChunkWords{};
+  return is_of_chunk ? Malformed::reserved : Malformed::none;
+}
+
+// Bits of the two sets of a partial sum for elements that the chunk does not have.
+Malformed check_special_sets(const Packet& packet) {
+  const std::uint32_t elements = packet.header.words.elements;
+  if (packet.specials == nullptr || elements % 64 == 0) return Malformed::none;
+  const std::size_t words = (elements + 63) / 64;
+  for (const std::size_t last : {words - 1, 2 * words - 1}) {
+    std::uint64_t bits;
+    std::memcpy(&bits, packet.specials + last * sizeof(bits), sizeof(bits));
+    if (bits >> (elements % 64) != 0) return Malformed::reserved;
+  }
+  return Malformed::none;
+}
+
+// What lengths alone do not show.
+Malformed check_body(const Packet& packet) {
+  const Header& header = packet.header;
+  if (header.kind == Kind::abort || header.kind == Kind::aborted) {
+    return read_abort(packet.body) ? Malformed::none : Malformed::abort;
+  }
+  const ElementLayout layout = header.words.layout();
+  if (packet.exponents == nullptr || !layout.is_block_float()) return Malformed::none;
+  const std::uint32_t blocks = layout.block_count(header.words.elements);
+  if (header.kind != Kind::partial) return check_codes(layout, packet.exponents, blocks, 4);
+  const Malformed codes = check_codes(layout, packet.exponents, 2 * blocks, 8);
+  return codes != Malformed::none ? codes : check_special_sets(packet);
 }
 
 bool needs_blocks(Kind kind) {
   return kind == Kind::partial || kind == Kind::overrange || kind == Kind::realign;
 }
 
-void write_words(const ChunkWords& words, std::uint8_t* out) {
-  const infold_be16 elements = infold_to_be16(words.elements);
-  const infold_be32 shape = infold_to_be32(words.shape);
-  std::memcpy(out, &elements, 2);
-  out[2] = words.format;
-  out[3] = words.operation;
-  std::memcpy(out + 4, &shape, 4);
-}
-
-ChunkWords read_words(const std::uint8_t* in) {
-  infold_be16 elements;
-  infold_be32 shape;
-  std::memcpy(&elements, in, 2);
-  std::memcpy(&shape, in + 4, 4);
-  return {infold_from_be16(elements), in[2], in[3], infold_from_be32(shape)};
-}
-
 }  // namespace
+
+Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_t count,
+                      std::uint32_t unit) {
+  const std::uint32_t used = count * layout.exponent_code_bytes();
+  const std::uint32_t padded = (used + unit - 1) & ~(unit - 1);
+  std::byte any{};
+  for (std::uint32_t at = used; at < padded; ++at) any |= codes[at];
+  if (any != std::byte{}) return Malformed::reserved;
+  if (!layout.wide_exponents()) return Malformed::none;
+  for (std::uint32_t at = 0; at < used; at += 2) any |= codes[at] & std::byte{0xF0};
+  return any != std::byte{} ? Malformed::codes : Malformed::none;
+}
 
 Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   infold_header wire;
@@ -146,6 +183,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
     return Malformed::elements;
   }
   if (!contributors_fit(header)) return Malformed::contributors;
+  if (const Malformed why = check_fields(header); why != Malformed::none) return why;
 
   std::size_t start = sizeof(wire);
   if ((header.flags & INFOLD_FLAG_TAGGED) != 0) start += INFOLD_TAG_BYTES;
@@ -158,7 +196,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   if (expected >= 0 && actual < expected) return Malformed::truncated;
   if (expected >= 0 && actual > expected) return Malformed::oversized;
   set_parts(packet);
-  return Malformed::none;
+  return check_body(packet);
 }
 
 // Into the datagram itself, field by field, for the reason that unpack() gives.
@@ -204,6 +242,7 @@ void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t block
     if (layout.wide_exponents()) {
       infold_be16 code;
       std::memcpy(&code, wire + block * sizeof(code), sizeof(code));
+      // A sender of the same host may change it after the check.
       codes[block] = std::min(infold_from_be16(code), largest);
     } else {
       codes[block] = static_cast<std::uint16_t>(wire[block]);
@@ -221,62 +260,6 @@ std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elemen
   header.contributors.count = 1;
   const std::int64_t body = body_bytes(header);
   return sizeof(infold_header) + static_cast<std::size_t>(std::max<std::int64_t>(body, 0));
-}
-
-bool RankRanges::contains(std::uint16_t rank) const {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (rank >= range[i].first && rank - range[i].first < range[i].count) return true;
-  }
-  return false;
-}
-
-void RankRanges::append(RankRange next) {
-  if (count > 0 && range[count - 1].first + range[count - 1].count == next.first) {
-    range[count - 1].count = static_cast<std::uint16_t>(range[count - 1].count + next.count);
-  } else if (count < INFOLD_PENDING_RANGES_MAX) {
-    range[count++] = next;
-  }
-}
-
-std::size_t write_ranges(const RankRanges& ranges, std::byte* out) {
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    const infold_rank_range wire = {infold_to_be16(ranges.range[i].first),
-                                    infold_to_be16(ranges.range[i].count)};
-    std::memcpy(out + i * sizeof(wire), &wire, sizeof(wire));
-  }
-  return ranges.count * sizeof(infold_rank_range);
-}
-
-RankRanges read_ranges(const Packet& packet) {
-  RankRanges ranges;
-  ranges.count = static_cast<std::uint32_t>(packet.body.size() / sizeof(infold_rank_range));
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    infold_rank_range wire;
-    std::memcpy(&wire, packet.body.data() + i * sizeof(wire), sizeof(wire));
-    ranges.range[i] = {infold_from_be16(wire.first), infold_from_be16(wire.count)};
-  }
-  return ranges;
-}
-
-void write_abort(const Abort& abort, std::byte* out) {
-  infold_abort wire = {};
-  wire.reason = infold_to_be16(static_cast<std::uint16_t>(abort.reason));
-  wire.rank = infold_to_be16(abort.rank);
-  wire.other = infold_to_be16(abort.other);
-  write_words(abort.rank_words, wire.rank_words);
-  write_words(abort.other_words, wire.other_words);
-  std::memcpy(out, &wire, sizeof(wire));
-}
-
-std::optional<Abort> read_abort(std::span<const std::byte> body) {
-  infold_abort wire;
-  if (body.size() != sizeof(wire)) return std::nullopt;
-  std::memcpy(&wire, body.data(), sizeof(wire));
-  const std::uint16_t reason = infold_from_be16(wire.reason);
-  if (reason == 0 || reason >= INFOLD_ABORT_REASON_COUNT) return std::nullopt;
-  return Abort{static_cast<AbortReason>(reason), infold_from_be16(wire.rank),
-               infold_from_be16(wire.other), read_words(wire.rank_words),
-               read_words(wire.other_words)};
 }
 
 }  // namespace infold::core

@@ -115,6 +115,10 @@ enum class Malformed : std::uint8_t {
   format,        // no such element format, data type, reduction or collective, or not together
   elements,      // more elements than any chunk has
   contributors,  // a contribution of nobody, or nothing from somebody
+  flags,         // that packets of this kind do not have
+  reserved,      // padding, or a field that this kind leaves empty, is not 0
+  codes,         // an exponent code that does not exist
+  abort,         // a reason that does not exist
   sparse,        // zeros left out where they say something, or of blocks that are not there
 };
 
@@ -129,6 +133,11 @@ void write_codes(ElementLayout layout, const std::uint16_t* codes, std::uint32_t
                  std::byte* out);
 void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
                 std::uint16_t* codes);
+
+// Whether `count` codes side by side exist, and the bytes behind them up to a multiple of `unit`
+// are 0.
+Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_t count,
+                      std::uint32_t unit);
 
 // Bytes of a datagram of this kind, untagged.
 std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements, bool specials);
@@ -167,11 +176,17 @@ struct Abort {
   ChunkWords other_words;
 };
 
-// The bodies of PENDING and ABORT/ABORTED. An abort of another length or with an unknown reason is
-// nothing.
-std::size_t write_ranges(const RankRanges& ranges, std::byte* out);
-RankRanges read_ranges(const Packet& packet);
+// The bodies of PENDING, in either form, and ABORT/ABORTED. An abort of another length or with an
+// unknown reason is nothing.
+enum class PendingForm : std::uint8_t { ranges, bits };
+std::size_t write_missing(std::span<const RankRange> missing, PendingForm form, std::uint32_t world,
+                          std::byte* out);
+// Those of the first ranges; nothing if a rank beyond the world is among them.
+std::optional<RankRanges> read_missing(const Packet& packet, std::uint32_t world);
+bool is_missing(const Packet& packet, std::uint16_t rank);
 void write_abort(const Abort& abort, std::byte* out);
 std::optional<Abort> read_abort(std::span<const std::byte> body);
+// Whether an abort names ranks of the job alone, or one of its sites.
+bool names_members(const Abort& abort, std::uint32_t world);
 
 }  // namespace infold::core

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/packet.h"
+
 namespace infold::core {
 namespace {
 
@@ -270,6 +272,14 @@ std::optional<QuartersView> QuartersView::parse(ElementLayout layout, std::uint3
     kept += kept_bytes(bits, quarter, block);
   }
   if (count % 2 != 0 && bits_at(view.bits_.data(), count) != 0) return std::nullopt;
+  const std::byte* const padding = view.exponents_ + std::size_t{count} * code_bytes(layout);
+  if (holds_something(padding, static_cast<std::uint32_t>(view.elements_ - padding))) {
+    return std::nullopt;
+  }
+  if (layout.is_block_float() &&
+      check_codes(layout, view.exponents_, count, 1) != Malformed::none) {
+    return std::nullopt;
+  }
   view.bytes_ = before_elements + kept;
   if (bytes.size() < view.bytes_) return std::nullopt;
   return view;

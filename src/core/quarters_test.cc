@@ -51,7 +51,8 @@ struct Chunk {
                   values.size());
       if (!layout.is_block_float()) continue;
       for (std::uint32_t i = 0; i < layout.exponent_code_bytes(); ++i) {
-        const auto code = static_cast<std::byte>(is_kept ? 1 + prng.below(255) : 0);
+        const std::uint64_t most = layout.wide_exponents() && i == 0 ? 15 : 255;
+        const auto code = static_cast<std::byte>(is_kept ? 1 + prng.below(most) : 0);
         exponents.push_back(code);
         whole_exponents[block * layout.exponent_code_bytes() + i] = code;
       }

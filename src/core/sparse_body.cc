@@ -40,9 +40,13 @@ Malformed check_blocks(const Packet& packet, std::uint32_t chunks) {
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk, set += BlockSet::wire_bytes(blocks)) {
     const BlockSet present = BlockSet::read(set, blocks);
     if (present.reaches_beyond(blocks)) return Malformed::sparse;
+    const std::size_t start = expected;
     expected += present.payload_bytes(layout, packet.header.words.elements);
+    if (packet.body.size() < expected) return Malformed::truncated;
+    if (!layout.is_block_float()) continue;
+    const Malformed codes = check_codes(layout, packet.body.data() + start, present.count(), 4);
+    if (codes != Malformed::none) return codes;
   }
-  if (packet.body.size() < expected) return Malformed::truncated;
   return packet.body.size() > expected ? Malformed::oversized : Malformed::none;
 }
 

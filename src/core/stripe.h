@@ -10,11 +10,13 @@
 #include <span>
 #include <vector>
 
+#include "wire/infold_wire.h"
+
 namespace infold::core {
 
 class Stripe {
  public:
-  static constexpr std::uint32_t kSitesMax = 64;
+  static constexpr std::uint32_t kSitesMax = INFOLD_SITES_MAX;
   static constexpr std::uint32_t kWeightMax = 64;
 
   // Requires: 1 to 64 weights, each 1 to 64.

@@ -45,7 +45,8 @@ bool has_root(Collective collective) {
 
 std::uint32_t shape_of(const TransferRequest& request) {
   const std::uint32_t root = has_root(request.collective) ? request.root : 0;
-  return static_cast<std::uint32_t>(request.elements) + root * INFOLD_SHAPE_ROOT_FACTOR;
+  return static_cast<std::uint32_t>(request.elements) + root * INFOLD_SHAPE_ROOT_FACTOR +
+         request.encoding * INFOLD_SHAPE_ENCODING_FACTOR;
 }
 
 Worker::State::State(const WorkerOptions& options)

@@ -72,6 +72,8 @@ struct TransferRequest {
   ElementLayout layout;
   std::uint64_t elements = 0;  // 0 for a barrier
   std::uint16_t root = 0;
+  // Stands for how elements are encoded beyond type and format; ranks that differ have a mismatch.
+  std::uint16_t encoding = 0;
   const TensorCodec* codec = nullptr;  // required when elements > 0
   // Both live, and the input is unchanged, until the transfer's event. They may be the same
   // memory, but then a failed transfer leaves a mix of inputs and results. output may be null
@@ -101,7 +103,7 @@ struct Failure {
   std::uint16_t other = 0;  // whom it names: the first missing rank, or the rank it disagrees with
   RankRanges missing;      // of a deadline: whom the chunk waited for, as far as an aggregator said
   const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format",
-                           // "priority": 1 among the large tensors, 0 among the small
+                           // "encoding", "priority": 1 among the large tensors, 0 among the small
   std::int64_t rank_value = 0;   // of a mismatch: the field at `rank`
   std::int64_t other_value = 0;  // and at `other`
   bool values_known = true;      // a rank that has not made the call may know the field only
@@ -118,6 +120,7 @@ struct WorkerCounters {
   std::uint64_t sent_data = 0;        // first sends with elements
   std::uint64_t sent_skip = 0;        // first sends without
   std::uint64_t sent_bundled = 0;     // of the former: several to a packet
+  std::uint64_t resent = 0;           // contributions to a chunk and round that went out before
   std::uint64_t resent_timeout = 0;   // nothing came back in time, not even to a query
   std::uint64_t resent_asked = 0;     // an aggregator lacks it, or asked for coarser units
   std::uint64_t asked_overtaken = 0;  // queries because later chunks came back first

@@ -18,6 +18,7 @@ constexpr std::uint32_t inverse(std::uint32_t factor) {
   return x;
 }
 static_assert(inverse(INFOLD_SHAPE_ROOT_FACTOR) * INFOLD_SHAPE_ROOT_FACTOR == 1);
+static_assert(inverse(INFOLD_SHAPE_ENCODING_FACTOR) * INFOLD_SHAPE_ENCODING_FACTOR == 1);
 
 void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::int64_t at_other) {
   failure.field = field;
@@ -25,24 +26,36 @@ void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::i
   failure.other_value = at_other;
 }
 
-// A shape is a size and a root at once. Two that name different roots of one size lie fewer than
-// world times the factor apart, as two sizes hardly ever do. What they are can be told by a rank
-// that knows the other half from its own call, or where there are no roots.
+// A shape is a size, a root and an encoding at once. Two that name different roots of one size lie
+// fewer than world times the factor apart, as two sizes hardly ever do, and likewise for encodings.
+// What they are can be told by a rank that knows the others from its own call, or, of a size, where
+// there are no roots.
 void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* own,
                    std::uint16_t world) {
+  constexpr std::uint32_t kPerRoot = inverse(INFOLD_SHAPE_ROOT_FACTOR);
+  constexpr std::uint32_t kPerEncoding = inverse(INFOLD_SHAPE_ENCODING_FACTOR);
+  constexpr std::uint32_t kEncodings = 1U << 16;
   const std::uint32_t at_rank = abort.rank_words.shape;
   const std::uint32_t at_other = abort.other_words.shape;
-  constexpr std::uint32_t kPerRoot = inverse(INFOLD_SHAPE_ROOT_FACTOR);
-  const std::uint32_t apart = (at_rank - at_other) * kPerRoot;
-  const bool is_root = has_root(abort.rank_words.collective()) && (apart < world || -apart < world);
+  const std::uint32_t roots_apart = (at_rank - at_other) * kPerRoot;
+  const std::uint32_t encodings_apart = (at_rank - at_other) * kPerEncoding;
+  const bool is_encoding = encodings_apart < kEncodings || -encodings_apart < kEncodings;
+  const bool is_root =
+      has_root(abort.rank_words.collective()) && (roots_apart < world || -roots_apart < world);
   const std::uint32_t size = own == nullptr ? 0 : static_cast<std::uint32_t>(own->elements);
-  if (is_root) {
-    set_field(failure, "root", (at_rank - size) * kPerRoot, (at_other - size) * kPerRoot);
+  const std::uint32_t encoding = own == nullptr ? 0 : own->encoding * INFOLD_SHAPE_ENCODING_FACTOR;
+  const std::uint32_t root = own == nullptr ? 0 : shape_of(*own) - size - encoding;
+  failure.values_known =
+      own != nullptr || (!is_encoding && !has_root(abort.rank_words.collective()));
+  if (is_encoding) {
+    set_field(failure, "encoding", (at_rank - size - root) * kPerEncoding,
+              (at_other - size - root) * kPerEncoding);
+  } else if (is_root) {
+    set_field(failure, "root", (at_rank - size - encoding) * kPerRoot,
+              (at_other - size - encoding) * kPerRoot);
   } else {
-    const std::uint32_t root_words = own == nullptr ? 0 : shape_of(*own) - size;
-    set_field(failure, "size", at_rank - root_words, at_other - root_words);
+    set_field(failure, "size", at_rank - root - encoding, at_other - root - encoding);
   }
-  failure.values_known = own != nullptr || !has_root(abort.rank_words.collective());
 }
 
 void explain_mismatch(Failure& failure, const Abort& abort, const TransferRequest* own,

@@ -161,9 +161,13 @@ void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet&
 }
 
 void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet& packet) {
+  const std::optional<RankRanges> missing = read_missing(packet, options_.world);
+  if (!missing) {
+    ++counters_.dropped_malformed;
+    return;
+  }
   ++counters_.received_pending;
-  const RankRanges missing = read_ranges(packet);
-  if (missing.contains(options_.rank)) {
+  if (is_missing(packet, options_.rank)) {
     chunk.slot.confirmed = false;
     chunk.slot.asks = false;
     if (chunk.slot.state != WorkerSlot::State::waiting) return;
@@ -181,7 +185,7 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   chunk.slot.confirmed = true;
   chunk.flow.peer_is_late = true;
   chunk.flow.skewed_until = now;
-  chunk.transfer.missing = missing;
+  chunk.transfer.missing = *missing;
 }
 
 // Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for
@@ -238,7 +242,7 @@ void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const Worke
 
 void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet) {
   const std::optional<Abort> abort = read_abort(packet.body);
-  if (!abort) {
+  if (!abort || !names_members(*abort, options_.world)) {
     ++counters_.dropped_malformed;
     return;
   }

@@ -191,7 +191,11 @@ Header Worker::State::header_of(const Chunk& chunk, Kind kind) const {
 
 std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
   const bool contributes = chunk.transfer.contributes;
-  if (chunk.slot.sends == 0) ++(contributes ? counters_.sent_data : counters_.sent_skip);
+  if (chunk.slot.sends == 0) {
+    ++(contributes ? counters_.sent_data : counters_.sent_skip);
+  } else if (!chunk.slot.asks) {
+    ++counters_.resent;
+  }
   if (contributes && !chunk.slot.asks) {
     const bool is_thin = leaves_out_zeros(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
     return is_thin ? write_thin(chunk, out) : write_whole(chunk, out);

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kJobNumbers = 1 << 16;
 
-// Of a sender that knew the job and its epoch.
+// Whether a worker's packet has passed all checks of R-007: answers then go where it came from.
 bool was_accepted(core::Verdict verdict) {
   return verdict <= core::Verdict::answered_aborted ||
          verdict == core::Verdict::dropped_stale_round ||
-         verdict == core::Verdict::dropped_early_round;
+         verdict == core::Verdict::dropped_early_round || verdict == core::Verdict::dropped_repeat;
 }
 
 // Of no job here, as an aggregator would put it.
@@ -134,14 +134,16 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
     ++past_[count_index(judge_unknown(datagram))];
     return;
   }
-  // Workers say who they are and may be anywhere; the parent is where it is.
+  // Workers say who they are and may be anywhere, even where the parent is.
   const bool down = core::travels_down(header);
-  if (down && job->parent[0].is_set() && (from == nullptr || !(*from == job->parent[0]))) {
-    ++past_[count_index(core::Verdict::dropped_wrong_way)];
-    return;
+  core::Source source;
+  if (from == nullptr) {
+    source = {core::Source::Side::below, job->own};
+  } else if (down && !(*from == job->parent[0])) {
+    source.side = core::Source::Side::below;
   }
   last_was_small_ = is_of_small_tensor(datagram, job->small_slots);
-  const core::Verdict verdict = job->aggregator.handle_datagram(datagram);
+  const core::Verdict verdict = job->aggregator.handle_datagram(datagram, source);
   if (from != nullptr && !down && was_accepted(verdict)) learn(*job, header.worker, *from);
   send(*job);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A datagram's link says which aggregator it is for.
+// A datagram's link says which aggregator it is for, and whose it can be: a worker's link brings
+// nothing of the parent or of another worker.
 #include "runtime/aggregator_driver.h"
 
 #include <algorithm>
@@ -16,13 +17,17 @@ AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::
     : nodes_(std::move(nodes)), port_(std::move(port)) {
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     aggregators_.emplace_back(nodes_[index].options);
-    std::vector<io::Peer> links = nodes_[index].workers;
-    if (nodes_[index].parent) links.push_back(*nodes_[index].parent);
-    for (const io::Peer link : links) {
-      const auto place = static_cast<std::size_t>(link);
-      node_of_.resize(std::max(node_of_.size(), place + 1));
-      node_of_[place] = index;
+    using Side = core::Source::Side;
+    const auto add = [&](io::Peer peer, core::Source source) {
+      const auto place = static_cast<std::size_t>(peer);
+      links_.resize(std::max(links_.size(), place + 1));
+      links_[place] = {index, source};
+    };
+    for (std::size_t worker = 0; worker < nodes_[index].workers.size(); ++worker) {
+      const core::Source source = {Side::below, static_cast<std::uint8_t>(worker)};
+      add(nodes_[index].workers[worker], source);
     }
+    if (nodes_[index].parent) add(*nodes_[index].parent, {Side::above, {}});
   }
   thread_ = start_driver_thread("infold-switch", [this] { run(); });
 }
@@ -57,12 +62,12 @@ bool AggregatorDriver::step(std::span<const io::Received> batch) {
 }
 
 void AggregatorDriver::handle(const io::Received& received) {
-  const auto link = static_cast<std::size_t>(received.from);
-  CHECK_THAT(link, <, node_of_.size());
-  core::Aggregator& aggregator = aggregators_[node_of_[link]];
-  last_was_small_ = is_of_small_tensor(received.datagram, nodes_[node_of_[link]].small_slots);
-  aggregator.handle_datagram(received.datagram);
-  while (const auto transmit = aggregator.poll_transmit()) send(nodes_[node_of_[link]], *transmit);
+  CHECK_THAT(static_cast<std::size_t>(received.from), <, links_.size());
+  const Link& link = links_[static_cast<std::size_t>(received.from)];
+  core::Aggregator& aggregator = aggregators_[link.node];
+  last_was_small_ = is_of_small_tensor(received.datagram, nodes_[link.node].small_slots);
+  aggregator.handle_datagram(received.datagram, link.source);
+  while (const auto transmit = aggregator.poll_transmit()) send(nodes_[link.node], *transmit);
 }
 
 void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& transmit) {

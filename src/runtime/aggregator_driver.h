@@ -40,10 +40,15 @@ class AggregatorDriver {
   void handle(const io::Received& received);
   void send(const Node& node, const core::Aggregator::Transmit& transmit);
 
+  struct Link {
+    std::size_t node = 0;
+    core::Source source;
+  };
+
   std::vector<Node> nodes_;
   std::mutex mutex_;
   std::vector<core::Aggregator> aggregators_;
-  std::vector<std::size_t> node_of_;  // by peer
+  std::vector<Link> links_;  // by peer
   std::unique_ptr<io::DatagramPort> port_;
   Polling polling_;
   bool last_was_small_ = false;

@@ -93,6 +93,10 @@ Field field_of(const core::Failure& failure) {
   if (field == "wire format") {
     return {"chose", wire_name(a), wire_name(b), "all ranks must choose the same wire format"};
   }
+  if (field == "encoding") {
+    return {"used", "encoding " + std::to_string(a), "encoding " + std::to_string(b),
+            "all ranks must encode a call's elements in the same way"};
+  }
   if (field == "priority") {
     const auto place = [](std::int64_t is_large) { return is_large != 0 ? "large" : "small"; };
     return {"sent it among", std::string("the ") + place(a) + " tensors",

@@ -112,6 +112,27 @@ INSTANTIATE_TEST_SUITE_P(
                        return comm.all_reduce(tensor, {.wire = WireFormat::bfp16});
                      },
                      "wire format", "bfp16"},
+        Disagreement{"Encoding", all_reduce,
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.encoding = 40000});
+                     },
+                     "encoding", "encoding 40000"},
+        Disagreement{"EncodingOfFixed32",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::fixed32, .encoding = 3});
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::fixed32, .encoding = 4});
+                     },
+                     "encoding", "encoding 4"},
+        Disagreement{"EncodingOfABroadcast",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.broadcast(tensor, 1, {.encoding = 65535});
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.broadcast(tensor, 1, {.encoding = 1});
+                     },
+                     "encoding", "encoding 65535"},
         Disagreement{"Priority", all_reduce,
                      [](Communicator& comm, std::vector<float>& tensor) {
                        return comm.all_reduce(tensor, {.priority = Priority::background});
@@ -128,9 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
                      },
                      "size", "different sizes"},
         Disagreement{"Collective", all_reduce,
-                     [](Communicator& comm, std::vector<float>& tensor) {
-                       return comm.reduce(tensor, tensor, 0);
-                     },
+                     [](Communicator& comm,
+                        std::vector<float>& tensor) { return comm.reduce(tensor, tensor, 0); },
                      "collective", "called reduce"},
         Disagreement{"BarrierAgainstAllReduce", all_reduce,
                      [](Communicator& comm, std::vector<float>&) { return comm.barrier(); },

@@ -51,7 +51,7 @@ class Builder {
       rack.parent = to_spine;
       rack.options.parent_worker = static_cast<std::uint8_t>(spine.workers.size());
       spine.workers.push_back(to_rack);
-      spine.options.workers.push_back(range(first, ranks));
+      spine.options.add_aggregator(range(first, ranks));
     }
     nodes_.push_back(std::move(spine));
   }

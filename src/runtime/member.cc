@@ -325,10 +325,9 @@ Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
 
 Statistics Member::statistics() {
   Statistics statistics;
-  std::uint64_t first_sends = 0;
   driver_->with_worker([&](core::Worker& worker, base::Instant) {
     const core::WorkerCounters& counters = worker.counters();
-    first_sends = counters.sent_data + counters.sent_skip;
+    statistics.packets_resent = counters.resent;
     statistics.packets_asked = counters.sent_query;
     statistics.packets_received =
         counters.received_result + counters.received_realign + counters.received_pending;
@@ -338,7 +337,6 @@ Statistics Member::statistics() {
     statistics.window = worker.window();
   });
   statistics.packets_sent = driver_->port_counters().sent;
-  statistics.packets_resent = statistics.packets_sent - first_sends - statistics.packets_asked;
   statistics.calls = calls_;
   statistics.calls_without_zeros = calls_without_zeros_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;

@@ -185,6 +185,7 @@ core::TransferRequest Member::blank_transfer(const Call& call, const CallRequest
   transfer.reduction = choice.reduction;
   transfer.layout = choice.layout;
   transfer.codec = choice.codec;
+  transfer.encoding = request.options.encoding;
   transfer.priority = static_cast<core::Priority>(request.options.priority);
   transfer.deadline = call.description.deadline;
   return transfer;

@@ -24,6 +24,11 @@ core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   if (terms.below) {
     options.parent_worker = control::party_of(options.workers, terms.below->rack.first);
     options.workers = control::parties_of(terms.groups, terms.below->rack);
+  } else {
+    for (const core::RankRange& rack : terms.racks) {
+      if (rack.count > 1) continue;
+      options.aggregators_of_one.push_back(control::party_of(options.workers, rack.first));
+    }
   }
   options.datagram_bytes_max = terms.datagram_bytes_max;
   options.elements_max = terms.elements_max;

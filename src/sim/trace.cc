@@ -31,7 +31,8 @@ std::string details(const core::Packet& packet) {
   const core::Header& header = packet.header;
   if (header.kind == core::Kind::pending) {
     std::string text = " missing";
-    const core::RankRanges missing = core::read_ranges(packet);
+    const core::RankRanges missing =
+        core::read_missing(packet, 1U << 16).value_or(core::RankRanges{});
     for (std::uint32_t i = 0; i < missing.count; ++i) {
       const core::RankRange range = missing.range[i];
       text += range.count == 1 ? fmt::format(" {}", range.first)

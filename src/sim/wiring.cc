@@ -190,7 +190,13 @@ class Builder {
       options.epoch = scenario_.epoch;
       options.slot_count = static_cast<std::uint16_t>(scenario_.small_slots + scenario_.bulk_slots);
       options.world = scenario_.world;
-      for (const auto& child : plan.aggregators[i].children) options.workers.push_back(child.ranks);
+      for (const auto& child : plan.aggregators[i].children) {
+        if (child.aggregator != 0) {
+          options.add_aggregator(child.ranks);
+        } else {
+          options.workers.push_back(child.ranks);
+        }
+      }
       options.parent_worker = parent_worker[i];
       options.datagram_bytes_max = scenario_.limits.datagram_bytes_max;
       options.elements_max = scenario_.limits.elements_max;

@@ -98,6 +98,7 @@ infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t s
   const std::uint32_t held = std::min({options.elements_max, body, 0U + INFOLD_ELEMENTS_MAX});
   job.elements_max = std::min(round_up(held, 64), options.elements_max);
   job.datagram_bytes_max = options.datagram_bytes_max;
+  job.world = options.world;
   job.workers = static_cast<std::uint16_t>(options.workers.size());
   job.has_parent = options.parent_worker ? 1 : 0;
   job.parent_worker = options.parent_worker.value_or(0);
@@ -241,9 +242,12 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
     CHECK(bpf_map_update_elem(map("slots"), &key, &slot, BPF_ANY) == 0);
   }
   for (std::uint32_t worker = 0; worker < options.workers.size(); ++worker) {
+    const core::RankRange& ranks = options.workers[worker];
     infold_xdp_member member{};
-    member.first = options.workers[worker].first;
-    member.count = options.workers[worker].count;
+    member.first = ranks.first;
+    member.count = ranks.count;
+    member.digest = core::contributors_of(ranks).digest;
+    member.is_aggregator = core::is_aggregator(options, worker) ? 1 : 0;
     const std::uint32_t key = index * INFOLD_XDP_MEMBERS + worker;
     CHECK(bpf_map_update_elem(map("members"), &key, &member, BPF_ANY) == 0);
   }

@@ -149,12 +149,25 @@ void put_sparse(Bytes& out, const PacketText& packet) {
   }
 }
 
+// Ranks for which there are no bytes are left out.
+void put_missing_bits(Bytes& out, const PacketText& packet) {
+  Bytes bits(static_cast<std::size_t>(packet.missing_bytes));
+  for (const Ranks& range : packet.missing) {
+    for (std::int64_t rank = range.first; rank < range.first + range.count; ++rank) {
+      if (rank / 8 >= packet.missing_bytes) continue;
+      bits[static_cast<std::size_t>(rank / 8)] |= std::byte{1} << (rank % 8);
+    }
+  }
+  out.insert(out.end(), bits.begin(), bits.end());
+}
+
 void put_body(Bytes& out, const PacketText& packet) {
   if ((packet.flags & INFOLD_FLAG_SPARSE) != 0) return put_sparse(out, packet);
   const std::size_t start = out.size();
   switch (packet.kind) {
     case INFOLD_KIND_PARTIAL: put_partial(out, packet); return;
     case INFOLD_KIND_PENDING:
+      if ((packet.flags & INFOLD_FLAG_BITS) != 0) return put_missing_bits(out, packet);
       for (const Ranks& range : packet.missing) {
         put_big(out, static_cast<std::uint64_t>(range.first), 2);
         put_big(out, static_cast<std::uint64_t>(range.count), 2);

@@ -82,6 +82,9 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
     packet.quarters.push_back(cursor.take_numbers());
   } else if (word == "missing") {
     packet.missing = take_ranks(cursor);
+  } else if (word == "bits") {
+    packet.missing_bytes = cursor.take_number();
+    packet.flags |= INFOLD_FLAG_BITS;
   } else if (word == "rank_words") {
     packet.rank_words = cursor.take_hex();
   } else if (word == "other_words") {
@@ -132,7 +135,7 @@ std::vector<Ranks> take_ranks(Cursor& cursor) {
       const std::int64_t first = std::stoll(token.substr(0, dash));
       const std::int64_t last =
           dash == std::string::npos ? first : std::stoll(token.substr(dash + 1));
-      ranks.push_back({first, last - first + 1});
+      ranks.push_back({first, last - first + 1, dash != std::string::npos});
     } catch (const std::logic_error&) {
       cursor.fail("'" + token + "' is no range of ranks");
     }

@@ -19,6 +19,7 @@ namespace infold::conformance {
 struct Ranks {
   std::int64_t first = 0;
   std::int64_t count = 0;
+  bool is_range = false;  // written with a dash, even if it is of one rank
 };
 
 // The four header fields that all packets of a chunk share.
@@ -56,6 +57,7 @@ struct PacketText {
   // lists of elements are then of these.
   std::vector<std::vector<std::int64_t>> quarters;
   std::vector<Ranks> missing;
+  std::int64_t missing_bytes = 0;  // as a set of bits
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;
   std::int64_t other = 0;
@@ -91,5 +93,9 @@ std::optional<unsigned> collective_named(const std::string& word);
 std::optional<unsigned> kind_named(const std::string& word);
 std::optional<unsigned> reason_named(const std::string& word);
 const char* kind_name(unsigned kind);
+
+inline bool ends_job(unsigned kind) {
+  return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
+}
 
 }  // namespace infold::conformance

@@ -25,7 +25,8 @@ struct PlaneJob {
   std::optional<std::uint8_t> parent_worker;      // our number at the parent, unless at the root
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
-  bool sparse = false;  // ranks have been told that this plane takes such packets
+  bool sparse = false;        // ranks have been told that this plane takes such packets
+  bool pending_bits = false;  // the plane says who is missing as a set of bits
 };
 
 struct Outgoing {
@@ -41,7 +42,8 @@ class Plane {
 
   // Starts the job afresh. Returns why this plane cannot run such a job, empty if it can.
   virtual std::string configure(const PlaneJob& job) = 0;
-  virtual void inject(std::span<const std::byte> datagram) = 0;
+  // From the parent's address, or from a worker's.
+  virtual void inject(std::span<const std::byte> datagram, bool from_parent = false) = 0;
   // What the last datagram made it send, in any order; one multicast may be one packet or many.
   virtual std::vector<Outgoing> collect() = 0;
   // Why the last datagram was dropped, in the words of the spec; "" if it was not, nothing if the

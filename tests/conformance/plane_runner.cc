@@ -9,8 +9,6 @@
 namespace infold::conformance {
 namespace {
 
-bool ends_job(unsigned kind) { return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED; }
-
 bool holds_data(unsigned kind) {
   return kind == INFOLD_KIND_ADD || kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE ||
          kind == INFOLD_KIND_RESULT || kind == INFOLD_KIND_REALIGN;
@@ -46,6 +44,8 @@ std::string PlaneRunner::configure(const Step& step) {
       job_.elements_max = static_cast<std::uint32_t>(cursor.take_number());
     } else if (word == "sparse") {
       job_.sparse = true;
+    } else if (word == "pending_bits") {
+      job_.pending_bits = true;
     } else if (word == "workers") {
       // "[0 1 2-3]": three workers, the last of which speaks for two ranks. A number: that many.
       if (cursor.peek() == "[") {
@@ -74,8 +74,8 @@ PacketText PlaneRunner::read_injected(Cursor& cursor) {
   packet.epoch = job_.epoch;
   packet.words = words_;
   packet.words.shape.reset();
-  const bool from_parent = cursor.accept("parent");
-  if (from_parent) {
+  from_parent_ = cursor.accept("parent");
+  if (from_parent_) {
     packet.kind = INFOLD_KIND_RESULT;
     packet.worker = job_.parent_worker.value_or(0);
   }
@@ -139,7 +139,7 @@ void PlaneRunner::run(const Step& step) {
   Cursor cursor(step);
   const PacketText injected = read_injected(cursor);
   if (!cursor.accept("expect")) cursor.fail("a packet needs an 'expect'");
-  plane_.inject(to_bytes(injected, step.where));
+  plane_.inject(to_bytes(injected, step.where), from_parent_);
 
   std::string drop;
   std::vector<Expected> expected;

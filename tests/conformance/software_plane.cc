@@ -12,8 +12,13 @@ core::AggregatorOptions aggregator_options(const PlaneJob& job) {
   options.slot_count = job.slots;
   options.world = job.world;
   for (const Ranks& ranks : job.workers) {
-    options.workers.push_back(
-        {static_cast<std::uint16_t>(ranks.first), static_cast<std::uint16_t>(ranks.count)});
+    const core::RankRange range = {static_cast<std::uint16_t>(ranks.first),
+                                   static_cast<std::uint16_t>(ranks.count)};
+    if (ranks.is_range) {
+      options.add_aggregator(range);
+    } else {
+      options.workers.push_back(range);
+    }
   }
   options.parent_worker = job.parent_worker;
   options.datagram_bytes_max = job.datagram_bytes_max;
@@ -23,13 +28,15 @@ core::AggregatorOptions aggregator_options(const PlaneJob& job) {
 
 std::string SoftwarePlane::configure(const PlaneJob& job) {
   core::AggregatorOptions options = aggregator_options(job);
+  if (job.pending_bits) options.pending = core::PendingForm::bits;
   options.arithmetic = arithmetic_;
   aggregator_.emplace(options);
   return "";
 }
 
-void SoftwarePlane::inject(std::span<const std::byte> datagram) {
-  verdict_ = aggregator_->handle_datagram(datagram);
+void SoftwarePlane::inject(std::span<const std::byte> datagram, bool from_parent) {
+  using Side = core::Source::Side;
+  verdict_ = aggregator_->handle_datagram(datagram, {from_parent ? Side::above : Side::below, {}});
 }
 
 std::vector<Outgoing> SoftwarePlane::collect() {

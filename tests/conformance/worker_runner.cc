@@ -217,7 +217,8 @@ void WorkerRunner::receive(const Step& step, Cursor& cursor) {
   std::uint8_t site = 0;
   if (cursor.accept("site")) site = static_cast<std::uint8_t>(cursor.take_number());
   read_fields(cursor, packet);
-  if (packet.kind == INFOLD_KIND_PENDING) packet.ranks.clear();
+  if (packet.kind == INFOLD_KIND_PENDING || ends_job(packet.kind)) packet.ranks.clear();
+  if (ends_job(packet.kind)) packet.slot = packet.round = 0;
   worker_->handle_datagram(now_, site, to_bytes(packet, step.where));
 }
 
@@ -257,7 +258,7 @@ void WorkerRunner::expect_send(const Step& step, Cursor& cursor) {
   if (cursor.accept("site")) site = static_cast<std::uint8_t>(cursor.take_number());
   read_fields(cursor, packet);
   if (packet.kind == INFOLD_KIND_ADD) packet.ranks = {{rank_, 1}};
-  if (packet.kind == INFOLD_KIND_ABORT) packet.slot = packet.round = 0;
+  if (ends_job(packet.kind)) packet.slot = packet.round = 0;
   last_.slot = packet.slot;
   last_.round = packet.round;
   const std::vector<std::byte> wanted = to_bytes(packet, step.where);

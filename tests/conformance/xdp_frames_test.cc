@@ -297,6 +297,23 @@ TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
   }
 }
 
+// a packet that fails a check moves nobody's answers, the end of a job included.
+TEST_F(XdpFrames, APacketThatIsDroppedMovesNobody) {
+  core::Header header;
+  header.kind = core::Kind::abort;
+  header.job = 7;
+  header.epoch = 3;
+  std::vector<std::byte> abort(INFOLD_HEADER_BYTES + sizeof(infold_abort));
+  core::write_header(header, abort);
+  for (const core::Abort& said : {core::Abort{static_cast<core::AbortReason>(7), 0, 0, {}, {}},
+                                  core::Abort{core::AbortReason::cancelled, 2, 0, {}, {}},
+                                  core::Abort{core::AbortReason::cancelled, 0, 2, {}, {}}}) {
+    core::write_abort(said, abort.data() + INFOLD_HEADER_BYTES);
+    expect_dropped(plane_->frame_of(abort), "dropped_malformed");
+    EXPECT_FALSE(plane_->program().places(7)[0].address.is_set());
+  }
+}
+
 // Also of one that comes after another in the same place of the program's table.
 TEST_F(XdpFrames, PacketsAreCountedByJob) {
   xdp::Program& program = plane_->program();

@@ -16,8 +16,10 @@ namespace {
 
 constexpr char kAggregator4[] = "10.0.0.1:7700";
 constexpr char kWorker4[] = "10.0.0.2:9000";
+constexpr char kParent4[] = "10.0.0.3:7700";
 constexpr char kAggregator6[] = "[fd00::1]:7700";
 constexpr char kWorker6[] = "[fd00::2]:9000";
+constexpr char kParent6[] = "[fd00::3]:7700";
 constexpr std::uint32_t kAborted = 0;  // enum xdp_action
 constexpr std::uint32_t kDrop = 1;
 constexpr std::uint32_t kPass = 2;
@@ -78,8 +80,8 @@ XdpPlane* XdpPlane::shared(std::string* why_not, bool grows) {
 
 XdpPlane::XdpPlane(xdp::Program program) : program_(std::move(program)) {}
 
-void XdpPlane::add(const core::AggregatorOptions& options) {
-  const auto added = program_.add_job(options);
+void XdpPlane::add(const core::AggregatorOptions& options, const io::SocketAddress& parent) {
+  const auto added = program_.add_job(options, parent);
   CHECK(added.has_value());
   std::erase_if(jobs_, [&](const auto& job) { return job.job == options.job; });
   jobs_.push_back(options);
@@ -95,18 +97,24 @@ std::string XdpPlane::configure(const PlaneJob& job) {
     return "the packet program takes no datagrams larger than a page";
   }
   if (job.sparse) return kWholeChunksOnly;
+  if (job.pending_bits) return kRangesOnly;
   remove_all();
-  add(aggregator_options(job));
+  io::SocketAddress parent;
+  if (job.parent_worker) parent = address(ipv6_ ? kParent6 : kParent4);
+  add(aggregator_options(job), parent);
   return "";
 }
 
-std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram) const {
-  static const xdp::FrameAddresses v4 = {address(kWorker4), address(kAggregator4)};
-  static const xdp::FrameAddresses v6 = {address(kWorker6), address(kAggregator6)};
-  return xdp::make_frame(ipv6_ ? v6 : v4, datagram);
+std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram,
+                                          bool from_parent) const {
+  const char* const worker = ipv6_ ? kWorker6 : kWorker4;
+  const char* const from = !from_parent ? worker : ipv6_ ? kParent6 : kParent4;
+  return xdp::make_frame({address(from), address(ipv6_ ? kAggregator6 : kAggregator4)}, datagram);
 }
 
-void XdpPlane::inject(std::span<const std::byte> datagram) { inject_frame(frame_of(datagram)); }
+void XdpPlane::inject(std::span<const std::byte> datagram, bool from_parent) {
+  inject_frame(frame_of(datagram, from_parent));
+}
 
 void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   sent_.clear();

@@ -16,6 +16,7 @@
 namespace infold::conformance {
 
 // Why it refuses jobs whose packets may leave out blocks; ranks are told so when they join.
+inline constexpr const char* kRangesOnly = "the packet program names missing ranks as ranges";
 inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
 
 class XdpPlane final : public Plane {
@@ -27,7 +28,7 @@ class XdpPlane final : public Plane {
   explicit XdpPlane(xdp::Program program);
 
   std::string configure(const PlaneJob& job) override;
-  void inject(std::span<const std::byte> datagram) override;
+  void inject(std::span<const std::byte> datagram, bool from_parent = false) override;
   std::vector<Outgoing> collect() override { return std::move(sent_); }
   std::optional<std::string> drop_reason() override;
 
@@ -38,11 +39,12 @@ class XdpPlane final : public Plane {
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
-  void add(const core::AggregatorOptions& options);
+  void add(const core::AggregatorOptions& options, const io::SocketAddress& parent = {});
   void remove_all();
   // The same for a whole frame, right or wrong.
   void inject_frame(std::span<const std::byte> frame);
-  std::vector<std::byte> frame_of(std::span<const std::byte> datagram) const;
+  std::vector<std::byte> frame_of(std::span<const std::byte> datagram,
+                                  bool from_parent = false) const;
   // What the last frame was counted as, by the names of xdp::counter_name.
   std::string verdict() const;
 

@@ -89,7 +89,7 @@ void Wiring::add_tree() {
                                       .takes_sparse = true});
     }
     aggregators_.push_back(place);
-    root.options.workers.push_back({first, per_leaf});
+    root.options.add_aggregator({first, per_leaf});
     root.below.push_back({static_cast<NodeIndex>(worker_count_ + leaf), 0});
   }
   aggregators_.push_back(root);

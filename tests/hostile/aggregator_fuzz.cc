@@ -48,9 +48,8 @@ void check_answer(Aggregator& aggregator, const ModelPacket& asked, const ModelA
   }
   if (answer.what == What::pending) {
     CHECK(packet.header.kind == core::Kind::pending);
-    const core::RankRanges ranges = core::read_ranges(packet);
     for (std::uint8_t rank = 0; rank < kWorkers; ++rank) {
-      CHECK(ranges.contains(rank) == answer.missing.contains(rank));
+      CHECK(core::is_missing(packet, rank) == answer.missing.contains(rank));
     }
   } else {
     check_result(packet, answer);

@@ -41,11 +41,15 @@ void check_codes(const core::Packet& packet) {
 void check_bodies(const core::Packet& packet) {
   std::array<std::byte, 64> again;
   if (packet.header.kind == core::Kind::pending) {
-    const core::RankRanges ranges = core::read_ranges(packet);
-    CHECK_THAT(ranges.count, <=, INFOLD_PENDING_RANGES_MAX);
-    const std::size_t bytes = core::write_ranges(ranges, again.data());
-    CHECK(bytes == packet.body.size() && std::memcmp(again.data(), packet.body.data(), bytes) == 0);
-    static_cast<void>(ranges.contains(1));
+    const auto ranges = core::read_missing(packet, 8 * INFOLD_PENDING_BYTES_MAX);
+    static_cast<void>(core::is_missing(packet, 1));
+    if (!ranges) return;
+    CHECK_THAT(ranges->count, <=, INFOLD_PENDING_RANGES_MAX);
+    const std::span<const core::RankRange> listed(ranges->range, ranges->count);
+    const std::size_t bytes =
+        core::write_missing(listed, core::PendingForm::ranges, 256, &again[0]);
+    CHECK_THAT(bytes, <=, INFOLD_PENDING_BYTES_MAX);
+    for (const core::RankRange& each : listed) CHECK(core::is_missing(packet, each.first));
   }
   if (packet.header.kind != core::Kind::abort && packet.header.kind != core::Kind::aborted) return;
   const auto abort = core::read_abort(packet.body);

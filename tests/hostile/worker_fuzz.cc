@@ -170,11 +170,12 @@ class Run {
     core::Header header = packet.header;
     header.kind = core::Kind::pending;
     header.contributors = {};
+    header.flags = 0;
     std::array<std::byte, INFOLD_HEADER_BYTES + sizeof(infold_rank_range)> datagram;
     core::write_header(header, datagram);
-    core::RankRanges ranges;
-    ranges.append({static_cast<std::uint16_t>(operations_.below(3)), 1});
-    core::write_ranges(ranges, datagram.data() + INFOLD_HEADER_BYTES);
+    const core::RankRange missing = {static_cast<std::uint16_t>(operations_.below(3)), 1};
+    core::write_missing({&missing, 1}, core::PendingForm::ranges, 3,
+                        datagram.data() + INFOLD_HEADER_BYTES);
     handle(to, datagram);
   }
 

@@ -111,7 +111,7 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
   options.slot_count = 1;
   options.datagram_bytes_max = prng.chance(0.5) ? 1472 : INFOLD_XDP_DATAGRAM_BYTES_MAX;
   const auto workers = static_cast<std::uint16_t>(1 + prng.below(4));
-  for (std::uint16_t rank = 0; rank < workers; ++rank) options.workers.push_back({rank, 1});
+  for (std::uint16_t rank = 0; rank < workers; ++rank) options.add_aggregator({rank, 1});
   options.world = workers;
   if (prng.chance(0.3)) options.parent_worker = std::uint8_t{1};
   both.add(options);

@@ -31,7 +31,13 @@ core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t si
   options.epoch = sim::kEpoch;
   options.slot_count = static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots);
   options.world = scenario.world;
-  for (const auto& child : plans[place].children) options.workers.push_back(child.ranks);
+  for (const auto& child : plans[place].children) {
+    if (child.aggregator != 0) {
+      options.add_aggregator(child.ranks);
+    } else {
+      options.workers.push_back(child.ranks);
+    }
+  }
   for (const sim::AggregatorPlan& plan : plans) {
     for (std::size_t child = 0; child < plan.children.size() && place != 0; ++child) {
       if (plan.children[child].aggregator != place) continue;
