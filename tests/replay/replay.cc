@@ -28,7 +28,7 @@ core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t si
   const auto& plans = scenario.sites[site].aggregators;
   core::AggregatorOptions options;
   options.job = job_number(sim::kJob, index);
-  options.epoch = sim::kEpoch;
+  options.epoch = scenario.epoch;
   options.slot_count = static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots);
   options.world = scenario.world;
   for (const auto& child : plans[place].children) {
