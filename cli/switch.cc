@@ -15,6 +15,7 @@
 #include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
+#include "io/descriptors.h"
 #include "runtime/switch_server.h"
 
 namespace infold::cli {
@@ -24,6 +25,8 @@ namespace {
 constexpr std::uint32_t kHeaderBytes = 28;
 // A job's arrays, each of them longer than this, are mapped and go back to the system when it ends.
 constexpr int kMappedBytes = 64 << 10;
+// For as many connections as the control plane takes, and what else is open.
+constexpr std::size_t kDescriptorsWanted = 16'384;
 
 // By itself the C library raises that threshold to 32 MB as it sees large arrays freed, and keeps
 // what is shorter in pools of each thread: with jobs coming and going, twice what is in use.
@@ -75,6 +78,7 @@ class Switch final : public Command {
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
+    io::raise_descriptor_limit(kDescriptorsWanted);
     set_log(log_level_, log_);
     io::SocketAddress listen;
     io::SocketAddress control;
@@ -180,8 +184,13 @@ class Switch final : public Command {
     output.text("slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
                 pinned ? "pinned" : "not pinned (no permission to lock memory)",
                 server.uses_trains() ? "packets move in trains" : "packets move one by one");
+    const control::ControlServer::Budget joining = server.control_budget();
+    report_joining(output, joining);
     if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
     output.object({{"event", "listening"},
+                   {"control_connections_max", joining.connections},
+                   {"control_threads_max", joining.threads},
+                   {"control_memory_bytes_max", joining.memory_bytes},
                    {"listen", listen_},
                    {"control", control},
                    {"parent", parent_},

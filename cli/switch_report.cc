@@ -98,6 +98,11 @@ std::string metrics_text(const SwitchStatus& status) {
   return text.take();
 }
 
+void report_joining(Output& output, const control::ControlServer::Budget& joining) {
+  output.text("joining: {} connections, {} threads and {:.0f} MB at most\n", joining.connections,
+              joining.threads, static_cast<double>(joining.memory_bytes) / 1e6);
+}
+
 void report_end(Output& output, const SwitchStatus& status) {
   nlohmann::ordered_json by_reason;
   std::string reasons;

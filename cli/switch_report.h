@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/output.h"
+#include "control/control_server.h"
 #include "io/page_server.h"
 #include "runtime/switch_status.h"
 
@@ -16,6 +17,9 @@ namespace infold::cli {
 
 // In the format of trace/prometheus.h.
 std::string metrics_text(const runtime::SwitchStatus& status);
+
+// At the start: the most that the control plane takes.
+void report_joining(Output& output, const control::ControlServer::Budget& joining);
 
 void report_end(Output& output, const runtime::SwitchStatus& status);
 

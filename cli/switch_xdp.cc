@@ -50,6 +50,8 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   output.text("slots: {}, {:.0f} MB of the kernel's; datagrams of up to {} bytes{}\n",
               options.slots, megabytes, server.datagram_bytes_max(),
               options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
+  const control::ControlServer::Budget joining = server.control_budget();
+  report_joining(output, joining);
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   nlohmann::ordered_json ports = nlohmann::ordered_json::array();
   for (const xdp::KernelSwitch::Port& port : server.ports()) {
@@ -63,6 +65,9 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   }
   output.object({{"event", "listening"},
                  {"plane", "xdp"},
+                 {"control_connections_max", joining.connections},
+                 {"control_threads_max", joining.threads},
+                 {"control_memory_bytes_max", joining.memory_bytes},
                  {"listen", listen},
                  {"control", control},
                  {"parent", parent},

@@ -2,27 +2,57 @@
 //
 // Serves a Registrar over gRPC (proto/infold/v1/control.proto). A stream that breaks is a rank
 // that is lost.
+//
+// What it takes is bounded, whoever connects: one thread that accepts, the registrar's one, and
+// gRPC's, as many as processors; and memory for each connection and stream that it lets in.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/result.h"
+#include "control/acceptor.h"
+#include "control/control_event.h"
 #include "control/registrar.h"
+#include "control/stream_gate.h"
 #include "io/socket_address.h"
 
 namespace infold::control {
 
+struct ServerOptions {
+  // A connection for each rank, and as many again that have said nothing yet. Fewer where the
+  // process may not have as many descriptors.
+  std::uint32_t connections_max = 8192;
+  std::uint32_t connections_of_peer_max = 6144;
+  // Until the first bytes, HTTP/2's first words, and a stream's Hello, each.
+  base::Duration silence_max = base::seconds(10);
+  base::Duration write_max = base::seconds(5);  // for a peer to take a message
+  StreamLimits streams = {};
+  EventListener on_event = log_event;
+};
+
 class ControlServer {
  public:
-  // `registrar` outlives the server. The error says why the address cannot be used.
+  // `registrar` outlives the server. The error says why the address cannot be used. Throws
+  // std::system_error without a thread.
   static base::Result<std::unique_ptr<ControlServer>> start(const io::SocketAddress& listen,
-                                                            Registrar& registrar);
+                                                            Registrar& registrar,
+                                                            ServerOptions options = {});
   // Stops the registrar, waits a moment for ranks to leave, and cuts off those that do not.
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
   io::SocketAddress address() const;
+
+  // The most that it takes beside what an idle process has.
+  struct Budget {
+    std::uint32_t connections = 0;
+    std::uint32_t threads = 0;
+    std::size_t memory_bytes = 0;
+  };
+  Budget budget() const;
 
  private:
   class State;

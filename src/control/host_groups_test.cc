@@ -12,17 +12,15 @@ namespace {
 
 using core::RankRange;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
   hosts_ = {"a", "a", "b", "c", "c"};
-  const auto seats = fill(5);
-  const JobTerms& terms = registry_.terms(seats[0]);
+  const auto ranks = fill(5);
+  const JobTerms terms = *ranks[0].ear->terms();
   EXPECT_THAT(terms.groups, ElementsAre(HostGroup{{0, 2}, "meet-0"}, HostGroup{{3, 2}, "meet-3"}));
-  for (const auto& answer : make_ready(seats, {true, true, false, true, true})) {
-    EXPECT_TRUE(answer.has_value());
-  }
+  make_ready(ranks, {true, true, false, true, true});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.ear->groups(), terms.groups);
   ASSERT_EQ(plane_.started().size(), 1U);
   EXPECT_EQ(plane_.started()[0].groups, terms.groups);
   EXPECT_THAT(parties_of(terms.groups, {}, 5),
@@ -31,9 +29,9 @@ TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
 
 TEST_F(Registry, AHostWhoseRanksCannotAllShareIsNoParty) {
   hosts_ = {"a", "a", "b", "b"};
-  const auto seats = fill(4);
-  make_ready(seats, {true, false, true, true});
-  EXPECT_THAT(registry_.terms(seats[3]).groups, ElementsAre(HostGroup{{2, 2}, "meet-2"}));
+  const auto ranks = fill(4);
+  make_ready(ranks, {true, false, true, true});
+  EXPECT_THAT(*ranks[3].ear->groups(), ElementsAre(HostGroup{{2, 2}, "meet-2"}));
   ASSERT_EQ(plane_.started().size(), 1U);
   EXPECT_EQ(plane_.started()[0].groups.size(), 1U);
 }
@@ -41,33 +39,33 @@ TEST_F(Registry, AHostWhoseRanksCannotAllShareIsNoParty) {
 TEST_F(Registry, AGroupMustSaveHalfOfTheBytesUnlessItIsWanted) {
   hosts_ = {"a", "a", "a", "b", "b", "b", "b"};
   const auto wanted = fill(7, "wanted");
-  EXPECT_EQ(registry_.terms(wanted[0]).groups.size(), 2U);
+  EXPECT_EQ(wanted[0].ear->terms()->groups.size(), 2U);
   leave(wanted);
   always_shares_ = false;
   const auto saves = fill(7, "saves");
-  EXPECT_THAT(registry_.terms(saves[0]).groups, ElementsAre(HostGroup{{3, 4}, "meet-3"}));
+  EXPECT_THAT(saves[0].ear->terms()->groups, ElementsAre(HostGroup{{3, 4}, "meet-3"}));
   leave(saves);
   element_bytes_ = 2;
   const auto does_not = fill(7, "does-not");
-  EXPECT_THAT(registry_.terms(does_not[0]).groups, IsEmpty());
+  EXPECT_THAT(does_not[0].ear->terms()->groups, IsEmpty());
   leave(does_not);
   hosts_ = {"a", "a"};
   const auto one = fill(2, "one");
-  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 2)) << "nothing is sent at all";
+  EXPECT_TRUE(is_one_host(one[0].ear->terms()->groups, 2)) << "nothing is sent at all";
 }
 
 TEST_F(Registry, AJobOnOneHostTakesNoSlots) {
   hosts_ = {"a", "a", "a"};
-  const auto seats = fill(3);
+  const auto ranks = fill(3);
   EXPECT_EQ(registry_.slots_free(), 1000U);
-  make_ready(seats, {true, true, true});
+  make_ready(ranks, {true, true, true});
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_EQ(registry_.status()[0].slots, 0U);
   EXPECT_EQ(registry_.status()[0].ranks, 3U);
-  registry_.leave(seats[1], Parting::lost);
+  leave(ranks[1], Parting::lost);
   EXPECT_EQ(registry_.status()[0].ranks, 2U);
   EXPECT_THAT(plane_.ends(), IsEmpty());
-  leave({seats[0], seats[2]});
+  leave(std::vector{ranks[0], ranks[2]});
   EXPECT_THAT(plane_.started(), IsEmpty());
   EXPECT_THAT(plane_.forgotten(), IsEmpty());
 }
@@ -80,12 +78,10 @@ TEST_F(Registry, AJobThatIsNotOneHostAfterAllTakesSlotsLate) {
   make_ready(first, {true, false});
   EXPECT_EQ(registry_.slots_free(), 488U);
   EXPECT_EQ(plane_.started().size(), 1U);
-  for (const auto& answer : make_ready(second, {false, false})) {
-    ASSERT_FALSE(answer.has_value());
-    EXPECT_EQ(answer.error().reason, RefusalReason::full);
-    EXPECT_THAT(answer.error().message, HasSubstr("has 488 of 1000 slots left"));
+  make_ready(second);
+  for (const Rank& rank : second) {
+    expect_refused(rank, RefusalReason::full, "has 488 of 1000 slots left");
   }
-  leave(second);
   EXPECT_EQ(plane_.started().size(), 1U);
   EXPECT_EQ(registry_.slots_free(), 488U);
 }
@@ -94,11 +90,11 @@ TEST_F(Registry, RanksThatAreSitesShareMemoryOnOneHostOnly) {
   has_sites_ = true;
   hosts_ = {"a", "a", "b"};
   const auto several = fill(3, "several");
-  EXPECT_THAT(registry_.terms(several[0]).groups, IsEmpty());
+  EXPECT_THAT(several[0].ear->terms()->groups, IsEmpty());
   hosts_ = {"a", "a", "a"};
   leave(several);
   const auto one = fill(3, "one");
-  EXPECT_TRUE(is_one_host(registry_.terms(one[0]).groups, 3));
+  EXPECT_TRUE(is_one_host(one[0].ear->terms()->groups, 3));
 }
 
 TEST(HostGroups, OnlyNeighboursWithAHostFormOne) {

@@ -84,7 +84,7 @@ class SlowHost {
 
 TEST(JobLink, WaitsForAHostThatIsSlowToAnswer) {
   FakePlane plane(1);
-  JobRegistry registry(&plane, 7);
+  JobRegistry registry(&plane);
   const auto server =
       ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
   ASSERT_TRUE(server.has_value());

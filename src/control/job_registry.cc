@@ -1,164 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lock and one condition for all jobs: joins are rare.
+// Until all are here; what follows is in job_registry_life.cc.
 #include "control/job_registry.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/prng.h"
-#include "control/job_terms.h"
-#include "control/parties.h"
-#include "wire/infold_wire.h"
+#include "control/job_registry_job.h"
+#include "io/clock.h"
+#include "io/entropy.h"
 
 namespace infold::control {
-
-class JobRegistry::Job final : public Registrar::Job {
- public:
-  std::string name;
-  std::vector<RankPlace> ranks;
-  JobTerms terms;
-  std::uint32_t here = 0;
-  std::uint32_t ready = 0;
-  std::uint32_t gone = 0;
-  bool started = false;
-  bool settled = false;
-  bool holds_slots = false;
-  bool at_plane = false;
-  bool ended = false;  // somebody was lost
-  std::optional<Refusal> refusal;
-  std::chrono::steady_clock::time_point waits_until;
-
-  std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
-  bool all_share_memory(core::RankRange range) const {
-    const auto first = ranks.begin() + range.first;
-    return std::all_of(first, first + range.count,
-                       [](const RankPlace& each) { return each.ready_words.shares_memory; });
-  }
-  bool have_left(core::RankRange range) const {
-    const auto first = ranks.begin() + range.first;
-    return std::all_of(first, first + range.count, [](const RankPlace& each) { return each.gone; });
-  }
-  std::string missing_text() const {
-    std::string text;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (!ranks[rank].here) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    }
-    return text;
-  }
-  int first_missing() const {
-    const auto place =
-        std::find_if(ranks.begin(), ranks.end(), [](const RankPlace& each) { return !each.here; });
-    return place == ranks.end() ? -1 : static_cast<int>(place - ranks.begin());
-  }
-};
-
 namespace {
 
-constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
-// Of the least MTU that every host has to carry, less headers; it holds a block of every format.
-constexpr std::uint32_t kDatagramBytesMin = 512;
-constexpr auto kLingerMax = std::chrono::seconds(2);
 tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
 }
 
-}  // namespace
-
-JobRegistry::JobRegistry(Plane* plane, std::uint64_t seed) : plane_(plane), seed_(seed) {}
-JobRegistry::~JobRegistry() = default;
-
-JobRegistry::Job& JobRegistry::job_of(const Seat& seat) { return static_cast<Job&>(*seat.job); }
-
-Answer<JobRegistry::Seat> JobRegistry::enter(const RankWords& words, EndListener on_end) {
-  std::unique_lock lock(mutex_);
-  auto placed = place(words);
-  if (!placed) return tl::unexpected(placed.error());
-  const std::shared_ptr<Job> job = *placed;
-  RankPlace& own = job->ranks[words.rank];
-  own.on_end = std::move(on_end);
-  if (++job->here == job->ranks.size()) {
-    if (const Answer<void> started = start(*job); !started) refuse_all(*job, started.error());
-  }
-  changed_.notify_all();
-  changed_.wait_until(lock, job->waits_until, [&] { return job->started || job->refusal; });
-  if (!job->started && !job->refusal) {
-    refuse_all(*job, {RefusalReason::too_late,
-                      fmt::format("job '{}': {} of {} ranks came; missing: rank {}", job->name,
-                                  job->here, job->ranks.size(), job->missing_text()),
-                      job->first_missing()});
-  }
-  if (job->started) return Seat{job, words.rank};
-  own.here = false;
-  if (--job->here == 0) drop(job);
-  return tl::unexpected(*job->refusal);
+RegistryOptions completed(RegistryOptions options) {
+  if (!options.clock) options.clock = io::monotonic_now;
+  if (!options.entropy) options.entropy = io::fresh_number;
+  if (!options.on_event) options.on_event = log_event;
+  return options;
 }
 
-// Finds or makes the job that these words belong to.
-Answer<std::shared_ptr<JobRegistry::Job>> JobRegistry::place(const RankWords& words) {
-  if (stopping_) return refuse(RefusalReason::stopping, "the switch is stopping");
-  if (words.job.empty() || words.job.size() > 128) {
-    return refuse(RefusalReason::invalid, "the job's name must have 1 to 128 characters");
-  }
-  if (words.world == 0 || words.world > kWorldMax || words.rank >= words.world) {
-    return refuse(RefusalReason::invalid,
-                  fmt::format("rank {} of {} cannot be: ranks are 0 to world - 1, worlds 1 to {}",
-                              words.rank, words.world, kWorldMax));
-  }
-  if (words.datagram_bytes_max < kDatagramBytesMin) {
-    return refuse(RefusalReason::invalid,
-                  fmt::format("datagrams of {} bytes hold no chunk; {} is the least",
-                              words.datagram_bytes_max, kDatagramBytesMin));
-  }
-  if (words.small_slots == 0 && words.bulk_slots == 0) {
-    return refuse(RefusalReason::invalid, "a job without slots cannot sum");
-  }
-  if (words.rack && (words.rack->sites == 0 || words.rack->elements_max == 0)) {
-    return refuse(RefusalReason::invalid, "the rack's switch at " + words.rack->address +
-                                              " says that it has no site, or sums no elements");
-  }
-  const auto patience = std::chrono::steady_clock::now() + words.patience;
-  std::shared_ptr<Job>& job = jobs_[words.job];
-  if (job && (job->started || job->refusal)) {
-    const bool over = job->refusal || job->ended;
-    return refuse(RefusalReason::in_use,
-                  fmt::format("a job named '{}' {}; choose another name or wait for its end",
-                              words.job, over ? "is just ending" : "is running"));
+}  // namespace
+
+// Numbers begin anywhere, so that a switch that comes back hardly repeats those of its last life.
+JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
+    : plane_(plane),
+      options_(completed(std::move(options))),
+      numbers_used_(std::size_t{kNumberMax} + 1),
+      next_number_(static_cast<std::uint16_t>(options_.entropy())) {
+  numbers_used_[0] = true;  // no job's: what has not joined has it
+  if (!options_.has_thread) return;
+  agenda_.run_on_thread([this] {
+    const std::lock_guard lock(mutex_);
+    pass_deadlines();
+  });
+}
+
+JobRegistry::~JobRegistry() = default;
+
+Registrar::Seat JobRegistry::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t seat = ++last_seat_;
+  std::shared_ptr<Job> job = find(words.job);
+  if (std::optional<Refusal> obstacle = find_obstacle(words, job.get())) {
+    report({ControlEvent::refused, words.job, 0, words.world, 0, static_cast<int>(words.rank),
+            words.peer, obstacle->message});
+    agenda_.add(
+        [listener = std::move(listener), why = std::move(*obstacle)] { listener->refused(why); });
+    return Seat{seat};
   }
   if (!job) {
     job = std::make_shared<Job>();
     job->name = words.job;
+    job->peer = words.peer;
     job->ranks.resize(words.world);
-    job->waits_until = patience;
-  }
-  if (job->ranks.size() != words.world) {
-    const auto other = std::find_if(job->ranks.begin(), job->ranks.end(),
-                                    [](const RankPlace& each) { return each.here; });
-    const auto other_rank = static_cast<int>(other - job->ranks.begin());
-    return refuse(RefusalReason::mismatch,
-                  fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
-                              words.job, words.rank, words.world, other_rank, job->ranks.size()),
-                  other_rank);
+    job->places.resize(words.world);
+    jobs_.emplace(job->name, job);
+    ++jobs_of_peer_[job->peer];
   }
   RankPlace& own = job->ranks[words.rank];
-  if (own.here) {
-    return refuse(
-        RefusalReason::in_use,
-        fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
-                    words.job, words.rank),
-        static_cast<int>(words.rank));
-  }
-  job->waits_until = std::max(job->waits_until, patience);
   own = {};
   own.here = true;
   own.words = words;
-  return job;
+  Place& place = job->places[words.rank];
+  place.listener = std::move(listener);
+  place.seat = seat;
+  seats_[seat] = {job, words.rank};
+  const base::Duration patience = {std::chrono::nanoseconds(words.patience).count()};
+  set_deadline(place, options_.clock() + std::min(patience, options_.limits.patience_max));
+  report(ControlEvent::entered, *job, static_cast<int>(words.rank), {});
+  if (++job->here < job->ranks.size()) return Seat{seat};
+  if (const Answer<void> assembled = assemble(*job); !assembled) {
+    refuse_all(job, assembled.error());
+  }
+  return Seat{seat};
+}
+
+// The one of this name that is not over.
+std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) const {
+  const auto [begin, end] = jobs_.equal_range(name);
+  const auto found = std::find_if(
+      begin, end, [](const Jobs::value_type& each) { return each.second->phase != Phase::over; });
+  return found == end ? nullptr : found->second;
+}
+
+// Why a rank with these words cannot take its place in this job, which may be null.
+std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const Job* job) const {
+  const RegistryLimits& limits = options_.limits;
+  if (stopping_) return Refusal{RefusalReason::stopping, "the switch is stopping"};
+  if (job == nullptr) {
+    if (jobs_.size() >= limits.jobs_max) {
+      return Refusal{RefusalReason::full,
+                     fmt::format("the switch has {} jobs, as many as it may", jobs_.size())};
+    }
+    const auto of_peer = jobs_of_peer_.find(words.peer);
+    if (!words.peer.empty() && of_peer != jobs_of_peer_.end() &&
+        of_peer->second >= limits.jobs_of_peer_max) {
+      return Refusal{RefusalReason::full,
+                     fmt::format("{} jobs come from {}, as many as may come from one address",
+                                 of_peer->second, words.peer)};
+    }
+    return std::nullopt;
+  }
+  if (job->phase != Phase::gathering) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("a job named '{}' is running; choose another name or wait for its end",
+                    words.job)};
+  }
+  if (job->ranks.size() != words.world) {
+    const int other = job->first_here();
+    return Refusal{RefusalReason::mismatch,
+                   fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
+                               words.job, words.rank, words.world, other, job->ranks.size()),
+                   other};
+  }
+  if (job->ranks[words.rank].here) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
+                    words.job, words.rank),
+        static_cast<int>(words.rank)};
+  }
+  return std::nullopt;
 }
 
 // All ranks are here: settles the terms and takes the slots.
-Answer<void> JobRegistry::start(Job& job) {
+Answer<void> JobRegistry::assemble(Job& job) {
   JobTerms& terms = job.terms;
   terms.world = static_cast<std::uint32_t>(job.ranks.size());
   Answer<std::vector<core::RankRange>> racks = find_racks(job.name, job.ranks);
@@ -172,12 +147,9 @@ Answer<void> JobRegistry::start(Job& job) {
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   terms.elements_max =
       plane_ == nullptr ? std::uint32_t{INFOLD_ELEMENTS_MAX} : plane_->elements_max();
-  Slots slots = {1U << 15, 1U << 15};
   if (plane_ != nullptr) terms.sites = plane_->sites();
   for (const RankPlace& rank : job.ranks) {
     terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
-    slots.small = std::min(slots.small, rank.words.small_slots);
-    slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
     if (!rank.words.rack) continue;
     // A site of ours sums for one of each rack.
     terms.elements_max = std::min(terms.elements_max, rank.words.rack->elements_max);
@@ -186,27 +158,50 @@ Answer<void> JobRegistry::start(Job& job) {
   for (const RankPlace& rank : job.ranks) {
     if (rank.words.site) terms.sites.push_back(*rank.words.site);
   }
-  if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
-    const std::uint32_t total = plane_->slots_total();
-    slots = granted(slots, total - slots_used_, total);
-  }
-  terms.small_slots = static_cast<std::uint16_t>(slots.small);
-  terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
   if (terms.sites.empty()) {
     return refuse(RefusalReason::invalid,
                   "nobody aggregates: this is no switch and no rank brings a site of its own");
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
   terms.groups = propose_groups(job.ranks);
-  if (needs_plane(job)) {
-    if (Answer<void> taken = take_slots(job); !taken) return taken;
+  if (const Answer<void> shared = share_slots(job); !shared) return shared;
+  const std::optional<std::uint16_t> number = take_number();
+  if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
+  terms.job = *number;
+  terms.epoch = static_cast<std::uint32_t>(options_.entropy());
+  job.phase = Phase::joined;
+  report(ControlEvent::joined, job, -1, {});
+  const base::Instant latest = options_.clock() + options_.limits.ready_max;
+  for (Place& place : job.places) {
+    set_deadline(place, std::min(place.deadline, latest));
+    tell(place, [terms](RankListener& listener) { listener.all_here(terms); });
   }
-  terms.job = next_number_++;
-  if (next_number_ == 0) next_number_ = 1;
-  terms.epoch = static_cast<std::uint32_t>(
-      base::mix64(seed_ + terms.job * 0x9E3779B97F4A7C15ULL + slots_used_));
-  job.started = true;
   return {};
+}
+
+// Minima of what ranks ask for, and of those what is left here. Each rank may have slots of one
+// kind only, and then no kind is left.
+Answer<void> JobRegistry::share_slots(Job& job) {
+  JobTerms& terms = job.terms;
+  Slots slots = {kSlotsMax, kSlotsMax};
+  for (const RankPlace& rank : job.ranks) {
+    slots.small = std::min(slots.small, rank.words.small_slots);
+    slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
+  }
+  if (slots.small + slots.bulk == 0) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("job '{}': some ranks have no slots for small tensors and the others "
+                              "none for large ones; a job without slots cannot sum",
+                              job.name));
+  }
+  job.peer_of_slots = job.ranks.front().words.peer;
+  if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
+    const auto [free, total] = slots_for(job.peer_of_slots);
+    slots = granted(slots, free, total);
+  }
+  terms.small_slots = static_cast<std::uint16_t>(slots.small);
+  terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
+  return needs_plane(job) ? take_slots(job) : Answer<void>{};
 }
 
 // A job that is all on one host or in one rack is summed there.
@@ -218,155 +213,48 @@ bool JobRegistry::needs_plane(const Job& job) const {
 
 Answer<void> JobRegistry::take_slots(Job& job) {
   if (job.holds_slots) return {};
-  const std::uint32_t total = plane_->slots_total();
-  if (slots_used_ + job.slots() > total) {
+  const auto [free, total] = slots_for(job.peer_of_slots);
+  if (job.slots() > free) {
+    const bool is_share = total < plane_->slots_total();
     return tl::unexpected(
-        no_slots("the switch", total - slots_used_, total, job.name, job.slots()));
+        no_slots(is_share ? "the switch, for jobs whose rank 0 is at " + job.peer_of_slots + ","
+                          : "the switch",
+                 free, total, job.name, job.slots()));
   }
+  AtPeer& at_peer = at_plane_of_peer_[job.peer_of_slots];
+  const std::uint32_t jobs_max = plane_->jobs_max() - plane_->jobs_max() / 4;
+  if (!job.peer_of_slots.empty() && at_peer.jobs >= jobs_max) {
+    return refuse(RefusalReason::full,
+                  fmt::format("{} jobs at the switch have rank 0 at {}, as many as may from one "
+                              "address; wait for the end of another job",
+                              at_peer.jobs, job.peer_of_slots));
+  }
+  ++at_peer.jobs;
+  at_peer.slots += job.slots();
   slots_used_ += job.slots();
   job.holds_slots = true;
   return {};
 }
 
-// All ranks are ready: some may have found that they share no memory after all.
-void JobRegistry::settle(Job& job) {
-  if (std::optional<Refusal> odd = find_disagreement(job.name, job.ranks)) {
-    job.settled = true;
-    refuse_all(job, std::move(*odd));
-    return;
+// Jobs of one address have a share together, which looks to them like the whole.
+JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& peer) const {
+  const std::uint32_t total = plane_->slots_total();
+  if (peer.empty()) return {total - slots_used_, total};
+  const auto found = at_plane_of_peer_.find(peer);
+  const std::uint32_t held = found == at_plane_of_peer_.end() ? 0 : found->second.slots;
+  const std::uint32_t share = slot_share(total);
+  return {std::min(total - slots_used_, share - std::min(held, share)), share};
+}
+
+// Round and round, so that a number rests as long as possible before it is given again.
+std::optional<std::uint16_t> JobRegistry::take_number() {
+  for (std::uint32_t tries = 0; tries <= kNumberMax; ++tries) {
+    const std::uint16_t number = next_number_++;
+    if (numbers_used_[number]) continue;
+    numbers_used_[number] = true;
+    return number;
   }
-  std::erase_if(job.terms.groups,
-                [&](const HostGroup& group) { return !job.all_share_memory(group.ranks); });
-  job.settled = true;
-  if (!needs_plane(job)) return;
-  if (Answer<void> taken = take_slots(job); !taken) {
-    refuse_all(job, taken.error());
-    return;
-  }
-  if (Answer<void> begun = plane_->start_job(job.terms); !begun) {
-    refuse_all(job, begun.error());
-    return;
-  }
-  job.at_plane = true;
-}
-
-void JobRegistry::refuse_all(Job& job, Refusal refusal) {
-  if (!job.refusal) job.refusal = std::move(refusal);
-  changed_.notify_all();
-}
-
-const JobTerms& JobRegistry::terms(const Seat& seat) const { return job_of(seat).terms; }
-
-Answer<void> JobRegistry::ready(const Seat& seat, const ReadyWords& words) {
-  std::unique_lock lock(mutex_);
-  Job& job = job_of(seat);
-  job.ranks[seat.rank].ready = true;
-  job.ranks[seat.rank].ready_words = words;
-  if (++job.ready == job.ranks.size() && !job.ended) settle(job);
-  changed_.notify_all();
-  const auto is_settled = [&] { return job.settled || job.ended || job.refusal; };
-  if (!changed_.wait_until(lock, job.waits_until, is_settled)) {
-    return refuse(RefusalReason::too_late,
-                  fmt::format("job '{}': not all ranks were ready in time", job.name));
-  }
-  if (job.refusal) return tl::unexpected(*job.refusal);
-  if (!job.ended) return {};
-  const auto lost = std::find_if(job.ranks.begin(), job.ranks.end(),
-                                 [](const RankPlace& each) { return each.gone; });
-  const auto rank = static_cast<int>(lost - job.ranks.begin());
-  return refuse(RefusalReason::too_late,
-                fmt::format("job '{}': rank {} was lost while joining", job.name, rank), rank);
-}
-
-void JobRegistry::leave(const Seat& seat, const Parting& parting) {
-  Ending ending;
-  std::unique_lock lock(mutex_);
-  Job& job = job_of(seat);
-  RankPlace& own = job.ranks[seat.rank];
-  if (own.gone) return;
-  own.gone = true;
-  ++job.gone;
-  const bool is_over = parting.way != Parting::in_order || parting.abort;
-  if (is_over && !job.ended && !job.refusal) {
-    JobEnd why = {seat.rank, {}, {}};
-    if (parting.way == Parting::with_switch) why = {std::nullopt, own.words.rack->address, {}};
-    if (parting.way == Parting::in_order) why = {std::nullopt, {}, parting.abort};
-    ending = end(job, std::move(why));
-  } else if (!is_over && !job.settled && !job.ended) {
-    refuse_all(job, {RefusalReason::too_late,
-                     fmt::format("job '{}': rank {} gave up joining", job.name, seat.rank),
-                     static_cast<int>(seat.rank)});
-  }
-  if (job.gone == job.ranks.size()) drop(std::static_pointer_cast<Job>(seat.job));
-  changed_.notify_all();
-  lock.unlock();
-  tell(ending);
-}
-
-// Gives what is to be told without the lock. Packets are slower to say which switch is lost than
-// connections, and name only a site: they come last.
-JobRegistry::Ending JobRegistry::end(Job& job, JobEnd why) {
-  Ending ending;
-  job.ended = true;
-  for (RankPlace& rank : job.ranks) {
-    if (!rank.gone && rank.on_end) ending.told.push_back(rank.on_end);
-  }
-  if (job.at_plane) ending.at_plane = job.terms.job;
-  ending.why = std::move(why);
-  return ending;
-}
-
-void JobRegistry::tell(const Ending& ending) {
-  for (const EndListener& tell : ending.told) tell(ending.why);
-  if (ending.at_plane) plane_->end_job(*ending.at_plane, abort_for_plane(ending.why));
-}
-
-void JobRegistry::linger(const Seat& seat) {
-  std::unique_lock lock(mutex_);
-  Job& job = job_of(seat);
-  const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
-  const HostGroup* const group = group_of(job.terms.groups, seat.rank);
-  const bool leads = group != nullptr && group->ranks.first == seat.rank;
-  const bool sums_for_all =
-      job.ranks[seat.rank].words.site && !is_one_host(job.terms.groups, job.terms.world);
-  if (!leads && !sums_for_all) return;
-  const core::RankRange served = sums_for_all ? all : group->ranks;
-  const bool is_over = changed_.wait_for(
-      lock, kLingerMax, [&] { return job.have_left(served) || job.ended || stopping_; });
-  if (is_over) return;
-  // The others cannot go on without what it did for them; better to say so than to let them wait.
-  const Ending ending = end(job, {seat.rank, {}, {}});
-  lock.unlock();
-  tell(ending);
-}
-
-// The last rank has gone: the name and the slots are free again.
-void JobRegistry::drop(const std::shared_ptr<Job>& job) {
-  if (job->at_plane) plane_->forget_job(job->terms.job);
-  if (job->holds_slots) slots_used_ -= job->slots();
-  const auto place = jobs_.find(job->name);
-  if (place != jobs_.end() && place->second == job) jobs_.erase(place);
-}
-
-void JobRegistry::stop() {
-  std::vector<EndListener> told;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    for (const auto& [name, job] : jobs_) {
-      if (!job->started) {
-        refuse_all(*job, {RefusalReason::stopping, "the switch is stopping", -1});
-        continue;
-      }
-      // Its ranks are being told why; the one that they met at stops first.
-      if (job->refusal || job->ended) continue;
-      for (RankPlace& rank : job->ranks) {
-        if (!rank.gone && rank.on_end) told.push_back(rank.on_end);
-      }
-    }
-    changed_.notify_all();
-  }
-  for (const EndListener& tell : told) tell({});
+  return std::nullopt;
 }
 
 std::vector<JobStatus> JobRegistry::status() const {
@@ -374,7 +262,8 @@ std::vector<JobStatus> JobRegistry::status() const {
   std::vector<JobStatus> list;
   for (const auto& [name, job] : jobs_) {
     list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()),
-                    job->here - job->gone, job->holds_slots ? job->slots() : 0, job->started});
+                    job->here - job->gone, job->holds_slots ? job->slots() : 0,
+                    job->phase != Phase::gathering});
   }
   return list;
 }
@@ -382,6 +271,19 @@ std::vector<JobStatus> JobRegistry::status() const {
 std::uint32_t JobRegistry::slots_free() const {
   const std::lock_guard lock(mutex_);
   return plane_ == nullptr ? 0 : plane_->slots_total() - slots_used_;
+}
+
+void JobRegistry::work() {
+  {
+    const std::lock_guard lock(mutex_);
+    pass_deadlines();
+  }
+  agenda_.run();
+}
+
+base::Instant JobRegistry::next_deadline() const {
+  const std::lock_guard lock(mutex_);
+  return deadlines_.empty() ? base::Instant::never() : deadlines_.begin()->first;
 }
 
 }  // namespace infold::control

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which jobs come about, on which terms, and how they end.
-#include <atomic>
+// Which jobs come about, and on which terms.
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,60 +14,83 @@
 namespace infold::control::testing {
 namespace {
 
-using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-// Nobody checked these before an aggregator did, which ends the switch for all.
-TEST_F(Registry, WhatNoAggregatorCanDoIsRefused) {
-  RankWords none = words(0, 1, "job");
-  none.datagram_bytes_max = 0;
-  const auto without_room = registry_.enter(none, {});
-  ASSERT_FALSE(without_room);
-  EXPECT_EQ(without_room.error().reason, RefusalReason::invalid);
-  none = words(0, 1, "job");
-  none.small_slots = none.bulk_slots = 0;
-  const auto without_slots = registry_.enter(none, {});
-  ASSERT_FALSE(without_slots);
-  EXPECT_EQ(without_slots.error().reason, RefusalReason::invalid);
+TEST_F(Registry, SettlesTermsThatAllCanKeep) {
+  const auto ranks = fill(3);
+  EXPECT_TRUE(plane_.started().empty());
+  make_ready(ranks);
+  ASSERT_EQ(plane_.started().size(), 1U);
+  const JobTerms terms = *ranks[2].ear->terms();
+  EXPECT_EQ(terms.world, 3U);
+  EXPECT_EQ(terms.datagram_bytes_max, 1472U);
+  EXPECT_EQ(terms.elements_max, 64U);
+  EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512);
+  ASSERT_EQ(terms.sites.size(), 1U);
+  EXPECT_EQ(registry_.slots_free(), 488U);
+  EXPECT_EQ(plane_.started()[0].epoch, terms.epoch);
+  for (const Rank& each : ranks) EXPECT_TRUE(each.ear->groups().has_value());
+}
+
+// Each of the two has slots; what both have is none, which would have ended the switch.
+TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
+  RankWords small = words(0, 2);
+  small.bulk_slots = 0;
+  RankWords bulk = words(1, 2);
+  bulk.small_slots = 0;
+  for (const Rank& rank : {come(small), come(bulk)}) {
+    expect_refused(rank, RefusalReason::invalid, "a job without slots cannot sum");
+  }
+  EXPECT_THAT(registry_.status(), IsEmpty());
+  EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
 TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
-  const auto seats = fill(3);
-  for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}})) {
-    ASSERT_FALSE(answer.has_value());
-    EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
-    EXPECT_THAT(answer.error().message, HasSubstr("rank 2 has other sites than rank 0"));
+  const auto ranks = fill(3);
+  say_ready(ranks, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}});
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::mismatch, "rank 2 has other sites than rank 0");
   }
   EXPECT_TRUE(plane_.started().empty());
+  EXPECT_THAT(registry_.status(), IsEmpty()) << "the name is free, whoever has not left";
 }
 
 TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
   plane_.refuse({RefusalReason::full, "the switch has no room for another job", -1});
-  const auto seats = fill(2);
-  for (const auto& answer : say_ready(seats, {{false, 7, {}}, {false, 7, {}}})) {
-    ASSERT_FALSE(answer.has_value());
-    EXPECT_EQ(answer.error().reason, RefusalReason::full);
-    EXPECT_THAT(answer.error().message, HasSubstr("no room for another job"));
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "no room for another job");
   }
-  leave(seats);
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_TRUE(plane_.ends().empty());
   EXPECT_TRUE(plane_.forgotten().empty());
 }
 
+TEST_F(Registry, MemoryThatIsMissingIsARefusalAndGivesEverythingBack) {
+  plane_.has_no_memory = true;
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "the switch cannot start the job");
+  }
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  EXPECT_THAT(registry_.status(), IsEmpty());
+  plane_.has_no_memory = false;
+  run(2);
+}
+
 TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
   for (const bool usual : {false, true}) {
-    const auto seats = fill(3);
-    const auto answers = say_ready(seats, {{false, 7, {}}, {false, 7, usual}, {false, 7, !usual}});
-    for (const Answer<void>& answer : answers) {
-      ASSERT_FALSE(answer.has_value());
-      EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
-      EXPECT_EQ(answer.error().rank, 2);
-      EXPECT_THAT(answer.error().message,
-                  HasSubstr(usual ? "rank 2 does not verify results, rank 1 does;"
-                                  : "rank 2 verifies results, rank 1 does not;"));
+    const auto ranks = fill(3);
+    say_ready(ranks, {{false, 7, {}}, {false, 7, usual}, {false, 7, !usual}});
+    for (const Rank& rank : ranks) {
+      expect_refused(rank, RefusalReason::mismatch,
+                     usual ? "rank 2 does not verify results, rank 1 does;"
+                           : "rank 2 verifies results, rank 1 does not;");
+      EXPECT_EQ(rank.ear->refusal()->rank, 2);
     }
-    leave(seats);
   }
   EXPECT_TRUE(plane_.started().empty());
 }
@@ -77,84 +99,34 @@ TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
 TEST_F(Registry, RanksComeBackOnlyWithTheSameCallsFinished) {
   for (const ReadyWords& other : {ReadyWords{false, 7, {}, 12, 0}, ReadyWords{false, 7, {}, 11, 1},
                                   ReadyWords{false, 7, {}, 0, 0}}) {
-    const auto seats = fill(2);
-    for (const auto& answer : say_ready(seats, {{false, 7, {}, 11, 0}, other})) {
-      ASSERT_FALSE(answer.has_value());
-      EXPECT_EQ(answer.error().reason, RefusalReason::mismatch);
-      EXPECT_THAT(answer.error().message, HasSubstr("cannot go on"));
-    }
-    leave(seats);
+    const auto ranks = fill(2);
+    say_ready(ranks, {{false, 7, {}, 11, 0}, other});
+    for (const Rank& rank : ranks) expect_refused(rank, RefusalReason::mismatch, "cannot go on");
   }
-  const auto seats = fill(2);
-  for (const auto& answer : say_ready(seats, {{false, 7, {}, 11, 3}, {false, 7, {}, 11, 3}})) {
-    EXPECT_TRUE(answer.has_value());
-  }
+  const auto ranks = fill(2);
+  say_ready(ranks, {{false, 7, {}, 11, 3}, {false, 7, {}, 11, 3}});
+  for (const Rank& rank : ranks) EXPECT_TRUE(rank.ear->groups().has_value());
 }
 
 TEST_F(Registry, ARankThatDoesNotSayWhetherItVerifiesMayJoin) {
-  const auto seats = fill(3);
-  for (const auto& answer : say_ready(seats, {{false, 7, true}, {false, 7, {}}, {false, 7, true}}))
-    EXPECT_TRUE(answer.has_value());
+  const auto ranks = fill(3);
+  say_ready(ranks, {{false, 7, true}, {false, 7, {}}, {false, 7, true}});
+  for (const Rank& rank : ranks) EXPECT_TRUE(rank.ear->groups().has_value());
   EXPECT_EQ(plane_.started().size(), 1U);
-}
-
-TEST_F(Registry, SettlesTermsThatAllCanKeep) {
-  const auto seats = fill(3);
-  EXPECT_TRUE(plane_.started().empty());
-  make_ready(seats, {false, false, false});
-  ASSERT_EQ(plane_.started().size(), 1U);
-  const JobTerms& terms = registry_.terms(seats[2]);
-  EXPECT_EQ(terms.world, 3U);
-  EXPECT_EQ(terms.datagram_bytes_max, 1472U);
-  EXPECT_EQ(terms.elements_max, 64U);
-  EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512);
-  ASSERT_EQ(terms.sites.size(), 1U);
-  EXPECT_EQ(registry_.slots_free(), 488U);
-  EXPECT_EQ(plane_.started()[0].epoch, terms.epoch);
-}
-
-TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
-  for (int life = 0; life < 3; ++life) {
-    const auto seats = fill(2);
-    make_ready(seats, {false, false});
-    leave(seats);
-    EXPECT_EQ(registry_.slots_free(), 1000U);
-  }
-  ASSERT_EQ(plane_.started().size(), 3U);
-  EXPECT_EQ(plane_.forgotten().size(), 3U);
-  EXPECT_NE(plane_.started()[0].epoch, plane_.started()[1].epoch);
-  EXPECT_TRUE(plane_.ends().empty());
 }
 
 TEST_F(Registry, ANameInUseIsRefused) {
   fill(2);
-  const auto third = registry_.enter(words(0, 2), {});
-  ASSERT_FALSE(third.has_value());
-  EXPECT_EQ(third.error().reason, RefusalReason::in_use);
-  EXPECT_THAT(third.error().message, HasSubstr("'job' is running"));
+  expect_refused(come(words(0, 2)), RefusalReason::in_use, "'job' is running");
 }
 
 TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
-  std::thread first([&] {
-    RankWords early = words(1, 4);
-    early.patience = milliseconds(300);
-    const auto seat = registry_.enter(early, {});
-    ASSERT_FALSE(seat.has_value());
-    EXPECT_EQ(seat.error().reason, RefusalReason::too_late);
-    EXPECT_EQ(seat.error().rank, 0);
-    EXPECT_THAT(seat.error().message, HasSubstr("1 of 4 ranks came; missing: rank 0, 2, 3"));
-  });
-  while (registry_.status().empty()) std::this_thread::yield();
-  const auto second = registry_.enter(words(0, 2), {});
-  ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().reason, RefusalReason::mismatch);
-  EXPECT_EQ(second.error().rank, 1);
-  EXPECT_THAT(second.error().message, HasSubstr("rank 0 says there are 2 ranks, rank 1 says 4"));
-  const auto twice = registry_.enter(words(1, 4), {});
-  // Neither of the two, with 20 s of patience each, makes the first wait longer than it wants.
-  EXPECT_EQ(twice.error().reason, RefusalReason::in_use);
-  first.join();
-  EXPECT_TRUE(registry_.status().empty()) << "a job that never began keeps its name";
+  const Rank first = come(words(1, 4));
+  const Rank second = come(words(0, 2));
+  expect_refused(second, RefusalReason::mismatch, "rank 0 says there are 2 ranks, rank 1 says 4");
+  EXPECT_EQ(second.ear->refusal()->rank, 1);
+  expect_refused(come(words(1, 4)), RefusalReason::in_use, "has a rank 1 already");
+  EXPECT_FALSE(first.ear->refusal().has_value());
 }
 
 // Of 1000: all that it wants, then an eighth of what is free, then 32 each.
@@ -162,14 +134,13 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
   std::vector<int> granted;
   std::uint32_t free = registry_.slots_free();
   for (;;) {
-    const auto seat = registry_.enter(words(0, 1, "job " + std::to_string(granted.size())), {});
-    if (!seat) {
-      EXPECT_EQ(seat.error().reason, RefusalReason::full);
-      EXPECT_THAT(seat.error().message, HasSubstr("has 28 of 1000 slots left"));
-      EXPECT_THAT(seat.error().message, HasSubstr("wants 32"));
+    const Rank rank = come(words(0, 1, "job " + std::to_string(granted.size())));
+    if (rank.ear->refusal()) {
+      expect_refused(rank, RefusalReason::full, "has 28 of 1000 slots left");
+      EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 32"));
       break;
     }
-    const JobTerms& terms = registry_.terms(*seat);
+    const JobTerms terms = *rank.ear->terms();
     EXPECT_GT(terms.small_slots, 0);
     EXPECT_GT(terms.bulk_slots, terms.small_slots);
     granted.push_back(terms.small_slots + terms.bulk_slots);
@@ -179,78 +150,80 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
   EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 32, 32, 32, 32, 32, 32, 32));
 }
 
-TEST_F(Registry, ALostRankEndsTheJobForTheOthers) {
-  EXPECT_EQ(end_when_another_leaves(Parting::lost).lost_rank, 0U);
-  ASSERT_EQ(plane_.ends().size(), 1U);
-  EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::lost);
-  EXPECT_EQ(plane_.ends()[0].other, 0);
-}
-
-// Nobody waits for it until the patience is over.
-TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
-  const auto seats = fill(3);
-  Answer<void> waited;
-  std::thread other([&] { waited = registry_.ready(seats[0], {}); });
-  registry_.leave(seats[2], Parting::in_order);
-  other.join();
-  for (const Answer<void>& answer : {waited, registry_.ready(seats[1], {})}) {
-    ASSERT_FALSE(answer.has_value());
-    EXPECT_EQ(answer.error().rank, 2);
-    EXPECT_THAT(answer.error().message, ::testing::HasSubstr("rank 2 gave up joining"));
+TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
+  for (const std::uint32_t total : {64U, 400U}) {
+    plane_.slots = total;
+    const auto ranks = run(1);
+    const JobTerms terms = *ranks[0].ear->terms();
+    EXPECT_EQ(terms.small_slots + terms.bulk_slots, static_cast<int>(total));
+    leave(ranks);
   }
-  leave({seats[0], seats[1]});
-  EXPECT_THAT(registry_.status(), ::testing::IsEmpty()) << "the name is free again";
-  EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
-TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
-  const core::Abort abort = {core::AbortReason::mismatch, 0, 1, {}, {}};
-  const JobEnd end = end_when_another_leaves({Parting::in_order, abort});
-  ASSERT_TRUE(end.abort.has_value());
-  EXPECT_EQ(end.abort->reason, core::AbortReason::mismatch);
-  ASSERT_EQ(plane_.ends().size(), 1U);
-  EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::mismatch);
-  EXPECT_EQ(plane_.ends()[0].other, 1);
-}
-
-TEST_F(Registry, StoppingTellsThoseInsideAndRefusesThoseOutside) {
-  bool told = false;
-  const auto seat = registry_.enter(words(0, 1), [&](const JobEnd& end) { told = !end.lost_rank; });
-  ASSERT_TRUE(seat.has_value());
-  registry_.stop();
-  EXPECT_TRUE(told);
-  EXPECT_EQ(registry_.enter(words(0, 1, "late"), {}).error().reason, RefusalReason::stopping);
-}
-
-// Where ranks meet at rank 0, it may be gone before the others have been answered.
-TEST_F(Registry, StoppingDoesNotDisturbARefusal) {
-  std::atomic<int> told{0};
-  std::vector<std::thread> ranks;
-  for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    ranks.emplace_back([&, rank] {
-      const auto seat = registry_.enter(words(rank, 2), [&](const JobEnd&) { ++told; });
-      ASSERT_TRUE(seat.has_value());
-      EXPECT_EQ(registry_.ready(*seat, {false, 7, rank == 1}).error().rank, 1);
-      registry_.stop();
-    });
+// Who asks for everything first does not get it.
+TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
+  plane_.slots = 4096;
+  RankWords greedy = words(0, 1, "greedy");
+  greedy.bulk_slots = 30'000;
+  greedy.peer = "10.0.0.1";
+  const Rank first = come(greedy);
+  ASSERT_TRUE(first.ear->terms().has_value());
+  EXPECT_EQ(first.ear->terms()->small_slots + first.ear->terms()->bulk_slots, 2304);
+  std::uint32_t held = 2304;
+  Rank last = first;
+  for (int job = 0; !last.ear->refusal(); ++job) {
+    greedy.job = std::to_string(job);
+    last = come(greedy);
+    if (last.ear->terms()) held += last.ear->terms()->small_slots + last.ear->terms()->bulk_slots;
   }
-  for (std::thread& rank : ranks) rank.join();
-  EXPECT_EQ(told, 0);
+  expect_refused(last, RefusalReason::full, "for jobs whose rank 0 is at 10.0.0.1");
+  EXPECT_LE(held, 3072U);
+  RankWords honest = words(0, 1, "honest");
+  honest.peer = "10.0.0.2";
+  ASSERT_TRUE(come(honest).ear->terms().has_value());
 }
 
-TEST_F(Registry, ImpossibleWordsAreRefused) {
-  for (const RankWords& wrong : {words(2, 2), words(0, 0), words(0, 257), words(0, 1, "")}) {
-    EXPECT_EQ(registry_.enter(wrong, {}).error().reason, RefusalReason::invalid);
-  }
-  for (const RackWords& rack : {RackWords{"a", "a:1", 0, 64}, RackWords{"a", "a:1", 1, 0}}) {
-    RankWords wrong = words(0, 1);
-    wrong.rack = rack;
-    EXPECT_EQ(registry_.enter(wrong, {}).error().reason, RefusalReason::invalid);
-  }
-  JobRegistry without_plane(nullptr, 1);
-  const auto nobody = without_plane.enter(words(0, 1), {});
-  ASSERT_FALSE(nobody.has_value());
-  EXPECT_THAT(nobody.error().message, HasSubstr("nobody aggregates"));
+TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
+  RegistryOptions few = options();
+  few.limits.jobs_max = 3;
+  few.limits.jobs_of_peer_max = 2;
+  JobRegistry registry(&plane_, few);
+  const auto come_from = [&](const std::string& peer, const std::string& job) {
+    RankWords own = words(0, 2, job);
+    own.peer = peer;
+    return come(registry, own);
+  };
+  come_from("a", "1");
+  const Rank second = come_from("a", "2");
+  expect_refused(come_from("a", "3"), RefusalReason::full, "2 jobs come from a, as many as may");
+  EXPECT_FALSE(come_from("b", "4").ear->refusal().has_value());
+  expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, as many as it may");
+  registry.leave(second.seat, Parting::lost);
+  EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
+}
+
+TEST_F(Registry, AJobThatNobodySumsForIsRefused) {
+  JobRegistry without_plane(nullptr, options());
+  expect_refused(come(without_plane, words(0, 1)), RefusalReason::invalid, "nobody aggregates");
+}
+
+// With its thread, as servers have it.
+TEST(RegistryThread, TellsWithoutBeingAsked) {
+  FakePlane plane(1);
+  JobRegistry registry(&plane);
+  const auto first = std::make_shared<Ear>(), second = std::make_shared<Ear>();
+  RankWords own = words(0, 2);
+  const auto seat = registry.enter(own, first);
+  own.rank = 1;
+  registry.enter(own, second);
+  while (!first->terms() || !second->terms()) std::this_thread::yield();
+  registry.leave(seat, Parting::lost);
+  while (!second->refusal() || !first->was_dismissed()) std::this_thread::yield();
+  own.patience = std::chrono::milliseconds(20);
+  const auto late = std::make_shared<Ear>();
+  registry.enter(own, late);
+  while (!late->refusal()) std::this_thread::yield();
+  EXPECT_EQ(late->refusal()->reason, RefusalReason::too_late);
 }
 
 }  // namespace

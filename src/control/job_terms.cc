@@ -15,6 +15,9 @@ namespace {
 constexpr std::uint32_t kReservedPart = 4;
 constexpr std::uint32_t kLatePart = 8;
 constexpr std::uint32_t kGrantMin = 32;
+// A quarter stays for jobs of other addresses. A rank of ours asks for 512 slots.
+constexpr std::uint32_t kOthersPart = 4;
+constexpr std::uint32_t kShareMin = 512;
 
 // An exact sum has 8 bytes an element on its way to a site, and its chunks are shorter.
 // That takes a processor's time at the leader, which only half of the bytes are worth.
@@ -96,11 +99,17 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
 
 }  // namespace
 
+std::uint32_t slot_share(std::uint32_t total) {
+  return std::max(total - total / kOthersPart, std::min(total, kShareMin));
+}
+
 // Fewer than asked for only make long tensors slower; both kinds shrink alike.
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total) {
   const std::uint32_t wanted = asked.small + asked.bulk;
-  const std::uint32_t most = std::max(free / kLatePart, kGrantMin);
-  if (wanted <= most || free == total || free >= total / kReservedPart + wanted) return asked;
+  const std::uint32_t share = slot_share(total);
+  std::uint32_t most = std::max(free / kLatePart, kGrantMin);
+  if (free == total || free >= total / kReservedPart + std::min(wanted, share)) most = share;
+  if (wanted <= most) return asked;
   const std::uint32_t small = std::max(asked.small * most / wanted, std::min(asked.small, 1U));
   return {small, most - small};
 }

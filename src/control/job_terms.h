@@ -15,10 +15,9 @@ namespace infold::control {
 struct RankPlace {
   bool here = false;
   bool ready = false;
-  ReadyWords ready_words;
   bool gone = false;
   RankWords words;
-  Registrar::EndListener on_end;
+  ReadyWords ready_words;
 };
 
 struct Slots {
@@ -26,7 +25,11 @@ struct Slots {
   std::uint32_t bulk = 0;
 };
 
-// What a job gets of those that are free. May be more than these.
+// Of a switch's slots, what one job may have, and the jobs of one address together: three quarters,
+// so that one Hello never takes all of a large switch, or as many as a rank of ours asks for.
+std::uint32_t slot_share(std::uint32_t total);
+
+// What a job gets of those that are free. May be more than these, but not more than slot_share().
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 
 // Why a job that wants this many does not get them from the switch that is named so.

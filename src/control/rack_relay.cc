@@ -1,109 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lock for all jobs, which is never held while the parent is asked.
+// What ranks of the rack say; what the parent answers is in rack_relay_answers.cc.
 #include "control/rack_relay.h"
 
 #include <algorithm>
-#include <optional>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "control/job_stream.h"
 #include "control/job_terms.h"
-#include "control/parties.h"
+#include "control/rack_relay_job.h"
 
 namespace infold::control {
-
-// Slots that ranks who wait for the parent have asked it for.
-struct RackRelay::Promise {
-  Slots slots;
-  std::uint32_t counted = 0;
-  std::uint32_t ranks = 0;
-};
-
-class RackRelay::Job final : public Registrar::Job {
- public:
-  struct Place {
-    std::unique_ptr<JobLink> link;  // until the rank leaves
-    EndListener on_end;
-    bool is_watched = false;  // the link, for its end
-    bool is_told = false;
-  };
-
-  Job(std::string job_name, JobTerms at_parent)
-      : name(std::move(job_name)), up(std::move(at_parent)) {}
-
-  const std::string name;
-  const JobTerms up;  // as the parent has it
-  JobTerms terms;     // as our ranks do
-  std::map<std::uint32_t, Place> places;
-  std::size_t gone = 0;
-  std::uint32_t slots_held = 0;
-  bool is_looked_up = false;        // whether the parent's sites can be reached
-  std::optional<Refusal> obstacle;  // why this switch cannot take the job
-  std::optional<bool> began;
-  bool at_plane = false;
-  bool ended = false;
-
-  std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
-};
-
 namespace {
 
-tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message) {
-  return tl::unexpected<Refusal>(Refusal{reason, std::move(message), -1});
+tl::unexpected<Refusal> invalid(std::string message) {
+  return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), -1});
 }
 
-tl::unexpected<Refusal> refuse_stopping() {
-  return refuse(RefusalReason::stopping, "the switch is stopping");
+const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
+
+// One channel for all ranks: what connects to the parent is this switch.
+RackRelayOptions completed(RackRelayOptions options) {
+  if (options.link) return options;
+  options.link = [channel = channel_to(options.parent), parent = options.parent](
+                     const RankWords& words, std::shared_ptr<RankListener> listener) {
+    JobStream::Options stream;
+    stream.words = words;
+    stream.host = "the switch's parent " + parent;
+    stream.joins_by = std::chrono::steady_clock::now() + words.patience;
+    stream.connects_by = stream.joins_by;
+    return JobStream::open(channel, stream, std::move(listener));
+  };
+  return options;
 }
 
 }  // namespace
 
+// Hears for one rank, from the link's threads.
+class RackRelay::Ear final : public RankListener {
+ public:
+  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t seat) : inbox_(std::move(inbox)), seat_(seat) {}
+  void all_here(const JobTerms& terms) override { pass(&RackRelay::hear_terms, terms); }
+  void all_ready(const std::vector<HostGroup>& groups) override {
+    pass(&RackRelay::hear_go, groups);
+  }
+  void refused(const Refusal& refusal) override { pass(&RackRelay::hear_refusal, refusal); }
+  void ended(const JobEnd& end) override { pass(&RackRelay::hear_end, end); }
+  void dismissed() override {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(seat_);
+  }
+
+ private:
+  template <typename Word>
+  void pass(void (RackRelay::*hear)(std::uint64_t, const Word&), const Word& word) {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(seat_, word);
+  }
+
+  const std::shared_ptr<Inbox> inbox_;
+  const std::uint64_t seat_;
+};
+
 RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
-    : plane_(plane), uplink_(uplink), options_(std::move(options)) {}
-RackRelay::~RackRelay() = default;
+    : plane_(plane), uplink_(uplink), options_(completed(std::move(options))) {
+  inbox_->relay = this;
+  if (!options_.has_threads) return;
+  look_ups_.run_on_thread({});
+  agenda_.run_on_thread({});
+}
 
-RackRelay::Job& RackRelay::job_of(const Seat& seat) { return static_cast<Job&>(*seat.job); }
+RackRelay::~RackRelay() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  inbox_->relay = nullptr;
+  for (auto& [seat, rank] : ranks_) cut(rank);
+}
 
-Answer<Registrar::Seat> RackRelay::enter(const RankWords& words, EndListener on_end) {
-  Answer<RankWords> up = words_for_parent(words);
-  if (!up) return tl::unexpected(up.error());
-  JobLink::Limits limits;
-  limits.stop = stop_.get_token();
-  limits.host = "the switch's parent ";
-  Answer<std::unique_ptr<JobLink>> link = JobLink::join(options_.parent, *up, limits);
-
-  std::unique_lock lock(mutex_);
-  const auto promise = promises_.find(words.job);
-  std::shared_ptr<Job> job;
-  bool is_first = false;
-  if (link) {
-    job = find_or_make(words, (*link)->terms());
-    is_first = job->places.empty() && job->gone == 0;
-    job->places[words.rank] = {std::move(*link), std::move(on_end)};
-    if (is_first) take_slots(*job);
+Registrar::Seat RackRelay::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+  const Answer<std::uint32_t> path = uplink_.datagram_bytes_max();
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t seat = ++last_seat_;
+  Rank& rank = ranks_[seat];
+  rank.words = words;
+  rank.listener = std::move(listener);
+  Answer<RankWords> up = tl::unexpected(kStopping);
+  if (!stopping_) {
+    up = path ? words_for_parent(words, *path) : Answer<RankWords>(tl::unexpected(path.error()));
   }
-  if (--promise->second.ranks == 0) {
-    slots_promised_ -= promise->second.counted;
-    promises_.erase(promise);
+  if (!up) {
+    refuse(seat, up.error());
+    return Seat{seat};
   }
-  if (stop_.stop_requested()) {
-    lock.unlock();
-    if (job) leave({job, words.rank}, Parting::lost);
-    return refuse_stopping();
-  }
-  if (!job) return tl::unexpected(link.error());
-  lock.unlock();
-  if (is_first) look_up(*job);
-  return Seat{job, words.rank};
+  rank.has_promise = rank.is_opening = true;
+  agenda_.add([this, seat, up = std::move(*up)] { open_link(seat, up); });
+  return Seat{seat};
 }
 
 // What the parent hears in place of what the rank says: no more than this switch can do.
-Answer<RankWords> RackRelay::words_for_parent(const RankWords& words) {
+Answer<RankWords> RackRelay::words_for_parent(const RankWords& words, std::uint32_t path_bytes) {
   if (words.rack) {
-    return refuse(
-        RefusalReason::invalid,
+    return invalid(
         words.rack->identity == options_.identity
             ? fmt::format("--parent of the switch at {} leads back to that switch",
                           options_.address)
@@ -111,15 +111,11 @@ Answer<RankWords> RackRelay::words_for_parent(const RankWords& words) {
                   "the switch at {} has a parent itself, {}; a rack's parent must have none",
                   options_.address, options_.parent));
   }
-  const Answer<std::uint32_t> path = uplink_.datagram_bytes_max();
-  if (!path) return tl::unexpected(path.error());
   RankWords up = words;
   up.rack = RackWords{options_.identity, options_.address,
                       static_cast<std::uint32_t>(plane_.sites().size()), plane_.elements_max()};
-  up.datagram_bytes_max = std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), *path});
-
-  const std::lock_guard lock(mutex_);
-  if (stop_.stop_requested()) return refuse_stopping();
+  up.datagram_bytes_max =
+      std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
   Promise& promise = promises_[words.job];
   if (promise.ranks++ == 0) {
     const std::uint32_t total = plane_.slots_total();
@@ -133,205 +129,130 @@ Answer<RankWords> RackRelay::words_for_parent(const RankWords& words) {
   return up;
 }
 
-std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const RankWords& words,
-                                                        const JobTerms& terms) {
-  std::shared_ptr<Job>& job = jobs_[{terms.job, terms.epoch}];
-  if (job) return job;
-  job = std::make_shared<Job>(words.job, terms);
-  job->terms = own_terms(terms, words.rank);
-  return job;
-}
-
-// Our sites in place of the parent's. A job that is all in this rack has its root here.
-JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
-  JobTerms own = terms;
-  own.sites = plane_.sites();
-  const auto is_at_rank = [](const SiteAddress& site) { return site.at_rank; };
-  const auto first_of_ranks = std::find_if(terms.sites.begin(), terms.sites.end(), is_at_rank);
-  const core::RankRange* const rack = rack_of(terms.racks, rank);
-  if (rack != nullptr && is_one_rack(terms.racks, terms.world)) {
-    own.racks.clear();
-  } else if (rack != nullptr) {
-    const auto shared = static_cast<std::size_t>(first_of_ranks - terms.sites.begin());
-    own.sites.resize(std::min(own.sites.size(), shared));
-    own.parent = options_.parent;
-    own.below.emplace();
-    own.below->rack = *rack;
-    const std::string host = options_.parent.substr(0, options_.parent.rfind(':'));
-    for (std::size_t site = 0; site < own.sites.size(); ++site) {
-      const std::string& address = terms.sites[site].address;
-      own.below->sites.push_back(address.front() == ':' ? host + address : address);
-    }
-  }
-  own.sites.insert(own.sites.end(), first_of_ranks, terms.sites.end());
-  return own;
-}
-
-// With the lock. Others of this rack may still wait for the parent; what is promised to them is
-// what is taken here.
-void RackRelay::take_slots(Job& job) {
-  const std::uint32_t total = plane_.slots_total();
-  const auto promise = promises_.find(job.name);
-  const std::uint32_t own = promise == promises_.end() ? 0 : promise->second.counted;
-  const std::uint32_t taken = slots_used_ + slots_promised_ - own;
-  if (taken + job.slots() > total) {
-    job.obstacle = no_slots("the switch at " + options_.address, total - std::min(total, taken),
-                            total, job.name, job.slots());
-    return;
-  }
-  slots_used_ += job.slots();
-  job.slots_held = job.slots();
-}
-
-void RackRelay::give_back_slots(Job& job) {
-  slots_used_ -= job.slots_held;
-  job.slots_held = 0;
-}
-
-const JobTerms& RackRelay::terms(const Seat& seat) const { return job_of(seat).terms; }
-
-// By the job's first rank; the others wait for it in ready().
-void RackRelay::look_up(Job& job) {
-  std::optional<Refusal> unreachable;
-  if (job.up.racks.empty()) {
-    unreachable = Refusal{RefusalReason::invalid, "what is at " + options_.parent +
-                                                      " knows nothing of racks: a parent must " +
-                                                      "be an `infold switch` of this version"};
-  } else if (job.terms.below && !is_one_host(job.terms.groups, job.terms.world)) {
-    const Answer<void> reached =
-        uplink_.reach(job.terms.below->sites, job.terms.datagram_bytes_max);
-    if (!reached) unreachable = reached.error();
-  }
-  const std::lock_guard lock(mutex_);
-  if (unreachable && !job.obstacle) job.obstacle = std::move(unreachable);
-  job.is_looked_up = true;
-  looked_up_.notify_all();
-}
-
-Answer<void> RackRelay::ready(const Seat& seat, const ReadyWords& words) {
-  Job& job = job_of(seat);
-  std::unique_lock lock(mutex_);
-  looked_up_.wait(lock, [&] { return job.is_looked_up || stop_.stop_requested(); });
-  if (stop_.stop_requested()) return refuse_stopping();
-  ReadyWords up = words;
-  if (!is_one_host(job.terms.groups, job.terms.world)) up.obstacle = job.obstacle;
-  JobLink& link = *job.places[seat.rank].link;  // ours alone until leave()
-  lock.unlock();
-  const Answer<void> answer = link.ready(up);
-  lock.lock();
-  if (stop_.stop_requested()) return refuse_stopping();
-  if (!answer) return answer;
-  if (!job.began) {
-    job.terms.groups = link.terms().groups;
-    begin(job);
-  }
-  if (!*job.began) return tl::unexpected(*job.obstacle);
-  job.places[seat.rank].is_watched = true;
-  lock.unlock();
-  link.watch([this, &job, rank = seat.rank](const JobEnd& end) { tell(job, rank, end); });
-  return {};
-}
-
-// With the lock. A job of the same number that the parent had in an earlier life is over.
-void RackRelay::begin(Job& job) {
-  job.began = true;
-  if (is_one_host(job.terms.groups, job.terms.world)) {
-    give_back_slots(job);
-    return;
-  }
-  for (const auto& [key, other] : jobs_) {
-    if (!other->at_plane || key.first != job.terms.job) continue;
-    plane_.forget_job(key.first);
-    other->at_plane = false;
-  }
-  if (!job.obstacle) {
-    const Answer<void> started = plane_.start_job(job.terms);
-    if (!started) job.obstacle = started.error();
-  }
-  job.began = job.at_plane = !job.obstacle;
-}
-
-// Each link says it, and each to its own rank. With nothing in it, the parent itself has gone.
-void RackRelay::tell(Job& job, std::uint32_t rank, const JobEnd& end) {
-  JobEnd told = end;
-  const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
-  if (!says_who) told.lost_switch = options_.parent;
-  EndListener on_end;
-  bool is_first = false;
+void RackRelay::open_link(std::uint64_t seat, const RankWords& words) {
+  std::shared_ptr<RankLink> link;
   {
     const std::lock_guard lock(mutex_);
-    Job::Place& place = job.places[rank];
-    if (!std::exchange(place.is_told, true)) on_end = place.on_end;
-    is_first = !std::exchange(job.ended, true);
+    const auto found = ranks_.find(seat);
+    if (found == ranks_.end() || stopping_) return;
+    if (found->second.leaves) {
+      let_go(seat);  // it left before there was a link
+      return;
+    }
   }
-  if (on_end) on_end(told);
+  link = options_.link(words, std::make_shared<Ear>(inbox_, seat));
+  std::optional<Parting> parting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranks_.find(seat);
+    if (found == ranks_.end() || stopping_) return;  // the link is cut
+    found->second.link = link;
+    found->second.is_opening = false;
+    parting = found->second.leaves;
+  }
+  if (parting) link->leave(*parting);
+}
+
+// What a rank's link is told: only from the agenda, which keeps its order, and without the lock.
+void RackRelay::tell_link(std::uint64_t seat, std::function<void(RankLink&)> word) {
+  agenda_.add([this, seat, word = std::move(word)] {
+    std::shared_ptr<RankLink> link;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = ranks_.find(seat);
+      if (found != ranks_.end()) link = found->second.link;
+    }
+    if (link) word(*link);
+  });
+}
+
+// The rank has what it waited for the parent with, or will never have it.
+void RackRelay::keep_promise(Rank& rank) {
+  if (!std::exchange(rank.has_promise, false)) return;
+  const auto promise = promises_.find(rank.words.job);
+  if (--promise->second.ranks > 0) return;
+  slots_promised_ -= promise->second.counted;
+  promises_.erase(promise);
+}
+
+void RackRelay::ready(Seat seat, const ReadyWords& words) {
   const std::lock_guard lock(mutex_);
-  if (!is_first || !job.at_plane) return;
-  plane_.end_job(job.terms.job, abort_for_plane(end));
+  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  if (found == ranks_.end() || !found->second.job || found->second.ready_words) return;
+  found->second.ready_words = words;
+  if (found->second.job->is_looked_up) say_ready(found->first, found->second);
 }
 
-void RackRelay::leave(const Seat& seat, const Parting& parting) {
-  Job& job = job_of(seat);
-  std::unique_lock lock(mutex_);
-  Job::Place& place = job.places[seat.rank];
-  if (!place.link) return;
-  std::unique_ptr<JobLink> link = std::move(place.link);
-  place.is_told = true;
-  const bool is_stopping = stop_.stop_requested();
-  const bool is_watched = place.is_watched;
-  lock.unlock();
-  if (is_stopping) {
-    link->cut();
-  } else if (parting.way == Parting::in_order && is_watched) {
-    link->leave(parting.abort);
-  } else {
-    link->report_lost();
+void RackRelay::say_ready(std::uint64_t seat, const Rank& rank) {
+  ReadyWords up = *rank.ready_words;
+  const Job& job = *rank.job;
+  if (!is_one_host(job.terms.groups, job.terms.world)) up.obstacle = job.obstacle;
+  tell_link(seat, [up = std::move(up)](RankLink& link) { link.ready(up); });
+}
+
+void RackRelay::leave(Seat seat, const Parting& parting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  if (found == ranks_.end()) return;
+  Rank& rank = found->second;
+  if (rank.leaves) return;
+  rank.leaves = parting;
+  keep_promise(rank);
+  if (stopping_) {
+    let_go(found->first);
+    return;
   }
-  link.reset();  // waits for its watcher, which may be on its way into tell()
-  lock.lock();
-  if (++job.gone == job.places.size()) drop(job);
-}
-
-// With the lock: the last rank of this rack has gone.
-void RackRelay::drop(Job& job) {
-  if (std::exchange(job.at_plane, false)) plane_.forget_job(job.terms.job);
-  give_back_slots(job);
-  const auto place = jobs_.find({job.terms.job, job.terms.epoch});
-  if (place != jobs_.end() && place->second.get() == &job) jobs_.erase(place);
+  if (rank.link) {
+    tell_link(found->first, [parting](RankLink& link) { link.leave(parting); });
+  } else if (!rank.is_opening) {
+    let_go(found->first);
+  }
 }
 
 void RackRelay::stop() {
-  stop_.request_stop();
-  std::vector<EndListener> told;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, job] : jobs_) {
-      job->ended = true;
-      for (auto& [rank, place] : job->places) {
-        if (!std::exchange(place.is_told, true)) told.push_back(place.on_end);
-      }
-    }
-  }
-  looked_up_.notify_all();
-  for (const EndListener& tell : told) tell({});
-  // To the parent, connections that end without a word are this switch's end.
   const std::lock_guard lock(mutex_);
-  for (const auto& [key, job] : jobs_) {
-    for (const auto& [rank, place] : job->places) {
-      if (place.link) place.link->cut();
+  if (std::exchange(stopping_, true)) return;
+  for (const auto& [key, job] : jobs_) end_at_plane(*job, {});
+  std::vector<std::uint64_t> refused;
+  for (auto& [seat, rank] : ranks_) {
+    // To the parent, links that end without a word are this switch's end.
+    cut(rank);
+    if (!rank.went) {
+      refused.push_back(seat);
+    } else if (!std::exchange(rank.is_told, true) && !rank.leaves) {
+      agenda_.add([listener = rank.listener] { listener->ended({}); });
     }
   }
+  for (const std::uint64_t seat : refused) refuse(seat, kStopping);
+  std::vector<std::uint64_t> leaving;
+  for (const auto& [seat, rank] : ranks_) {
+    if (rank.leaves) leaving.push_back(seat);
+  }
+  for (const std::uint64_t seat : leaving) let_go(seat);
+}
+
+// On the agenda: nothing waits for a link's end under the lock.
+void RackRelay::cut(Rank& rank) {
+  if (!rank.link) return;
+  agenda_.add([link = std::exchange(rank.link, nullptr)]() mutable { link.reset(); });
 }
 
 std::vector<JobStatus> RackRelay::status() const {
   const std::lock_guard lock(mutex_);
   std::vector<JobStatus> list;
   for (const auto& [key, job] : jobs_) {
-    list.push_back({job->name, job->terms.job, job->terms.world,
-                    static_cast<std::uint32_t>(job->places.size()), job->slots_held,
-                    job->began.value_or(false)});
+    list.push_back({job->name, job->terms.job, job->terms.world, job->ranks, job->slots_held,
+                    job->at_plane != AtPlane::no || job->began});
   }
   return list;
+}
+
+void RackRelay::work() {
+  for (int turn = 0; turn < 2; ++turn) {  // what is looked up is told afterwards
+    agenda_.run();
+    look_ups_.run();
+  }
+  agenda_.run();
 }
 
 }  // namespace infold::control

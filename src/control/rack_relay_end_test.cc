@@ -89,7 +89,7 @@ TEST_F(Relay, AParentThatComesBackMayUseNumbersAgain) {
   root_.reset();
   const auto old = std::move(members_);
   for (const auto& member : old) wait_for([&] { return member->told.load(); });
-  root_ = std::make_unique<Root>(2, 8, address);
+  root_ = std::make_unique<Root>(2, address);
   join(two_and_two());
   ASSERT_TRUE(all_joined());
   ASSERT_EQ(a_->plane.started().size(), 2U);

@@ -134,7 +134,7 @@ TEST_F(Relay, AParentMustBeARoot) {
 }
 
 TEST_F(Relay, ARankThatSumsIsNoParent) {
-  JobRegistry registry(nullptr, 1);
+  JobRegistry registry(nullptr);
   const auto server = ControlServer::start(kAnyPort, registry);
   Leaf leaf((*server)->address().text(), "rack-c:1", 1);
   join({leaf.address()}, [](RankWords& words) { words.site = SiteAddress{"10.0.0.1:1", 1, true}; });

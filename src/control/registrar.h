@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whom a rank meets when it joins: what it says, what it is told, and the calls in which that
-// happens. Knows nothing of connections: a caller brings each rank's words and is told when to go
-// on. Behind it is a JobRegistry, which decides, or at a rack's switch a RackRelay, which asks one.
+// happens. Knows nothing of connections: a caller brings each rank's words, and its listener hears
+// the answers. Behind it is a JobRegistry, which decides, or at a rack's switch a RackRelay, which
+// asks one.
 //
-// Any thread may call anything. enter() and ready() block, at most as long as the job's patience.
+// Any thread may call anything, and no call blocks.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +40,7 @@ struct RackWords {
   std::uint32_t elements_max = 0;
 };
 
-// What a rank says when it comes.
+// What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
 struct RankWords {
   std::string job;
   std::uint32_t rank = 0;
@@ -54,6 +54,7 @@ struct RankWords {
   bool always_shares = false;       // whether or not that saves bytes
   std::chrono::milliseconds patience{};
   std::optional<RackWords> rack;  // through whose switch it comes; none: by itself
+  std::string peer;  // the address that its connection comes from; empty: of this process
 };
 
 enum class RefusalReason : std::uint8_t {
@@ -143,34 +144,23 @@ struct Parting {
   std::optional<Refusal> why = {};
 };
 
+class RankListener;
+
 class Registrar {
  public:
-  class Job {
-   public:
-    virtual ~Job() = default;
-  };
-  // A rank's place in a job, for as long as it belongs to it.
-  struct Seat {
-    std::shared_ptr<Job> job;
-    std::uint32_t rank = 0;
-  };
-  // Told once, from any thread.
-  using EndListener = std::function<void(const JobEnd&)>;
+  // A rank's place in a job. No number is given twice; one that is over is ignored.
+  enum class Seat : std::uint64_t {};
 
   virtual ~Registrar() = default;
 
-  // Blocks until all have come. On success the seat must be given back by leave().
-  virtual Answer<Seat> enter(const RankWords& words, EndListener on_end) = 0;
-  virtual const JobTerms& terms(const Seat& seat) const = 0;
-  // Blocks until all are ready to receive packets. A group is in use if all its ranks share memory;
-  // ranks that have other sites than the first, or do not verify alike, are told so.
-  virtual Answer<void> ready(const Seat& seat, const ReadyWords& words) = 0;
-  // If the rank was lost, or its calls failed, the others are told.
-  virtual void leave(const Seat& seat, const Parting& parting) = 0;
-  // After leave(): where this rank aggregates for others, blocks until they have left, or a moment
-  // for those that still fetch their last results. To those that stay on, the rank is lost then.
-  virtual void linger(const Seat& seat) = 0;
-  // Everybody is told who does not know of a refusal already; all that come later are refused.
+  // The listener hears what comes of it (control/rank_listener.h), also if that is a refusal.
+  virtual Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) = 0;
+  // The rank can receive packets. A group is in use if all its ranks share memory.
+  virtual void ready(Seat seat, const ReadyWords& words) = 0;
+  // The listener is dismissed: at once, or where this rank aggregates for others when they have
+  // left, or after a moment, in which they fetch their last results.
+  virtual void leave(Seat seat, const Parting& parting) = 0;
+  // All are told; all that come later are refused.
   virtual void stop() = 0;
   virtual std::vector<JobStatus> status() const = 0;
 };

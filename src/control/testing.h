@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of the control plane: a plane that takes note of what it is told, and what ranks say.
+// For tests of the control plane: a plane and listeners that take note of what they are told, and
+// what ranks say.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "control/plane.h"
+#include "control/rank_listener.h"
 
 namespace infold::control::testing {
 
@@ -29,6 +33,8 @@ class FakePlane final : public Plane {
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
   std::uint32_t elements_max() const override { return elements; }
   Answer<void> start_job(const JobTerms& terms) override {
+    // Fails as memory that is missing does.
+    if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
     const std::lock_guard lock(mutex_);
     if (refusal_) return tl::unexpected(*refusal_);
     started_.push_back(terms);
@@ -47,6 +53,7 @@ class FakePlane final : public Plane {
   std::atomic<std::uint32_t> slots;
   std::atomic<std::uint32_t> datagram_bytes = 8972;
   std::atomic<std::uint32_t> elements;
+  std::atomic<bool> has_no_memory = false;
 
   void refuse(const Refusal& refusal) {
     const std::lock_guard lock(mutex_);
@@ -83,5 +90,58 @@ inline RankWords words(std::size_t rank, std::size_t world, std::string job = "j
   words.patience = std::chrono::seconds(20);
   return words;
 }
+
+// What one rank has heard.
+class Ear final : public RankListener {
+ public:
+  void all_here(const JobTerms& terms) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over()) << "heard more after its last word";
+    EXPECT_FALSE(terms_);
+    terms_ = terms;
+  }
+  void all_ready(const std::vector<HostGroup>& groups) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over());
+    EXPECT_TRUE(terms_ && !groups_);
+    groups_ = groups;
+  }
+  void refused(const Refusal& refusal) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over() || groups_);
+    refusal_ = refusal;
+  }
+  void ended(const JobEnd& end) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(groups_ && !end_ && !is_over());
+    end_ = end;
+  }
+  void dismissed() override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over());
+    dismissed_ = true;
+  }
+
+  std::optional<JobTerms> terms() const { return look_at(terms_); }
+  std::optional<std::vector<HostGroup>> groups() const { return look_at(groups_); }
+  std::optional<Refusal> refusal() const { return look_at(refusal_); }
+  std::optional<JobEnd> end() const { return look_at(end_); }
+  bool was_dismissed() const { return look_at(dismissed_); }
+
+ private:
+  bool is_over() const { return refusal_ || dismissed_; }
+  template <typename T>
+  T look_at(const T& value) const {
+    const std::lock_guard lock(mutex_);
+    return value;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<JobTerms> terms_;
+  std::optional<std::vector<HostGroup>> groups_;
+  std::optional<Refusal> refusal_;
+  std::optional<JobEnd> end_;
+  bool dismissed_ = false;
+};
 
 }  // namespace infold::control::testing

@@ -36,10 +36,4 @@ base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char*
   return file;
 }
 
-base::Result<void> check_listen(const SocketAddress& address, const char* where) {
-  const auto listener = listen_at(address, where);
-  if (!listener) return tl::unexpected(listener.error());
-  return {};
-}
-
 }  // namespace infold::io

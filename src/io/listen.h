@@ -16,8 +16,4 @@ const char* bind_problem(int reason);
 // A TCP socket that listens. `where` names the part that wants it, in a failure.
 base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where);
 
-// Whether listen_at() would succeed, by doing it for an instant: for servers of libraries, which
-// print their own account of a failure.
-base::Result<void> check_listen(const SocketAddress& address, const char* where);
-
 }  // namespace infold::io

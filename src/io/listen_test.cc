@@ -22,26 +22,14 @@ TEST(Listen, SaysWhyAnAddressCannotBeHad) {
   const auto free = SocketAddress::parse("127.0.0.1:0", "test");
   const auto listener = listen_at(*free, "control");
   ASSERT_TRUE(listener);
-  const auto taken = check_listen(address_of(*listener), "control");
+  const auto taken = listen_at(address_of(*listener), "control");
   ASSERT_FALSE(taken);
   EXPECT_STREQ(taken.error().where, "control");
   EXPECT_STREQ(taken.error().detail, "the address is in use");
   // Of a range for documents, which no host has.
-  const auto foreign = check_listen(*SocketAddress::parse("192.0.2.1:7700", "test"), "control");
+  const auto foreign = listen_at(*SocketAddress::parse("192.0.2.1:7700", "test"), "control");
   ASSERT_FALSE(foreign);
   EXPECT_STREQ(foreign.error().detail, "this host has no such address");
-}
-
-TEST(Listen, ACheckLeavesTheAddressFree) {
-  SocketAddress address;
-  {
-    const auto listener = listen_at(*SocketAddress::parse("127.0.0.1:0", "test"), "test");
-    ASSERT_TRUE(listener);
-    address = address_of(*listener);
-  }
-  EXPECT_TRUE(check_listen(address, "test"));
-  EXPECT_TRUE(check_listen(address, "test"));
-  EXPECT_TRUE(listen_at(address, "test"));
 }
 
 // Asked of the words alone: tests may run as root, who may have any port.

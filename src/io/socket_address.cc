@@ -87,6 +87,12 @@ bool SocketAddress::is_any() const {
                    : storage_.v4.sin_addr.s_addr == INADDR_ANY;
 }
 
+bool SocketAddress::is_multicast() const {
+  if (is_ipv6()) return IN6_IS_ADDR_MULTICAST(&storage_.v6.sin6_addr);
+  const std::uint32_t address = ntohl(storage_.v4.sin_addr.s_addr);
+  return IN_MULTICAST(address) || address == INADDR_BROADCAST;
+}
+
 std::uint16_t SocketAddress::port() const {
   return ntohs(is_ipv6() ? storage_.v6.sin6_port : storage_.v4.sin_port);
 }

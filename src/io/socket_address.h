@@ -28,6 +28,7 @@ class SocketAddress {
 
   bool is_set() const { return storage_.generic.sa_family != AF_UNSPEC; }
   bool is_any() const;
+  bool is_multicast() const;  // or IPv4's broadcast
   bool is_ipv6() const { return storage_.generic.sa_family == AF_INET6; }
   std::uint16_t port() const;
   void set_port(std::uint16_t port);

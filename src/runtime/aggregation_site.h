@@ -54,6 +54,7 @@ class AggregationSite {
     std::array<io::SocketAddress, 1> parent;
   };
 
+  bool has_job(std::uint16_t number) const { return jobs_[number] != nullptr; }
   // Puts it in the place of the one that has the number, and hands that one out; null: none.
   void swap_job(std::uint16_t number, std::unique_ptr<Job>& job);
   // Tells the job's workers. Its aggregator stays, to repeat the answer, until it is removed.

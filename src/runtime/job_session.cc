@@ -7,12 +7,12 @@
 #include <future>
 #include <utility>
 
+#include "base/check.h"
 #include "base/prng.h"
 #include "control/job_registry.h"
 #include "control/parties.h"
 #include "core/site_order.h"
 #include "io/clock.h"
-#include "io/entropy.h"
 #include "io/log.h"
 #include "io/udp_port.h"
 #include "runtime/summing_port.h"
@@ -147,7 +147,7 @@ Result<void> JobSession::run(Seat& seat) {
   if (may_share) share_ = HostShare::open(options_.host);
   if (options_.sites == Sites::workers) {
     if (options_.rank == 0) {
-      registrar_ = std::make_unique<control::JobRegistry>(nullptr, io::fresh_number());
+      registrar_ = std::make_unique<control::JobRegistry>(nullptr);
       auto server = control::ControlServer::start(hosts_.front(), *registrar_);
       if (!server) {
         return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous +
@@ -296,7 +296,7 @@ void JobSession::serve_site() {
   control::JobTerms flat = terms();
   flat.groups.clear();
   flat.racks.clear();
-  shard_->add_job(aggregator_options(flat), flat.small_slots);
+  CHECK(shard_->add_job(aggregator_options(flat), flat.small_slots));  // its only one
 }
 
 // From here on the worker's driver serves this rank's site.

@@ -295,7 +295,7 @@ class DeafPlane final : public control::Plane {
 
 TEST(Join, ASiteThatNoPacketReachesIsNamed) {
   DeafPlane plane;
-  control::JobRegistry registry(&plane, 1);
+  control::JobRegistry registry(&plane);
   const auto server =
       control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
   ASSERT_TRUE(server.has_value());

@@ -18,6 +18,7 @@
 #include <infold/communicator.h>
 
 #include "base/prng.h"
+#include "io/listen.h"
 #include "runtime/switch_server.h"
 
 namespace infold::testing {
@@ -146,11 +147,14 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   return bits;
 }
 
-// A free port, as far as anyone can tell.
+// A port that is free over UDP and TCP, as far as anyone can tell.
 inline std::string free_address() {
   io::UdpOptions udp;
   udp.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
-  return io::UdpSocket::open(udp)->local_address().text();
+  for (;;) {
+    const io::SocketAddress address = io::UdpSocket::open(udp)->local_address();
+    if (io::listen_at(address, "test")) return address.text();
+  }
 }
 
 }  // namespace infold::testing

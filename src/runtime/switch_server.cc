@@ -4,11 +4,11 @@
 #include "runtime/switch_server.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "control/job_registry.h"
 #include "control/parties.h"
-#include "io/entropy.h"
 #include "numeric/codec.h"
 #include "runtime/uplink.h"
 
@@ -54,6 +54,13 @@ void add_jobs(const std::vector<JobPackets>& jobs, SwitchStatus& status) {
     place->memory_bytes += each.memory_bytes;
     for (std::size_t i = 0; i < each.verdicts.size(); ++i) place->verdicts[i] += each.verdicts[i];
   }
+}
+
+// Registries do not give a number twice; a living job stays, whatever they do.
+tl::unexpected<control::Refusal> refuse_occupied(std::uint16_t job) {
+  return tl::unexpected(control::Refusal{
+      control::RefusalReason::in_use,
+      "the number " + std::to_string(job) + " is another job's at the switch", -1});
 }
 
 }  // namespace
@@ -102,7 +109,7 @@ base::Result<void> SwitchServer::listen() {
 
 base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& control) {
   if (!options_.parent.is_set()) {
-    registrar_ = std::make_unique<control::JobRegistry>(this, io::fresh_number());
+    registrar_ = std::make_unique<control::JobRegistry>(this);
     return {};
   }
   auto uplink = UdpUplink::find(options_.parent, options_.listen, control);
@@ -117,6 +124,7 @@ SwitchServer::SwitchServer(const SwitchOptions& options) : options_(options) {}
 // Jobs are told over both planes before anything goes away.
 SwitchServer::~SwitchServer() {
   control_.reset();
+  registrar_.reset();  // its thread speaks to the shards
   shards_.clear();
 }
 
@@ -168,15 +176,35 @@ SwitchStatus SwitchServer::status() {
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
   const core::AggregatorOptions aggregator = aggregator_options(terms);
   if (!terms.below) {
-    for (const std::unique_ptr<SwitchShard>& shard : shards_) {
-      shard->add_job(aggregator, terms.small_slots);
-    }
-    return {};
+    return add_to_shards(aggregator, terms.small_slots, {});
   }
   const control::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
   if (!parents) return tl::unexpected(parents.error());
-  for (std::size_t site = 0; site < std::min(parents->size(), shards_.size()); ++site) {
-    shards_[site]->add_job(aggregator, terms.small_slots, (*parents)[site]);
+  return add_to_shards(aggregator, terms.small_slots, *parents);
+}
+
+// To all of them, or where there are parents to as many. All shards have the same jobs, so that
+// the first one refuses a number before any other has changed; memory may be missing at any.
+control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& aggregator,
+                                                  std::uint16_t small_slots,
+                                                  const std::vector<io::SocketAddress>& parents) {
+  const std::size_t count =
+      aggregator.parent_worker ? std::min(parents.size(), shards_.size()) : shards_.size();
+  std::size_t added = 0;
+  try {
+    for (; added < count; ++added) {
+      const io::SocketAddress parent =
+          aggregator.parent_worker ? parents[added] : io::SocketAddress();
+      if (!shards_[added]->add_job(aggregator, small_slots, parent)) {
+        return refuse_occupied(aggregator.job);
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    while (added > 0) shards_[--added]->remove_job(aggregator.job);
+    return tl::unexpected(control::Refusal{
+        control::RefusalReason::full,
+        "the switch has no memory for the job's slots; start it with fewer (infold switch --slots)",
+        -1});
   }
   return {};
 }

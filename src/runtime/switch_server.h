@@ -36,6 +36,7 @@ class SwitchServer final : public control::Plane {
   ~SwitchServer() override;  // tells all jobs
 
   io::SocketAddress control_address() const { return control_->address(); }
+  control::ControlServer::Budget control_budget() const { return control_->budget(); }
   // What all slots take when jobs use datagrams of this size.
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
   std::vector<SiteStatistics> statistics();
@@ -55,6 +56,9 @@ class SwitchServer final : public control::Plane {
   explicit SwitchServer(const SwitchOptions& options);
   base::Result<void> open_sites();
   base::Result<void> listen();
+  control::Answer<void> add_to_shards(const core::AggregatorOptions& aggregator,
+                                      std::uint16_t small_slots,
+                                      const std::vector<io::SocketAddress>& parents);
   base::Result<void> make_registrar(const io::SocketAddress& control);
 
   SwitchOptions options_;

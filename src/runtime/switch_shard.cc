@@ -33,10 +33,15 @@ std::unique_ptr<AggregationSite> SwitchShard::take_site() {
   return std::move(site_);
 }
 
-void SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
+bool SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
                           const io::SocketAddress& parent) {
   auto job = std::make_unique<AggregationSite::Job>(options, small_slots, parent);
-  command([this, &job, number = options.job] { site_->swap_job(number, job); });
+  bool is_free = false;
+  command([this, &job, &is_free, number = options.job] {
+    is_free = !site_->has_job(number);
+    if (is_free) site_->swap_job(number, job);
+  });
+  return is_free;
 }
 
 void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {

@@ -10,7 +10,6 @@
 
 #include "control/job_registry.h"
 #include "control/rack_relay.h"
-#include "io/entropy.h"
 #include "runtime/switch_server.h"
 #include "xdp/host_check.h"
 
@@ -117,7 +116,7 @@ KernelSwitch::KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim
 
 base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& control) {
   if (!options_.parent.is_set()) {
-    registrar_ = std::make_unique<control::JobRegistry>(this, io::fresh_number());
+    registrar_ = std::make_unique<control::JobRegistry>(this);
     return {};
   }
   auto uplink = runtime::UdpUplink::find(options_.parent, options_.listen, control);
@@ -130,6 +129,7 @@ base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& control
 // Jobs are told over both planes before anything goes away.
 KernelSwitch::~KernelSwitch() {
   control_.reset();
+  registrar_.reset();  // its thread speaks to the program
   const std::lock_guard lock(mutex_);
   for (const auto& [number, job] : jobs_)
     tell(number, job, {core::AbortReason::stopped, 0, 0, {}, {}});
@@ -138,6 +138,8 @@ KernelSwitch::~KernelSwitch() {
 std::vector<control::SiteAddress> KernelSwitch::sites() const {
   return {{.address = options_.listen.text_elsewhere(), .takes_sparse = false}};
 }
+
+std::uint32_t KernelSwitch::jobs_max() const { return kJobsMax; }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
   const core::AggregatorOptions options = runtime::aggregator_options(terms);
@@ -148,6 +150,11 @@ control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
     job.parent = parents->front();
   }
   const std::lock_guard lock(mutex_);
+  if (jobs_.contains(terms.job)) {
+    return tl::unexpected(control::Refusal{
+        control::RefusalReason::in_use,
+        "the number " + std::to_string(terms.job) + " is another job's at the switch", -1});
+  }
   const base::Result<void> added = program_.add_job(options, job.parent);
   if (!added) {
     return tl::unexpected(control::Refusal{

@@ -58,6 +58,7 @@ class KernelSwitch final : public control::Plane {
   };
   const std::vector<Port>& ports() const { return ports_; }
   io::SocketAddress control_address() const { return control_->address(); }
+  control::ControlServer::Budget control_budget() const { return control_->budget(); }
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
   runtime::SwitchStatus status();  // from any thread
 
@@ -68,6 +69,7 @@ class KernelSwitch final : public control::Plane {
 
   std::vector<control::SiteAddress> sites() const override;
   std::uint32_t slots_total() const override { return options_.slots; }
+  std::uint32_t jobs_max() const override;
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes_max_; }
   // No element takes less than a byte.
   std::uint32_t elements_max() const override { return datagram_bytes_max_; }

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who owns a connection that was handed on does not say when it closes it. Each is therefore known
+// by its socket's cookie, which no other socket ever has: where the descriptor's cookie is another
+// one, the connection is gone.
+#include "control/acceptor.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <list>
+#include <map>
+#include <netinet/tcp.h>
+#include <optional>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/peer_limits.h"
+#include "io/clock.h"
+#include "io/file_descriptor.h"
+#include "io/listen.h"
+
+namespace infold::control {
+namespace {
+
+// How often connections that are gone are looked for when there seems to be no room.
+constexpr auto kSweepEvery = base::milliseconds(10);
+// How long accepting rests where not even the spare descriptor helps.
+constexpr auto kRest = base::milliseconds(50);
+constexpr int kBacklog = 1024;
+
+std::optional<std::uint64_t> cookie_of(int descriptor) {
+  std::uint64_t cookie = 0;
+  socklen_t bytes = sizeof(cookie);
+  if (getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) != 0) return std::nullopt;
+  return cookie;
+}
+
+io::FileDescriptor spare() { return io::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+io::SocketAddress local_address(int descriptor) {
+  sockaddr_storage own = {};
+  socklen_t bytes = sizeof(own);
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &bytes);
+  return {reinterpret_cast<const sockaddr*>(&own), bytes};
+}
+
+// Any address of IPv4 is any of IPv6 as well, where the host has that.
+base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
+  const auto try_at = [](const sockaddr* at, socklen_t bytes) {
+    io::FileDescriptor socket(
+        ::socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    const int off = 0;
+    setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (at->sa_family == AF_INET6) {
+      setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (bind(socket.get(), at, bytes) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+      return io::FileDescriptor();
+    }
+    return socket;
+  };
+  io::FileDescriptor socket;
+  if (!address.is_ipv6() && address.is_any()) {
+    sockaddr_in6 any = {};
+    any.sin6_family = AF_INET6;
+    any.sin6_port = htons(address.port());
+    socket = try_at(reinterpret_cast<const sockaddr*>(&any), sizeof(any));
+  }
+  if (!socket.is_open()) socket = try_at(address.data(), address.bytes());
+  if (socket.is_open()) return socket;
+  return base::fail(base::Code::unavailable, "control", io::bind_problem(errno), errno);
+}
+
+}  // namespace
+
+class Acceptor::State {
+ public:
+  State(io::FileDescriptor listener, const AcceptorLimits& limits, Users users)
+      : listener_(std::move(listener)),
+        limits_(limits),
+        users_(std::move(users)),
+        counts_(limits.connections_max, limits.connections_of_peer_max) {
+    watch(listener_.get(), EPOLLIN);
+    watch(stop_.get(), EPOLLIN);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~State() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
+    thread_.join();
+  }
+  io::SocketAddress address() const { return local_address(listener_.get()); }
+
+ private:
+  // A connection; while it is silent, we own its descriptor.
+  struct Known {
+    std::uint64_t cookie = 0;
+    std::string peer;
+  };
+  struct Silent {
+    io::FileDescriptor socket;
+    base::Instant until;
+  };
+
+  void watch(int descriptor, std::uint32_t events) {
+    epoll_event event = {};
+    event.events = events;
+    event.data.fd = descriptor;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  }
+
+  void run() {
+    for (;;) {
+      std::array<epoll_event, 64> events;
+      const int count = epoll_wait(epoll_.get(), events.data(), events.size(), patience_ms());
+      for (int i = 0; i < count; ++i) {
+        const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+        if (descriptor == stop_.get()) return;
+        descriptor == listener_.get() ? accept_all() : hand_on(descriptor);
+      }
+      close_silent(io::monotonic_now());
+    }
+  }
+
+  int patience_ms() const {
+    if (silent_.empty()) return -1;
+    const base::Duration left = silent_.front().until - io::monotonic_now();
+    return static_cast<int>(std::max<std::int64_t>(left.ns / 1'000'000 + 1, 0));
+  }
+
+  void accept_all() {
+    for (;;) {
+      sockaddr_storage from = {};
+      socklen_t bytes = sizeof(from);
+      io::FileDescriptor socket(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &bytes,
+                                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (socket.is_open()) {
+        admit(std::move(socket), {reinterpret_cast<const sockaddr*>(&from), bytes});
+      } else if (errno == EMFILE || errno == ENFILE) {
+        if (!turn_one_away()) return;
+      } else if (errno != ECONNABORTED && errno != EINTR) {
+        return;
+      }
+    }
+  }
+
+  // Without descriptors: closes one connection with the help of the spare one. A host that waits in
+  // the queue instead would not know.
+  bool turn_one_away() {
+    users_.turn_away("", "no descriptors are left for connections (RLIMIT_NOFILE)");
+    spare_ = io::FileDescriptor();
+    const bool closed = io::FileDescriptor(accept(listener_.get(), nullptr, nullptr)).is_open();
+    spare_ = spare();
+    if (closed) return true;
+    io::rest(kRest);  // the socket stays readable, and this thread has nothing else to do
+    return false;
+  }
+
+  void admit(io::FileDescriptor socket, const io::SocketAddress& from) {
+    const std::string peer = peer_of(from);
+    PeerCounts::Taken taken = counts_.take(peer);
+    if (taken != PeerCounts::Taken::yes && sweep()) taken = counts_.take(peer);
+    if (taken != PeerCounts::Taken::yes) {
+      const bool is_all = taken == PeerCounts::Taken::all_full;
+      users_.turn_away(
+          peer, fmt::format("{} has {} connections, as many as it may",
+                            is_all ? "the switch" : "the address",
+                            is_all ? limits_.connections_max : limits_.connections_of_peer_max));
+      return;
+    }
+    const int on = 1;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    forget(socket.get());  // an older connection had this number
+    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer};
+    watch(socket.get(), EPOLLIN | EPOLLRDHUP);
+    silent_.push_back({std::move(socket), io::monotonic_now() + limits_.silence_max});
+    of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
+  }
+
+  void forget(int descriptor) {
+    const auto found = known_.find(descriptor);
+    if (found == known_.end()) return;
+    counts_.give_back(found->second.peer);
+    known_.erase(found);
+  }
+
+  // Whether any connection turned out to be gone.
+  bool sweep() {
+    const base::Instant now = io::monotonic_now();
+    if (now - swept_at_ < kSweepEvery) return false;
+    swept_at_ = now;
+    const std::uint32_t before = counts_.count();
+    for (auto each = known_.begin(); each != known_.end();) {
+      const auto next = std::next(each);
+      if (cookie_of(each->first) != each->second.cookie) forget(each->first);
+      each = next;
+    }
+    return counts_.count() < before;
+  }
+
+  void hand_on(int descriptor) {
+    const auto found = of_silent_.find(descriptor);
+    if (found == of_silent_.end()) return;
+    char first = 0;
+    const ssize_t bytes = recv(descriptor, &first, 1, MSG_PEEK);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+    io::FileDescriptor socket = std::move(found->second->socket);
+    silent_.erase(found->second);
+    of_silent_.erase(found);
+    if (bytes > 0) {
+      users_.take(socket.release());
+    } else {
+      forget(descriptor);
+    }
+  }
+
+  void close_silent(base::Instant now) {
+    while (!silent_.empty() && silent_.front().until <= now) {
+      const int descriptor = silent_.front().socket.get();
+      forget(descriptor);
+      of_silent_.erase(descriptor);
+      silent_.pop_front();
+    }
+  }
+
+  const io::FileDescriptor listener_;
+  const AcceptorLimits limits_;
+  const Users users_;
+  const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
+  const io::FileDescriptor stop_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  io::FileDescriptor spare_ = spare();
+  PeerCounts counts_;
+  std::map<int, Known> known_;
+  std::list<Silent> silent_;  // by time
+  std::map<int, std::list<Silent>::iterator> of_silent_;
+  base::Instant swept_at_;
+  std::thread thread_;
+};
+
+base::Result<std::unique_ptr<Acceptor>> Acceptor::start(const io::SocketAddress& listen,
+                                                        const AcceptorLimits& limits, Users users) {
+  base::Result<io::FileDescriptor> listener = listen_at(listen);
+  if (!listener) return tl::unexpected(listener.error());
+  return std::unique_ptr<Acceptor>(
+      new Acceptor(std::make_unique<State>(std::move(*listener), limits, std::move(users))));
+}
+
+Acceptor::Acceptor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Acceptor::~Acceptor() = default;
+
+io::SocketAddress Acceptor::address() const { return state_->address(); }
+
+}  // namespace infold::control

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A listening TCP socket and one thread that accepts. A connection is handed on when its first
+// bytes have come, so that what connects and says nothing costs a descriptor for a while and
+// nothing else. Survives a shortage of descriptors: a spare one is given up to turn connections
+// away, and accepting goes on when there are some again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "io/socket_address.h"
+
+namespace infold::control {
+
+struct AcceptorLimits {
+  std::uint32_t connections_max = 0;
+  std::uint32_t connections_of_peer_max = 0;
+  base::Duration silence_max;  // until the first bytes
+};
+
+class Acceptor {
+ public:
+  // Both are called from the acceptor's thread. `take` owns the descriptor, which is not blocking;
+  // `turn_away` hears why a peer's connection was closed.
+  struct Users {
+    std::function<void(int descriptor)> take;
+    std::function<void(const std::string& peer, const std::string& reason)> turn_away;
+  };
+
+  // The error says why the address cannot be used. Throws std::system_error without a thread.
+  static base::Result<std::unique_ptr<Acceptor>> start(const io::SocketAddress& listen,
+                                                       const AcceptorLimits& limits, Users users);
+  ~Acceptor();  // accepts no more; connections that were handed on stay
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  io::SocketAddress address() const;
+
+ private:
+  class State;
+  explicit Acceptor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks in the order in which they were added, run one at a time without any lock: what a machine
+// under a lock has decided to tell others. A thread runs them and looks at the machine's deadlines,
+// or a test does both by hand.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/instant.h"
+
+namespace infold::control {
+
+class Agenda {
+ public:
+  Agenda() = default;
+  ~Agenda();  // runs what is left
+  Agenda(const Agenda&) = delete;
+  Agenda& operator=(const Agenda&) = delete;
+
+  // From now on a thread runs tasks as they come. It calls `on_time` after each time that was said
+  // to wake_at(); times are of io::monotonic_now(). Throws std::system_error without a thread.
+  void run_on_thread(std::function<void()> on_time);
+  // Any thread; never waits for a task.
+  void add(std::function<void()> task);
+  void wake_at(base::Instant time);  // the latest call counts
+  // For those without a thread: until nothing is left.
+  void run();
+
+ private:
+  void serve();
+  bool take(std::function<void()>& task);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  base::Instant wake_at_ = base::Instant::never();
+  bool stops_ = false;
+  std::function<void()> on_time_;
+  std::thread thread_;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The edge: a peer's messages become the words that registries take, or a refusal that says which
+// field is wrong. Whatever passes here keeps every limit that is checked further on, so that no
+// CHECK behind it depends on a peer.
+#pragma once
+
+#include <string>
+
+#include "control/registrar.h"
+#include "proto/infold/v1/control.pb.h"
+
+namespace infold::control {
+
+// Bytes of the longest message that a rank of ours sends, twice: names and addresses are short.
+inline constexpr int kRequestBytesMax = 4096;
+
+// `peer`: as in RankWords.
+Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer);
+Answer<ReadyWords> parse_ready(const v1::Ready& ready);
+// The refusal says why the rank must count as lost.
+Answer<Parting> parse_leave(const v1::Leave& leave);
+
+}  // namespace infold::control

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much of a server one peer may take: counts of what it has, and a rate of what it begins. A
+// peer is an IPv4 address or an IPv6 /64, which is what a host is given. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/instant.h"
+#include "io/socket_address.h"
+
+namespace infold::control {
+
+std::string peer_of(const io::SocketAddress& address);
+
+class PeerCounts {
+ public:
+  PeerCounts(std::uint32_t all_max, std::uint32_t of_peer_max)
+      : all_max_(all_max), of_peer_max_(of_peer_max) {}
+  enum class Taken : std::uint8_t { yes, all_full, peer_full };
+  Taken take(const std::string& peer);
+  void give_back(const std::string& peer);
+  std::uint32_t count() const { return all_; }
+
+ private:
+  const std::uint32_t all_max_;
+  const std::uint32_t of_peer_max_;
+  std::uint32_t all_ = 0;
+  std::map<std::string, std::uint32_t, std::less<>> of_peer_;
+};
+
+// A bucket for each peer, which holds `burst` and fills at `per_second`. Peers whose bucket is full
+// are not remembered, so that memory is bounded by those that were here in the time to fill one.
+class PeerRates {
+ public:
+  PeerRates(std::uint32_t per_second, std::uint32_t burst)
+      : per_second_(per_second), burst_(burst) {}
+  bool take(const std::string& peer, base::Instant now);
+  std::size_t peers() const { return buckets_.size(); }
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    base::Instant at;
+  };
+  void forget_full(base::Instant now);
+  double tokens_at(const Bucket& bucket, base::Instant now) const;
+
+  const double per_second_;
+  const double burst_;
+  base::Instant looked_at_;
+  std::map<std::string, Bucket, std::less<>> buckets_;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rank_stream.h"
+
+#include <utility>
+
+#include <grpc/support/time.h>
+
+#include "control/parse_request.h"
+#include "control/replies.h"
+#include "io/socket_address.h"
+
+namespace infold::control {
+namespace {
+
+// gRPC says "ipv4:10.0.0.1:700" and "ipv6:%5Bfd00::1%5D:700".
+std::string peer_of_uri(std::string uri) {
+  for (const auto& [code, character] : {std::pair{"%5B", "["}, std::pair{"%5D", "]"}}) {
+    const std::size_t place = uri.find(code);
+    if (place != std::string::npos) uri.replace(place, 3, character);
+  }
+  const std::size_t colon = uri.find(':');
+  const auto address = io::SocketAddress::parse_number(uri.substr(colon + 1), "a peer");
+  return address ? peer_of(*address) : uri;
+}
+
+tl::unexpected<Refusal> out_of_turn() {
+  return tl::unexpected<Refusal>(
+      Refusal{RefusalReason::invalid, "the rank said something out of its turn", -1});
+}
+
+}  // namespace
+
+RankStream* RankStream::open(grpc::CallbackServerContext& context, StreamHost& host) {
+  const std::shared_ptr<RankStream> stream(new RankStream(context, host));
+  stream->self_ = stream;
+  stream->start();
+  return stream.get();
+}
+
+RankStream::RankStream(grpc::CallbackServerContext& context, StreamHost& host)
+    : host_(&host), peer_(peer_of_uri(context.peer())), context_(&context) {}
+
+void RankStream::start() {
+  StartSendInitialMetadata();
+  const Answer<void> opened = host_->gate.open(peer_);
+  is_counted_ = opened.has_value();
+  if (!opened) {
+    send(reply_of(opened.error()), true);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  hello_alarm_ = after(host_->times.hello_max, &RankStream::give_up_on_hello);
+  StartRead(&request_);
+}
+
+void RankStream::OnReadDone(bool ok) {
+  if (!ok) {  // no words come any more; whether the peer is there still is OnCancel()'s
+    part(without_a_word());
+    return;
+  }
+  if (const Answer<void> handled = handle(request_); !handled) {
+    send(reply_of(handled.error()), true);
+    part(Parting::lost);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (wants_finish_) return;
+  request_.Clear();
+  StartRead(&request_);
+}
+
+Answer<void> RankStream::handle(const v1::JoinRequest& request) {
+  if (request.has_hello()) return handle_hello(request.hello());
+  if (!said_hello_) return out_of_turn();
+  if (request.has_ready()) {
+    const Answer<ReadyWords> words = parse_ready(request.ready());
+    if (!words) return tl::unexpected(words.error());
+    host_->registrar.ready(*seat_, *words);
+  } else if (request.has_leave()) {
+    const Answer<Parting> parting = parse_leave(request.leave());
+    if (!parting) return tl::unexpected(parting.error());
+    part(*parting);
+  } else if (request.has_lost()) {
+    part(Parting::lost);
+  } else {
+    return out_of_turn();
+  }
+  return {};
+}
+
+// The rank may be gone before it has a seat.
+Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
+  if (std::exchange(said_hello_, true)) return out_of_turn();
+  if (const Answer<void> may = host_->gate.hello(peer_); !may) return may;
+  const Answer<RankWords> words = parse_hello(hello, peer_);
+  if (!words) return tl::unexpected(words.error());
+  {
+    const std::lock_guard lock(mutex_);
+    hello_alarm_.reset();
+    through_rack_ = words->rack.has_value();
+  }
+  const Registrar::Seat seat = host_->registrar.enter(*words, shared_from_this());
+  std::unique_lock lock(mutex_);
+  seat_ = seat;
+  if (!parting_) return {};
+  const Parting parting = *parting_;
+  lock.unlock();
+  host_->registrar.leave(seat, parting);
+  return {};
+}
+
+// A rack's switch that lives says what its rank does.
+Parting RankStream::without_a_word() const {
+  return through_rack_ ? Parting::with_switch : Parting::lost;
+}
+
+// The first word about it counts.
+void RankStream::part(const Parting& parting) {
+  std::unique_lock lock(mutex_);
+  if (parting_) return;
+  parting_ = parting;
+  if (!said_hello_) finish_soon();
+  const std::optional<Registrar::Seat> seat = seat_;
+  lock.unlock();
+  if (seat) host_->registrar.leave(*seat, parting);
+}
+
+void RankStream::OnCancel() {
+  part(without_a_word());
+  std::unique_lock lock(mutex_);
+  replies_.clear();
+  finish_soon();
+  const std::optional<Registrar::Seat> seat = seat_;
+  lock.unlock();
+  if (seat) host_->registrar.leave(*seat, Parting::lost);  // where it left, but was still needed
+}
+
+void RankStream::OnDone() {
+  if (is_counted_) host_->gate.close(peer_);
+  std::shared_ptr<RankStream> self;
+  const std::lock_guard lock(mutex_);
+  context_ = nullptr;
+  host_ = nullptr;
+  hello_alarm_.reset();
+  write_alarm_.reset();
+  goodbye_alarm_.reset();
+  self.swap(self_);
+}
+
+void RankStream::all_here(const JobTerms& terms) { send(reply_of(terms), false); }
+void RankStream::all_ready(const std::vector<HostGroup>& groups) { send(reply_of(groups), false); }
+void RankStream::refused(const Refusal& refusal) { send(reply_of(refusal), true); }
+void RankStream::ended(const JobEnd& end) { send(reply_of(end), false); }
+
+void RankStream::dismissed() {
+  const std::lock_guard lock(mutex_);
+  finish_soon();
+}
+
+void RankStream::send(v1::JoinReply reply, bool is_last) {
+  const std::lock_guard lock(mutex_);
+  if (wants_finish_ || context_ == nullptr) return;
+  replies_.push_back(std::move(reply));
+  is_last ? finish_soon() : pump();
+}
+
+void RankStream::finish_soon() {
+  if (context_ == nullptr || std::exchange(wants_finish_, true)) return;
+  goodbye_alarm_ = after(host_->times.goodbye_max, &RankStream::cut);
+  pump();
+}
+
+void RankStream::pump() {
+  if (writes_ || finishes_) return;
+  if (!replies_.empty()) {
+    writes_ = true;
+    reply_ = std::move(replies_.front());
+    replies_.pop_front();
+    write_alarm_ = after(host_->times.write_max, &RankStream::cut);
+    StartWrite(&reply_);
+  } else if (wants_finish_) {
+    finishes_ = true;
+    Finish(grpc::Status::OK);
+  }
+}
+
+void RankStream::OnWriteDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  writes_ = false;
+  write_alarm_.reset();
+  if (!ok) replies_.clear();
+  pump();
+}
+
+std::unique_ptr<grpc::Alarm> RankStream::after(base::Duration duration,
+                                               void (RankStream::*action)()) {
+  auto alarm = std::make_unique<grpc::Alarm>();
+  const gpr_timespec when =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(duration.ns, GPR_TIMESPAN));
+  alarm->Set(when, [self = shared_from_this(), action](bool is_time) {
+    if (is_time) ((*self).*action)();
+  });
+  return alarm;
+}
+
+void RankStream::give_up_on_hello() {
+  send(reply_of(Refusal{RefusalReason::too_late, "the stream was opened without a Hello", -1}),
+       true);
+}
+
+void RankStream::cut() {
+  const std::lock_guard lock(mutex_);
+  if (context_ != nullptr) context_->TryCancel();
+}
+
+}  // namespace infold::control
