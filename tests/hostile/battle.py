@@ -25,9 +25,9 @@ HONEST_BYTES = (4096, 1 << 20)
 DEADLINE_S, HONEST_S = 20, 40
 # An attacker's process ends by itself; this is for one that a socket holds up.
 ATTACKER_SLACK_S = 10
-# Beside what the switch states: its binary, libraries and buffers, as tests/network/memory_test.py
-# has them, and gRPC's of the connections that it allows.
-MEMORY_BESIDE, THREADS_BESIDE = 64 << 20, 24
+# Beside what the switch states for slots and for joining: allocators' slack, and the threads of an
+# idle process, which are the main one, a shard and those of its pages and logs.
+MEMORY_BESIDE, THREADS_BESIDE = 16 << 20, 8
 
 
 def status_of(process):
@@ -172,9 +172,11 @@ class Battle:
         expect(switch.poll() is None and now, f"the switch ended with {switch.poll()}")
         _, most, threads = now
         self.threads_most = max(self.threads_most, threads)
-        memory = self.before[0] + self.ground.stated["memory_bytes_max"] + MEMORY_BESIDE
+        stated = self.ground.stated
+        memory = (self.before[0] + stated["memory_bytes_max"] +
+                  stated["control_memory_bytes_max"] + MEMORY_BESIDE)
         expect(most <= memory, f"{most / 1e6:.0f} MB resident, {memory / 1e6:.0f} stated")
-        allowed = self.before[2] + THREADS_BESIDE
+        allowed = stated["control_threads_max"] + THREADS_BESIDE
         expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
 
     def endure(self, names, seed, seconds):
