@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For fuzzers of registries: choices out of bytes, a plane and listeners that check what must hold
+// whatever peers say, and requests that are nearly right.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "control/parties.h"
+#include "control/plane.h"
+#include "control/rank_listener.h"
+#include "proto/infold/v1/control.pb.h"
+
+namespace infold::control::fuzzing {
+
+class Choices {
+ public:
+  explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  bool are_left() const { return !bytes_.empty(); }
+  std::uint8_t byte() {
+    if (bytes_.empty()) return 0;
+    const std::uint8_t first = bytes_.front();
+    bytes_ = bytes_.subspan(1);
+    return first;
+  }
+  std::uint32_t below(std::uint32_t bound) { return byte() % bound; }
+  template <std::size_t N>
+  std::uint32_t of(const std::array<std::uint32_t, N>& values) {
+    return values[below(N)];
+  }
+  std::span<const std::uint8_t> some() {
+    const std::size_t wanted = byte();
+    const auto taken = bytes_.first(std::min(wanted, bytes_.size()));
+    bytes_ = bytes_.subspan(taken.size());
+    return taken;
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+// Starts a job only under a number that no living job has, with terms that fit an aggregator.
+class CheckedPlane final : public Plane {
+ public:
+  std::vector<SiteAddress> sites() const override { return {{":7700", 0}, {":7701", 0}}; }
+  std::uint32_t slots_total() const override { return 1024; }
+  std::uint32_t jobs_max() const override { return 4; }
+  std::uint32_t datagram_bytes_max() const override { return 8972; }
+  std::uint32_t elements_max() const override { return 8192; }
+  Answer<void> start_job(const JobTerms& terms) override {
+    check_terms(terms);
+    const int how = std::exchange(next_start, 0);
+    if (how == 1) return tl::unexpected(Refusal{RefusalReason::full, "no room", -1});
+    // Fails as memory that is missing does.
+    if (how == 2) std::vector<std::uint64_t>().reserve(~std::size_t{0});
+    CHECK(living.insert(terms.job).second);
+    return {};
+  }
+  void end_job(std::uint16_t job, const core::Abort&) override { CHECK(living.contains(job)); }
+  void forget_job(std::uint16_t job) override { CHECK(living.erase(job) == 1); }
+
+  static void check_terms(const JobTerms& terms) {
+    CHECK(terms.job != 0);
+    CHECK(terms.small_slots + terms.bulk_slots > 0);
+    CHECK(terms.small_slots + terms.bulk_slots < 0xFFFF);
+    CHECK(terms.datagram_bytes_max >= 512);
+    CHECK(terms.elements_max >= INFOLD_BLOCK_ELEMENTS);
+    CHECK(!terms.sites.empty());
+    CHECK(terms.sites.size() <= 64);
+    for (const SiteAddress& site : terms.sites) CHECK(site.weight <= 64);
+    const auto parties = parties_of(terms.groups, terms.racks, terms.world);
+    CHECK(!parties.empty());
+    CHECK(parties.size() <= INFOLD_WORKERS_MAX);
+    for (std::uint32_t rank = 0; rank < terms.world; ++rank) party_of(parties, rank);
+  }
+
+  std::set<std::uint16_t> living;
+  int next_start = 0;  // 1: is refused, 2: has no memory
+};
+
+// Hears in the order of rank_listener.h, and exactly one last word.
+class CheckedEar final : public RankListener {
+ public:
+  void all_here(const JobTerms& terms) override {
+    CHECK(step_ == Step::waits);
+    CheckedPlane::check_terms(terms);
+    step_ = Step::here;
+  }
+  void all_ready(const std::vector<HostGroup>&) override {
+    CHECK(step_ == Step::here);
+    step_ = Step::ready;
+  }
+  void refused(const Refusal& refusal) override {
+    CHECK(step_ == Step::waits || step_ == Step::here);
+    CHECK(!refusal.message.empty());
+    step_ = Step::over;
+  }
+  void ended(const JobEnd&) override {
+    CHECK(step_ == Step::ready);
+    step_ = Step::ended;
+  }
+  void dismissed() override {
+    CHECK(step_ != Step::over);
+    step_ = Step::over;
+  }
+  bool is_over() const { return step_ == Step::over; }
+  bool waits() const { return step_ == Step::waits || step_ == Step::here; }
+
+ private:
+  enum class Step : std::uint8_t { waits, here, ready, ended, over };
+  Step step_ = Step::waits;
+};
+
+inline v1::Hello hello_from(Choices& choices) {
+  v1::Hello hello;
+  hello.set_protocol_version(1);
+  hello.set_job(choices.below(2) == 0 ? "a" : "b");
+  hello.set_world(1 + choices.below(4));
+  hello.set_rank(choices.below(4));
+  hello.set_datagram_bytes_max(choices.of<4>({1472, 512, 65'507, 100}));
+  hello.set_small_slots(choices.of<6>({64, 0, 1, 64, 30'000, 70'000}));
+  hello.set_bulk_slots(choices.of<6>({448, 0, 1, 448, 30'000, 70'000}));
+  hello.set_patience_ms(choices.of<5>({20'000, 0, 10, 1'000, 0xFFFFFFFF}));
+  const std::uint8_t has = choices.byte();
+  if ((has & 1) != 0) {
+    hello.set_site_address((has & 2) != 0 ? "10.0.0.1:700" : "nowhere:1");
+    hello.set_site_weight(choices.below(70));
+  }
+  if ((has & 4) != 0) {
+    hello.set_host_identity((has & 8) != 0 ? "x" : "y");
+    hello.set_host_meeting("meet");
+    hello.set_always_shares((has & 16) != 0);
+  }
+  if ((has & 32) != 0) {
+    v1::RackSwitch& rack = *hello.mutable_rack();
+    rack.set_identity((has & 64) != 0 ? "rack-1" : "rack-2");
+    rack.set_address("rack:1");
+    rack.set_sites(choices.below(3));
+    rack.set_elements_max(choices.of<3>({1056, 1, 32}));
+  }
+  return hello;
+}
+
+inline v1::Ready ready_from(Choices& choices) {
+  v1::Ready ready;
+  const std::uint8_t has = choices.byte();
+  ready.set_shares_memory((has & 1) != 0);
+  ready.set_site_order(has & 6);
+  if ((has & 8) != 0) ready.set_verifies((has & 16) != 0);
+  if ((has & 32) != 0) ready.mutable_obstacle()->set_message("an obstacle");
+  ready.set_calls_finished(has >> 7);
+  return ready;
+}
+
+inline v1::Leave leave_from(Choices& choices) {
+  v1::Leave leave;
+  const std::uint8_t has = choices.byte();
+  if ((has & 1) != 0) {
+    const auto bytes = choices.some();
+    leave.set_abort(bytes.data(), bytes.size());
+  }
+  if ((has & 2) != 0) {
+    leave.mutable_why()->set_message("why");
+    leave.mutable_why()->set_rank(has);
+  }
+  return leave;
+}
+
+}  // namespace infold::control::fuzzing
