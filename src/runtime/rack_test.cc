@@ -269,32 +269,5 @@ TEST(Racks, ACircleOfSwitchesIsNamed) {
 }
 
 // The parent's answers come from the parent alone.
-TEST(Racks, AStrangersAnswerIsDropped) {
-  const Tree tree;
-  const std::string a = address_of(*tree.a), b = address_of(*tree.b);
-  run_ranks({a, b}, [&](Communicator& communicator) {
-    if (communicator.rank() == 0) {
-      ASSERT_EQ(tree.a->jobs().size(), 1U);
-      io::UdpOptions udp;
-      udp.bind = *io::SocketAddress::parse(kAny, "test");
-      auto stranger = io::UdpSocket::open(udp);
-      ASSERT_TRUE(stranger.has_value());
-      infold_header header = {};
-      header.magic = INFOLD_MAGIC;
-      header.version_kind = INFOLD_VERSION << 4 | INFOLD_KIND_RESULT;
-      header.job = infold_to_be16(tree.a->jobs()[0].job);
-      const std::array<io::SocketAddress, 1> to = {tree.a->control_address()};
-      stranger->send(to, std::as_bytes(std::span(&header, 1)));
-      stranger->flush();
-      const auto wrong_way = [&] {
-        return tree.a->statistics()[0]
-            .packets[runtime::count_index(core::Verdict::dropped_wrong_way)];
-      };
-      while (wrong_way() == 0) std::this_thread::yield();
-    }
-    check_sums(communicator);
-  });
-}
-
 }  // namespace
 }  // namespace infold::testing

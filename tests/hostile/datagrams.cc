@@ -17,16 +17,36 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   header.kind = kind;
   header.words.format =
       static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
+  const bool ends = kind == Kind::abort || kind == Kind::aborted;
+  const bool has_elements = kind == Kind::add || kind == Kind::partial || kind == Kind::result;
+  const bool is_summed = has_elements || kind == Kind::overrange || kind == Kind::realign;
+  specials = specials && has_elements;
   if (specials) header.flags = INFOLD_FLAG_SPECIALS;
-  if (kind == Kind::skip || kind == Kind::query) header.contributors = {};
+  if (!is_summed) header.contributors = {};
+  if (ends) {
+    header.slot = 0;
+    header.round = 0;
+    header.words = {};
+  }
   std::size_t bytes =
       core::datagram_bytes(kind, header.words.layout(), header.words.elements, specials);
   if (kind == Kind::pending) bytes += 2 * sizeof(infold_rank_range);
   Datagram datagram(bytes);
   core::write_header(header, datagram);
-  for (std::size_t i = INFOLD_HEADER_BYTES; i < bytes; ++i) datagram[i] = std::byte{1};
-  if (kind == Kind::abort || kind == Kind::aborted) {
-    core::write_abort({}, datagram.data() + INFOLD_HEADER_BYTES);
+  std::byte* const body = datagram.data() + INFOLD_HEADER_BYTES;
+  std::fill(body, datagram.data() + bytes, std::byte{1});
+  if (ends) core::write_abort({}, body);
+  const core::ElementLayout layout = header.words.layout();
+  if (!is_summed || !layout.is_block_float()) return datagram;
+  // Behind the codes, and behind the bits of elements that are there, are zeros.
+  const bool is_partial = kind == Kind::partial;
+  const std::uint32_t codes = layout.block_count(header.words.elements) * (is_partial ? 2 : 1);
+  const std::uint32_t elements_at = is_partial
+                                        ? layout.partial_exponent_bytes(header.words.elements)
+                                        : layout.exponent_bytes(header.words.elements);
+  std::fill(body + codes * layout.exponent_code_bytes(), body + elements_at, std::byte{0});
+  if (is_partial && specials) {
+    std::fill_n(datagram.end() - 16, 16, std::byte{0});
   }
   return datagram;
 }
@@ -42,7 +62,9 @@ Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   Datagram datagram(1472, std::byte{1});
   core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, layout, 100, kSlots);
   for (const std::uint32_t present : {0b1010U, 0b0001U}) {
-    writer.next(core::BlockSet::slice(&present, 0, layout.block_count(100)));
+    const core::BlockSet set = core::BlockSet::slice(&present, 0, layout.block_count(100));
+    const auto part = writer.next(set);
+    std::fill(part.exponents, part.elements, std::byte{0});
   }
   core::write_header(header, datagram);
   datagram.resize(INFOLD_HEADER_BYTES + writer.bytes());
