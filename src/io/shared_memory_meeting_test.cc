@@ -95,6 +95,9 @@ TEST_F(Meeting, AnotherProcessSharesTheMemory) {
   EXPECT_EQ(batch[0].from, Peer{1});
 }
 
+// The exponent code of the one block, and its padding, which must be zero.
+constexpr std::size_t kPaddedCodeBytes = 4;
+
 // A contribution to the next chunk of one slot, of any block format.
 std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<std::byte> out) {
   core::Header header;
@@ -111,11 +114,12 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
   for (std::byte& each : out.subspan(INFOLD_HEADER_BYTES)) {
     each = static_cast<std::byte>(prng.below(256));
   }
+  for (std::size_t i = 1; i < kPaddedCodeBytes; ++i) out[INFOLD_HEADER_BYTES + i] = {};
   return core::datagram_bytes(core::Kind::add, layout, 32, false);
 }
 
-// What the process below does: sends contributions, and goes on writing into what it has sent, but
-// for labels and headers, which decide whether the next one counts.
+// The process below sends contributions, and goes on writing into what it has sent. It leaves out
+// labels, headers and padding, which decide whether the next contribution counts.
 int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
   constexpr std::size_t kControlBytes = 256;
   constexpr std::size_t kLabelBytes = 8;
@@ -132,7 +136,8 @@ int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
       ++round;
     }
     for (int i = 0; i < 20; ++i) {
-      const std::size_t at = INFOLD_HEADER_BYTES + prng.below(256 - INFOLD_HEADER_BYTES);
+      const std::size_t drawn = prng.below(256 - INFOLD_HEADER_BYTES);
+      const std::size_t at = INFOLD_HEADER_BYTES + (drawn < kPaddedCodeBytes ? 0 : drawn);
       own[kControlBytes + prng.below(kShape.places) * kShape.place_bytes() + kLabelBytes + at] =
           static_cast<std::byte>(prng.below(256));
     }

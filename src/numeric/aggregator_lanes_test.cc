@@ -213,7 +213,7 @@ void expect_as_modelled(const KernelSet& set, const Case& test, base::Prng& prng
   options.datagram_bytes_max = 9000;
   options.arithmetic = set.arithmetic;
   if (test.has_parent) options.parent_worker = 0;
-  for (std::uint16_t rank = 0; rank < test.workers; ++rank) options.workers.push_back({rank, 1});
+  for (std::uint16_t rank = 0; rank < test.workers; ++rank) options.add_aggregator({rank, 1});
   core::Aggregator aggregator(options);
   for (std::uint32_t round = 1; round <= 8; ++round) {
     const std::int32_t edges[] = {0, 3, spread_of(test, 16), spread_of(test, 32),
