@@ -90,7 +90,8 @@ class Job {
   bool start_switches() {
     for (unsigned i = 0; i < options_.switches; ++i) {
       const std::string name = fmt::format("switch {}", i);
-      Process& process = start(name, {"switch", "--listen", "127.0.0.1:0", "--json"});
+      Process& process =
+          start(name, {"switch", "--listen", "127.0.0.1:0", "--json", "--log-level", "warn"});
       Lines lines(scratch_.path() / (name + ".out"));
       const Clock::time_point limit = Clock::now() + kSwitchLimit;
       std::vector<std::string> said;

@@ -31,8 +31,8 @@ void add_zeros(const SumJob& job, Words& words) {
 std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
                        const std::string& host) {
   const std::string address = fmt::format("{}:{}", host, kSwitchPort);
-  launch.daemons.push_back(
-      lab.at(node, {lab.places().infold, "switch", "--listen", address, "--json"}));
+  launch.daemons.push_back(lab.at(
+      node, {lab.places().infold, "switch", "--listen", address, "--json", "--log-level", "warn"}));
   return address;
 }
 

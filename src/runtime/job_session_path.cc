@@ -47,7 +47,7 @@ Result<void> JobSession::find_hosts() {
 
 // The interface that an address was given for, else the best that reaches the first host.
 Result<void> JobSession::choose_route() {
-  const std::string& first = host_names().front();
+  const std::string first = host_names().front();
   const std::optional<io::SocketAddress> there = hosts_.front();
   if (options_.address.empty()) {
     const auto routes = io::routes_to(*there);
