@@ -112,31 +112,28 @@ INLINE int ends_job(uint32_t kind) {
   return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
 }
 
-/* The lowest bytes of a big-endian word, as it lies in the packet, that are padding. */
-INLINE uint32_t padding_mask(uint32_t used) { return used & 3 ? ~0U << 8 * (used & 3) : 0; }
-
-/* R-023: whether padding behind codes is 0. One word of the packet: that in which they end. A
- * partial sum may have another, of padding alone. */
-INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
-  const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
-  const uint32_t used = blocks_of(w) << (w->wide + is_partial);
+/* Whether what follows `used` bytes of codes in the word in which they end is 0. */
+INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end, uint32_t used) {
+  if ((used & 3) == 0) return 1;
   uint32_t at = INFOLD_HEADER_BYTES + (used & ~3U);
-  uint32_t any = 0;
   OPAQUE(at);
   if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
   const uint8_t* const word = (const uint8_t*)h + at;
-  if (used & 3) {
-    if (word + 4 > end) return 0;
-    any = *(const uint32_t*)word & padding_mask(used);
-  }
+  return word + 4 <= end && *(const uint32_t*)word >> 8 * (used & 3) == 0;
+}
+
+/* whether padding behind codes is 0. A partial sum may have another word of it. */
+INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
+  const uint32_t used = blocks_of(w) << (w->wide + is_partial);
+  if (!last_code_word_fits(h, end, used)) return 0;
   const uint32_t beyond = (used + 3) & ~3U;
-  if (!is_partial || (beyond & 4) == 0) return any == 0;
-  uint32_t last = INFOLD_HEADER_BYTES + beyond;
-  OPAQUE(last);
-  if (last > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
-  const uint8_t* const other = (const uint8_t*)h + last;
-  if (other + 4 > end) return 0;
-  return (any | *(const uint32_t*)other) == 0;
+  if (!is_partial || (beyond & 4) == 0) return 1;
+  uint32_t at = INFOLD_HEADER_BYTES + beyond;
+  OPAQUE(at);
+  if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
+  const uint8_t* const word = (const uint8_t*)h + at;
+  return word + 4 <= end && *(const uint32_t*)word == 0;
 }
 
 /* All codes of f64 joined, four bytes at a time. A function of its own, so that the verifier
@@ -186,8 +183,10 @@ INLINE int abort_fits(const struct infold_header* h, const uint8_t* end) {
 
 /* flags that packets of this kind have, and fields that it leaves empty. */
 INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
-  if (w->flags & ~infold_flags_of(w->kind)) return 0;
-  if (w->flags & INFOLD_FLAG_SPECIALS && !w->is_blocks) return 0;
+  if (w->flags) {
+    if (w->flags & ~infold_flags_of(w->kind)) return 0;
+    if (w->flags & INFOLD_FLAG_SPECIALS && !w->is_blocks) return 0;
+  }
   if (w->kind < INFOLD_KIND_QUERY || w->kind == INFOLD_KIND_RESULT ||
       w->kind == INFOLD_KIND_REALIGN) {
     return 1;
@@ -198,9 +197,13 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
 
 /* What lengths alone do not show. */
 INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
-  if (ends_job(w->kind)) return abort_fits(h, end);
-  if (!w->is_blocks || w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY) return 1;
-  if (w->kind == INFOLD_KIND_PENDING) return 1;
+  if (!w->is_blocks) return ends_job(w->kind) ? abort_fits(h, end) : 1;
+  /* First what most packets are. */
+  if (w->kind == INFOLD_KIND_ADD && !w->wide) return last_code_word_fits(h, end, blocks_of(w));
+  if (ends_job(w->kind) || w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY ||
+      w->kind == INFOLD_KIND_PENDING) {
+    return !ends_job(w->kind);
+  }
   if (w->kind == INFOLD_KIND_RESULT && h->contributors.wire == 0) return 1;
   if (!padding_fits(h, end, w) || !sets_fit(h, end, w)) return 0;
   return !w->wide || codes_fit(h, end, w);
