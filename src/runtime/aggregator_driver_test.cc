@@ -50,14 +50,17 @@ class Leaf : public ::testing::Test {
 
   // The kind of the next packet at a port.
   static core::Kind next_at(io::MemoryPort& port) {
-    for (;;) {
+    const base::Instant end = io::monotonic_now() + base::seconds(10);
+    while (io::monotonic_now() < end) {
       for (const io::Received& received : port.receive()) {
         core::Packet packet;
         EXPECT_EQ(core::parse(received.datagram, packet), core::Malformed::none);
         return packet.header.kind;
       }
-      port.wait(base::Instant::never());
+      port.wait(end);
     }
+    ADD_FAILURE() << "nothing came";
+    return core::Kind::aborted;
   }
 
   std::uint64_t count_of(core::Verdict verdict) {
