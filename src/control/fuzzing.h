@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/job_terms.h"
 #include "control/parties.h"
 #include "control/plane.h"
 #include "control/rank_listener.h"
@@ -74,7 +75,7 @@ class CheckedPlane final : public Plane {
     CHECK(terms.small_slots + terms.bulk_slots > 0);
     CHECK(terms.small_slots + terms.bulk_slots < 0xFFFF);
     CHECK(terms.datagram_bytes_max >= 512);
-    CHECK(terms.elements_max >= INFOLD_BLOCK_ELEMENTS);
+    CHECK(holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, !terms.racks.empty()}));
     CHECK(!terms.sites.empty());
     CHECK(terms.sites.size() <= 64);
     for (const SiteAddress& site : terms.sites) CHECK(site.weight <= 64);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/end_message.h"
+#include "control/job_terms.h"
 #include "control/parties.h"
 #include "control/refusal_message.h"
 #include "core/format.h"
@@ -46,18 +47,6 @@ Misfit outside(const char* field, std::uint32_t value, std::uint32_t least, std:
   return fmt::format("{} of {}; allowed: {} to {}", field, value, least, most);
 }
 
-// A chunk must hold a block of every layout, also as a partial sum where the job is a tree.
-bool holds_all_layouts(const core::ChunkLimits& limits) {
-  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
-    for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
-      const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
-                                          static_cast<core::DataType>(dtype)};
-      if (core::chunk_elements(layout, limits) == 0) return false;
-    }
-  }
-  return true;
-}
-
 Misfit numbers_misfit(const v1::Joined& joined, const RankWords& own) {
   if (Misfit what = outside("job", joined.job(), 0, kJobMax)) return what;
   if (Misfit what =
@@ -67,7 +56,9 @@ Misfit numbers_misfit(const v1::Joined& joined, const RankWords& own) {
   if (Misfit what = outside("elements_max", joined.elements_max(), 0, INFOLD_ELEMENTS_MAX)) {
     return what;
   }
-  const core::ChunkLimits limits = {joined.datagram_bytes_max(), joined.elements_max(), true};
+  const bool is_one_host = joined.groups_size() == 1 && joined.groups(0).count() == own.world;
+  const bool is_tree = joined.racks_size() > 0 || (joined.groups_size() > 0 && !is_one_host);
+  const core::ChunkLimits limits = {joined.datagram_bytes_max(), joined.elements_max(), is_tree};
   if (!holds_all_layouts(limits)) {
     return fmt::format(
         "datagram_bytes_max of {} and elements_max of {}, which hold no block of some formats",

@@ -29,12 +29,10 @@ RegistryOptions completed(RegistryOptions options) {
 
 }  // namespace
 
-// Numbers begin anywhere, so that a switch that comes back hardly repeats those of its last life.
 JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
     : plane_(plane),
       options_(completed(std::move(options))),
-      numbers_used_(std::size_t{kNumberMax} + 1),
-      next_number_(static_cast<std::uint16_t>(options_.entropy())) {
+      numbers_used_(std::size_t{kNumberMax} + 1) {
   numbers_used_[0] = true;  // no job's: what has not joined has it
   if (!options_.has_thread) return;
   agenda_.run_on_thread([this] {
@@ -164,6 +162,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
   terms.groups = propose_groups(job.ranks);
+  if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
   if (const Answer<void> shared = share_slots(job); !shared) return shared;
   const std::optional<std::uint16_t> number = take_number();
   if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
@@ -177,6 +176,22 @@ Answer<void> JobRegistry::assemble(Job& job) {
     tell(place, [terms](RankListener& listener) { listener.all_here(terms); });
   }
   return {};
+}
+
+// Partial sums of groups are longer than what ranks send: on a narrow path there are no groups.
+Answer<void> JobRegistry::fit_chunks(Job& job) {
+  JobTerms& terms = job.terms;
+  const bool is_alone = is_one_host(terms.groups, terms.world);
+  const auto fits = [&] {
+    const bool is_tree = !terms.racks.empty() || (!terms.groups.empty() && !is_alone);
+    return holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree});
+  };
+  if (!fits() && !is_alone) terms.groups.clear();
+  if (fits()) return {};
+  return refuse(RefusalReason::invalid,
+                fmt::format("job '{}': datagrams of {} bytes with {} elements, the least of all "
+                            "ranks and switches, hold no block of some formats",
+                            job.name, terms.datagram_bytes_max, terms.elements_max));
 }
 
 // Minima of what ranks ask for, and of those what is left here. Each rank may have slots of one

@@ -56,7 +56,7 @@ struct RegistryLimits {
 
 struct RegistryOptions {
   std::function<base::Instant()> clock;    // unset: io::monotonic_now
-  std::function<std::uint64_t()> entropy;  // of epochs and the first number; unset: the system's
+  std::function<std::uint64_t()> entropy;  // of epochs; unset: the system's
   EventListener on_event;                  // unset: the process' log
   RegistryLimits limits = {};
   bool has_thread = true;  // or someone calls work()
@@ -97,6 +97,7 @@ class JobRegistry final : public Registrar {
   std::optional<Refusal> find_obstacle(const RankWords& words, const Job* job) const;
   std::shared_ptr<Job> find(const std::string& name) const;
   Answer<void> assemble(Job& job);
+  Answer<void> fit_chunks(Job& job);
   Answer<void> share_slots(Job& job);
   FreeSlots slots_for(const std::string& peer) const;
   bool needs_plane(const Job& job) const;
@@ -129,7 +130,7 @@ class JobRegistry final : public Registrar {
   std::set<std::pair<base::Instant, std::uint64_t>> deadlines_;
   std::uint64_t last_seat_ = 0;
   std::vector<bool> numbers_used_;
-  std::uint16_t next_number_;
+  std::uint16_t next_number_ = 1;
   std::uint32_t slots_used_ = 0;
   std::map<std::string, std::uint32_t, std::less<>> jobs_of_peer_;
   std::map<std::string, AtPeer, std::less<>> at_plane_of_peer_;  // by where rank 0 is

@@ -46,6 +46,18 @@ TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
   EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
+// A block of some formats has 64 elements; as a partial sum it is longer than 548 bytes.
+TEST_F(Registry, PacketsThatHoldNoBlockAreRefusedOrDoWithoutGroups) {
+  plane_.elements = 32;
+  expect_refused(come(words(0, 1)), RefusalReason::invalid, "hold no block of some formats");
+  plane_.elements = 8192;
+  hosts_ = {"a", "a", "b"};
+  plane_.datagram_bytes = 548;
+  EXPECT_THAT(fill(3)[0].ear->terms()->groups, IsEmpty());
+  plane_.datagram_bytes = 1400;
+  EXPECT_EQ(fill(3, "wider")[0].ear->terms()->groups.size(), 1U);
+}
+
 TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
   const auto ranks = fill(3);
   say_ready(ranks, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}});

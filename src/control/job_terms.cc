@@ -99,6 +99,17 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
 
 }  // namespace
 
+bool holds_all_layouts(const core::ChunkLimits& limits) {
+  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+    for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
+      const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
+                                          static_cast<core::DataType>(dtype)};
+      if (core::chunk_elements(layout, limits) == 0) return false;
+    }
+  }
+  return true;
+}
+
 std::uint32_t slot_share(std::uint32_t total) {
   return std::max(total - total / kOthersPart, std::min(total, kShareMin));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/registrar.h"
+#include "core/format.h"
 
 namespace infold::control {
 
@@ -19,6 +20,9 @@ struct RankPlace {
   RankWords words;
   ReadyWords ready_words;
 };
+
+// Whether a chunk holds a block of every layout, also as a partial sum where the job is a tree.
+bool holds_all_layouts(const core::ChunkLimits& limits);
 
 struct Slots {
   std::uint32_t small = 0;

@@ -20,8 +20,8 @@ constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
 // Of the least MTU that every host has to carry, less headers; it holds a block of every format.
 constexpr std::uint32_t kDatagramBytesMin = 512;
 constexpr std::uint32_t kDatagramBytesMax = 65'507;  // of UDP over IPv4
-// Of one kind: an aggregator numbers the slots of both in 16 bits.
-constexpr std::uint32_t kSlotsMax = 30'000;
+// Of both kinds together, which packets number in 15 bits.
+constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
 constexpr std::uint32_t kElementBytesMax = 8;
 constexpr std::size_t kNameBytesMax = 128;
 // "host:port", where a host's name has 253 bytes at most.
@@ -88,8 +88,8 @@ Answer<void> check_numbers(const v1::Hello& hello) {
   if (hello.small_slots() == 0 && hello.bulk_slots() == 0) {
     return invalid("a job without slots cannot sum");
   }
-  if (hello.small_slots() > kSlotsMax || hello.bulk_slots() > kSlotsMax) {
-    return invalid(fmt::format("{} and {} slots are too many; allowed: {} of each kind",
+  if (hello.small_slots() > kSlotsMax || hello.bulk_slots() > kSlotsMax - hello.small_slots()) {
+    return invalid(fmt::format("{} and {} slots are too many; allowed: {} together",
                                hello.small_slots(), hello.bulk_slots(), kSlotsMax));
   }
   if (hello.element_bytes() > kElementBytesMax) {

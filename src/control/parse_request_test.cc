@@ -81,7 +81,8 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
          hello.set_bulk_slots(0);
        },
        "without slots"},
-      {[](v1::Hello& hello) { hello.set_bulk_slots(65'536); }, "too many; allowed: 30000"},
+      {[](v1::Hello& hello) { hello.set_bulk_slots(32'767); }, "too many; allowed: 32767 together"},
+      {[](v1::Hello& hello) { hello.set_small_slots(0xFFFFFFFF); }, "too many; allowed: 32767"},
       {[](v1::Hello& hello) { hello.set_element_bytes(9); }, "no element has 9 bytes"},
       {[](v1::Hello& hello) {
          hello.set_host_identity("a");

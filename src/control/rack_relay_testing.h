@@ -21,7 +21,6 @@
 #include "control/job_registry.h"
 #include "control/rack_relay.h"
 #include "control/testing.h"
-#include "io/entropy.h"
 
 namespace infold::control::testing {
 
@@ -54,14 +53,8 @@ class FakeUplink final : public Uplink {
 inline const io::SocketAddress kAnyPort = *io::SocketAddress::parse("127.0.0.1:0", "test");
 
 struct Root {
-  // Every life counts jobs from one, and has epochs of its own.
   explicit Root(std::size_t sites, const io::SocketAddress& at = kAnyPort)
-      : plane(sites),
-        registry(&plane, {.entropy =
-                              [first = true]() mutable {
-                                return std::exchange(first, false) ? 1 : io::fresh_number();
-                              }}),
-        server(std::move(*ControlServer::start(at, registry))) {}
+      : plane(sites), registry(&plane), server(std::move(*ControlServer::start(at, registry))) {}
   std::string address() const { return server->address().text(); }
 
   FakePlane plane;

@@ -68,6 +68,12 @@ class Job:
                           INFOLD_SHARED_MEMORY="always")
 
 
+def unusual(log):
+    """What a switch has logged, without what every switch says of itself, ranks and jobs."""
+    usual = re.compile(r"\S+ info (switch_|rank_|job_)")
+    return "".join(line for line in log.splitlines(True) if not usual.match(line))
+
+
 def outcome(process):
     """(exit status, everything it said) of a process that must end by itself."""
     out, err = process.communicate(timeout=PATIENCE)

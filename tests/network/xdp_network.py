@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from processes import PATIENCE, Job, expect, outcome
+from processes import PATIENCE, Job, expect, outcome, unusual
 
 LAB_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lab"
 sys.path.insert(0, str(LAB_FOLDER))
@@ -163,11 +163,11 @@ class Network(Job):
 
 
 def stop(switch):
-    """Ends a switch in good order; what it has counted, and what it has said."""
+    """Ends a switch in good order; what it has counted, and what unusual it has said."""
     switch.terminate()
     out, err = switch.communicate(timeout=PATIENCE)
     expect(switch.returncode == 0, f"the switch ended with {switch.returncode}: {err}")
-    return json.loads(out.splitlines()[-1])["packets"], err
+    return json.loads(out.splitlines()[-1])["packets"], unusual(err)
 
 
 def expect_all_well(ranks):
