@@ -32,6 +32,9 @@ struct WorkerSlot {
   // Sent in a lull, with nothing else in flight.
   bool alone = false;
   std::uint16_t sends = 0;
+  // Sends since an aggregator last said that it lacks our contribution. More than one: a result may
+  // answer any of them.
+  std::uint16_t tries = 0;
   std::uint16_t previous = kNoSlot;
   std::uint16_t next = kNoSlot;
   std::uint32_t round = 0;     // of the chunk in flight, or the last one that came back

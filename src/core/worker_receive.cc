@@ -152,7 +152,7 @@ void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet&
   if (chunk.slot.state == WorkerSlot::State::waiting) queue_resend(chunk.flow, chunk.index, false);
   ++counters_.resent_asked;
   ++chunk.slot.round;
-  chunk.slot.sends = 0;
+  chunk.slot.sends = chunk.slot.tries = 0;
   chunk.slot.realigned = true;
   chunk.slot.confirmed = false;
   chunk.slot.asks = false;
@@ -170,6 +170,7 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   if (is_missing(packet, options_.rank)) {
     chunk.slot.confirmed = false;
     chunk.slot.asks = false;
+    chunk.slot.tries = 0;
     if (chunk.slot.state != WorkerSlot::State::waiting) return;
     ++counters_.resent_asked;
     if (!chunk.slot.loss_noted) chunk.flow.window.on_loss();
@@ -218,10 +219,12 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
 
 // Chunks that were sent well before one that has come back are missing something, most often the
 // contribution of one other worker: asking costs a header, where all workers sending again would
-// multiply that worker's loss by the size of the job. If the newer chunk was itself sent again, its
-// result may answer the first send. Where queues make the path longer than all that was measured,
-// every such result would be a reason to ask about everything in flight, and the questions would
-// keep the queues. So a chunk that was asked about lately is then left out.
+// multiply that worker's loss by the size of the job. If the newer chunk was itself sent more than
+// once since an aggregator lacked it, its result may answer any of these sends. Where queues make
+// the path longer than all that was measured, every such result would be a reason to ask about
+// everything in flight, and the questions would keep the queues. So a chunk that was asked about
+// lately is then left out. Sends that were answered are no such doubt: they make nobody wait
+// longer.
 void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer) {
   const RoundTrip& path = sites_[flow.site].path;
   const base::Duration allowance = path.least() / 4;
@@ -230,7 +233,7 @@ void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const Worke
     const WorkerSlot& slot = flow.slots[index];
     const std::uint16_t next = slot.next;
     const bool asked_lately =
-        newer.sends > 1 && slot.sends > 1 && now < slot.sent_at + wait_after(path, slot.sends - 2U);
+        newer.tries > 1 && slot.tries > 1 && now < slot.sent_at + wait_after(path, slot.tries - 2U);
     if (!asked_lately) {
       ++counters_.asked_overtaken;
       queue_resend(flow, index, true);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker asks about, and when, while another rank has contributed nothing.
+// What a worker asks about, and when: while another rank has contributed nothing, and after
+// contributions that are lost again.
 #include <cstring>
 #include <vector>
 
@@ -20,21 +21,47 @@ bool encode(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std
   return false;
 }
 
-constexpr TensorCodec kCodec = {4, encode, nullptr};
+void decode(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+
+constexpr TensorCodec kCodec = {4, encode, decode};
+
+constexpr std::int32_t kInput = 1;
+
+WorkerOptions worker_options(std::uint16_t rank) {
+  WorkerOptions options;
+  options.rank = rank;
+  options.world = 2;
+  options.limits.datagram_bytes_max = 1472;
+  options.sites = {{.worker = static_cast<std::uint8_t>(rank), .epoch = 7}};
+  return options;
+}
+
+AggregatorOptions aggregator_options() {
+  AggregatorOptions options;
+  options.epoch = 7;
+  options.slot_count = 512;
+  options.world = 2;
+  options.workers = {{0, 1}, {1, 1}};
+  options.datagram_bytes_max = 1472;
+  return options;
+}
+
+// A sum of one element.
+void call(Worker& worker, Instant now) {
+  TransferRequest request;
+  request.layout = {WireFormat::i32, DataType::i32};
+  request.elements = 1;
+  request.codec = &kCodec;
+  request.input = reinterpret_cast<const std::byte*>(&kInput);
+  ASSERT_TRUE(worker.submit(now, request).has_value());
+}
 
 // Rank 0 of two, whose packets take no time. Rank 1 is late for the whole test.
 class LonelyWorker {
  public:
-  LonelyWorker() : worker_(worker_options()), aggregator_(aggregator_options()) {}
+  LonelyWorker() : worker_(worker_options(0)), aggregator_(aggregator_options()) {}
 
-  void call() {
-    TransferRequest request;
-    request.layout = {WireFormat::i32, DataType::i32};
-    request.elements = 1;
-    request.codec = &kCodec;
-    request.input = reinterpret_cast<const std::byte*>(&input_);
-    ASSERT_TRUE(worker_.submit(now_, request).has_value());
-  }
+  void call() { core::call(worker_, now_); }
 
   // Moves time to the worker's next deadline. The packet with this number is lost.
   void step(std::uint64_t lost) {
@@ -57,24 +84,6 @@ class LonelyWorker {
   Instant now() const { return now_; }
 
  private:
-  static WorkerOptions worker_options() {
-    WorkerOptions options;
-    options.world = 2;
-    options.limits.datagram_bytes_max = 1472;
-    options.sites = {{.worker = 0, .epoch = 7}};
-    return options;
-  }
-  static AggregatorOptions aggregator_options() {
-    AggregatorOptions options;
-    options.epoch = 7;
-    options.slot_count = 512;
-    options.world = 2;
-    options.workers = {{0, 1}, {1, 1}};
-    options.datagram_bytes_max = 1472;
-    return options;
-  }
-
-  std::int32_t input_ = 1;
   Instant now_;
   Worker worker_;
   Aggregator aggregator_;
@@ -100,6 +109,80 @@ TEST(WorkerResend, ALatePeerIsAskedAboutEverMoreRarely) {
   for (int i = 0; i < 14; ++i) rank.call();
   while (rank.now() < Instant{} + base::seconds(20)) rank.step(~std::uint64_t{0});
   EXPECT_LT(rank.counters().sent_query + rank.counters().resent_timeout, 150U);
+}
+
+// Rank 0 of two, whose aggregator has all of rank 1. The test says when answers come.
+class WorkerWithPeer {
+ public:
+  explicit WorkerWithPeer(int calls)
+      : worker_(worker_options(0)), aggregator_(aggregator_options()) {
+    Worker peer(worker_options(1));
+    for (int i = 0; i < calls; ++i) core::call(peer, {});
+    std::vector<std::byte> out(1472);
+    while (const auto sent = peer.poll_transmit({}, out)) {
+      aggregator_.handle_datagram(std::span(out).first(sent->bytes));
+    }
+  }
+
+  void call(Instant now) { core::call(worker_, now); }
+
+  // Loses what the worker has to send.
+  void lose(Instant now) {
+    std::vector<std::byte> out(1472);
+    while (worker_.poll_transmit(now, out)) {
+    }
+  }
+
+  // Brings the aggregator what the worker has to send.
+  void send(Instant now) {
+    std::vector<std::byte> out(1472);
+    while (const auto sent = worker_.poll_transmit(now, out)) {
+      aggregator_.handle_datagram(std::span(out).first(sent->bytes));
+      while (const auto answer = aggregator_.poll_transmit()) {
+        if (answer->worker != 0) continue;
+        answers_.emplace_back(answer->datagram.begin(), answer->datagram.end());
+      }
+    }
+  }
+
+  // Brings the worker the oldest answer that it has not had.
+  void answer(Instant now) {
+    ASSERT_FALSE(answers_.empty());
+    worker_.handle_datagram(now, 0, answers_.front());
+    answers_.erase(answers_.begin());
+  }
+
+  const WorkerCounters& counters() const { return worker_.counters(); }
+
+ private:
+  Worker worker_;
+  Aggregator aggregator_;
+  std::vector<std::vector<std::byte>> answers_;
+};
+
+// The worker took the two sends that an aggregator had answered for two that nobody had answered.
+// So it waited twice the time-out, and the job beside it filled the link meanwhile.
+TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
+  const auto at = [](int ms) { return Instant{} + base::milliseconds(ms); };
+  WorkerWithPeer rank(3);
+  rank.call(at(0));
+  rank.lose(at(0));
+  rank.call(at(1));
+  rank.lose(at(1));
+  rank.call(at(2));
+  rank.send(at(2));
+  rank.answer(at(3));  // the third call's result has overtaken both
+  rank.send(at(3));
+  ASSERT_EQ(rank.counters().asked_overtaken, 2U);
+  rank.answer(at(4));  // the aggregator lacks the first call's contribution
+  rank.lose(at(4));
+  rank.answer(at(5));  // and the second call's
+  rank.send(at(5));
+  ASSERT_EQ(rank.counters().resent_asked, 2U);
+  rank.answer(at(6));  // the second call's result has overtaken the first one's second send
+  rank.send(at(6));
+  EXPECT_EQ(rank.counters().asked_overtaken, 3U);
+  EXPECT_EQ(rank.counters().sent_query, 3U);
 }
 
 }  // namespace

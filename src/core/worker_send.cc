@@ -143,7 +143,7 @@ std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
   slot.chunk = stripe_.chunk_at(flow.site, flow.next_chunk) -
                streams_[flow.stream].at(flow.next_transfer).first_chunk;
   ++slot.round;
-  slot.sends = 0;
+  slot.sends = slot.tries = 0;
   slot.confirmed = false;
   slot.loss_noted = false;
   slot.asks = false;
@@ -229,6 +229,7 @@ void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now
   slot.opened_burst = !flow.burst_confirmed;
   slot.sent_at = now;
   if (slot.sends < 0xFFFF) ++slot.sends;
+  if (slot.tries < 0xFFFF) ++slot.tries;
   flow.waiting.push_back(flow.slots, index);
   if (flow.timeout_at == base::Instant::never()) arm(flow, now);
 }
