@@ -111,11 +111,11 @@ TEST(WorkerResend, ALatePeerIsAskedAboutEverMoreRarely) {
   EXPECT_LT(rank.counters().sent_query + rank.counters().resent_timeout, 150U);
 }
 
-// Rank 0 of two, whose aggregator has all of rank 1. The test says when answers come.
+// Rank 0 of two, whose aggregator has so many calls of rank 1. The test says when answers come.
 class WorkerWithPeer {
  public:
-  explicit WorkerWithPeer(int calls)
-      : worker_(worker_options(0)), aggregator_(aggregator_options()) {
+  explicit WorkerWithPeer(int calls, const WorkerOptions& options = worker_options(0))
+      : worker_(options), aggregator_(aggregator_options()) {
     Worker peer(worker_options(1));
     for (int i = 0; i < calls; ++i) core::call(peer, {});
     std::vector<std::byte> out(1472);
@@ -148,22 +148,31 @@ class WorkerWithPeer {
   // Brings the worker the oldest answer that it has not had.
   void answer(Instant now) {
     ASSERT_FALSE(answers_.empty());
-    worker_.handle_datagram(now, 0, answers_.front());
+    last_ = answers_.front();
     answers_.erase(answers_.begin());
+    worker_.handle_datagram(now, 0, last_);
   }
 
+  // Brings the worker the same once more, as if another rank had asked.
+  void answer_again(Instant now) { worker_.handle_datagram(now, 0, last_); }
+
+  void time_out(Instant now) { worker_.handle_timeout(now); }
+
+  Instant deadline() const { return worker_.poll_timeout().value_or(Instant::never()); }
   const WorkerCounters& counters() const { return worker_.counters(); }
 
  private:
   Worker worker_;
   Aggregator aggregator_;
   std::vector<std::vector<std::byte>> answers_;
+  std::vector<std::byte> last_;
 };
+
+Instant at(int ms) { return Instant{} + base::milliseconds(ms); }
 
 // The worker took the two sends that an aggregator had answered for two that nobody had answered.
 // So it waited twice the time-out, and the job beside it filled the link meanwhile.
 TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
-  const auto at = [](int ms) { return Instant{} + base::milliseconds(ms); };
   WorkerWithPeer rank(3);
   rank.call(at(0));
   rank.lose(at(0));
@@ -183,6 +192,27 @@ TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
   rank.send(at(6));
   EXPECT_EQ(rank.counters().asked_overtaken, 3U);
   EXPECT_EQ(rank.counters().sent_query, 3U);
+}
+
+// In a tree all ranks hear what one rank asks about a late one. The worker took the time until then
+// for its path's, and waited half a second and more before it asked about a lost contribution.
+TEST(WorkerResend, AnAnswerToAnotherRankIsNoRoundTrip) {
+  WorkerOptions options = worker_options(0);
+  options.limits.tree = true;
+  WorkerWithPeer rank(0, options);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.time_out(at(20));
+  rank.send(at(20));
+  rank.answer(at(20));  // rank 1 is late
+  ASSERT_EQ(rank.counters().received_pending, 1U);
+  rank.answer_again(at(1'000));
+  rank.call(at(1'000));
+  rank.lose(at(1'000));
+  rank.time_out(at(1'000));
+  rank.lose(at(1'000));
+  ASSERT_EQ(rank.counters().sent_query + rank.counters().resent_timeout, 2U);
+  EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
 }
 
 }  // namespace

@@ -127,6 +127,9 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       733157915, 912021556, 912061966, 912092633, 912098136, 912119435,
       // All chunks in flight were confirmed, and results of some were lost.
       2000355493,
+      // In a tree, what others asked about a late rank passed for answers to a worker's own
+      // question.
+      2000362101, 2000364659,
       // A chunk less: the fields of two calls.
       912121521,
       // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
