@@ -7,7 +7,6 @@ Needs root; where packet programs or namespaces cannot be had, ends with status 
 """
 
 import ctypes
-import json
 import os
 import pathlib
 import sys
@@ -20,9 +19,9 @@ from torch.nn.parallel import DistributedDataParallel
 import infold
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
-from processes import PATIENCE, expect  # pylint: disable=wrong-import-position
+from processes import expect  # pylint: disable=wrong-import-position
 from xdp_network import (  # pylint: disable=wrong-import-position
-    NAME, SWITCH, Network, be_alone, lose_uphill, network, ports, run_all)
+    NAME, SWITCH, Network, be_alone, lose_uphill, network, ports, run_all, stop)
 
 WORLD = 4
 STEPS = 20
@@ -60,10 +59,8 @@ def train_on(job, path, name):
     options = infold.Options(switches=PATHS[path], shared_memory="off", sites="switches")
     answers = run_ranks(WORLD, train, name, options=options, settle=be_at)
     for plane, switch in started.items():
-        switch.terminate()
-        out, err = switch.communicate(timeout=PATIENCE)
-        expect(switch.returncode == 0 and not err, f"{plane}: {switch.returncode}: {err}")
-        counted = json.loads(out.splitlines()[-1])["packets"]
+        counted, said = stop(switch)
+        expect(not said, f"{plane}: {said}")
         expect(counted["completed"] > STEPS, f"{plane} on the path {path}: {counted}")
     return answers
 
