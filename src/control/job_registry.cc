@@ -89,10 +89,15 @@ std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) con
   return found == end ? nullptr : found->second;
 }
 
+Refusal JobRegistry::stopping() const {
+  if (plane_ != nullptr) return {RefusalReason::stopping, "the switch is stopping", -1};
+  return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
+}
+
 // Why a rank with these words cannot take its place in this job, which may be null.
 std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const Job* job) const {
   const RegistryLimits& limits = options_.limits;
-  if (stopping_) return Refusal{RefusalReason::stopping, "the switch is stopping"};
+  if (stopping_) return stopping();
   if (job == nullptr) {
     if (jobs_.size() >= limits.jobs_max) {
       return Refusal{RefusalReason::full,

@@ -95,6 +95,7 @@ class JobRegistry final : public Registrar {
 
   // All below require the lock, but for those that say that they are tasks.
   std::optional<Refusal> find_obstacle(const RankWords& words, const Job* job) const;
+  Refusal stopping() const;
   std::shared_ptr<Job> find(const std::string& name) const;
   Answer<void> assemble(Job& job);
   Answer<void> fit_chunks(Job& job);

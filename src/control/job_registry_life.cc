@@ -199,6 +199,7 @@ void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   place.lingers = false;
   if (job->phase == Phase::gathering) {
     own = {};
+    own.went = true;
     --job->here;
   } else if (!std::exchange(own.gone, true)) {
     ++job->gone;
@@ -258,7 +259,8 @@ void JobRegistry::stop() {
       end(*job, {});
       release_lingerers(job);
     } else if (job->phase != Phase::over) {
-      refuse_all(job, {RefusalReason::stopping, "the switch is stopping", -1});
+      const bool is_at_rank = plane_ == nullptr && job->phase == Phase::gathering;
+      refuse_all(job, is_at_rank ? too_few(job->name, job->ranks) : stopping());
     }
   }
 }
@@ -276,12 +278,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
   Place& place = job->places[rank];
   set_deadline(place, base::Instant::never());
   if (job->phase == Phase::gathering) {
-    const auto missing = job->ranks_without([](const RankPlace& each) { return each.here; });
-    const Refusal refusal = {
-        RefusalReason::too_late,
-        fmt::format("job '{}': {} of {} ranks came; missing: rank {}", job->name, job->here,
-                    job->ranks.size(), fmt::join(missing, ", ")),
-        static_cast<int>(missing.front())};
+    const Refusal refusal = too_few(job->name, job->ranks);
     report(ControlEvent::refused, *job, static_cast<int>(rank), refusal.message);
     tell(place, [refusal](RankListener& listener) { listener.refused(refusal); });
     place.listener = nullptr;

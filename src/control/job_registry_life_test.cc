@@ -49,8 +49,49 @@ TEST_F(Registry, EachRankWaitsAsLongAsItsOwnPatience) {
   EXPECT_EQ(second.ear->refusal()->rank, 2);
   EXPECT_FALSE(first.ear->refusal().has_value());
   pass(base::milliseconds(17'000));
-  expect_refused(first, RefusalReason::too_late, "1 of 3 ranks came; missing: rank 1, 2");
+  expect_refused(first, RefusalReason::too_late,
+                 "2 of 3 ranks came; missing: rank 2; rank 1 came, but waits no longer");
+  EXPECT_EQ(first.ear->refusal()->rank, 2) << "which both waited for";
   EXPECT_THAT(registry_.status(), IsEmpty());
+}
+
+// However a rank stops waiting, it did come: a cut connection is how one leaves the second of two
+// switches when the first has refused it.
+TEST_F(Registry, OnlyRanksThatNeverCameAreMissing) {
+  const Rank waits = come(words(2, 3));
+  leave(come(words(0, 3)), Parting::lost);
+  pass(base::seconds(20));
+  expect_refused(waits, RefusalReason::too_late,
+                 "2 of 3 ranks came; missing: rank 1; rank 0 came, but waits no longer");
+  EXPECT_EQ(waits.ear->refusal()->rank, 1);
+}
+
+TEST_F(Registry, TheOneToLookAtWentWhereAllHaveCome) {
+  const Rank early = come(words(0, 3));
+  const Rank waits = come(words(1, 3));
+  leave(early, Parting::lost);
+  come(words(2, 3));
+  pass(base::seconds(20));
+  expect_refused(waits, RefusalReason::too_late,
+                 "3 of 3 ranks came; rank 0 came, but waits no longer");
+  EXPECT_EQ(waits.ear->refusal()->rank, 0);
+}
+
+// There the registry goes with rank 0, whose deadline was the first to pass.
+TEST_F(Registry, RanksThatMeetAtRank0HearWhomItWaitedFor) {
+  JobRegistry at_rank(nullptr, options());
+  RankWords hasty = words(0, 3);
+  hasty.patience = milliseconds(100);
+  const Rank first = come(at_rank, hasty);
+  const Rank waits = come(at_rank, words(2, 3));
+  now_ = now_ + base::milliseconds(100);
+  at_rank.work();
+  expect_refused(first, RefusalReason::too_late, "2 of 3 ranks came; missing: rank 1");
+  at_rank.stop();
+  at_rank.work();
+  expect_refused(waits, RefusalReason::too_late, "missing: rank 1; rank 0 came");
+  EXPECT_EQ(waits.ear->refusal()->rank, 1);
+  expect_refused(come(at_rank, words(1, 3)), RefusalReason::stopping, "rank 0, where the job's");
 }
 
 TEST_F(Registry, NobodyKeepsANameLongerThanTheLimit) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace infold::control {
 namespace {
@@ -136,6 +137,24 @@ Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t tota
 }
 
 // A rack is one worker of its parent, and a worker speaks for a range of ranks.
+// A rank that came and went is not missing: the one to look at is the one that it waited for.
+Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks) {
+  std::vector<std::size_t> missing;
+  std::vector<std::size_t> went;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank].here) (ranks[rank].went ? went : missing).push_back(rank);
+  }
+  std::string text = fmt::format("job '{}': {} of {} ranks came", name,
+                                 ranks.size() - missing.size(), ranks.size());
+  if (!missing.empty()) text += fmt::format("; missing: rank {}", fmt::join(missing, ", "));
+  if (!went.empty()) {
+    text += fmt::format("; rank {} came, but waits no longer", fmt::join(went, ", "));
+  }
+  const std::vector<std::size_t>& suspects = missing.empty() ? went : missing;
+  return {RefusalReason::too_late, std::move(text),
+          suspects.empty() ? -1 : static_cast<int>(suspects.front())};
+}
+
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
                                                 const std::vector<RankPlace>& ranks) {
   std::vector<core::RankRange> racks;

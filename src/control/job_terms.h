@@ -17,6 +17,7 @@ struct RankPlace {
   bool here = false;
   bool ready = false;
   bool gone = false;
+  bool went = false;  // it was here, and left before all had come
   RankWords words;
   ReadyWords ready_words;
 };
@@ -39,6 +40,9 @@ Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 // Why a job that wants this many does not get them from the switch that is named so.
 Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
                  const std::string& job, std::uint32_t wanted);
+
+// Why a rank that waits for the others is to wait no longer.
+Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks);
 
 // Which ranks came through one rack's switch each.
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
