@@ -141,15 +141,15 @@ TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
   EXPECT_FALSE(first.ear->refusal().has_value());
 }
 
-// Of 1000: all that it wants, then an eighth of what is free, then 32 each.
+// Of 1000: all that it wants, then an eighth of what is free, then 16 each.
 TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
   std::vector<int> granted;
   std::uint32_t free = registry_.slots_free();
   for (;;) {
     const Rank rank = come(words(0, 1, "job " + std::to_string(granted.size())));
     if (rank.ear->refusal()) {
-      expect_refused(rank, RefusalReason::full, "has 28 of 1000 slots left");
-      EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 32"));
+      expect_refused(rank, RefusalReason::full, "has 3 of 1000 slots left");
+      EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 16"));
       break;
     }
     const JobTerms terms = *rank.ear->terms();
@@ -159,7 +159,34 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
     free -= static_cast<std::uint32_t>(granted.back());
     EXPECT_EQ(registry_.slots_free(), free);
   }
-  EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 32, 32, 32, 32, 32, 32, 32));
+  EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 31, 27, 24, 21, 18, 16, 16,
+                                              16, 16, 16, 16, 16, 16));
+}
+
+// The jobs of a PyTorch program's groups all have rank 0 at one address, and it may have two dozen.
+TEST_F(Registry, TwoDozenGroupsOfOneAddressFitASwitchAsItIsStarted) {
+  plane_.slots = 4096;
+  int jobs = 0;
+  for (;; ++jobs) {
+    RankWords own = words(0, 1, "group " + std::to_string(jobs));
+    own.peer = "10.0.0.1";
+    const Rank rank = come(own);
+    if (rank.ear->refusal()) break;
+    const JobTerms terms = *rank.ear->terms();
+    EXPECT_GE(terms.small_slots + terms.bulk_slots, jobs < 4 ? 512 : 16) << jobs;
+  }
+  EXPECT_EQ(jobs, 27);
+}
+
+// The sizing that docs/howto.md gives.
+TEST_F(Registry, JobsOfOneAddressGetAllThatTheyAskForOf911SlotsEach) {
+  plane_.slots = 911 * 24;
+  for (int job = 0; job < 24; ++job) {
+    RankWords own = words(0, 1, "group " + std::to_string(job));
+    own.peer = "10.0.0.1";
+    const JobTerms terms = come(own).ear->terms().value();
+    EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512) << job;
+  }
 }
 
 TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {

@@ -77,24 +77,24 @@ TEST_F(Relay, TheLeastOfAllSwitchesDecides) {
   EXPECT_EQ(members_[3]->link->terms().datagram_bytes_max, 1300U);
 }
 
-// Of 600 slots the first job takes 512, and the second what is left for it: 32 of 88.
+// Of 552 slots the first job takes 512, and the second what is left for it: 16 of 40.
 TEST_F(Relay, LaterJobsGetWhatARackHasLeft) {
   start();
-  a_->plane.slots = 600;
+  a_->plane.slots = 552;
   join(two_and_two());
   ASSERT_TRUE(all_joined());
   const auto first = std::move(members_);
   join(two_and_two(), [](RankWords& words) { words.job = "second"; });
   ASSERT_TRUE(all_joined());
   const JobTerms& terms = members_[2]->link->terms();
-  EXPECT_EQ(terms.small_slots + terms.bulk_slots, 32);
+  EXPECT_EQ(terms.small_slots + terms.bulk_slots, 16);
   const auto second = std::move(members_);
   join(two_and_two(), [](RankWords& words) { words.job = "third"; });
   ASSERT_TRUE(all_joined());
   const auto third = std::move(members_);
   join(two_and_two(), [](RankWords& words) { words.job = "fourth"; });
   expect_refused(RefusalReason::full,
-                 "the switch at rack-a:1 has 24 of 600 slots left and job 'fourth' wants 32");
+                 "the switch at rack-a:1 has 8 of 552 slots left and job 'fourth' wants 16");
   EXPECT_EQ(b_->plane.started().size(), 3U);
 }
 
