@@ -32,6 +32,10 @@ Error failed_meeting(Code code, std::string message) {
   return {code, "join: " + std::move(message), 0, ""};
 }
 
+Error failed_at_rank_0(const std::string& said) {
+  return failed_meeting(Code::unavailable, "rank 0 says: " + said.substr(1));
+}
+
 // What a rank does in the place where it waits; the address of a rank 0 that sums without switches.
 struct Meeting {
   std::string job;
@@ -90,29 +94,33 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
       }
       std::this_thread::sleep_for(pause);
     }
-    const std::vector<std::uint8_t> said = store_->get(kMeetingKey);
-    const std::string text(said.begin(), said.end());
-    if (text.front() == kFailed) {
-      return tl::unexpected(failed_meeting(Code::unavailable, "rank 0 says: " + text.substr(1)));
-    }
+    const std::string text = said_by_rank_0();
+    if (text.front() == kFailed) return tl::unexpected(failed_at_rank_0(text));
     Meeting meeting = Meeting::parse(text);
     options.job = std::move(meeting.job);
     options.rendezvous = std::move(meeting.rendezvous);
-    return Communicator::join(options);
+    Result<Communicator> joined = Communicator::join(options);
+    if (joined || joined.error().rank >= 0 || stop.stop_requested()) return joined;
+    // Without a rank to look at: rank 0 may have gone before this one came, and knows whom it
+    // missed.
+    const std::string said_since = said_by_rank_0();
+    if (said_since.front() != kFailed) return joined;
+    return tl::unexpected(failed_at_rank_0(said_since));
   } catch (const std::exception& error) {
     return tl::unexpected(failed_meeting(
         Code::unavailable, std::string("the process group's store failed: ") + error.what()));
   }
 }
 
+std::string Backend::said_by_rank_0() const {
+  const std::vector<std::uint8_t> said = store_->get(kMeetingKey);
+  return {said.begin(), said.end()};
+}
+
 Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   Meeting meeting = {options.job + "/" + std::to_string(io::fresh_number()), {}};
   options.job = meeting.job;
-  bool is_told = false;
-  const auto tell = [&](const std::string& text) {
-    store_->set(kMeetingKey, bytes_of(text));
-    is_told = true;
-  };
+  const auto tell = [&](const std::string& text) { store_->set(kMeetingKey, bytes_of(text)); };
   if (options.sites == Sites::workers) {
     options.on_rendezvous = [&](const std::string& address) {
       meeting.rendezvous = address;
@@ -122,7 +130,12 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
     tell(meeting.text());
   }
   Result<Communicator> joined = Communicator::join(options);
-  if (!joined && !is_told) tell(kFailed + joined.error().message);
+  if (joined) return joined;
+  try {
+    tell(kFailed + joined.error().message);  // to ranks that come later, too
+  } catch (const std::exception&) {
+    // The store may have gone with the program; this rank's own reason counts more.
+  }
   return joined;
 }
 
