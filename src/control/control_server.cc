@@ -5,6 +5,7 @@
 #include "control/control_server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -39,14 +40,15 @@ std::uint32_t connections_within(std::uint32_t wanted) {
 
 class Service final : public v1::Control::CallbackService {
  public:
-  explicit Service(StreamHost& host) : host_(host) {}
+  explicit Service(StreamHost& host) { host_.store(&host); }
   grpc::ServerBidiReactor<v1::JoinRequest, v1::JoinReply>* Join(
       grpc::CallbackServerContext* context) override {
-    return RankStream::open(*context, host_);
+    return RankStream::open(*context, *host_.load());
   }
 
  private:
-  StreamHost& host_;
+  // Atomic because checkers of threads do not see the order of memory that gRPC keeps.
+  std::atomic<StreamHost*> host_ = nullptr;
 };
 
 void set_limits(grpc::ServerBuilder& builder, const ServerOptions& options) {

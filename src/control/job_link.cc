@@ -210,7 +210,6 @@ void JobLink::give_up(const Refusal& why) {
   parting.why = why;
   state_->part(parting);
 }
-void JobLink::report_lost() { state_->part(Parting::lost); }
 void JobLink::cut() { state_->cut(); }
 
 }  // namespace infold::control

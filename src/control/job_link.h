@@ -53,8 +53,6 @@ class JobLink {
   void leave(const std::optional<core::Abort>& abort = {});
   // Instead of that while joining: why this rank cannot, which the others are told.
   void give_up(const Refusal& why);
-  // For a rack's switch. The rank is lost; waits until that is heard, as leave() does.
-  void report_lost();
   // Ends without a word, also what another thread is at; then this may only be destroyed.
   void cut();
 

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpcpp/alarm.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 
+#include "control/alarm.h"
 #include "control/answer_reader.h"
 #include "control/end_message.h"
 #include "control/refusal_message.h"
@@ -97,12 +97,6 @@ v1::JoinRequest leave_request(const Parting& parting) {
   *request.mutable_leave() = leave_of(parting.abort);
   if (parting.why) *request.mutable_leave()->mutable_why() = refused_of(*parting.why);
   return request;
-}
-
-gpr_timespec alarm_time(Clock::time_point at) {
-  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(at - Clock::now());
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                      gpr_time_from_nanos(std::max<std::int64_t>(left.count(), 0), GPR_TIMESPAN));
 }
 
 }  // namespace
@@ -233,9 +227,9 @@ class JobStream::State : public std::enable_shared_from_this<State> {
       const std::lock_guard lock(mutex_);
       self = std::move(keeps_);
       call_ = nullptr;
-      connect_alarm_.alarm.reset();
-      join_alarm_.alarm.reset();
-      goodbye_alarm_.alarm.reset();
+      connect_alarm_.cancel();
+      join_alarm_.cancel();
+      goodbye_alarm_.cancel();
       last = reader_.end(status.ok() ? "" : status.error_message());
       if (last && std::holds_alternative<Refusal>(*last) && !refusal_) {
         refusal_ = std::get<Refusal>(std::move(*last));
@@ -270,25 +264,10 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   }
   void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
 
-  // Set once at most; gRPC calls back exactly once, also of what was cancelled.
-  struct Alarm {
-    std::optional<grpc::Alarm> alarm;
-    std::shared_ptr<State> keeps;  // the object until then
-    std::atomic<Ring> ring = nullptr;
-  };
-
-  // With the lock. An alarm may ring after what it waits for. The order of memory is said with an
-  // atomic, because checkers of threads do not see gRPC's own.
+  // With the lock. An alarm may ring after what it waits for.
   void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) {
     if (at == Clock::time_point::max()) return;
-    alarm.keeps = shared_from_this();
-    alarm.ring.store(ring, std::memory_order_release);
-    alarm.alarm.emplace();
-    alarm.alarm->Set(alarm_time(at), [&alarm](bool rings) {
-      const Ring what = alarm.ring.load(std::memory_order_acquire);
-      const std::shared_ptr<State> state = std::move(alarm.keeps);
-      if (rings) (state.get()->*what)();
-    });
+    alarm.set(at - Clock::now(), [self = shared_from_this(), ring] { (self.get()->*ring)(); });
   }
 
   void miss_host() {

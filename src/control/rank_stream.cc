@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include <grpc/support/time.h>
-
 #include "control/parse_request.h"
 #include "control/replies.h"
 #include "io/socket_address.h"
@@ -38,18 +36,18 @@ RankStream* RankStream::open(grpc::CallbackServerContext& context, StreamHost& h
 }
 
 RankStream::RankStream(grpc::CallbackServerContext& context, StreamHost& host)
-    : host_(&host), peer_(peer_of_uri(context.peer())), context_(&context) {}
+    : peer_(peer_of_uri(context.peer())), host_(&host), context_(&context) {}
 
 void RankStream::start() {
   StartSendInitialMetadata();
   const Answer<void> opened = host_->gate.open(peer_);
-  is_counted_ = opened.has_value();
   if (!opened) {
     send(reply_of(opened.error()), true);
     return;
   }
   const std::lock_guard lock(mutex_);
-  hello_alarm_ = after(host_->times.hello_max, &RankStream::give_up_on_hello);
+  is_counted_ = true;
+  set_alarm(hello_alarm_, host_->times.hello_max, &RankStream::give_up_on_hello);
   StartRead(&request_);
 }
 
@@ -71,11 +69,14 @@ void RankStream::OnReadDone(bool ok) {
 
 Answer<void> RankStream::handle(const v1::JoinRequest& request) {
   if (request.has_hello()) return handle_hello(request.hello());
-  if (!said_hello_) return out_of_turn();
+  std::unique_lock lock(mutex_);
+  const std::optional<Registrar::Seat> seat = seat_;
+  lock.unlock();
+  if (!seat) return out_of_turn();
   if (request.has_ready()) {
     const Answer<ReadyWords> words = parse_ready(request.ready());
     if (!words) return tl::unexpected(words.error());
-    host_->registrar.ready(*seat_, *words);
+    host_->registrar.ready(*seat, *words);
   } else if (request.has_leave()) {
     const Answer<Parting> parting = parse_leave(request.leave());
     if (!parting) return tl::unexpected(parting.error());
@@ -90,13 +91,16 @@ Answer<void> RankStream::handle(const v1::JoinRequest& request) {
 
 // The rank may be gone before it has a seat.
 Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
-  if (std::exchange(said_hello_, true)) return out_of_turn();
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(said_hello_, true)) return out_of_turn();
+  }
   if (const Answer<void> may = host_->gate.hello(peer_); !may) return may;
   const Answer<RankWords> words = parse_hello(hello, peer_);
   if (!words) return tl::unexpected(words.error());
   {
     const std::lock_guard lock(mutex_);
-    hello_alarm_.reset();
+    hello_alarm_.cancel();
     through_rack_ = words->rack.has_value();
   }
   const Registrar::Seat seat = host_->registrar.enter(*words, shared_from_this());
@@ -110,7 +114,8 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
 }
 
 // A rack's switch that lives says what its rank does.
-Parting RankStream::without_a_word() const {
+Parting RankStream::without_a_word() {
+  const std::lock_guard lock(mutex_);
   return through_rack_ ? Parting::with_switch : Parting::lost;
 }
 
@@ -136,14 +141,14 @@ void RankStream::OnCancel() {
 }
 
 void RankStream::OnDone() {
-  if (is_counted_) host_->gate.close(peer_);
   std::shared_ptr<RankStream> self;
   const std::lock_guard lock(mutex_);
+  if (is_counted_) host_->gate.close(peer_);
   context_ = nullptr;
   host_ = nullptr;
-  hello_alarm_.reset();
-  write_alarm_.reset();
-  goodbye_alarm_.reset();
+  hello_alarm_.cancel();
+  write_alarm_.cancel();
+  goodbye_alarm_.cancel();
   self.swap(self_);
 }
 
@@ -166,7 +171,7 @@ void RankStream::send(v1::JoinReply reply, bool is_last) {
 
 void RankStream::finish_soon() {
   if (context_ == nullptr || std::exchange(wants_finish_, true)) return;
-  goodbye_alarm_ = after(host_->times.goodbye_max, &RankStream::cut);
+  set_alarm(goodbye_alarm_, host_->times.goodbye_max, &RankStream::cut);
   pump();
 }
 
@@ -176,7 +181,7 @@ void RankStream::pump() {
     writes_ = true;
     reply_ = std::move(replies_.front());
     replies_.pop_front();
-    write_alarm_ = after(host_->times.write_max, &RankStream::cut);
+    set_alarm(write_alarm_, host_->times.write_max, &RankStream::cut);
     StartWrite(&reply_);
   } else if (wants_finish_) {
     finishes_ = true;
@@ -187,20 +192,14 @@ void RankStream::pump() {
 void RankStream::OnWriteDone(bool ok) {
   const std::lock_guard lock(mutex_);
   writes_ = false;
-  write_alarm_.reset();
+  write_alarm_.cancel();
   if (!ok) replies_.clear();
   pump();
 }
 
-std::unique_ptr<grpc::Alarm> RankStream::after(base::Duration duration,
-                                               void (RankStream::*action)()) {
-  auto alarm = std::make_unique<grpc::Alarm>();
-  const gpr_timespec when =
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(duration.ns, GPR_TIMESPAN));
-  alarm->Set(when, [self = shared_from_this(), action](bool is_time) {
-    if (is_time) ((*self).*action)();
-  });
-  return alarm;
+void RankStream::set_alarm(Alarm& alarm, base::Duration in, void (RankStream::*ring)()) {
+  alarm.set(std::chrono::nanoseconds(in.ns),
+            [self = shared_from_this(), ring] { ((*self).*ring)(); });
 }
 
 void RankStream::give_up_on_hello() {

@@ -11,11 +11,11 @@
 #include <optional>
 #include <string>
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "base/instant.h"
+#include "control/alarm.h"
 #include "control/rank_listener.h"
 #include "control/stream_gate.h"
 #include "proto/infold/v1/control.pb.h"
@@ -60,28 +60,30 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   Answer<void> handle(const v1::JoinRequest& request);
   Answer<void> handle_hello(const v1::Hello& hello);
   void part(const Parting& parting);
-  Parting without_a_word() const;
+  Parting without_a_word();
   void send(v1::JoinReply reply, bool is_last);
   // The two below require the lock.
   void pump();
   void finish_soon();
-  std::unique_ptr<grpc::Alarm> after(base::Duration duration, void (RankStream::*action)());
+  void set_alarm(Alarm& alarm, base::Duration in, void (RankStream::*ring)());
   void give_up_on_hello();
   void cut();
 
-  StreamHost* host_;  // until the stream is done
   const std::string peer_;
-  bool is_counted_ = false;
 
+  // gRPC orders its calls, which checkers of threads do not see: what they share is read and
+  // written with the lock.
   std::mutex mutex_;
-  grpc::CallbackServerContext* context_;  // null: the stream is done
+  StreamHost* host_;  // these two are null when the stream is done
+  grpc::CallbackServerContext* context_;
   std::shared_ptr<RankStream> self_;
   v1::JoinRequest request_;
   v1::JoinReply reply_;
   std::deque<v1::JoinReply> replies_;
-  std::unique_ptr<grpc::Alarm> hello_alarm_, write_alarm_, goodbye_alarm_;
+  Alarm hello_alarm_, write_alarm_, goodbye_alarm_;
   std::optional<Registrar::Seat> seat_;
   std::optional<Parting> parting_;
+  bool is_counted_ = false;
   bool said_hello_ = false;
   bool through_rack_ = false;
   bool writes_ = false;
