@@ -349,7 +349,7 @@ void JobSession::watch(const Listener& listener) {
 }
 
 // As the job's connections tell it. Why calls fail for other reasons, their errors say.
-void JobSession::log_end(const control::JobEnd& end, const std::string& host) const {
+void JobSession::log_end(const control::JobEnd& end, const std::string& host) {
   using trace::LogLevel;
   const std::string& job = options_.job;
   const int rank = options_.rank;
@@ -359,10 +359,25 @@ void JobSession::log_end(const control::JobEnd& end, const std::string& host) co
   } else if (end.lost_rank) {
     io::log(LogLevel::warn, "rank_lost", {{"job", job}, {"rank", rank}, {"lost", *end.lost_rank}});
   } else {
-    const std::string& address = end.lost_switch.empty() ? host : end.lost_switch;
-    io::log(LogLevel::warn, "switch_lost",
-            {{"job", job}, {"rank", rank}, {"switch", address}, {"rejoins", options_.rejoin}});
+    log_switch_lost(end.lost_switch.empty() ? host : end.lost_switch);
   }
+}
+
+void JobSession::note_site_lost(std::uint8_t site) {
+  const auto next = std::find_if(links_.begin(), links_.end(),
+                                 [site](const Link& link) { return link.first_site > site; });
+  const auto link = std::max<std::ptrdiff_t>(next - links_.begin(), 1) - 1;
+  log_switch_lost(host_names()[static_cast<std::size_t>(link)]);
+}
+
+// Once, whoever tells of it first.
+void JobSession::log_switch_lost(const std::string& address) {
+  if (loss_is_logged_.exchange(true)) return;
+  io::log(trace::LogLevel::warn, "switch_lost",
+          {{"job", options_.job},
+           {"rank", options_.rank},
+           {"switch", address},
+           {"rejoins", options_.rejoin}});
 }
 
 }  // namespace infold::runtime

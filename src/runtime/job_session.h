@@ -5,6 +5,7 @@
 // at rank 0 of such a job, the place where they meet.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -55,6 +56,7 @@ class JobSession final : public Network {
   ~JobSession() override;  // leaves
 
   void note_end(const core::Abort& abort) override;
+  void note_site_lost(std::uint8_t site) override;
   // Calls the listener from other threads, until the session's end.
   void watch(const Listener& listener);
 
@@ -67,7 +69,8 @@ class JobSession final : public Network {
   JobSession(const JoinOptions& options, const CallHistory& history);
   Result<void> run(Seat& seat);
   void give_up(const Error& error);
-  void log_end(const control::JobEnd& end, const std::string& host) const;
+  void log_end(const control::JobEnd& end, const std::string& host);
+  void log_switch_lost(const std::string& address);
   void keep_reason(const control::Refusal& refusal);
   std::vector<std::string> host_names() const {
     return sums_at_ranks() ? std::vector{options_.rendezvous} : options_.switches;
@@ -120,6 +123,7 @@ class JobSession final : public Network {
   std::unique_ptr<control::ControlServer> server_;
   std::vector<Link> links_;
   std::optional<core::Abort> end_;  // what the others are to hear of it
+  std::atomic<bool> loss_is_logged_ = false;
 };
 
 }  // namespace infold::runtime

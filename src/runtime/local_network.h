@@ -30,6 +30,7 @@ class LocalNetwork final : public Network {
 
   // Its aggregators outlive every member and tell all of them.
   void note_end(const core::Abort&) override {}
+  void note_site_lost(std::uint8_t) override {}
   std::vector<Seat> take_seats() { return std::move(seats_); }
   io::PortCounters port_counters() const { return aggregators_->port_counters(); }
 

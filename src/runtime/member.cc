@@ -68,7 +68,12 @@ bool Member::has_lost_site() {
   });
 }
 
-void Member::leave_network() { options_.network.reset(); }
+void Member::leave_network() {
+  const std::optional<core::Failure> failure =
+      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  if (failure && is_site_lost(*failure)) options_.network->note_site_lost(failure->site);
+  options_.network.reset();
+}
 
 // Calls that are being made come behind those that are made again.
 void Member::resume(Reentry entry) {

@@ -4,6 +4,8 @@
 // leave.
 #pragma once
 
+#include <cstdint>
+
 #include "core/packet.h"
 
 namespace infold::runtime {
@@ -13,6 +15,8 @@ class Network {
   virtual ~Network() = default;
   // Why this rank's calls failed, for ranks that packets may never tell. Before the end.
   virtual void note_end(const core::Abort& abort) = 0;
+  // A site is gone, which packets may tell before the connection does. Before the end.
+  virtual void note_site_lost(std::uint8_t site) = 0;
 };
 
 }  // namespace infold::runtime
