@@ -251,10 +251,14 @@ void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const P
     ++counters_.dropped_malformed;
     return;
   }
+  const bool is_news = !failure_;
   hear_end(now, *abort);
   // Until the root knows, other workers may not: keep telling.
-  sites_[site].abort_due =
-      sites_[site].abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
+  Site& from = sites_[site];
+  from.abort_due = from.abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
+  // The aggregator has told its parent itself. Were all its workers to tell it at once, it would
+  // pass each one's word on, and each answer on to all of them.
+  if (is_news) from.abort_at = now + spread(from.path.timeout());
 }
 
 }  // namespace infold::core

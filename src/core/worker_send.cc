@@ -240,9 +240,15 @@ base::Duration Worker::State::wait_after(const RoundTrip& path, std::uint32_t re
                   std::max(path.timeout(), kSilenceMax));
 }
 
-// One timer for the flow: it runs from the last progress, doubles while there is none, and is
-// spread by up to an eighth so that workers do not resend in step. Silence is the network's fault,
-// and soon tried again; only what waits for a late peer is asked about ever more rarely.
+// Longer by up to an eighth, so that workers do not send in step.
+base::Duration Worker::State::spread(base::Duration wait) {
+  const auto eighth = static_cast<std::uint64_t>(wait.ns) / 8;
+  return wait + base::Duration{static_cast<std::int64_t>(prng_.below(eighth + 1))};
+}
+
+// One timer for the flow: it runs from the last progress and doubles while there is none. Silence
+// is the network's fault, and soon tried again; only what waits for a late peer is asked about ever
+// more rarely.
 void Worker::State::arm(Flow& flow, base::Instant now) {
   if (flow.in_flight == 0) {
     flow.timeout_at = base::Instant::never();
@@ -253,9 +259,7 @@ void Worker::State::arm(Flow& flow, base::Instant now) {
                                     ? std::min(base::Duration{path.timeout().ns << flow.backoff},
                                                std::max(path.timeout(), kLateMax))
                                     : wait_after(path, flow.backoff);
-  const auto spread =
-      static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(waited.ns) / 8 + 1));
-  flow.timeout_at = now + waited + base::Duration{spread};
+  flow.timeout_at = now + spread(waited);
 }
 
 void Worker::State::handle_timeout(base::Instant now) {

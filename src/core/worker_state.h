@@ -177,6 +177,7 @@ class Worker::State {
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   // How long to wait for an answer after so many that did not come.
   static base::Duration wait_after(const RoundTrip& path, std::uint32_t repeats);
+  base::Duration spread(base::Duration wait);
   void arm(Flow& flow, base::Instant now);
   void handle_flow_timeout(Flow& flow, base::Instant now);
   static std::uint16_t oldest_in_doubt(const Flow& flow);

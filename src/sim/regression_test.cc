@@ -102,6 +102,21 @@ TEST(Regression, TheEndOfAJobOutlastsASilentPath) {
   }
 }
 
+// ranks that an aggregator below another one had told of the end told it back at once. It
+// passed all of that on, and each answer to all ranks: packets by the square of the ranks.
+TEST(Regression, TheEndOfAJobCostsPacketsByTheRanksOfATree) {
+  constexpr std::uint16_t kRanks = 256;
+  NamedOptions options;
+  options.workers = kRanks;
+  options.depth = 1;
+  Scenario scenario = *named_scenario("clean", 1, options);
+  scenario.calls = {sum_of_integers(1)};
+  scenario.incident = {
+      .kind = Incident::Kind::cancels, .rank = 0, .call = 0, .after = base::microseconds(5)};
+  expect_passed(scenario);
+  EXPECT_LT(run(scenario).network.sent, std::uint64_t{8} * kRanks);
+}
+
 // a tensor that is one element shorter may have one chunk less. At another site the others'
 // last chunk then meets the next call's first, and the field named is what these two differ in.
 TEST(Regression, AMissingChunkShowsAsTheCallsThatMeet) {
@@ -130,6 +145,10 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       // In a tree, what others asked about a late rank passed for answers to a worker's own
       // question.
       2000362101, 2000364659,
+      // 58 ranks at a leaf told it of the end at once, and each answer from above went to all of
+      // them:
+      // the network ran out of packets.
+      2000223903,
       // A chunk less: the fields of two calls.
       912121521,
       // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
