@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/aligned.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "core/sparse_body.h"
@@ -104,8 +105,8 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       static_cast<std::uint32_t>(round_up(elements_max_ / INFOLD_BLOCK_ELEMENTS, kBlocksTogether));
   stored_bytes_max_ =
       static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
-  datagrams_.resize(copies_.size() * stored_bytes_max_);
-  lanes_.resize(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
+  datagrams_ = base::ZeroedBytes(copies_.size() * stored_bytes_max_);
+  lanes_ = base::ZeroedBytes(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
   codes_.resize(copies_.size() * blocks_max_ * 2);
   specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
@@ -387,7 +388,7 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
 }
 
 std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + datagrams_.capacity() + lanes_.capacity() +
+  return copies_.capacity() * sizeof(Copy) + datagrams_.size() + lanes_.size() +
          codes_.capacity() * sizeof(std::uint16_t) + specials_.capacity() * sizeof(std::uint64_t) +
          cleaned_.capacity() + whole_.capacity() + steps_.capacity() * sizeof(BlockStep) +
          spoken_for_.capacity() * sizeof(Contributors) +
@@ -422,7 +423,8 @@ std::uint64_t Aggregator::digest() const {
       digest.add({datagram + INFOLD_HEADER_BYTES,
                   copy.words.elements * copy.words.layout().element_bytes()});
     } else if (copy.has_lanes) {
-      const std::byte* const lanes = &lanes_[i * elements_max_ * lane_bytes(LaneWidth::bits64)];
+      const std::byte* const lanes =
+          lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
       digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
       digest.add(std::as_bytes(std::span(codes_).subspan(i * blocks_max_ * 2, blocks_max_ * 2)));
     }

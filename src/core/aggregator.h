@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned.h"
+#include "base/zeroed_bytes.h"
 #include "core/arithmetic.h"
 #include "core/packet.h"
 
@@ -211,8 +211,8 @@ class Aggregator {
   std::uint32_t elements_max_;
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
-  base::CacheLineVector<std::byte> datagrams_;
-  base::CacheLineVector<std::byte> lanes_;  // 64 bits for each element, narrow ones in front
+  base::ZeroedBytes datagrams_;
+  base::ZeroedBytes lanes_;  // 64 bits for each element, narrow ones in front
   std::vector<std::uint16_t> codes_;
   std::vector<std::uint64_t> specials_;
 
