@@ -20,7 +20,11 @@ namespace {
 constexpr const char* kMeetingKey = "meeting";
 // Begins what rank 0 writes there when it could not join; no job's name begins so.
 constexpr char kFailed = '!';
-constexpr auto kLookFirst = std::chrono::milliseconds(1);
+// Rank 0 opens its door in some milliseconds; one that trains another group may take seconds. All
+// ranks together look 10,000 times a second at most, which a store answers in its stride.
+constexpr auto kLookFirst = std::chrono::milliseconds(2);
+constexpr auto kLookFirstOfRank = std::chrono::microseconds(100);
+constexpr auto kLookOftenFor = std::chrono::milliseconds(100);
 constexpr auto kLookMost = std::chrono::milliseconds(50);
 // Switches run before their jobs do; a name or port that is wrong should not take a group's
 // timeout.
@@ -84,15 +88,8 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
   options.connect_deadline = std::min<std::chrono::nanoseconds>(options.deadline, kConnectMax);
   try {
     if (rank_ == 0) return host_meeting(std::move(options));
-    const auto end = std::chrono::steady_clock::now() + options.deadline;
-    for (auto pause = kLookFirst; !store_->check({kMeetingKey});
-         pause = std::min(2 * pause, kLookMost)) {
-      if (stop.stop_requested()) return tl::unexpected(failed_meeting(Code::cancelled, "given up"));
-      if (std::chrono::steady_clock::now() > end) {
-        return tl::unexpected(failed_meeting(
-            Code::deadline_exceeded, "rank 0 of the group has not come to its first collective"));
-      }
-      std::this_thread::sleep_for(pause);
+    if (std::optional<Error> error = wait_for_rank_0(stop, options.deadline)) {
+      return tl::unexpected(*std::move(error));
     }
     const std::string text = said_by_rank_0();
     if (text.front() == kFailed) return tl::unexpected(failed_at_rank_0(text));
@@ -110,6 +107,25 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
     return tl::unexpected(failed_meeting(
         Code::unavailable, std::string("the process group's store failed: ") + error.what()));
   }
+}
+
+std::optional<Error> Backend::wait_for_rank_0(const std::stop_token& stop,
+                                              std::chrono::nanoseconds patience) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  std::chrono::microseconds pause =
+      std::max<std::chrono::microseconds>(kLookFirst, kLookFirstOfRank * size_);
+  while (!store_->check({kMeetingKey})) {
+    if (stop.stop_requested()) return failed_meeting(Code::cancelled, "given up");
+    const auto waited = Clock::now() - begun;
+    if (waited > patience) {
+      return failed_meeting(Code::deadline_exceeded,
+                            "rank 0 of the group has not come to its first collective");
+    }
+    if (waited > kLookOftenFor) pause = std::min<std::chrono::microseconds>(2 * pause, kLookMost);
+    std::this_thread::sleep_for(pause);
+  }
+  return std::nullopt;
 }
 
 std::string Backend::said_by_rank_0() const {

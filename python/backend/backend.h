@@ -132,6 +132,8 @@ class Backend final : public ::c10d::Backend {
  private:
   Result<Communicator> join(std::stop_token stop) const;
   Result<Communicator> host_meeting(JoinOptions options) const;
+  std::optional<Error> wait_for_rank_0(const std::stop_token& stop,
+                                       std::chrono::nanoseconds patience) const;
   std::string said_by_rank_0() const;
   Works submit(Plan plan);
   // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
