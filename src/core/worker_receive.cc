@@ -208,7 +208,8 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
     return;
   }
   site.unclear_results = 0;
-  const bool completed_it = packet.header.worker == site.worker;
+  // In a tree that is the number of a branch at the root, which says nothing about us.
+  const bool completed_it = !options_.limits.tree && packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
   if (may_include_wait && !completed_it && sample > believed) return;
   if (slot.alone) {

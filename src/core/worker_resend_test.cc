@@ -215,5 +215,20 @@ TEST(WorkerResend, AnAnswerToAnotherRankIsNoRoundTrip) {
   EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
 }
 
+// In a tree a result names the branch that completed it at the root. The worker with the same
+// number took the time that it waited for that branch for its path's.
+TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
+  WorkerOptions options = worker_options(0);
+  options.limits.tree = true;
+  WorkerWithPeer rank(1, options);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.answer(at(1'000));
+  ASSERT_EQ(rank.counters().received_result, 1U);
+  rank.call(at(1'000));
+  rank.lose(at(1'000));
+  EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
+}
+
 }  // namespace
 }  // namespace infold::core

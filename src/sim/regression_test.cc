@@ -145,6 +145,8 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       // In a tree, what others asked about a late rank passed for answers to a worker's own
       // question.
       2000362101, 2000364659,
+      // In a tree, the number of the branch that completed a result passed for a worker's own.
+      2100085315, 2100087473,
       // 58 ranks at a leaf told it of the end at once, and each answer from above went to all of
       // them:
       // the network ran out of packets.
