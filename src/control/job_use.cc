@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/job_use.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace infold::control {
+namespace {
+
+// By their codes.
+constexpr const char* kFormatNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
+
+// What the site cannot do that this job wants, as in "does not sum bfp8".
+std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before,
+                                     core::FormatSet asked) {
+  const core::SiteRecord& can = site.record;
+  if (!can.verifies_checksums) return "does not verify payload checksums, as R-001 has it";
+  if (site.workers > can.workers_max) {
+    return fmt::format("takes {} workers, and the job has {} there", can.workers_max, site.workers);
+  }
+  if (const core::FormatSet lacking = asked - can.formats; !lacking.is_empty()) {
+    return fmt::format("does not sum {}, which the job asks for; it sums {}", names_of(lacking),
+                       names_of(can.formats));
+  }
+  if ((before.formats & can.formats).is_empty()) {
+    return fmt::format("sums {}, and the sites before it have only {} in common",
+                       names_of(can.formats), names_of(before.formats));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
+                       core::FormatSet asked) {
+  JobUse use;
+  for (const SiteOfJob& site : sites) {
+    if (const auto lack = find_lack(site, use, asked)) {
+      return tl::unexpected(
+          Refusal{RefusalReason::invalid, fmt::format("job '{}': {} {}", job, site.name, *lack)});
+    }
+    use.formats = use.formats & site.record.formats;
+    use.elements_max = std::min(use.elements_max, site.record.elements_max);
+  }
+  return use;
+}
+
+std::string names_of(core::FormatSet formats) {
+  std::string names;
+  for (unsigned code = 0; code < std::size(kFormatNames); ++code) {
+    if (!formats.has(static_cast<core::WireFormat>(code))) continue;
+    if (!names.empty()) names += ", ";
+    names += kFormatNames[code];
+  }
+  return names.empty() ? "nothing" : names;
+}
+
+}  // namespace infold::control

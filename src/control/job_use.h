@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a job uses, from what each of its sites can. The one place where that is decided: a registry
+// does it for the sites that it knows, a rank once more over all its switches. Pure.
+//
+// A worker leaves out zeros wherever the site that it sends to takes that, whatever the
+// other sites do, so that this is not part of what the whole job uses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "control/registrar.h"
+#include "core/site_record.h"
+
+namespace infold::control {
+
+struct SiteOfJob {
+  std::string name;  // for errors, as in "the site at 10.0.0.1:7700"
+  core::SiteRecord record;
+  std::uint32_t workers = 1;  // that the job has there, at most
+};
+
+struct JobUse {
+  core::FormatSet formats = core::FormatSet::all();
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // of a chunk
+};
+
+// Formats are those of all sites, elements the least. A site is refused by name that does not
+// verify checksums, has too many workers, lacks a format that is asked for, or has none in common
+// with those before it.
+Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
+                       core::FormatSet asked = {});
+
+// As in "bfp8, bfp16".
+std::string names_of(core::FormatSet formats);
+
+}  // namespace infold::control

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each rule by which the records of sites become what a job uses (spec/joining.md, J-015).
+#include "control/job_use.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace infold::control::testing {
+namespace {
+
+using core::FormatSet;
+using core::WireFormat;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Three sites that can everything, for four ranks.
+std::vector<SiteOfJob> three_sites() {
+  return {{"the site at :7700", {}, 4}, {"the site at :7701", {}, 4}, {"rank 2's site", {}, 4}};
+}
+
+std::string refusal_of_job(const std::vector<SiteOfJob>& sites, FormatSet asked = {}) {
+  const Answer<JobUse> use = job_use("job", sites, asked);
+  if (use) return "no refusal";
+  EXPECT_EQ(use.error().reason, RefusalReason::invalid);
+  return use.error().message;
+}
+
+TEST(JobUse, IsAllThatTheProtocolHasWhereEverySiteCanEverything) {
+  const Answer<JobUse> use = job_use("job", three_sites(), FormatSet::all());
+  ASSERT_TRUE(use.has_value()) << use.error().message;
+  EXPECT_EQ(use->formats, FormatSet::all());
+  EXPECT_EQ(use->elements_max, 8192U);
+}
+
+TEST(JobUse, ElementsAreTheLeastOfAllSites) {
+  auto sites = three_sites();
+  sites[1].record.elements_max = 1056;
+  sites[2].record.elements_max = 3456;
+  EXPECT_EQ(job_use("job", sites)->elements_max, 1056U);
+}
+
+TEST(JobUse, FormatsAreThoseThatEverySiteSums) {
+  auto sites = three_sites();
+  sites[0].record.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp8);
+  sites[2].record.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::i64);
+  EXPECT_EQ(job_use("job", sites)->formats, FormatSet::of(WireFormat::i32));
+}
+
+TEST(JobUse, AFormatThatIsAskedForMustBeSummedEverywhere) {
+  auto sites = three_sites();
+  sites[1].record.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::i16);
+  const FormatSet asked = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp16);
+  EXPECT_EQ(refusal_of_job(sites, asked),
+            "job 'job': the site at :7701 does not sum bfp16, which the job asks for; it sums "
+            "i16, i32");
+  EXPECT_TRUE(job_use("job", sites, FormatSet::of(WireFormat::i32)).has_value());
+}
+
+TEST(JobUse, SitesWithoutAFormatInCommonAreRefused) {
+  auto sites = three_sites();
+  sites[0].record.formats = FormatSet::of(WireFormat::i32);
+  sites[2].record.formats = FormatSet::of(WireFormat::i64);
+  EXPECT_THAT(refusal_of_job(sites),
+              HasSubstr("rank 2's site sums i64, and the sites before it have only i32 in common"));
+}
+
+TEST(JobUse, ASiteTakesNoMoreWorkersThanItSays) {
+  auto sites = three_sites();
+  sites[0].record.workers_max = 4;
+  EXPECT_TRUE(job_use("job", sites).has_value());
+  sites[0].workers = 5;
+  EXPECT_THAT(refusal_of_job(sites),
+              HasSubstr("the site at :7700 takes 4 workers, and the job has 5 there"));
+}
+
+TEST(JobUse, ASiteThatDoesNotVerifyChecksumsIsRefused) {
+  auto sites = three_sites();
+  sites[1].record.verifies_checksums = false;
+  EXPECT_THAT(refusal_of_job(sites),
+              HasSubstr("the site at :7701 does not verify payload checksums"));
+}
+
+// Each worker sends as its own site takes it; PENDING is read in both forms.
+TEST(JobUse, SparsePacketsAndFormsOfPendingAreEachSitesOwn) {
+  auto sites = three_sites();
+  sites[1].record.takes_sparse = false;
+  sites[1].record.sends_ranges = false;
+  sites[1].record.sends_bits = true;
+  EXPECT_EQ(job_use("job", sites)->formats, FormatSet::all());
+}
+
+TEST(JobUse, TheFirstSiteThatLacksSomethingIsNamed) {
+  auto sites = three_sites();
+  sites[1].record.workers_max = 1;
+  sites[2].record.verifies_checksums = false;
+  EXPECT_THAT(refusal_of_job(sites), AllOf(HasSubstr(":7701"), Not(HasSubstr("rank 2"))));
+}
+
+TEST(JobUse, FormatsThatNobodyKnowsAreNoFormats) {
+  EXPECT_EQ(FormatSet(0xFFFFFF00U | 1U << 7), FormatSet());
+  EXPECT_EQ(FormatSet(~0U), FormatSet::all());
+  EXPECT_EQ(names_of({}), "nothing");
+  EXPECT_EQ(names_of(FormatSet::all()), "i8, i16, i32, i64, bfp8, bfp16, bfp32");
+}
+
+}  // namespace
+}  // namespace infold::control::testing
