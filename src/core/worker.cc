@@ -100,6 +100,12 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       "the path's datagrams are too small for this wire format",
                       options_.limits.datagram_bytes_max);
   }
+  const bool has_elements = request.elements > 0 || request.sized_later;
+  if (has_elements && !options_.formats.has(request.layout.format)) {
+    return base::fail(Code::unsupported, "submit",
+                      "a site of the job does not sum this wire format; choose another",
+                      static_cast<std::int64_t>(request.layout.format));
+  }
   if (live_transfers_ + event_count_ >= options_.transfers_max) {
     return base::fail(Code::resource_exhausted, "submit", "too many calls in flight; wait for one",
                       options_.transfers_max);

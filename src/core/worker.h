@@ -22,6 +22,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "core/packet.h"
+#include "core/site_record.h"
 #include "core/tensor_codec.h"
 
 namespace infold::core {
@@ -46,7 +47,8 @@ struct WorkerOptions {
   std::uint16_t rank = 0;
   std::uint16_t world = 1;
   ChunkLimits limits;
-  std::vector<SiteOptions> sites;  // 1 to 64 aggregators
+  FormatSet formats = FormatSet::all();  // that all sites sum; other calls are refused
+  std::vector<SiteOptions> sites;        // 1 to 64 aggregators
   // Slots at each site: the first ones carry small tensors, so that these never queue behind
   // large ones. A tensor is small when its chunks fit the small stream's slots once.
   std::uint16_t small_slots = 64;
