@@ -12,13 +12,15 @@ PROTOCOL_VERSION = 1
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 # Of each message: its fields by name, with number and type. A list of one message is repeated.
+SITE_RECORD = {"formats": (1, int), "elements_max": (2, int), "workers_max": (3, int),
+               "takes_sparse": (4, int), "verifies_checksums": (5, int), "pending_forms": (6, int)}
 RACK_SWITCH = {"identity": (1, str), "address": (2, str), "sites": (3, int),
-               "elements_max": (4, int)}
+               "record": (5, SITE_RECORD)}
 HELLO = {"protocol_version": (1, int), "job": (2, str), "rank": (3, int), "world": (4, int),
          "datagram_bytes_max": (5, int), "small_slots": (6, int), "bulk_slots": (7, int),
          "site_address": (8, str), "site_weight": (9, int), "patience_ms": (10, int),
          "host_identity": (11, str), "host_meeting": (12, str), "element_bytes": (13, int),
-         "always_shares": (14, int), "rack": (15, RACK_SWITCH)}
+         "always_shares": (14, int), "rack": (15, RACK_SWITCH), "site_record": (16, SITE_RECORD)}
 REFUSED = {"reason": (1, int), "message": (2, str), "rank": (3, int)}
 READY = {"shares_memory": (1, int), "site_order": (2, "fixed64"), "verifies": (3, "optional"),
          "calls_finished": (4, int), "calls_beyond": (5, "fixed64"), "obstacle": (6, REFUSED)}
@@ -27,10 +29,11 @@ REQUEST = {"hello": (1, HELLO), "ready": (2, READY), "leave": (3, LEAVE), "lost"
 
 GROUP = {"first": (1, int), "count": (2, int), "meeting": (3, str)}
 RACK = {"first": (1, int), "count": (2, int)}
-SITE = {"address": (1, str), "weight": (2, int), "at_rank": (3, int), "takes_sparse": (4, int)}
+SITE = {"address": (1, str), "weight": (2, int), "at_rank": (3, int), "record": (5, SITE_RECORD)}
 JOINED = {"job": (1, int), "epoch": (2, int), "datagram_bytes_max": (3, int),
           "elements_max": (4, int), "small_slots": (5, int), "bulk_slots": (6, int),
-          "sites": (7, [SITE]), "groups": (8, [GROUP]), "racks": (9, [RACK]), "parent": (10, str)}
+          "sites": (7, [SITE]), "groups": (8, [GROUP]), "racks": (9, [RACK]), "parent": (10, str),
+          "formats": (11, int)}
 GO = {"groups": (1, [GROUP])}
 ENDED = {"reason": (1, int), "rank": (2, int), "address": (3, str), "abort": (4, bytes)}
 REPLY = {"joined": (1, JOINED), "go": (2, GO), "refused": (3, REFUSED), "ended": (4, ENDED)}

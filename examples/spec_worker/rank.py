@@ -63,7 +63,7 @@ class Rank:
             small_slots=joined["small_slots"], bulk_slots=joined["bulk_slots"],
             weights=weights_of(joined), elements_max=joined["elements_max"],
             datagram_bytes_max=joined["datagram_bytes_max"],
-            has_trees=bool(groups or joined["racks"]))
+            has_trees=bool(groups or joined["racks"]), formats=joined["formats"])
 
     def _probe(self, site, longest):
         """Packets of both sizes come back, or there is no use in going on (J-020)."""

@@ -15,10 +15,11 @@ IN_FLIGHT_MAX = 64  # chunks of a stream
 WAIT_FIRST_S, WAIT_MOST_S, WAIT_FOR_PEERS_S = 0.004, 0.02, 0.2
 
 # What joining tells: job, epoch, world, rank, this rank's worker number at each site, slots of both
-# streams there, the sites' weights, the limits of a chunk, and whether some ranks' sums come first.
+# streams there, the sites' weights, the limits of a chunk, whether some ranks' sums come first, and
+# the formats that all sites sum.
 Terms = collections.namedtuple(
     "Terms", "job epoch world rank workers small_slots bulk_slots weights elements_max "
-    "datagram_bytes_max has_trees")
+    "datagram_bytes_max has_trees formats")
 
 
 def partial_bytes(wire_format, elements):
@@ -106,6 +107,8 @@ class Worker:
 
     def submit(self, values, data_type, wire_format):
         """Begins to sum a tensor. All ranks make the same calls in the same order (R-072)."""
+        if not self.terms.formats >> packet.FORMATS[wire_format] & 1:
+            raise ValueError(f"a site of the job does not sum {wire_format}")
         tensor = Tensor(values, data_type, wire_format)
         size = chunk_elements(self.terms, wire_format)
         firsts = range(0, max(1, len(values)), size)

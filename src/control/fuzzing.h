@@ -57,7 +57,6 @@ class CheckedPlane final : public Plane {
   std::uint32_t slots_total() const override { return 1024; }
   std::uint32_t jobs_max() const override { return 4; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
-  std::uint32_t elements_max() const override { return 8192; }
   Answer<void> start_job(const JobTerms& terms) override {
     check_terms(terms);
     const int how = std::exchange(next_start, 0);
@@ -75,10 +74,17 @@ class CheckedPlane final : public Plane {
     CHECK(terms.small_slots + terms.bulk_slots > 0);
     CHECK(terms.small_slots + terms.bulk_slots < 0xFFFF);
     CHECK(terms.datagram_bytes_max >= 512);
-    CHECK(holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, !terms.racks.empty()}));
+    CHECK(!terms.formats.is_empty());
+    CHECK(holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, !terms.racks.empty()},
+                            terms.formats));
     CHECK(!terms.sites.empty());
     CHECK(terms.sites.size() <= 64);
-    for (const SiteAddress& site : terms.sites) CHECK(site.weight <= 64);
+    for (const SiteAddress& site : terms.sites) {
+      CHECK(site.weight <= 64);
+      CHECK(terms.elements_max <= site.record.elements_max);
+      CHECK((terms.formats - site.record.formats).is_empty());
+      CHECK(site.record.verifies_checksums);
+    }
     const auto parties = parties_of(terms.groups, terms.racks, terms.world);
     CHECK(!parties.empty());
     CHECK(parties.size() <= INFOLD_WORKERS_MAX);
@@ -122,6 +128,19 @@ class CheckedEar final : public RankListener {
   Step step_ = Step::waits;
 };
 
+// Mostly of a site that can everything, and nearly always of one that can something.
+inline v1::SiteRecord record_from(Choices& choices) {
+  v1::SiteRecord record;
+  record.set_formats(choices.of<5>({0x7F, 0x7F, 0x04, 0x180, ~0U}));
+  record.set_elements_max(choices.of<5>({1056, 8192, 32, 1, ~0U}));
+  record.set_workers_max(choices.of<4>({256, ~0U, 2, 0}));
+  const std::uint8_t has = choices.byte();
+  record.set_takes_sparse((has & 1) != 0);
+  record.set_verifies_checksums((has & 6) != 6);
+  record.set_pending_forms(has >> 5);
+  return record;
+}
+
 inline v1::Hello hello_from(Choices& choices) {
   v1::Hello hello;
   hello.set_protocol_version(1);
@@ -136,6 +155,7 @@ inline v1::Hello hello_from(Choices& choices) {
   if ((has & 1) != 0) {
     hello.set_site_address((has & 2) != 0 ? "10.0.0.1:700" : "nowhere:1");
     hello.set_site_weight(choices.below(70));
+    if ((has & 128) == 0) *hello.mutable_site_record() = record_from(choices);
   }
   if ((has & 4) != 0) {
     hello.set_host_identity((has & 8) != 0 ? "x" : "y");
@@ -147,7 +167,7 @@ inline v1::Hello hello_from(Choices& choices) {
     rack.set_identity((has & 64) != 0 ? "rack-1" : "rack-2");
     rack.set_address("rack:1");
     rack.set_sites(choices.below(3));
-    rack.set_elements_max(choices.of<3>({1056, 1, 32}));
+    if ((has & 128) == 0) *rack.mutable_record() = record_from(choices);
   }
   return hello;
 }

@@ -8,7 +8,9 @@
 
 #include "control/end_message.h"
 #include "control/job_terms.h"
+#include "control/job_use.h"
 #include "control/parties.h"
+#include "control/record_message.h"
 #include "control/refusal_message.h"
 #include "core/format.h"
 #include "io/socket_address.h"
@@ -59,7 +61,11 @@ Misfit numbers_misfit(const v1::Joined& joined, const RankWords& own) {
   const bool is_one_host = joined.groups_size() == 1 && joined.groups(0).count() == own.world;
   const bool is_tree = joined.racks_size() > 0 || (joined.groups_size() > 0 && !is_one_host);
   const core::ChunkLimits limits = {joined.datagram_bytes_max(), joined.elements_max(), is_tree};
-  if (!holds_all_layouts(limits)) {
+  const core::FormatSet formats(joined.formats());
+  if (formats.is_empty()) {
+    return fmt::format("formats of {:#x}, none of which this version knows", joined.formats());
+  }
+  if (!holds_all_layouts(limits, formats)) {
     return fmt::format(
         "datagram_bytes_max of {} and elements_max of {}, which hold no block of some formats",
         joined.datagram_bytes_max(), joined.elements_max());
@@ -81,6 +87,19 @@ Misfit address_misfit(const std::string& text) {
   return std::nullopt;
 }
 
+// A site can do what the job uses.
+Misfit record_misfit(const v1::Site& site, const v1::Joined& joined) {
+  const auto record = record_of(site.has_record() ? &site.record() : nullptr);
+  if (!record) return "with " + record.error();
+  if (joined.elements_max() > record->elements_max) {
+    return fmt::format("that sums {} elements of a chunk, in a job with elements_max of {}",
+                       record->elements_max, joined.elements_max());
+  }
+  const core::FormatSet lacking = core::FormatSet(joined.formats()) - record->formats;
+  if (lacking.is_empty()) return std::nullopt;
+  return fmt::format("that does not sum {}, which the job uses", names_of(lacking));
+}
+
 Misfit sites_misfit(const v1::Joined& joined, const RankWords& own) {
   if (joined.sites_size() < 1 || joined.sites_size() > kSitesMax) {
     return fmt::format("sites: {} of them; allowed: 1 to {}", joined.sites_size(), kSitesMax);
@@ -95,6 +114,7 @@ Misfit sites_misfit(const v1::Joined& joined, const RankWords& own) {
     if (site.weight() > kWeightMax) {
       return fmt::format("sites[{}].weight of {}; allowed: 0 to {}", i, site.weight(), kWeightMax);
     }
+    if (Misfit what = record_misfit(site, joined)) return fmt::format("sites[{}] {}", i, *what);
     if (is_after_ranks && !site.at_rank()) {
       return fmt::format("sites[{}] of a host behind one at a rank", i);
     }
@@ -190,10 +210,12 @@ Answer<JobTerms> terms_of(const v1::Joined& joined, const RankWords& own, const 
   terms.epoch = joined.epoch();
   terms.datagram_bytes_max = joined.datagram_bytes_max();
   terms.elements_max = joined.elements_max();
+  terms.formats = core::FormatSet(joined.formats());
   terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites()) {
-    terms.sites.push_back({site.address(), site.weight(), site.at_rank(), site.takes_sparse()});
+    terms.sites.push_back(
+        {site.address(), site.weight(), site.at_rank(), *record_of(&site.record())});
   }
   terms.parent = printable(joined.parent(), kAddressBytesMax);
   return terms;

@@ -70,6 +70,16 @@ const Misfit kMisfits[] = {
     {"OneElement", [](auto& j) { j.set_elements_max(1); }, "elements_max of 1, which hold no"},
     {"HalfABlock", [](auto& j) { j.set_elements_max(32); }, "elements_max of 32, which hold no"},
     {"ManyElements", [](auto& j) { j.set_elements_max(8193); }, "elements_max of 8193; allowed"},
+    {"NoFormats", [](auto& j) { j.clear_formats(); }, "formats of 0x0, none of which"},
+    {"OtherFormats", [](auto& j) { j.set_formats(0x80); }, "formats of 0x80, none of which"},
+    {"NoRecord", [](auto& j) { j.mutable_sites(1)->clear_record(); },
+     "sites[1] with no record of what it can, as older versions have none"},
+    {"EmptyRecord", [](auto& j) { j.mutable_sites(0)->mutable_record()->Clear(); },
+     "sites[0] with formats of 0x0, none of which"},
+    {"ElementsOfASite", [](auto& j) { j.mutable_sites(2)->mutable_record()->set_elements_max(64); },
+     "sites[2] that sums 64 elements of a chunk, in a job with elements_max of 8192"},
+    {"FormatOfASite", [](auto& j) { j.mutable_sites(0)->mutable_record()->set_formats(0x6F); },
+     "sites[0] that does not sum bfp8, which the job uses"},
     {"NoSlots",
      [](auto& j) {
        j.set_small_slots(0);
@@ -135,7 +145,7 @@ TEST(Answers, ARanksOwnSiteMustBeAmongThem) {
 
 TEST(Answers, ARankOfARackIsInOne) {
   RankWords own = words(3, 4);
-  own.rack = RackWords{"life", "10.0.0.2:1", 1, 8192};
+  own.rack = RackWords{"life", "10.0.0.2:1", 1};
   EXPECT_THAT(terms_of(joined_reply().joined(), own, kHost).error().message,
               HasSubstr("racks without rank 3"));
   own.rank = 2;

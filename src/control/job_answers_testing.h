@@ -12,6 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "control/record_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control::testing {
@@ -26,12 +27,16 @@ inline v1::JoinReply joined_reply(std::uint32_t world = 4) {
   joined.set_elements_max(8192);
   joined.set_small_slots(64);
   joined.set_bulk_slots(448);
+  joined.set_formats(core::FormatSet::all().bits());
   joined.add_sites()->set_address(":7700");
   for (const char* const address : {"127.0.0.1:9000", "[::1]:9001"}) {
     v1::Site& site = *joined.add_sites();
     site.set_address(address);
     site.set_weight(64);
     site.set_at_rank(true);
+  }
+  for (v1::Site& site : *joined.mutable_sites()) {
+    *site.mutable_record() = message_of(core::SiteRecord());
   }
   v1::HostGroup& group = *joined.add_groups();
   group.set_first(0);

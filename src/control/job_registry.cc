@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "control/job_registry_job.h"
+#include "control/job_use.h"
 #include "io/clock.h"
 #include "io/entropy.h"
 
@@ -148,14 +149,11 @@ Answer<void> JobRegistry::assemble(Job& job) {
         "no switch is here to be the parent of a rack's: --parent names a rank that sums");
   }
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
-  terms.elements_max =
-      plane_ == nullptr ? std::uint32_t{INFOLD_ELEMENTS_MAX} : plane_->elements_max();
   if (plane_ != nullptr) terms.sites = plane_->sites();
   for (const RankPlace& rank : job.ranks) {
     terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
     if (!rank.words.rack) continue;
     // A site of ours sums for one of each rack.
-    terms.elements_max = std::min(terms.elements_max, rank.words.rack->elements_max);
     terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.words.rack->sites));
   }
   for (const RankPlace& rank : job.ranks) {
@@ -166,6 +164,10 @@ Answer<void> JobRegistry::assemble(Job& job) {
                   "nobody aggregates: this is no switch and no rank brings a site of its own");
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
+  const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
+  if (!use) return tl::unexpected(use.error());
+  terms.formats = use->formats;
+  terms.elements_max = use->elements_max;
   terms.groups = propose_groups(job.ranks);
   if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
   if (const Answer<void> shared = share_slots(job); !shared) return shared;
@@ -189,7 +191,8 @@ Answer<void> JobRegistry::fit_chunks(Job& job) {
   const bool is_alone = is_one_host(terms.groups, terms.world);
   const auto fits = [&] {
     const bool is_tree = !terms.racks.empty() || (!terms.groups.empty() && !is_alone);
-    return holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree});
+    return holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree},
+                             terms.formats);
   };
   if (!fits() && !is_alone) terms.groups.clear();
   if (fits()) return {};

@@ -18,7 +18,6 @@ class CountingPlane final : public Plane {
   std::vector<SiteAddress> sites() const override { return {{":7700", 0}}; }
   std::uint32_t slots_total() const override { return 60'000; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
-  std::uint32_t elements_max() const override { return 8192; }
   Answer<void> start_job(const JobTerms& terms) override {
     ++started;
     EXPECT_TRUE(numbers.insert(terms.job).second) << terms.job << " is a living job's";

@@ -17,6 +17,7 @@
 #include "control/alarm.h"
 #include "control/answer_reader.h"
 #include "control/end_message.h"
+#include "control/record_message.h"
 #include "control/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
@@ -58,6 +59,7 @@ v1::JoinRequest hello_of(const RankWords& words) {
   if (words.site) {
     hello.set_site_address(words.site->address);
     hello.set_site_weight(words.site->weight);
+    *hello.mutable_site_record() = message_of(words.site->record);
   }
   if (words.host) {
     hello.set_host_identity(words.host->identity);
@@ -71,7 +73,7 @@ v1::JoinRequest hello_of(const RankWords& words) {
     rack.set_identity(words.rack->identity);
     rack.set_address(words.rack->address);
     rack.set_sites(words.rack->sites);
-    rack.set_elements_max(words.rack->elements_max);
+    *rack.mutable_record() = message_of(words.rack->record);
   }
   return request;
 }

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "control/parties.h"
+
 namespace infold::control {
 namespace {
 
@@ -100,8 +102,9 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
 
 }  // namespace
 
-bool holds_all_layouts(const core::ChunkLimits& limits) {
+bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats) {
   for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+    if (!formats.has(static_cast<core::WireFormat>(format))) continue;
     for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
       const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
                                           static_cast<core::DataType>(dtype)};
@@ -182,6 +185,23 @@ Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
     first = end;
   }
   return racks;
+}
+
+std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobTerms& terms) {
+  const auto at_switch = parties_of({}, terms.racks, terms.world).size();
+  std::vector<SiteOfJob> sites;
+  for (const SiteAddress& site : terms.sites) {
+    sites.push_back({"the site at " + site.address, site.record,
+                     site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch)});
+  }
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::optional<RackWords>& rack = ranks[rank].words.rack;
+    if (!rack) continue;
+    const core::RankRange* const range = rack_of(terms.racks, rank);
+    sites.push_back({"the rack's switch at " + rack->address, rack->record,
+                     range == nullptr ? 1U : range->count});
+  }
+  return sites;
 }
 
 // Ranks that sum for each other over the network are sites of equal standing, and too many for a

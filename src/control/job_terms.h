@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "control/job_use.h"
 #include "control/registrar.h"
 #include "core/format.h"
+#include "core/site_record.h"
 
 namespace infold::control {
 
@@ -22,8 +24,9 @@ struct RankPlace {
   ReadyWords ready_words;
 };
 
-// Whether a chunk holds a block of every layout, also as a partial sum where the job is a tree.
-bool holds_all_layouts(const core::ChunkLimits& limits);
+// Whether a chunk holds a block of every layout of these formats, also as a partial sum where the
+// job is a tree.
+bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats);
 
 struct Slots {
   std::uint32_t small = 0;
@@ -47,6 +50,10 @@ Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks);
 // Which ranks came through one rack's switch each.
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
                                                 const std::vector<RankPlace>& ranks);
+
+// Where the job is summed, also in its racks, with the most workers that each place may get: any
+// host group may fall away. Requires: terms.racks and terms.sites are known.
+std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobTerms& terms);
 
 // Which ranks sum on their own host first, if they find that they can.
 std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks);

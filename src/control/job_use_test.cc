@@ -47,7 +47,9 @@ TEST(JobUse, ElementsAreTheLeastOfAllSites) {
 TEST(JobUse, FormatsAreThoseThatEverySiteSums) {
   auto sites = three_sites();
   sites[0].record.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp8);
+  sites[1].record.elements_max = 1056;
   sites[2].record.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::i64);
+  EXPECT_EQ(job_use("job", sites)->elements_max, 1056U);
   EXPECT_EQ(job_use("job", sites)->formats, FormatSet::of(WireFormat::i32));
 }
 

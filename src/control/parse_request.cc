@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "control/end_message.h"
+#include "control/record_message.h"
 #include "control/refusal_message.h"
 #include "core/stripe.h"
 #include "io/socket_address.h"
@@ -50,7 +51,9 @@ Answer<SiteAddress> parse_site(const v1::Hello& hello) {
     return invalid(fmt::format("rank {}'s site is at '{}', which is no host's address with a port",
                                hello.rank(), is_short ? text : "..."));
   }
-  return SiteAddress{address->text(), hello.site_weight(), true};
+  const auto record = record_of(hello.has_site_record() ? &hello.site_record() : nullptr);
+  if (!record) return invalid(fmt::format("rank {}'s site has {}", hello.rank(), record.error()));
+  return SiteAddress{address->text(), hello.site_weight(), true, *record};
 }
 
 Answer<RackWords> parse_rack(const v1::RackSwitch& rack) {
@@ -63,13 +66,11 @@ Answer<RackWords> parse_rack(const v1::RackSwitch& rack) {
         fmt::format("the rack's switch at {} says that it has {} sites; allowed: 1 to {}",
                     rack.address(), rack.sites(), core::Stripe::kSitesMax));
   }
-  if (rack.elements_max() < INFOLD_BLOCK_ELEMENTS) {
-    return invalid(
-        fmt::format("the rack's switch at {} says that it sums {} elements of a packet; "
-                    "a block has {}",
-                    rack.address(), rack.elements_max(), int{INFOLD_BLOCK_ELEMENTS}));
+  const auto record = record_of(rack.has_record() ? &rack.record() : nullptr);
+  if (!record) {
+    return invalid(fmt::format("the rack's switch at {} has {}", rack.address(), record.error()));
   }
-  return RackWords{rack.identity(), rack.address(), rack.sites(), rack.elements_max()};
+  return RackWords{rack.identity(), rack.address(), rack.sites(), *record};
 }
 
 Answer<void> check_numbers(const v1::Hello& hello) {

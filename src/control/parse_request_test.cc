@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "control/end_message.h"
+#include "control/record_message.h"
 
 namespace infold::control::testing {
 namespace {
@@ -39,11 +40,16 @@ TEST(ParseHello, TakesWhatRanksOfOursSay) {
   hello.mutable_rack()->set_identity("life");
   hello.mutable_rack()->set_address("tor-1.example:7700");
   hello.mutable_rack()->set_sites(64);
-  hello.mutable_rack()->set_elements_max(32);
+  core::SiteRecord record;
+  *hello.mutable_site_record() = message_of(record);
+  record.elements_max = 32;
+  *hello.mutable_rack()->mutable_record() = message_of(record);
   const Answer<RankWords> words = parse_hello(hello, "10.0.0.1");
   ASSERT_TRUE(words.has_value()) << words.error().message;
   EXPECT_EQ(words->site->address, "[fd00::1]:700");
+  EXPECT_EQ(words->site->record, core::SiteRecord());
   EXPECT_EQ(words->rack->sites, 64U);
+  EXPECT_EQ(words->rack->record, record);
   EXPECT_EQ(words->peer, "10.0.0.1");
 }
 
@@ -63,7 +69,9 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
     return [=](v1::Hello& hello) {
       hello.mutable_rack()->set_identity("a");
       hello.mutable_rack()->set_sites(sites);
-      hello.mutable_rack()->set_elements_max(elements);
+      core::SiteRecord record;
+      record.elements_max = elements;
+      *hello.mutable_rack()->mutable_record() = message_of(record);
     };
   };
   const std::vector<Wrong> all = {
@@ -99,7 +107,13 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
       {site("255.255.255.255:700", 1), "no host's address"},
       {rack(0, 64), "has 0 sites; allowed: 1 to 64"},
       {rack(65, 64), "has 65 sites; allowed: 1 to 64"},
-      {rack(1, 31), "sums 31 elements of a packet; a block has 32"},
+      {rack(1, 31), "the rack's switch at  has elements_max of 31; a block has 32"},
+      {[=](v1::Hello& hello) {
+         rack(1, 64)(hello);
+         hello.mutable_rack()->clear_record();
+       },
+       "the rack's switch at  has no record of what it can, as older versions have none"},
+      {site("10.0.0.1:700", 1), "rank 1's site has no record of what it can"},
   };
   for (const Wrong& wrong : all) {
     v1::Hello hello = usual();

@@ -15,11 +15,10 @@ namespace infold::control {
 class Plane {
  public:
   virtual ~Plane() = default;
-  virtual std::vector<SiteAddress> sites() const = 0;
-  virtual std::uint32_t slots_total() const = 0;  // of each site
+  virtual std::vector<SiteAddress> sites() const = 0;  // one at least; their records are equal
+  virtual std::uint32_t slots_total() const = 0;       // of each site
   virtual std::uint32_t jobs_max() const { return 65'535; }
   virtual std::uint32_t datagram_bytes_max() const = 0;
-  virtual std::uint32_t elements_max() const = 0;
   // A refusal is told to all ranks; so is what it throws. A number that a living job has is
   // refused.
   virtual Answer<void> start_job(const JobTerms& terms) = 0;

@@ -112,8 +112,9 @@ Answer<RankWords> RackRelay::words_for_parent(const RankWords& words, std::uint3
                   options_.address, options_.parent));
   }
   RankWords up = words;
-  up.rack = RackWords{options_.identity, options_.address,
-                      static_cast<std::uint32_t>(plane_.sites().size()), plane_.elements_max()};
+  const std::vector<SiteAddress> sites = plane_.sites();
+  up.rack = RackWords{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
+                      sites.front().record};
   up.datagram_bytes_max =
       std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
   Promise& promise = promises_[words.job];

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/at_plane.h"
+#include "control/job_use.h"
 #include "control/parties.h"
 #include "control/rack_relay.h"
 #include "control/rack_relay_job.h"
@@ -33,14 +34,23 @@ std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const RankWords& words,
   if (job) return job;
   job = std::make_shared<Job>(words.job, terms);
   job->terms = own_terms(terms, words.rank);
-  if (terms.elements_max > plane_.elements_max() ||
+  const core::SiteRecord can = plane_.sites().front().record;
+  if (terms.elements_max > can.elements_max ||
       terms.datagram_bytes_max > plane_.datagram_bytes_max()) {
     job->obstacle =
         Refusal{RefusalReason::invalid,
                 "the parent at " + options_.parent +
                     " asks for longer packets than the switch at " + options_.address + " takes",
                 -1};
+  } else if (const core::FormatSet lacking = terms.formats - can.formats; !lacking.is_empty()) {
+    job->obstacle = Refusal{RefusalReason::invalid,
+                            "the parent at " + options_.parent + " asks for " + names_of(lacking) +
+                                ", which the switch at " + options_.address + " does not sum",
+                            -1};
   }
+  // What ranks hear holds until they hear of the obstacle.
+  job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
+  job->terms.formats = can.formats & (job->obstacle ? core::FormatSet::all() : terms.formats);
   return job;
 }
 

@@ -150,6 +150,7 @@ class Run {
     terms.small_slots = static_cast<std::uint16_t>(words.small_slots);
     terms.bulk_slots = static_cast<std::uint16_t>(words.bulk_slots);
     if (terms.small_slots + terms.bulk_slots == 0) terms.small_slots = 1;
+    terms.formats = core::FormatSet(choices_.of<3>({0x7F, 0x04, 0x10}));
     terms.sites = {{":7700", 0}, {":7701", 0}};
     const auto world = static_cast<std::uint16_t>(words.world);
     if (choices_.below(4) != 0) terms.racks = {{0, world}};

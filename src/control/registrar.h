@@ -19,6 +19,7 @@
 
 #include "control/host_groups.h"
 #include "core/packet.h"
+#include "core/site_record.h"
 
 namespace infold::control {
 
@@ -29,7 +30,7 @@ struct SiteAddress {
   std::string address;
   std::uint32_t weight = 0;  // 0: as the ranks choose
   bool at_rank = false;      // which others reach themselves, whatever racks there are
-  bool takes_sparse = true;  // contributions that leave out blocks of zeros
+  core::SiteRecord record = {};
 };
 
 // What a rack's switch says of itself for each of its ranks.
@@ -37,7 +38,7 @@ struct RackWords {
   std::string identity;  // of its process, in this life
   std::string address;   // where its ranks join, for people
   std::uint32_t sites = 0;
-  std::uint32_t elements_max = 0;
+  core::SiteRecord record = {};  // of each of them
 };
 
 // What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
@@ -100,6 +101,7 @@ struct JobTerms {
   std::uint32_t world = 0;
   std::uint32_t datagram_bytes_max = 0;
   std::uint32_t elements_max = 0;
+  core::FormatSet formats = core::FormatSet::all();  // that all sites sum, also those of racks
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
   std::vector<SiteAddress> sites;

@@ -2,6 +2,7 @@
 #include "control/replies.h"
 
 #include "control/end_message.h"
+#include "control/record_message.h"
 #include "control/refusal_message.h"
 
 namespace infold::control {
@@ -26,6 +27,7 @@ v1::JoinReply reply_of(const JobTerms& terms) {
   joined.set_epoch(terms.epoch);
   joined.set_datagram_bytes_max(terms.datagram_bytes_max);
   joined.set_elements_max(terms.elements_max);
+  joined.set_formats(terms.formats.bits());
   joined.set_small_slots(terms.small_slots);
   joined.set_bulk_slots(terms.bulk_slots);
   for (const SiteAddress& site : terms.sites) {
@@ -33,7 +35,7 @@ v1::JoinReply reply_of(const JobTerms& terms) {
     each.set_address(site.address);
     each.set_weight(site.weight);
     each.set_at_rank(site.at_rank);
-    each.set_takes_sparse(site.takes_sparse);
+    *each.mutable_record() = message_of(site.record);
   }
   add_groups(terms.groups, joined);
   for (const core::RankRange rack : terms.racks) {

@@ -28,10 +28,15 @@ class FakePlane final : public Plane {
       sites_.push_back({":" + std::to_string(7700 + site), 0});
     }
   }
-  std::vector<SiteAddress> sites() const override { return sites_; }
+  std::vector<SiteAddress> sites() const override {
+    core::SiteRecord record = look_at(record_);
+    record.elements_max = elements;
+    std::vector<SiteAddress> sites = sites_;
+    for (SiteAddress& site : sites) site.record = record;
+    return sites;
+  }
   std::uint32_t slots_total() const override { return slots; }
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
-  std::uint32_t elements_max() const override { return elements; }
   Answer<void> start_job(const JobTerms& terms) override {
     // Fails as memory that is missing does.
     if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
@@ -55,6 +60,10 @@ class FakePlane final : public Plane {
   std::atomic<std::uint32_t> elements;
   std::atomic<bool> has_no_memory = false;
 
+  void set_record(const core::SiteRecord& record) {
+    const std::lock_guard lock(mutex_);
+    record_ = record;
+  }
   void refuse(const Refusal& refusal) {
     const std::lock_guard lock(mutex_);
     refusal_ = refusal;
@@ -65,9 +74,9 @@ class FakePlane final : public Plane {
 
  private:
   template <typename T>
-  std::vector<T> look_at(const std::vector<T>& list) const {
+  T look_at(const T& value) const {
     const std::lock_guard lock(mutex_);
-    return list;
+    return value;
   }
 
   mutable std::mutex mutex_;
@@ -76,6 +85,7 @@ class FakePlane final : public Plane {
   std::vector<core::Abort> ends_;
   std::vector<std::uint16_t> forgotten_;
   std::vector<SiteAddress> sites_;
+  core::SiteRecord record_;  // but for its elements
 };
 
 // What rank `rank` of a job says; each rank's path carries a byte more than the one's before it.

@@ -282,7 +282,6 @@ class DeafPlane final : public control::Plane {
   std::vector<control::SiteAddress> sites() const override { return {{address_, 0}}; }
   std::uint32_t slots_total() const override { return 4096; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
-  std::uint32_t elements_max() const override { return INFOLD_ELEMENTS_MAX; }
   control::Answer<void> start_job(const control::JobTerms&) override { return {}; }
   void end_job(std::uint16_t, const core::Abort&) override {}
   void forget_job(std::uint16_t) override {}

@@ -45,7 +45,7 @@ Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePl
     added.job = host.terms->job;
     added.epoch = host.terms->epoch;
     address->take_link(host.host);
-    added.takes_sparse = site.takes_sparse;
+    added.takes_sparse = site.record.takes_sparse;
     const bool is_own = input.own_site && site.at_rank && *address == *input.own_site;
     if (is_own && plan.first_sites.size() == 1) {
       plan.own = static_cast<std::uint8_t>(plan.addresses.size());

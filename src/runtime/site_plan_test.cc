@@ -21,7 +21,7 @@ class SitePlans : public ::testing::Test {
       terms->elements_max = 8192;
       terms->small_slots = 64;
       terms->bulk_slots = 448;
-      terms->sites = {{":7700", 0, false, true}};
+      terms->sites = {{":7700", 0}};
     }
     second_.sites.front().address = "10.0.0.2:7701";
   }
@@ -62,10 +62,10 @@ TEST_F(SitePlans, MoreSitesThanAJobHasAreRefused) {
 // A rank serves its own site itself; at another host's it is a stranger's address.
 TEST_F(SitePlans, ARanksOwnSiteIsOneOfItsFirstHost) {
   input_.own_site = *io::SocketAddress::parse_number("10.0.0.9:9", "test");
-  second_.sites.push_back({"10.0.0.9:9", 1, true, true});
+  second_.sites.push_back({"10.0.0.9:9", 1, true});
   EXPECT_THAT(plan().error().message,
               HasSubstr("lacks the site that this rank brings, 10.0.0.9:9"));
-  first_.sites.push_back({"10.0.0.9:9", 1, true, true});
+  first_.sites.push_back({"10.0.0.9:9", 1, true});
   const auto found = plan();
   ASSERT_TRUE(found.has_value()) << found.error().message;
   EXPECT_EQ(found->own, 1);

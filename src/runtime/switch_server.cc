@@ -130,10 +130,13 @@ SwitchServer::~SwitchServer() {
 
 std::vector<control::SiteAddress> SwitchServer::sites() const {
   std::vector<control::SiteAddress> sites;
+  core::SiteRecord record;
+  record.elements_max = options_.elements_max;
   for (const std::unique_ptr<SwitchShard>& shard : shards_) {
     const io::SocketAddress address = shard->address();
     sites.push_back(
-        {address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere(), 0});
+        {address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere(), 0,
+         false, record});
   }
   return sites;
 }

@@ -47,7 +47,6 @@ class SwitchServer final : public control::Plane {
   std::vector<control::SiteAddress> sites() const override;
   std::uint32_t slots_total() const override { return options_.slots; }
   std::uint32_t datagram_bytes_max() const override { return options_.datagram_bytes_max; }
-  std::uint32_t elements_max() const override { return options_.elements_max; }
   control::Answer<void> start_job(const control::JobTerms& terms) override;
   void end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;

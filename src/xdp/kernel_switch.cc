@@ -136,7 +136,7 @@ KernelSwitch::~KernelSwitch() {
 }
 
 std::vector<control::SiteAddress> KernelSwitch::sites() const {
-  return {{.address = options_.listen.text_elsewhere(), .takes_sparse = false}};
+  return {{.address = options_.listen.text_elsewhere(), .record = program_.record()}};
 }
 
 std::uint32_t KernelSwitch::jobs_max() const { return kJobsMax; }

@@ -71,8 +71,6 @@ class KernelSwitch final : public control::Plane {
   std::uint32_t slots_total() const override { return options_.slots; }
   std::uint32_t jobs_max() const override;
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes_max_; }
-  // No element takes less than a byte.
-  std::uint32_t elements_max() const override { return datagram_bytes_max_; }
   control::Answer<void> start_job(const control::JobTerms& terms) override;
   void end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;

@@ -123,6 +123,14 @@ Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
+// No element takes less than a byte.
+core::SiteRecord Program::record() const {
+  core::SiteRecord record;
+  record.elements_max = std::min(elements_max_, datagram_bytes_max_);
+  record.takes_sparse = false;
+  return record;
+}
+
 int Program::map(const char* name) const {
   const int fd = bpf_object__find_map_fd_by_name(object_.get(), name);
   CHECK_THAT(fd, >=, 0);

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "bpf/state.h"
 #include "core/aggregator.h"
+#include "core/site_record.h"
 #include "io/socket_address.h"
 
 struct bpf_map;
@@ -69,6 +70,8 @@ class Program {
   ~Program();
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
+
+  core::SiteRecord record() const;  // what it can, whoever joins
 
   // Starts the job afresh, also if there is one of this number.
   // A parent that is not named may be anybody who answers as one.

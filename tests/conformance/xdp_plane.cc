@@ -96,8 +96,9 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.datagram_bytes_max > INFOLD_XDP_DATAGRAM_BYTES_MAX) {
     return "the packet program takes no datagrams larger than a page";
   }
-  if (job.sparse) return kWholeChunksOnly;
-  if (job.pending_bits) return kRangesOnly;
+  const core::SiteRecord can = program_.record();
+  if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
+  if (job.pending_bits && !can.sends_bits) return kRangesOnly;
   remove_all();
   io::SocketAddress parent;
   if (job.parent_worker) parent = address(ipv6_ ? kParent6 : kParent4);

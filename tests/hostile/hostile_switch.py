@@ -16,11 +16,18 @@ NUMBERS = (0, 1, 2, 31, 32, 33, 64, 65, 255, 256, 257, 65535, 65536, (1 << 31) -
 RESPONSE = (http2.literal(":status", "200") + http2.literal("content-type", "application/grpc"))
 
 
+def record(**changes):
+    """Of a site that can everything, but for the changes."""
+    return {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
+            "verifies_checksums": 1, "pending_forms": 1, **changes}
+
+
 def joined(**changes):
     """An honest answer, but for the changes."""
     return {"job": 1, "epoch": 77, "datagram_bytes_max": 1472, "elements_max": 352,
             "small_slots": 64, "bulk_slots": 448,
-            "sites": [{"address": "127.0.0.1:9", "weight": 1}], **changes}
+            "sites": [{"address": "127.0.0.1:9", "weight": 1, "record": record()}],
+            "formats": 0x7f, **changes}
 
 
 def group(first, count):
@@ -43,9 +50,17 @@ def named_replies():
         "a job's number too large": [joined(job=1 << 16)],
         "no site": [joined(sites=[])],
         "a thousand sites": [joined(sites=one * 1000)],
-        "a site of weight 65": [joined(sites=[{"address": "127.0.0.1:9", "weight": 65}])],
-        "a site of all weight": [joined(sites=[{"address": "127.0.0.1:9", "weight": HUGE}])],
-        "sites at ranks": [joined(sites=[{"address": "127.0.0.1:9", "at_rank": 1}] * 3)],
+        "a site of weight 65": [joined(sites=[{**one[0], "weight": 65}])],
+        "a site of all weight": [joined(sites=[{**one[0], "weight": HUGE}])],
+        "sites at ranks": [joined(sites=[{**one[0], "at_rank": 1}] * 3)],
+        "a site without a record": [joined(sites=[{"address": "127.0.0.1:9", "weight": 1}])],
+        "a record of nothing": [joined(sites=[{**one[0], "record": {}}])],
+        "a record of less than the job uses": [
+            joined(sites=[{**one[0], "record": record(formats=4, elements_max=64)}])],
+        "formats that nobody knows": [joined(formats=0x80)],
+        "no formats": [joined(formats=0)],
+        "all bits of a record": [joined(formats=HUGE, sites=[{**one[0], "record": record(
+            formats=HUGE, elements_max=HUGE, workers_max=HUGE, pending_forms=HUGE)}])],
         "a group of none": [joined(groups=[group(0, 0)])],
         "a group beyond the world": [joined(groups=[group(0, HUGE)])],
         "a group far away": [joined(groups=[group(HUGE, 2)])],
@@ -85,7 +100,8 @@ def drawn_replies(draw):
 
 
 def drawn_fields(draw, layout):
-    return {name: draw.choice(NUMBERS) if kind is int else draw.choice(ADDRESSES)
+    return {name: draw.choice(NUMBERS) if kind is int else
+            drawn_fields(draw, kind) if isinstance(kind, dict) else draw.choice(ADDRESSES)
             for name, (_, kind) in layout.items() if draw.random() < 0.8}
 
 

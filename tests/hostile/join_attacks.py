@@ -31,6 +31,15 @@ def join_all(target, name, changes):
     return connection
 
 
+def record(draw):
+    """What a site says that it can: everything, or numbers at their ends."""
+    can = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
+           "verifies_checksums": 1, "pending_forms": 1}
+    if draw.random() < 0.5:
+        can[draw.choice([*can])] = draw.choice(NUMBERS)
+    return can
+
+
 @attack
 def no_slots_in_common(target, draw):
     """One rank with no small slots, one with no bulk slots: what both have is none of either."""
@@ -54,9 +63,9 @@ def fields_at_their_ends(target, draw):
                 kind = control.HELLO[field][1]
                 change[field] = (draw.choice(NUMBERS) if kind is int else
                                  draw.choice(TEXTS) if kind is str else
+                                 record(draw) if kind is control.SITE_RECORD else
                                  {"identity": draw.choice(TEXTS), "address": draw.choice(TEXTS),
-                                  "sites": draw.choice(NUMBERS),
-                                  "elements_max": draw.choice(NUMBERS)})
+                                  "sites": draw.choice(NUMBERS), "record": record(draw)})
             changes.append(change)
         held.append(join_all(target, target.new_name(draw),
                              [{**change, "job": target.new_name(draw)} if draw.random() < 0.2 else
@@ -73,7 +82,7 @@ def racks_that_are_none(target, draw):
     for _ in target.until_over(0.02):
         world = draw.randrange(2, 6)
         changes = [{"rack": {"identity": draw.choice("ab"), "address": "127.0.0.1:9",
-                             "sites": draw.choice(NUMBERS), "elements_max": draw.choice(NUMBERS)}}
+                             "sites": draw.choice(NUMBERS), "record": record(draw)}}
                    for _ in range(world)]
         held.append(join_all(target, target.new_name(draw), changes))
         if len(held) > 30:

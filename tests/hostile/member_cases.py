@@ -93,12 +93,20 @@ def start_honest(ground, name, rank=0, world=2, deadline_s=DEADLINE_S):
                              "--shared-memory", "off")
 
 
+# Of a site that can everything.
+RECORD = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
+          "verifies_checksums": 1, "pending_forms": 1}
 HOSTILE_HELLOS = (
-    {"rack": {"elements_max": 1}}, {"rack": {"identity": "a", "sites": 1, "elements_max": 1}},
-    {"rack": {"identity": "a", "address": "x", "sites": (1 << 32) - 1, "elements_max": 0}},
-    {"site_address": "127.0.0.1:9", "site_weight": 65},
+    {"rack": {"record": {"elements_max": 1}}},
+    {"rack": {"identity": "a", "sites": 1, "record": {"elements_max": 1}}},
+    {"rack": {"identity": "a", "address": "x", "sites": (1 << 32) - 1, "record": {}}},
+    {"site_address": "127.0.0.1:9", "site_weight": 65, "site_record": RECORD},
     {"site_address": "127.0.0.1:9", "site_weight": (1 << 32) - 1},
     {"site_address": "127.0.0.1:9", "site_weight": 0},
+    {"site_address": "127.0.0.1:9", "site_record": RECORD},
+    {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "formats": 1 << 7}},
+    {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "workers_max": 1}},
+    {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "verifies_checksums": 0}},
     {"site_address": "x" * 200, "site_weight": 1}, {"site_address": ":9", "site_weight": 1},
     {"small_slots": 0}, {"bulk_slots": 0}, {"small_slots": 0, "bulk_slots": 1},
     {"small_slots": 1, "bulk_slots": 0}, {"datagram_bytes_max": 0}, {"datagram_bytes_max": 33},
