@@ -231,6 +231,7 @@ Result<void> JobSession::find_sites(core::WorkerOptions& worker) {
   for (std::size_t i = 0; i < links_.size(); ++i) links_[i].first_site = plan_.first_sites[i];
   worker.sites = plan_.sites;
   worker.limits = plan_.limits;
+  worker.formats = plan_.formats;
   worker.small_slots = plan_.small_slots;
   worker.bulk_slots = plan_.bulk_slots;
   return {};
@@ -271,7 +272,8 @@ Result<void> JobSession::take_seat(Seat& seat) {
                        : std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses);
   } else {
     seat.port = share_->take_port();
-    for (core::SiteOptions& site : worker.sites) site.takes_sparse = true;  // at the leader
+    constexpr core::SiteRecord kLeaf;
+    for (core::SiteOptions& site : worker.sites) site.takes_sparse = kLeaf.takes_sparse;
     for (std::string& name : seat.site_names) {
       name += " (through rank " + std::to_string(group->ranks.first) + ")";
     }

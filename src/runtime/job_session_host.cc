@@ -57,7 +57,7 @@ io::MeetingTerms JobSession::meeting_terms(const core::WorkerOptions& worker, bo
   return meeting;
 }
 
-// One leaf is the only site, and no packet has to fit a network.
+// One leaf is the only site, which sums what core can, and no packet has to fit a network.
 void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
   core::SiteOptions leaf;
   leaf.worker = static_cast<std::uint8_t>(worker.rank);
@@ -65,7 +65,9 @@ void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
   leaf.epoch = terms().epoch;
   worker.sites = {leaf};
   worker.limits.datagram_bytes_max = kMemoryDatagramBytes;
-  worker.limits.elements_max = INFOLD_ELEMENTS_MAX;
+  constexpr core::SiteRecord kLeaf;
+  worker.limits.elements_max = kLeaf.elements_max;
+  worker.formats = kLeaf.formats;
   worker.small_slots = std::min(worker.small_slots, kMemorySmallSlots);
   worker.bulk_slots = std::min(worker.bulk_slots, kMemoryBulkSlots);
 }

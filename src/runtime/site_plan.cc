@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "control/host_groups.h"
+#include "control/job_use.h"
 #include "control/parties.h"
 #include "core/stripe.h"
 
@@ -12,6 +13,10 @@ namespace {
 
 Error unavailable(std::string message) {
   return {Code::unavailable, "join: " + std::move(message), -1, ""};
+}
+
+Error unsupported(std::string message) {
+  return {Code::unsupported, "join: " + std::move(message), -1, ""};
 }
 
 std::string name_of(const JoinOptions& options, const control::JobTerms& terms,
@@ -56,11 +61,46 @@ Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePl
   return {};
 }
 
+// What all calls will use that leave the format open; of automatic formats each call finds its own.
+core::FormatSet formats_asked(WireFormat wire) {
+  using core::FormatSet;
+  switch (wire) {
+    case WireFormat::bfp8: return FormatSet::of(core::WireFormat::bfp8);
+    case WireFormat::bfp16: return FormatSet::of(core::WireFormat::bfp16);
+    case WireFormat::bfp32: return FormatSet::of(core::WireFormat::bfp32);
+    // Elements, and the exponents that are agreed on before.
+    case WireFormat::fixed32:
+      return FormatSet::of(core::WireFormat::i32) | FormatSet::of(core::WireFormat::i16);
+    default: return {};
+  }
+}
+
+// A site that this rank does not know, of another rack, may lack what those that it knows have.
+Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms> hosts,
+                           const SitePlan& plan) {
+  const core::FormatSet asked = formats_asked(options.wire);
+  std::vector<control::SiteOfJob> sites;
+  for (const HostTerms& host : hosts) {
+    for (const control::SiteAddress& site : host.terms->sites) {
+      sites.push_back({"the site at " + plan.names[sites.size()], site.record, 1});
+    }
+  }
+  const control::Answer<control::JobUse> use = control::job_use(options.job, sites, asked);
+  if (!use) return tl::unexpected(unsupported(use.error().message));
+  if (const core::FormatSet lacking = asked - plan.formats; !lacking.is_empty()) {
+    return tl::unexpected(unsupported("a switch between this rank and the others does not sum " +
+                                      control::names_of(lacking)));
+  }
+  if (!plan.formats.is_empty()) return {};
+  return tl::unexpected(unsupported("the switches sum no wire format in common"));
+}
+
 }  // namespace
 
 Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerms> hosts) {
   SitePlan plan;
   plan.limits = input.limits;
+  plan.formats = core::FormatSet::all();
   plan.small_slots = input.small_slots;
   plan.bulk_slots = input.bulk_slots;
   std::size_t count = 0;
@@ -75,6 +115,7 @@ Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerm
     plan.limits.datagram_bytes_max =
         std::min(plan.limits.datagram_bytes_max, terms.datagram_bytes_max);
     plan.limits.elements_max = std::min(plan.limits.elements_max, terms.elements_max);
+    plan.formats = plan.formats & terms.formats;
     plan.small_slots = std::min(plan.small_slots, terms.small_slots);
     plan.bulk_slots = std::min(plan.bulk_slots, terms.bulk_slots);
     if (Result<void> added = add_sites(input, host, plan); !added) {
@@ -84,6 +125,9 @@ Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerm
   if (plan.small_slots + plan.bulk_slots == 0) {
     return tl::unexpected(unavailable(
         "the switches grant no slots in common: one has only small ones left, another none"));
+  }
+  if (Result<void> able = check_formats(input.options, hosts, plan); !able) {
+    return tl::unexpected(able.error());
   }
   if (input.own_site && !plan.own) {
     return tl::unexpected(

@@ -33,6 +33,7 @@ struct SitePlan {
   std::vector<std::uint8_t> first_sites;  // of each host
   std::optional<std::uint8_t> own;        // the site that this rank brings
   core::ChunkLimits limits;
+  core::FormatSet formats;
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
 };

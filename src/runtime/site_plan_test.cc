@@ -44,6 +44,41 @@ TEST_F(SitePlans, SitesComeInTheirHostsOrderAndLimitsAreTheLeast) {
   EXPECT_EQ(found->first_sites, (std::vector<std::uint8_t>{0, 1}));
 }
 
+// All calls would be refused that leave the format open.
+TEST_F(SitePlans, AFormatThatASiteLacksIsRefusedByName) {
+  options_.job = "job";
+  second_.sites.front().record.formats =
+      core::FormatSet::all() - core::FormatSet::of(core::WireFormat::bfp8);
+  second_.formats = second_.sites.front().record.formats;
+  ASSERT_TRUE(plan().has_value());
+  EXPECT_EQ(plan()->formats, second_.formats);
+  options_.wire = WireFormat::bfp8;
+  ASSERT_FALSE(plan().has_value());
+  EXPECT_EQ(plan().error().code, Code::unsupported);
+  EXPECT_THAT(plan().error().message,
+              HasSubstr("the site at 10.0.0.2:7701 does not sum bfp8, which the job asks for"));
+}
+
+// As they are summed in racks or at a parent, whose records ranks elsewhere do not hear.
+TEST_F(SitePlans, AFormatThatIsLackingElsewhereIsRefused) {
+  options_.wire = WireFormat::fixed32;
+  first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i16);
+  EXPECT_THAT(plan().error().message,
+              HasSubstr("a switch between this rank and the others does not sum i16"));
+}
+
+TEST_F(SitePlans, SwitchesWithoutAFormatInCommonAreRefused) {
+  first_.formats = core::FormatSet::of(core::WireFormat::i32);
+  second_.formats = core::FormatSet::of(core::WireFormat::bfp32);
+  EXPECT_THAT(plan().error().message, HasSubstr("the switches sum no wire format in common"));
+}
+
+TEST_F(SitePlans, ZerosAreLeftOutWhereASiteTakesThat) {
+  second_.sites.front().record.takes_sparse = false;
+  EXPECT_TRUE(plan()->sites[0].takes_sparse);
+  EXPECT_FALSE(plan()->sites[1].takes_sparse);
+}
+
 // Each alone is a job; a worker with slots of neither kind was a CHECK.
 TEST_F(SitePlans, SlotsOfNoKindInCommonAreRefused) {
   first_.bulk_slots = 0;
