@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks of a job whose site can less than ours: what they learn as they join, and what their calls
+// make of it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/control_server.h"
+#include "control/job_registry.h"
+#include "runtime/join_testing.h"
+
+namespace infold::testing {
+namespace {
+
+using core::FormatSet;
+using ::testing::HasSubstr;
+
+// Sums at a switch of ours, and says that it can only this.
+class LimitedPlane final : public control::Plane {
+ public:
+  explicit LimitedPlane(const core::SiteRecord& record) : record_(record) {}
+  std::vector<control::SiteAddress> sites() const override {
+    std::vector<control::SiteAddress> sites = switch_->sites();
+    for (control::SiteAddress& site : sites) site.record = record_;
+    return sites;
+  }
+  std::uint32_t slots_total() const override { return switch_->slots_total(); }
+  std::uint32_t datagram_bytes_max() const override { return switch_->datagram_bytes_max(); }
+  control::Answer<void> start_job(const control::JobTerms& terms) override {
+    return switch_->start_job(terms);
+  }
+  void end_job(std::uint16_t job, const core::Abort& abort) override {
+    switch_->end_job(job, abort);
+  }
+  void forget_job(std::uint16_t job) override { switch_->forget_job(job); }
+
+ private:
+  const core::SiteRecord record_;
+  const std::unique_ptr<runtime::SwitchServer> switch_ = start_switch("127.0.0.1:0");
+};
+
+struct LimitedSwitch {
+  explicit LimitedSwitch(const core::SiteRecord& record) : plane(record) {}
+  JoinOptions options(int world) const {
+    JoinOptions options = options_of(0, world);
+    options.switches = {server->address().text()};
+    return options;
+  }
+
+  LimitedPlane plane;
+  control::JobRegistry registry{&plane};
+  const std::unique_ptr<control::ControlServer> server = std::move(
+      *control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry));
+};
+
+// As of a pipeline that has no exponents.
+core::SiteRecord integers_alone() {
+  core::SiteRecord record;
+  record.formats = FormatSet::of(core::WireFormat::i16) | FormatSet::of(core::WireFormat::i32);
+  record.elements_max = 64;
+  record.takes_sparse = false;
+  return record;
+}
+
+TEST(SiteRecords, AFormatForAllCallsThatASiteLacksIsRefusedAtJoin) {
+  const LimitedSwitch limited(integers_alone());
+  JoinOptions options = limited.options(1);
+  options.wire = WireFormat::bfp8;
+  const auto joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_EQ(joined.error().code, Code::unsupported);
+  EXPECT_THAT(joined.error().message,
+              HasSubstr("the site at " + limited.plane.sites().front().address +
+                        " does not sum bfp8, which the job asks for; it sums i16, i32"));
+}
+
+TEST(SiteRecords, CallsInFormatsThatTheSiteSumsAreSummed) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<float> floats(1000, 1.5F);
+    const auto agreed = comm.all_reduce(floats, {.wire = WireFormat::fixed32}).wait();
+    ASSERT_TRUE(agreed.has_value()) << agreed.error().message;
+    EXPECT_EQ(floats, std::vector<float>(1000, 3.0F));
+    std::vector<std::int32_t> numbers(1000, 7);
+    const auto summed = comm.all_reduce(numbers).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    EXPECT_EQ(numbers, std::vector<std::int32_t>(1000, 14));
+    EXPECT_TRUE(comm.barrier().wait().has_value());
+  });
+}
+
+// Like any call that is refused it ends the job. Were it sent, it would end at its deadline.
+TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(1, limited.options(1), [](Communicator& comm) {
+    std::vector<float> floats(1000, 1.5F);
+    const auto refused = comm.all_reduce(floats).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr("does not sum this wire format"));
+  });
+}
+
+}  // namespace
+}  // namespace infold::testing
