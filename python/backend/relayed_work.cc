@@ -79,7 +79,8 @@ RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeou
   if (timeout == kNoTimeout) {
     cv_.wait(lock, is_settled);
   } else if (!cv_.wait_for(lock, timeout, is_settled)) {
-    C10_THROW_ERROR(DistBackendError, "infold: Timed out: a call of Gloo's has not begun in time");
+    C10_THROW_ERROR(DistBackendError,
+                    "infold: Timed out waiting: a call of Gloo's has not begun in time");
   }
   if (exception_) std::rethrow_exception(exception_);
   return work_;
@@ -96,7 +97,7 @@ bool RelayedWork::wait(std::chrono::milliseconds timeout) {
     const bool is_late = timeout != kNoTimeout && std::chrono::steady_clock::now() >= end;
     if (is_late && !work->isCompleted()) {
       C10_THROW_ERROR(DistBackendError,
-                      c10::str("infold: Timed out: ", checked_.name, " is not done after ",
+                      c10::str("infold: Timed out waiting: ", checked_.name, " is not done after ",
                                timeout.count(), " ms; it goes on"));
     }
     conclude(explain(std::current_exception()));

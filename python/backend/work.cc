@@ -28,7 +28,7 @@ std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) 
 std::exception_ptr exception_of(const Error& error) {
   // Torch's words for it, which schedulers and its own tests look for.
   const bool is_late = error.code == Code::deadline_exceeded || error.code == Code::pending;
-  std::string text = "infold: " + std::string(is_late ? "Timed out: " : "") + error.message;
+  std::string text = "infold: " + std::string(is_late ? "Timed out waiting: " : "") + error.message;
   if (error.code == Code::mismatch && text.find("barrier") != std::string::npos) {
     text += " (what Gloo does for infold shows as a barrier here)";
   }
@@ -195,7 +195,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     const auto begun = [this] { return started_ || completed_; };
     if (!cv_.wait_until(lock, end, begun)) {
       C10_THROW_ERROR(DistBackendError,
-                      c10::str("infold: Timed out: ", plan_.title, " has not begun after ",
+                      c10::str("infold: Timed out waiting: ", plan_.title, " has not begun after ",
                                timeout.count(), " ms: the group's ranks are still joining"));
     }
     const bool runs = !completed_;
