@@ -45,6 +45,12 @@ base::Result<SocketAddress> SocketAddress::parse_number(std::string_view text, c
   return find(text, what, AI_NUMERICHOST);
 }
 
+base::Result<SocketAddress> SocketAddress::parse_host(std::string_view text, const char* what) {
+  const std::string host(text);
+  if (host.empty()) return base::fail(Code::invalid_argument, what, "is no address in numbers");
+  return parse_number(host.find(':') == std::string::npos ? host + ":0" : "[" + host + "]:0", what);
+}
+
 base::Result<SocketAddress> SocketAddress::find(std::string_view text, const char* what,
                                                 int flags) {
   if (text.find("://") != std::string_view::npos) {
@@ -124,6 +130,21 @@ std::string SocketAddress::text_elsewhere() const {
   SocketAddress address = *this;
   if (is_link_local()) address.storage_.v6.sin6_scope_id = 0;
   return address.text();
+}
+
+std::string SocketAddress::host_text_elsewhere() const {
+  SocketAddress address = *this;
+  if (is_link_local()) address.storage_.v6.sin6_scope_id = 0;
+  return address.host_text();
+}
+
+bool SocketAddress::is_same_host(const SocketAddress& other) const {
+  if (!is_set() || storage_.generic.sa_family != other.storage_.generic.sa_family) return false;
+  if (!is_ipv6()) return storage_.v4.sin_addr.s_addr == other.storage_.v4.sin_addr.s_addr;
+  const std::uint32_t link = storage_.v6.sin6_scope_id;
+  const std::uint32_t other_link = other.storage_.v6.sin6_scope_id;
+  return (link == 0 || other_link == 0 || link == other_link) &&
+         IN6_ARE_ADDR_EQUAL(&storage_.v6.sin6_addr, &other.storage_.v6.sin6_addr);
 }
 
 void SocketAddress::take_link(const SocketAddress& there) {

@@ -25,6 +25,8 @@ class SocketAddress {
   static base::Result<SocketAddress> parse(std::string_view text, const char* what);
   // The same without names, for what a peer says: never waits for anything.
   static base::Result<SocketAddress> parse_number(std::string_view text, const char* what);
+  // A host alone, in numbers and without brackets, as host_text() writes it. The port is 0.
+  static base::Result<SocketAddress> parse_host(std::string_view text, const char* what);
 
   bool is_set() const { return storage_.generic.sa_family != AF_UNSPEC; }
   bool is_any() const;
@@ -34,8 +36,12 @@ class SocketAddress {
   void set_port(std::uint16_t port);
   std::string host_text() const;  // without brackets
   std::string text() const;       // as parse() reads it, with the link of a link-local address
+  // Whether the addresses are equal but for their ports. A link that only one of them names is not
+  // compared.
+  bool is_same_host(const SocketAddress& other) const;
   // For other hosts, on which the link has another name: without it.
   std::string text_elsewhere() const;
+  std::string host_text_elsewhere() const;  // likewise
   // The other way: a link-local address that another host named is on the link of `there`.
   void take_link(const SocketAddress& there);
 

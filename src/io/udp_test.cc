@@ -259,5 +259,21 @@ TEST(SocketAddress, ReadsWhatItWrites) {
   }
 }
 
+TEST(SocketAddress, ComparesHostsWithoutPortsInAllWaysToWriteThem) {
+  const auto host = [](const char* text) { return *SocketAddress::parse_host(text, "a host"); };
+  EXPECT_TRUE(host("10.1.2.3").is_same_host(loopback("10.1.2.3:80")));
+  EXPECT_TRUE(host("::ffff:10.1.2.3").is_same_host(loopback("10.1.2.3:80")));
+  EXPECT_TRUE(host("fd00::1").is_same_host(loopback("[fd00:0::0:1]:80")));
+  EXPECT_FALSE(host("10.1.2.3").is_same_host(loopback("10.1.2.4:0")));
+  EXPECT_FALSE(host("fd00::1").is_same_host(loopback("[fd00::2]:0")));
+  EXPECT_FALSE(host("::").is_same_host(loopback("0.0.0.0:0")));
+  EXPECT_FALSE(SocketAddress().is_same_host(SocketAddress()));
+  EXPECT_TRUE(host("fe80::1").is_same_host(loopback("[fe80::1%lo]:80")));
+  EXPECT_EQ(host("fe80::1%lo").host_text_elsewhere(), "fe80::1");
+  for (const char* text : {"", "10.1.2.3:80", "[fd00::1]", "somewhere.example"}) {
+    EXPECT_FALSE(SocketAddress::parse_host(text, "a host").has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace infold::io
