@@ -11,16 +11,17 @@ PATH = "/infold.v1.Control/Join"
 PROTOCOL_VERSION = 1
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
-# Of each message: its fields by name, with number and type. A list of one message is repeated.
+# Of each message: its fields by name, with number and type. A list of one type is repeated.
 SITE_RECORD = {"formats": (1, int), "elements_max": (2, int), "workers_max": (3, int),
                "takes_sparse": (4, int), "verifies_checksums": (5, int), "pending_forms": (6, int)}
 RACK_SWITCH = {"identity": (1, str), "address": (2, str), "sites": (3, int),
-               "record": (5, SITE_RECORD)}
+               "record": (5, SITE_RECORD), "source": (6, str)}
 HELLO = {"protocol_version": (1, int), "job": (2, str), "rank": (3, int), "world": (4, int),
          "datagram_bytes_max": (5, int), "small_slots": (6, int), "bulk_slots": (7, int),
          "site_address": (8, str), "site_weight": (9, int), "patience_ms": (10, int),
          "host_identity": (11, str), "host_meeting": (12, str), "element_bytes": (13, int),
-         "always_shares": (14, int), "rack": (15, RACK_SWITCH), "site_record": (16, SITE_RECORD)}
+         "always_shares": (14, int), "rack": (15, RACK_SWITCH), "site_record": (16, SITE_RECORD),
+         "source": (17, str)}
 REFUSED = {"reason": (1, int), "message": (2, str), "rank": (3, int)}
 READY = {"shares_memory": (1, int), "site_order": (2, "fixed64"), "verifies": (3, "optional"),
          "calls_finished": (4, int), "calls_beyond": (5, "fixed64"), "obstacle": (6, REFUSED)}
@@ -33,7 +34,7 @@ SITE = {"address": (1, str), "weight": (2, int), "at_rank": (3, int), "record": 
 JOINED = {"job": (1, int), "epoch": (2, int), "datagram_bytes_max": (3, int),
           "elements_max": (4, int), "small_slots": (5, int), "bulk_slots": (6, int),
           "sites": (7, [SITE]), "groups": (8, [GROUP]), "racks": (9, [RACK]), "parent": (10, str),
-          "formats": (11, int)}
+          "formats": (11, int), "rank_sources": (12, [str])}
 GO = {"groups": (1, [GROUP])}
 ENDED = {"reason": (1, int), "rank": (2, int), "address": (3, str), "abort": (4, bytes)}
 REPLY = {"joined": (1, JOINED), "go": (2, GO), "refused": (3, REFUSED), "ended": (4, ENDED)}
@@ -75,7 +76,7 @@ def encode(layout, message):
     for name, value in message.items():
         number, kind = layout[name]
         for each in value if isinstance(kind, list) else [value]:
-            if each or isinstance(each, dict) or kind == "optional":
+            if each or isinstance(each, dict) or isinstance(kind, list) or kind == "optional":
                 out += field(number, kind[0] if isinstance(kind, list) else kind, each)
     return out
 
@@ -110,7 +111,8 @@ def decode(layout, data):
         if name is None:
             continue
         if isinstance(kind, list):
-            message[name].append(decode(kind[0], value))
+            each = value.decode() if kind[0] is str else decode(kind[0], value)
+            message[name].append(each)
         elif isinstance(kind, dict):
             message[name] = decode(kind, value)
         elif kind == "fixed64":

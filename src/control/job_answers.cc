@@ -197,6 +197,26 @@ Misfit read_ranges(const v1::Joined& joined, const RankWords& own, JobTerms& ter
   return overlap_misfit(terms);
 }
 
+// One for each rank or none at all; empty where the host does not know.
+Misfit read_sources(const v1::Joined& joined, JobTerms& terms) {
+  const auto count = static_cast<std::uint32_t>(joined.rank_sources_size());
+  if (count != 0 && count != terms.world) {
+    return fmt::format("rank_sources of {} ranks; the job has {}", count, terms.world);
+  }
+  for (const std::string& text : joined.rank_sources()) {
+    io::SocketAddress& source = terms.rank_sources.emplace_back();
+    if (text.empty()) continue;
+    const bool is_long = text.size() > kAddressBytesMax;
+    const auto address = io::SocketAddress::parse_host(is_long ? "" : text, "address");
+    if (!address || address->is_any()) {
+      return fmt::format("rank_sources[{}] '{}', which is no host's address",
+                         terms.rank_sources.size() - 1, printable(text, 64));
+    }
+    source = *address;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Answer<JobTerms> terms_of(const v1::Joined& joined, const RankWords& own, const std::string& host) {
@@ -205,6 +225,7 @@ Answer<JobTerms> terms_of(const v1::Joined& joined, const RankWords& own, const 
   JobTerms terms;
   terms.world = own.world;
   if (!what) what = read_ranges(joined, own, terms);
+  if (!what) what = read_sources(joined, terms);
   if (what) return misfit(host, "Joined", what);
   terms.job = static_cast<std::uint16_t>(joined.job());
   terms.epoch = joined.epoch();

@@ -15,7 +15,7 @@
 
 namespace infold::control {
 
-// Of one answer of a host; the longest honest one takes a third of it.
+// Of one answer of a host; the longest honest one takes half of it.
 inline constexpr int kAnswerBytesMax = 64 << 10;
 
 // `own`: what the rank said when it came. `host`: for errors, as in "the switch at 10.0.0.1:7700".

@@ -143,6 +143,9 @@ Answer<void> JobRegistry::assemble(Job& job) {
   Answer<std::vector<core::RankRange>> racks = find_racks(job.name, job.ranks);
   if (!racks) return tl::unexpected(racks.error());
   terms.racks = std::move(*racks);
+  for (const core::RankRange rack : terms.racks) {
+    terms.rack_sources.push_back(job.ranks[rack.first].words.rack->source);
+  }
   if (plane_ == nullptr && !terms.racks.empty()) {
     return refuse(
         RefusalReason::invalid,
@@ -158,6 +161,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   }
   for (const RankPlace& rank : job.ranks) {
     if (rank.words.site) terms.sites.push_back(*rank.words.site);
+    terms.rank_sources.push_back(rank.words.source);
   }
   if (terms.sites.empty()) {
     return refuse(RefusalReason::invalid,

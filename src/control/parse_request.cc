@@ -56,7 +56,19 @@ Answer<SiteAddress> parse_site(const v1::Hello& hello) {
   return SiteAddress{address->text(), hello.site_weight(), true, *record};
 }
 
-Answer<RackWords> parse_rack(const v1::RackSwitch& rack) {
+// Whose packets come from there: as it is said, or where the connection comes from.
+Answer<io::SocketAddress> parse_source(const std::string& text, const io::SocketAddress& from) {
+  if (text.empty()) return from;
+  const bool is_short = is_plain(text, kAddressBytesMax);
+  const auto address = io::SocketAddress::parse_host(is_short ? text : "", "a source");
+  if (!address || address->is_any() || address->is_multicast()) {
+    return invalid(fmt::format("packets cannot come from '{}', which is no host's address",
+                               is_short ? text : "..."));
+  }
+  return *address;
+}
+
+Answer<RackWords> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
   if (rack.identity().empty() || !is_plain(rack.identity(), kNameBytesMax) ||
       !is_plain(rack.address(), kAddressBytesMax)) {
     return invalid("the rack's switch has no name or address that can be");
@@ -70,7 +82,9 @@ Answer<RackWords> parse_rack(const v1::RackSwitch& rack) {
   if (!record) {
     return invalid(fmt::format("the rack's switch at {} has {}", rack.address(), record.error()));
   }
-  return RackWords{rack.identity(), rack.address(), rack.sites(), *record};
+  const Answer<io::SocketAddress> source = parse_source(rack.source(), from);
+  if (!source) return tl::unexpected(source.error());
+  return RackWords{rack.identity(), rack.address(), rack.sites(), *record, *source};
 }
 
 Answer<void> check_numbers(const v1::Hello& hello) {
@@ -116,7 +130,8 @@ Refusal parse_refusal(const v1::Refused& refused) {
 
 }  // namespace
 
-Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer) {
+Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer,
+                              const io::SocketAddress& from) {
   if (hello.protocol_version() != kProtocolVersion) {
     return invalid("the switch speaks another version of the protocol: " +
                    std::to_string(kProtocolVersion));
@@ -155,10 +170,13 @@ Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer) {
   if (hello.element_bytes() != 0) words.element_bytes = hello.element_bytes();
   words.patience = std::chrono::milliseconds(hello.patience_ms());
   if (hello.has_rack()) {
-    Answer<RackWords> rack = parse_rack(hello.rack());
+    Answer<RackWords> rack = parse_rack(hello.rack(), from);
     if (!rack) return tl::unexpected(rack.error());
     words.rack = std::move(*rack);
   }
+  Answer<io::SocketAddress> source = parse_source(hello.source(), from);
+  if (!source) return tl::unexpected(source.error());
+  words.source = *source;
   words.peer = std::move(peer);
   return words;
 }

@@ -114,7 +114,7 @@ Answer<RankWords> RackRelay::words_for_parent(const RankWords& words, std::uint3
   RankWords up = words;
   const std::vector<SiteAddress> sites = plane_.sites();
   up.rack = RackWords{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
-                      sites.front().record};
+                      sites.front().record, options_.source};
   up.datagram_bytes_max =
       std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
   Promise& promise = promises_[words.job];

@@ -32,9 +32,10 @@
 namespace infold::control {
 
 struct RackRelayOptions {
-  std::string parent;    // its control address
-  std::string address;   // where ranks join here, for errors
-  std::string identity;  // of this switch, in this life
+  std::string parent;             // its control address
+  std::string address;            // where ranks join here, for errors
+  std::string identity;           // of this switch, in this life
+  io::SocketAddress source = {};  // of packets to the parent; unset: as the connection
   EventListener on_event = log_event;
   bool has_threads = true;  // or someone calls work()
   // A rank's link to the parent, for tests; unset: a JobStream.

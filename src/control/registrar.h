@@ -20,6 +20,7 @@
 #include "control/host_groups.h"
 #include "core/packet.h"
 #include "core/site_record.h"
+#include "io/socket_address.h"
 
 namespace infold::control {
 
@@ -38,7 +39,8 @@ struct RackWords {
   std::string identity;  // of its process, in this life
   std::string address;   // where its ranks join, for people
   std::uint32_t sites = 0;
-  core::SiteRecord record = {};  // of each of them
+  core::SiteRecord record = {};   // of each of them
+  io::SocketAddress source = {};  // as RankWords::source, of the switch
 };
 
 // What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
@@ -56,6 +58,8 @@ struct RankWords {
   std::chrono::milliseconds patience{};
   std::optional<RackWords> rack;  // through whose switch it comes; none: by itself
   std::string peer;  // the address that its connection comes from; empty: of this process
+  // The host that the rank's packets come from, as its connection vouches. Unset: anywhere.
+  io::SocketAddress source = {};
 };
 
 enum class RefusalReason : std::uint8_t {
@@ -105,10 +109,12 @@ struct JobTerms {
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
   std::vector<SiteAddress> sites;
-  std::vector<HostGroup> groups;       // proposed, and after ready() those in use
-  std::vector<core::RankRange> racks;  // each below a switch of its own, in rising order
-  std::string parent;                  // of the switch that says this, for errors; empty: none
-  std::optional<BelowParent> below;    // said to the plane of a rack's switch
+  std::vector<HostGroup> groups;                // proposed, and after ready() those in use
+  std::vector<core::RankRange> racks;           // each below a switch of its own, in rising order
+  std::vector<io::SocketAddress> rank_sources;  // by rank; unset, or none at all: anywhere
+  std::vector<io::SocketAddress> rack_sources;  // in the order of racks, likewise
+  std::string parent;                // of the switch that says this, for errors; empty: none
+  std::optional<BelowParent> below;  // said to the plane of a rack's switch
 };
 
 template <typename T>

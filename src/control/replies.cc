@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/replies.h"
 
+#include <algorithm>
+
 #include "control/end_message.h"
 #include "control/record_message.h"
 #include "control/refusal_message.h"
@@ -44,6 +46,14 @@ v1::JoinReply reply_of(const JobTerms& terms) {
     each.set_count(rack.count);
   }
   joined.set_parent(terms.parent);
+  // For whoever aggregates elsewhere: ranks, and a rack's switch.
+  const bool is_needed =
+      !terms.racks.empty() || std::any_of(terms.sites.begin(), terms.sites.end(),
+                                          [](const SiteAddress& site) { return site.at_rank; });
+  if (!is_needed) return reply;
+  for (const io::SocketAddress& source : terms.rank_sources) {
+    joined.add_rank_sources(source.is_set() ? source.host_text_elsewhere() : "");
+  }
   return reply;
 }
 

@@ -41,8 +41,12 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
 }
 
 control::RackRelayOptions UdpUplink::relay_options() const {
+  // Where the connection to the parent comes from needs no word, nor does a NAT between them.
+  const base::Result<io::Route> route = io::route_to(parent_);
+  const bool is_elsewhere = route && !from_.is_same_host(route->local);
   return {parent_.text(), control_.text(),
-          fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number())};
+          fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
+          is_elsewhere ? from_ : io::SocketAddress()};
 }
 
 control::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
