@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where workers are: known by their numbers, they are answered where their last valid packet came
- * from (src/runtime/switch_shard.cc does the same), so that they may sit behind a NAT. A parent is
- * spoken to first: it answers the host's probe, whose way the kernel's routes and neighbours
- * decide.
+ * Where workers are: packets in a worker's name come from one host, and answers go to the port that
+ * the last valid one came from (src/runtime/aggregation_site.cc does the same), so that workers may
+ * sit behind a NAT. A parent is spoken to first: it answers the host's probe, whose way the
+ * kernel's routes and neighbours decide.
  */
 #pragma once
 
-#include "bpf/maps.h"
+#include "bpf/parse.h"
 
 /* Where a packet comes from and which of our addresses it came to. */
 INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
@@ -35,6 +35,34 @@ INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
   __builtin_memcpy(from->mac, data + 6, 6);
   from->ifindex = ctx->ingress_ifindex;
   return 1;
+}
+
+/* whether the packet comes from where its worker's packets do. */
+INLINE int is_from_source(struct xdp_md* ctx, const struct work* w) {
+  const uint8_t* const data = (const uint8_t*)(long)ctx->data;
+  const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
+  const struct infold_xdp_member* const member =
+      entry(&members, w->job * INFOLD_XDP_MEMBERS + w->worker);
+  if (!member || data + kDatagramAt4 > end) return 0;
+  const struct infold_xdp_address source = member->source;
+  if ((source.word[0] | source.word[1]) == 0) return 1;
+  if (w->at == kDatagramAt4)
+    return source.word[0] == 0 && source.word[1] == mapped_ipv4(*(const uint32_t*)(data + 26));
+  if (data + kDatagramAt6 > end) return 0;
+  return source.word[0] == *(const uint64_t*)(data + 22) &&
+         source.word[1] == *(const uint64_t*)(data + 30);
+}
+
+/* Where such a packet came from, for the host to tell. Of two processors' the address may be a
+ * mixture. */
+INLINE void note_wrong_source(struct xdp_md* ctx, const struct infold_xdp_job* job,
+                              const struct work* w) {
+  struct infold_xdp_member from;
+  struct infold_xdp_wrong_source* const note = entry(&wrong_sources, 0);
+  if (!note || !read_addresses(ctx, w, &from)) return;
+  note->address = from.address;
+  note->job = job->number;
+  note->worker = w->worker;
 }
 
 INLINE struct infold_xdp_member* member_of(const struct work* w) {

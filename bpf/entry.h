@@ -51,6 +51,10 @@ INLINE int check_job(struct xdp_md* ctx, const struct infold_header* h,
   const int down = travels_down(w->kind);
   if (down && (!job->has_parent || !is_from_parent(ctx, w))) return INFOLD_XDP_DROPPED_WRONG_WAY;
   if (!down && w->worker >= job->workers) return INFOLD_XDP_DROPPED_BAD_WORKER;
+  if (!down && !is_from_source(ctx, w)) {
+    note_wrong_source(ctx, job, w);
+    return INFOLD_XDP_DROPPED_WRONG_SOURCE;
+  }
   if (ends_job(w->kind)) {
     const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
     return names_members(h, end, job) ? kNoVerdict : INFOLD_XDP_DROPPED_MALFORMED;

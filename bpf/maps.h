@@ -33,6 +33,14 @@ struct {
   __type(value, struct infold_xdp_member);
 } members SEC(".maps");
 
+/* The last one. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct infold_xdp_wrong_source);
+} wrong_sources SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);

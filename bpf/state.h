@@ -45,6 +45,7 @@ enum infold_xdp_count {
   INFOLD_XDP_DROPPED_TAG,
   INFOLD_XDP_DROPPED_WRONG_WAY,
   INFOLD_XDP_DROPPED_BAD_WORKER,
+  INFOLD_XDP_DROPPED_WRONG_SOURCE,
   INFOLD_XDP_DROPPED_BAD_SLOT,
   INFOLD_XDP_DROPPED_STALE_ROUND,
   INFOLD_XDP_DROPPED_EARLY_ROUND,
@@ -169,8 +170,9 @@ struct infold_xdp_job {
 };
 
 /* A direct worker, or the parent: the ranks it speaks for, the sum of their digests (R-015),
- * whether it is an aggregator, and where it was last heard. The parent's address and port are said
- * beforehand, and nothing else is the parent; port 0: any may be. */
+ * whether it is an aggregator, where its packets come from (R-007; all 0: anywhere), and where it
+ * was last heard. The parent's address and port are said beforehand, and nothing else is the
+ * parent; port 0: any may be. */
 struct infold_xdp_member {
   uint16_t first;
   uint16_t count;
@@ -183,6 +185,15 @@ struct infold_xdp_member {
   uint32_t digest;
   struct infold_xdp_address address;
   struct infold_xdp_address own_address;
+  struct infold_xdp_address source;
+};
+
+/* Of the last packet that was not from its worker's source: for people. */
+struct infold_xdp_wrong_source {
+  struct infold_xdp_address address;
+  uint16_t job; /* number */
+  uint8_t worker;
+  uint8_t reserved[5];
 };
 
 /* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent

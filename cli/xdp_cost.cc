@@ -28,9 +28,12 @@ struct Case {
   bool damaged;
   const char* counted;
   const char* meaning;
+  bool elsewhere = false;  // not from where the worker's packets come from
 };
 constexpr Case kCases[] = {
     {"stale", 0, 0, kRound - 4, false, "dropped_stale_round", "parse, and drop by its round"},
+    {"elsewhere", 0, 0, kRound, false, "dropped_wrong_source", "parse, and drop by its source",
+     true},
     {"damaged", 0, 0, kRound, true, "dropped_checksum", "parse, and drop by its checksum"},
     {"first", 0, 0, kRound, false, "contributed", "store as a chunk's first contribution"},
     {"add", 1, 1, kRound, false, "contributed", "add to those before"},
@@ -40,17 +43,19 @@ constexpr Case kCases[] = {
     {"repeat", kWorkers, 0, kRound, false, "replayed", "a repeat: send the stored result back"},
 };
 
-xdp::FrameAddresses addresses() {
-  const auto source = io::SocketAddress::parse("10.0.0.2:9000", "bench");
+xdp::FrameAddresses addresses(bool elsewhere = false) {
+  const auto source =
+      io::SocketAddress::parse(elsewhere ? "10.0.0.3:9000" : "10.0.0.2:9000", "bench");
   const auto target = io::SocketAddress::parse("10.0.0.1:7700", "bench");
   CHECK(source.has_value() && target.has_value());
   return {*source, *target};
 }
 
-std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t round) {
+std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t round,
+                                bool elsewhere = false) {
   const infold_be32 wire = infold_to_be32(round);
   std::memcpy(&datagram[offsetof(infold_header, round)], &wire, sizeof(wire));
-  return xdp::make_frame(addresses(), datagram);
+  return xdp::make_frame(addresses(elsewhere), datagram);
 }
 
 XdpCost cost_of(const Case& what, const std::vector<double>& samples, double least) {
@@ -71,7 +76,8 @@ XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& w
   job.world = kWorkers;
   job.datagram_bytes_max = kBenchDatagramBytes;
   for (std::uint16_t rank = 0; rank < kWorkers; ++rank) job.workers.push_back({rank, 1});
-  CHECK(program.add_job(job).has_value());
+  const std::vector<io::SocketAddress> sources(kWorkers, addresses().source);
+  CHECK(program.add_job(job, {.workers = sources}).has_value());
   std::vector<std::vector<std::byte>> ranks;
   for (std::uint16_t rank = 0; rank < kWorkers; ++rank) {
     ranks.push_back(make_bench_contribution(layout, rank));
@@ -84,7 +90,7 @@ XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& w
     CHECK(program.test_run(frame_of(ranks[rank], kRound)).has_value());
   }
 
-  std::vector<std::byte> frame = frame_of(ranks[what.worker], what.round);
+  std::vector<std::byte> frame = frame_of(ranks[what.worker], what.round, what.elsewhere);
   if (what.damaged) frame.back() ^= std::byte{1};
   // The first repeat of an answer adds up its checksum; of interest are the others.
   if (what.worker < what.workers_before) CHECK(program.test_run(frame).has_value());

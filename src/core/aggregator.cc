@@ -67,6 +67,7 @@ const char* verdict_name(Verdict verdict) {
     case Verdict::dropped_tag: return "dropped_tag";
     case Verdict::dropped_wrong_way: return "dropped_wrong_way";
     case Verdict::dropped_bad_worker: return "dropped_bad_worker";
+    case Verdict::dropped_wrong_source: return "dropped_wrong_source";
     case Verdict::dropped_bad_slot: return "dropped_bad_slot";
     case Verdict::dropped_stale_round: return "dropped_stale_round";
     case Verdict::dropped_early_round: return "dropped_early_round";
@@ -147,6 +148,7 @@ Verdict Aggregator::dispatch(const Packet& packet, Source source) {
   if (!down && header.worker != source.worker.value_or(header.worker)) {
     return Verdict::dropped_bad_worker;
   }
+  if (!down && source.is_elsewhere) return Verdict::dropped_wrong_source;
   if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;

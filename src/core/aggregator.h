@@ -41,6 +41,7 @@ enum class Verdict : std::uint8_t {
   dropped_tag,        // tagged, in a job without keys
   dropped_wrong_way,  // a kind that does not travel in this direction
   dropped_bad_worker,
+  dropped_wrong_source,  // not from where its worker's packets come from
   dropped_bad_slot,
   dropped_stale_round,  // of a chunk that every worker has the result of
   dropped_early_round,  // of a chunk whose turn has not come
@@ -84,6 +85,7 @@ struct Source {
   enum class Side : std::uint8_t { unknown, below, above };
   Side side = Side::unknown;
   std::optional<std::uint8_t> worker;  // the one at the other end of a link
+  bool is_elsewhere = false;  // not where packets of the worker that it names come from
 };
 
 class Aggregator {

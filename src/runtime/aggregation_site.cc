@@ -4,10 +4,12 @@
 #include "runtime/aggregation_site.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "io/log.h"
 #include "io/path_probe.h"
 #include "runtime/polling.h"
 #include "wire/infold_wire.h"
@@ -38,9 +40,27 @@ void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
 }  // namespace
 
 AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t small,
-                          const io::SocketAddress& above)
-    : aggregator(options), small_slots(small), addresses(options.workers.size()), parent({above}) {
-  CHECK(options.parent_worker.has_value() == above.is_set());
+                          const Neighbours& neighbours)
+    : aggregator(options),
+      small_slots(small),
+      addresses(options.workers.size()),
+      parent({neighbours.parent}),
+      workers(options.workers),
+      sources(neighbours.workers) {
+  CHECK(options.parent_worker.has_value() == neighbours.parent.is_set());
+  sources.resize(workers.size());
+}
+
+// Whether answers to the worker go there already.
+bool AggregationSite::Job::is_known(std::uint8_t worker, const io::SocketAddress& from) const {
+  return worker < addresses.size() && addresses[place_of(worker)] == from;
+}
+
+// Nothing of the worker in this process comes through a socket.
+bool AggregationSite::Job::may_come(std::uint8_t worker, const io::SocketAddress& from) const {
+  if (worker >= sources.size()) return true;  // the aggregator says that there is no such worker
+  if (worker == own) return false;
+  return !sources[worker].is_set() || sources[worker].is_same_host(from);
 }
 
 std::size_t AggregationSite::Job::place_of(std::uint8_t worker) const {
@@ -137,15 +157,36 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
   // Workers say who they are and may be anywhere, even where the parent is.
   const bool down = core::travels_down(header);
   core::Source source;
+  bool is_new = false;
   if (from == nullptr) {
     source = {core::Source::Side::below, job->own};
-  } else if (down && !(*from == job->parent[0])) {
-    source.side = core::Source::Side::below;
+  } else if (down) {
+    if (!(*from == job->parent[0])) source.side = core::Source::Side::below;
+  } else {
+    is_new = !job->is_known(header.worker, *from);
+    source.is_elsewhere = is_new && !job->may_come(header.worker, *from);
   }
   last_was_small_ = is_of_small_tensor(datagram, job->small_slots);
   const core::Verdict verdict = job->aggregator.handle_datagram(datagram, source);
-  if (from != nullptr && !down && was_accepted(verdict)) learn(*job, header.worker, *from);
+  if (is_new && was_accepted(verdict)) learn(*job, header.worker, *from);
+  if (verdict == core::Verdict::dropped_wrong_source) warn_of(*job, header, *from);
   send(*job);
+}
+
+// Of the first, the second, the fourth and so on, so that a flood says little, however long it
+// lasts.
+void AggregationSite::warn_of(const Job& job, const infold_header& header,
+                              const io::SocketAddress& from) {
+  const std::uint64_t count =
+      job.aggregator.counters()[count_index(core::Verdict::dropped_wrong_source)];
+  if (!std::has_single_bit(count)) return;
+  io::log(trace::LogLevel::warn, "wrong_source",
+          {{"number", infold_from_be16(header.job)},
+           {"rank", job.workers[header.worker].first},
+           {"address", from.text()},
+           {"expected",
+            header.worker == job.own ? "this process" : job.sources[header.worker].host_text()},
+           {"dropped", count}});
 }
 
 // Never larger than what came, so that a forged sender gains nothing by it.
@@ -161,7 +202,6 @@ void AggregationSite::echo(std::span<const std::byte> probe, const io::SocketAdd
 void AggregationSite::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {
   if (worker >= job.addresses.size() || worker == job.own) return;
   io::SocketAddress& address = job.addresses[job.place_of(worker)];
-  if (address == from) return;
   socket_.flush();  // trains refer to the addresses that they are for
   job.known += address.is_set() ? 0 : 1;
   address = from;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A socket and the aggregators behind it, of any number of jobs. Workers are known by their numbers
-// and answer where their last valid packet came from, so that they may sit behind a NAT and need no
-// open port. One worker may be in this process: what goes between it and its aggregator takes no
-// socket.
+// A socket and the aggregators behind it, of any number of jobs. A worker's packets come from one
+// host. Its answers go to the port that its last valid packet came from, so that it may sit
+// behind a NAT and needs no open port. One worker may be in this process: what goes between it and
+// its aggregator takes no socket.
 //
 // Has no thread and no lock: whoever owns it calls serve() when something has arrived.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "core/aggregator.h"
 #include "io/udp_socket.h"
+#include "runtime/neighbours.h"
 #include "runtime/switch_status.h"
 
 namespace infold::runtime {
@@ -34,17 +35,19 @@ class AggregationSite {
 
   // What a job's slots take is taken and touched here, not on the packet path. Slots below
   // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator
-  // sends up goes to `parent`, and what comes down comes from there.
+  // sends up goes to the parent, and what comes down comes from there.
   class Job {
    public:
     Job(const core::AggregatorOptions& options, std::uint16_t small_slots,
-        const io::SocketAddress& parent = {});
+        const Neighbours& neighbours = {});
 
    private:
     friend class AggregationSite;
     // The worker in this process comes last, where it has no address.
     std::size_t place_of(std::uint8_t worker) const;
     std::size_t remote_count() const { return addresses.size() - (own ? 1 : 0); }
+    bool is_known(std::uint8_t worker, const io::SocketAddress& from) const;
+    bool may_come(std::uint8_t worker, const io::SocketAddress& from) const;
 
     core::Aggregator aggregator;
     std::uint16_t small_slots;
@@ -52,6 +55,8 @@ class AggregationSite {
     std::size_t known = 0;
     std::optional<std::uint8_t> own;
     std::array<io::SocketAddress, 1> parent;
+    std::vector<core::RankRange> workers;
+    std::vector<io::SocketAddress> sources;  // by worker; unset: anywhere
   };
 
   bool has_job(std::uint16_t number) const { return jobs_[number] != nullptr; }
@@ -96,6 +101,7 @@ class AggregationSite {
   void handle(std::span<const std::byte> datagram, const io::SocketAddress* from);
   void echo(std::span<const std::byte> probe, const io::SocketAddress& to);
   void learn(Job& job, std::uint8_t worker, const io::SocketAddress& from);
+  static void warn_of(const Job& job, const infold_header& header, const io::SocketAddress& from);
   void send(Job& job);
   void send_to(const Job& job, std::size_t place, std::span<const std::byte> datagram);
   void send_to_all(const Job& job, std::span<const std::byte> datagram);

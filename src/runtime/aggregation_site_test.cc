@@ -12,22 +12,23 @@
 namespace infold::runtime {
 namespace {
 
-io::UdpSocket open_socket() {
+io::UdpSocket open_socket(const char* at = "127.0.0.1:0") {
   io::UdpOptions udp;
-  udp.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
+  udp.bind = *io::SocketAddress::parse(at, "test");
   return std::move(*io::UdpSocket::open(udp));
 }
 
 class Site : public ::testing::Test {
  protected:
-  Site() : site_(open_socket()) {
+  explicit Site(const std::vector<io::SocketAddress>& sources = {}) : site_(open_socket()) {
     core::AggregatorOptions options;
     options.job = 7;
     options.epoch = 9;
     options.world = 4;
     options.workers = {{0, 1}, {1, 1}};
     options.parent_worker = 0;
-    auto job = std::make_unique<AggregationSite::Job>(options, 1, parent_.local_address());
+    auto job = std::make_unique<AggregationSite::Job>(options, 1,
+                                                      Neighbours{parent_.local_address(), sources});
     site_.swap_job(7, job);
   }
 
@@ -94,6 +95,42 @@ TEST_F(Site, AnswersWhereAWorkersLatestPacketCameFrom) {
   EXPECT_TRUE(comes_to(worker_, stranger_));
   EXPECT_EQ(send(stranger_, packet(core::Kind::query)), core::Verdict::answered_pending);
   EXPECT_TRUE(comes_to(stranger_, worker_));
+}
+
+// Worker 0 has a connection from 127.0.0.1, worker 1 from 127.0.0.2.
+class VouchedSite : public Site {
+ protected:
+  VouchedSite()
+      : Site({*io::SocketAddress::parse_host("127.0.0.1", "test"),
+              *io::SocketAddress::parse_host("127.0.0.2", "test")}) {}
+
+  io::UdpSocket elsewhere_ = open_socket("127.0.0.3:0");
+};
+
+TEST_F(VouchedSite, TakesAWorkersPacketsFromItsHostAlone) {
+  const auto query = packet(core::Kind::query);
+  EXPECT_EQ(send(elsewhere_, query), core::Verdict::dropped_wrong_source);
+  EXPECT_EQ(send(worker_, query), core::Verdict::answered_pending);
+  EXPECT_TRUE(comes_to(worker_, elsewhere_));
+  EXPECT_EQ(send(elsewhere_, query), core::Verdict::dropped_wrong_source);
+  const auto left = abort_of(core::AbortReason::left);
+  EXPECT_EQ(send(elsewhere_, left), core::Verdict::dropped_wrong_source);
+  site_.end_job(7, {core::AbortReason::cancelled, 0, 0, {}, {}});
+  EXPECT_TRUE(comes_to(worker_, elsewhere_));
+}
+
+TEST_F(VouchedSite, AnswersAnotherPortOfTheWorkersHost) {
+  EXPECT_EQ(send(worker_, packet(core::Kind::query)), core::Verdict::answered_pending);
+  EXPECT_TRUE(comes_to(worker_, stranger_));
+  EXPECT_EQ(send(stranger_, packet(core::Kind::query)), core::Verdict::answered_pending);
+  EXPECT_TRUE(comes_to(stranger_, worker_));
+}
+
+TEST_F(VouchedSite, TakesNothingFromASocketInTheNameOfItsOwnWorker) {
+  site_.adopt(7, 0);
+  EXPECT_EQ(send(worker_, packet(core::Kind::query)), core::Verdict::dropped_wrong_source);
+  site_.handle_own(packet(core::Kind::query));
+  EXPECT_EQ(site_.take_answers().size(), 1U);
 }
 
 TEST_F(Site, APacketThatFailsACheckMovesNoAnswers) {

@@ -178,27 +178,26 @@ SwitchStatus SwitchServer::status() {
 
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
   const core::AggregatorOptions aggregator = aggregator_options(terms);
+  const Neighbours workers = {{}, worker_sources(terms, aggregator)};
   if (!terms.below) {
-    return add_to_shards(aggregator, terms.small_slots, {});
+    return add_to_shards(aggregator, terms.small_slots, std::vector(shards_.size(), workers));
   }
   const control::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
   if (!parents) return tl::unexpected(parents.error());
-  return add_to_shards(aggregator, terms.small_slots, *parents);
+  std::vector<Neighbours> below(std::min(parents->size(), shards_.size()), workers);
+  for (std::size_t i = 0; i < below.size(); ++i) below[i].parent = (*parents)[i];
+  return add_to_shards(aggregator, terms.small_slots, below);
 }
 
-// To all of them, or where there are parents to as many. All shards have the same jobs, so that
-// the first one refuses a number before any other has changed; memory may be missing at any.
+// To the first ones, each with its own neighbours. All shards have the same jobs, so that the first
+// one refuses a number before any other has changed; memory may be missing at any.
 control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& aggregator,
                                                   std::uint16_t small_slots,
-                                                  const std::vector<io::SocketAddress>& parents) {
-  const std::size_t count =
-      aggregator.parent_worker ? std::min(parents.size(), shards_.size()) : shards_.size();
+                                                  const std::vector<Neighbours>& shards) {
   std::size_t added = 0;
   try {
-    for (; added < count; ++added) {
-      const io::SocketAddress parent =
-          aggregator.parent_worker ? parents[added] : io::SocketAddress();
-      if (!shards_[added]->add_job(aggregator, small_slots, parent)) {
+    for (; added < shards.size(); ++added) {
+      if (!shards_[added]->add_job(aggregator, small_slots, shards[added])) {
         return refuse_occupied(aggregator.job);
       }
     }

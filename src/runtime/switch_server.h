@@ -57,7 +57,7 @@ class SwitchServer final : public control::Plane {
   base::Result<void> listen();
   control::Answer<void> add_to_shards(const core::AggregatorOptions& aggregator,
                                       std::uint16_t small_slots,
-                                      const std::vector<io::SocketAddress>& parents);
+                                      const std::vector<Neighbours>& shards);
   base::Result<void> make_registrar(const io::SocketAddress& control);
 
   SwitchOptions options_;

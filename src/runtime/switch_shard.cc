@@ -34,8 +34,8 @@ std::unique_ptr<AggregationSite> SwitchShard::take_site() {
 }
 
 bool SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
-                          const io::SocketAddress& parent) {
-  auto job = std::make_unique<AggregationSite::Job>(options, small_slots, parent);
+                          const Neighbours& neighbours) {
+  auto job = std::make_unique<AggregationSite::Job>(options, small_slots, neighbours);
   bool is_free = false;
   command([this, &job, &is_free, number = options.job] {
     is_free = !site_->has_job(number);

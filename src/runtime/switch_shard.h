@@ -24,10 +24,9 @@ class SwitchShard {
 
   // All of these are for any thread, and have taken effect when they return.
   // Slots below `small_slots` are for small tensors, whose ranks wait for every answer.
-  // What the job's aggregator sends up goes to `parent`, and what comes down comes from there.
   // False where the number is another job's, which stays as it is.
   [[nodiscard]] bool add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
-                             const io::SocketAddress& parent = {});
+                             const Neighbours& neighbours = {});
   // Tells the job's workers. Its aggregator stays, to repeat the answer, until it is removed.
   void end_job(std::uint16_t job, const core::Abort& abort);
   void remove_job(std::uint16_t job);

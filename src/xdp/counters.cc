@@ -38,6 +38,7 @@ constexpr std::pair<int, std::size_t> kReasons[] = {
     {INFOLD_XDP_DROPPED_TAG, count_index(Verdict::dropped_tag)},
     {INFOLD_XDP_DROPPED_WRONG_WAY, count_index(Verdict::dropped_wrong_way)},
     {INFOLD_XDP_DROPPED_BAD_WORKER, count_index(Verdict::dropped_bad_worker)},
+    {INFOLD_XDP_DROPPED_WRONG_SOURCE, count_index(Verdict::dropped_wrong_source)},
     {INFOLD_XDP_DROPPED_BAD_SLOT, count_index(Verdict::dropped_bad_slot)},
     {INFOLD_XDP_DROPPED_STALE_ROUND, count_index(Verdict::dropped_stale_round)},
     {INFOLD_XDP_DROPPED_EARLY_ROUND, count_index(Verdict::dropped_early_round)},

@@ -143,11 +143,12 @@ std::uint32_t KernelSwitch::jobs_max() const { return kJobsMax; }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
   const core::AggregatorOptions options = runtime::aggregator_options(terms);
-  Job job = {terms.epoch, options.parent_worker.value_or(0), {}};
+  runtime::Neighbours neighbours = {{}, runtime::worker_sources(terms, options)};
+  Job job = {terms.epoch, options.parent_worker.value_or(0), {}, neighbours.workers};
   if (terms.below) {
     const auto parents = runtime::sites_of_parent(*terms.below);
     if (!parents) return tl::unexpected(parents.error());
-    job.parent = parents->front();
+    neighbours.parent = job.parent = parents->front();
   }
   const std::lock_guard lock(mutex_);
   if (jobs_.contains(terms.job)) {
@@ -155,7 +156,7 @@ control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
         control::RefusalReason::in_use,
         "the number " + std::to_string(terms.job) + " is another job's at the switch", -1});
   }
-  const base::Result<void> added = program_.add_job(options, job.parent);
+  const base::Result<void> added = program_.add_job(options, neighbours);
   if (!added) {
     return tl::unexpected(control::Refusal{
         control::RefusalReason::full,

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,7 +80,9 @@ class KernelSwitch final : public control::Plane {
   struct Job {
     std::uint32_t epoch = 0;
     std::uint8_t number_at_parent = 0;
-    io::SocketAddress parent;  // its site; unset: none
+    io::SocketAddress parent;                     // its site; unset: none
+    std::vector<io::SocketAddress> sources = {};  // by worker
+    std::set<std::uint8_t> told_of = {};          // workers with packets from elsewhere
   };
 
   KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim> claims, Program program,
@@ -87,6 +90,7 @@ class KernelSwitch final : public control::Plane {
   void count_strays(std::vector<std::string>& news);
   void look_at_ports(std::vector<std::string>& news);
   void look_at_counters(std::vector<std::string>& news);
+  void look_at_sources();
   void lose_workers_behind(const Interface& interface, std::vector<std::string>& news);
   base::Result<void> make_registrar(const io::SocketAddress& control);
   void look_for_parents();
@@ -109,6 +113,7 @@ class KernelSwitch final : public control::Plane {
   base::Instant parents_asked_at_;
   bool told_of_unsummed_ = false;
   bool told_of_unsendable_ = false;
+  std::uint64_t wrong_sources_ = 0;  // looked at
   std::unique_ptr<runtime::UdpUplink> uplink_;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;

@@ -227,7 +227,7 @@ base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
 }
 
 base::Result<void> Program::add_job(const core::AggregatorOptions& options,
-                                    const io::SocketAddress& parent) {
+                                    const runtime::Neighbours& neighbours) {
   if (options.datagram_bytes_max > datagram_bytes_max_) {
     return fail(Code::out_of_range, kWhere, "was loaded for smaller datagrams",
                 options.datagram_bytes_max);
@@ -256,13 +256,16 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
     member.count = ranks.count;
     member.digest = core::contributors_of(ranks).digest;
     member.is_aggregator = core::is_aggregator(options, worker) ? 1 : 0;
+    if (worker < neighbours.workers.size() && neighbours.workers[worker].is_set()) {
+      member.source = mapped(neighbours.workers[worker]);
+    }
     const std::uint32_t key = index * INFOLD_XDP_MEMBERS + worker;
     CHECK(bpf_map_update_elem(map("members"), &key, &member, BPF_ANY) == 0);
   }
   infold_xdp_member above{};
-  if (parent.is_set()) {
-    above.address = mapped(parent);
-    above.port = infold_to_be16(parent.port());
+  if (neighbours.parent.is_set()) {
+    above.address = mapped(neighbours.parent);
+    above.port = infold_to_be16(neighbours.parent.port());
   }
   const std::uint32_t key_above = index * INFOLD_XDP_MEMBERS + INFOLD_XDP_PARENT;
   CHECK(bpf_map_update_elem(map("members"), &key_above, &above, BPF_ANY) == 0);

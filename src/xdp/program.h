@@ -20,6 +20,7 @@
 #include "core/aggregator.h"
 #include "core/site_record.h"
 #include "io/socket_address.h"
+#include "runtime/neighbours.h"
 
 struct bpf_map;
 struct bpf_object;
@@ -55,6 +56,13 @@ struct Place {
   io::SocketAddress address{};  // unset likewise
 };
 
+// A packet that was not from its worker's source.
+struct WrongSource {
+  std::uint16_t job = 0;
+  std::uint8_t worker = 0;
+  io::SocketAddress address;  // without a port
+};
+
 // What became of one frame.
 struct TestRun {
   std::uint32_t action = 0;  // enum xdp_action
@@ -76,7 +84,7 @@ class Program {
   // Starts the job afresh, also if there is one of this number.
   // A parent that is not named may be anybody who answers as one.
   base::Result<void> add_job(const core::AggregatorOptions& options,
-                             const io::SocketAddress& parent = {});
+                             const runtime::Neighbours& neighbours = {});
   // Its slots may then be another job's. Requires: no packet of it is on its way through the
   // program, which holds after close_job() and wait_for_packets(), or where nothing is attached.
   void remove_job(std::uint16_t job);
@@ -91,6 +99,9 @@ class Program {
   std::vector<Place> places(std::uint16_t job) const;
   // By which interface the job's parent was heard, by its index; 0: not yet, or there is no job.
   unsigned interface_of_parent(std::uint16_t job) const;
+
+  // The last such packet; empty before the first.
+  std::optional<WrongSource> last_wrong_source() const;
 
   int packets_program() const { return entry_; }  // for interfaces
   int ingress_program() const { return ingress_; }

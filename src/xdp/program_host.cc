@@ -14,21 +14,21 @@
 namespace infold::xdp {
 namespace {
 
-io::SocketAddress address_of(const infold_xdp_member& member) {
+io::SocketAddress address_of(const infold_xdp_address& address, infold_be16 port) {
   std::uint8_t bytes[16];
-  std::memcpy(bytes, &member.address, sizeof(bytes));
-  const bool is_ipv4 = member.address.word[0] == 0 &&
-                       static_cast<std::uint32_t>(member.address.word[1]) == 0xffff0000;
+  std::memcpy(bytes, &address, sizeof(bytes));
+  const bool is_ipv4 =
+      address.word[0] == 0 && static_cast<std::uint32_t>(address.word[1]) == 0xffff0000;
   if (is_ipv4) {
     sockaddr_in v4{};
     v4.sin_family = AF_INET;
-    v4.sin_port = member.port.wire;
+    v4.sin_port = port.wire;
     std::memcpy(&v4.sin_addr, bytes + 12, 4);
     return {reinterpret_cast<const sockaddr*>(&v4), sizeof(v4)};
   }
   sockaddr_in6 v6{};
   v6.sin6_family = AF_INET6;
-  v6.sin6_port = member.port.wire;
+  v6.sin6_port = port.wire;
   std::memcpy(&v6.sin6_addr, bytes, sizeof(bytes));
   return {reinterpret_cast<const sockaddr*>(&v6), sizeof(v6)};
 }
@@ -103,10 +103,18 @@ std::vector<Place> Program::places(std::uint16_t job) const {
     const std::uint32_t key = *index * INFOLD_XDP_MEMBERS + worker;
     CHECK(bpf_map_lookup_elem(map("members"), &key, &member) == 0);
     Place place{{member.first, member.count}, member.ifindex};
-    if (member.ifindex != 0) place.address = address_of(member);
+    if (member.ifindex != 0) place.address = address_of(member.address, member.port);
     list.push_back(place);
   }
   return list;
+}
+
+std::optional<WrongSource> Program::last_wrong_source() const {
+  infold_xdp_wrong_source note{};
+  const std::uint32_t key = 0;
+  CHECK(bpf_map_lookup_elem(map("wrong_sources"), &key, &note) == 0);
+  if (note.address.word[0] == 0 && note.address.word[1] == 0) return std::nullopt;
+  return WrongSource{note.job, note.worker, address_of(note.address, {})};
 }
 
 unsigned Program::interface_of_parent(std::uint16_t job) const {

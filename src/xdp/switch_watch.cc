@@ -3,8 +3,11 @@
 // What changes while a switch works, and what it says about that.
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "io/clock.h"
+#include "io/log.h"
 #include "xdp/kernel_switch.h"
 
 namespace infold::xdp {
@@ -18,6 +21,7 @@ std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   count_strays(news);
   look_at_ports(news);
   look_at_counters(news);
+  look_at_sources();
   return news;
 }
 
@@ -142,6 +146,27 @@ void KernelSwitch::look_at_counters(std::vector<std::string>& news) {
     news.push_back(
         "answers cannot leave: the driver gives packet programs no room before a packet");
   }
+}
+
+// Once for each worker: a rank whose packets leave by another address than its connection waits
+// until its deadline, and does not know why.
+void KernelSwitch::look_at_sources() {
+  const std::uint64_t dropped = program_.counters()[INFOLD_XDP_DROPPED_WRONG_SOURCE];
+  if (std::exchange(wrong_sources_, dropped) == dropped) return;
+  const std::optional<WrongSource> last = program_.last_wrong_source();
+  const std::lock_guard lock(mutex_);
+  const auto found = last ? jobs_.find(last->job) : jobs_.end();
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  if (last->worker >= job.sources.size() || !job.told_of.insert(last->worker).second) return;
+  const std::vector<Place> places = program_.places(last->job);
+  if (last->worker >= places.size()) return;
+  io::log(trace::LogLevel::warn, "wrong_source",
+          {{"number", last->job},
+           {"rank", places[last->worker].ranks.first},
+           {"address", last->address.host_text()},
+           {"expected", job.sources[last->worker].host_text()},
+           {"dropped", dropped}});
 }
 
 }  // namespace infold::xdp

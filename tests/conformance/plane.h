@@ -42,8 +42,9 @@ class Plane {
 
   // Starts the job afresh. Returns why this plane cannot run such a job, empty if it can.
   virtual std::string configure(const PlaneJob& job) = 0;
-  // From the parent's address, or from a worker's.
-  virtual void inject(std::span<const std::byte> datagram, bool from_parent = false) = 0;
+  // From the address of the workers' connections, from the parent's, or from neither.
+  enum class From : std::uint8_t { worker, parent, elsewhere };
+  virtual void inject(std::span<const std::byte> datagram, From from = From::worker) = 0;
   // What the last datagram made it send, in any order; one multicast may be one packet or many.
   virtual std::vector<Outgoing> collect() = 0;
   // Why the last datagram was dropped, in the words of the spec; "" if it was not, nothing if the

@@ -74,8 +74,10 @@ PacketText PlaneRunner::read_injected(Cursor& cursor) {
   packet.epoch = job_.epoch;
   packet.words = words_;
   packet.words.shape.reset();
-  from_parent_ = cursor.accept("parent");
-  if (from_parent_) {
+  from_ = cursor.accept("parent")      ? Plane::From::parent
+          : cursor.accept("elsewhere") ? Plane::From::elsewhere
+                                       : Plane::From::worker;
+  if (from_ == Plane::From::parent) {
     packet.kind = INFOLD_KIND_RESULT;
     packet.worker = job_.parent_worker.value_or(0);
   }
@@ -139,7 +141,7 @@ void PlaneRunner::run(const Step& step) {
   Cursor cursor(step);
   const PacketText injected = read_injected(cursor);
   if (!cursor.accept("expect")) cursor.fail("a packet needs an 'expect'");
-  plane_.inject(to_bytes(injected, step.where), from_parent_);
+  plane_.inject(to_bytes(injected, step.where), from_);
 
   std::string drop;
   std::vector<Expected> expected;

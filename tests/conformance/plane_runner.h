@@ -33,7 +33,7 @@ class PlaneRunner {
 
   Plane& plane_;
   PlaneJob job_;
-  bool from_parent_ = false;
+  Plane::From from_ = Plane::From::worker;
   Words words_;  // of the packet before: what a line does not say is as there
 };
 

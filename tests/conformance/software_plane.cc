@@ -34,9 +34,11 @@ std::string SoftwarePlane::configure(const PlaneJob& job) {
   return "";
 }
 
-void SoftwarePlane::inject(std::span<const std::byte> datagram, bool from_parent) {
-  using Side = core::Source::Side;
-  verdict_ = aggregator_->handle_datagram(datagram, {from_parent ? Side::above : Side::below, {}});
+void SoftwarePlane::inject(std::span<const std::byte> datagram, From from) {
+  core::Source source;
+  source.side = from == From::parent ? core::Source::Side::above : core::Source::Side::below;
+  source.is_elsewhere = from == From::elsewhere;
+  verdict_ = aggregator_->handle_datagram(datagram, source);
 }
 
 std::vector<Outgoing> SoftwarePlane::collect() {

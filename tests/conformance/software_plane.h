@@ -19,7 +19,7 @@ class SoftwarePlane final : public Plane {
   explicit SoftwarePlane(const core::Arithmetic* arithmetic) : arithmetic_(arithmetic) {}
 
   std::string configure(const PlaneJob& job) override;
-  void inject(std::span<const std::byte> datagram, bool from_parent = false) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker) override;
   std::vector<Outgoing> collect() override;
   std::optional<std::string> drop_reason() override;
 

@@ -97,7 +97,7 @@ TEST_F(XdpFrames, AParentIsFoundByTheEchoOfAProbe) {
   options.workers = {{0, 1}, {1, 1}};
   options.parent_worker = 0;
   xdp::Program& program = plane_->program();
-  ASSERT_TRUE(program.add_job(options, parent).has_value());
+  ASSERT_TRUE(program.add_job(options, {.parent = parent}).has_value());
 
   core::Header header;
   header.kind = core::Kind::result;
@@ -203,6 +203,7 @@ TEST_F(XdpFrames, PacketsAndTheirBytesAreCounted) {
 TEST_F(XdpFrames, AChecksumThatNobodyHasAddedUpIsNamed) {
   for (const bool ipv6 : {false, true}) {
     plane_->use_ipv6(ipv6);
+    ASSERT_EQ(plane_->configure({}), "");
     std::vector<std::byte> frame = plane_->frame_of(query());
     const std::size_t at = ipv6 ? 60 : 40;
     const std::size_t first = ipv6 ? 22 : 26;
@@ -287,6 +288,7 @@ TEST_F(XdpFrames, APacketThatEndsAJobIsNotOverruledByTheHost) {
 TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
   for (const bool ipv6 : {false, true}) {
     plane_->use_ipv6(ipv6);
+    ASSERT_EQ(plane_->configure({}), "");
     plane_->inject(query());
     const std::vector<xdp::Place> places = plane_->program().places(7);
     ASSERT_EQ(places.size(), 2U);

@@ -17,9 +17,11 @@ namespace {
 constexpr char kAggregator4[] = "10.0.0.1:7700";
 constexpr char kWorker4[] = "10.0.0.2:9000";
 constexpr char kParent4[] = "10.0.0.3:7700";
+constexpr char kElsewhere4[] = "10.0.0.4:9000";
 constexpr char kAggregator6[] = "[fd00::1]:7700";
 constexpr char kWorker6[] = "[fd00::2]:9000";
 constexpr char kParent6[] = "[fd00::3]:7700";
+constexpr char kElsewhere6[] = "[fd00::4]:9000";
 constexpr std::uint32_t kAborted = 0;  // enum xdp_action
 constexpr std::uint32_t kDrop = 1;
 constexpr std::uint32_t kPass = 2;
@@ -80,8 +82,8 @@ XdpPlane* XdpPlane::shared(std::string* why_not, bool grows) {
 
 XdpPlane::XdpPlane(xdp::Program program) : program_(std::move(program)) {}
 
-void XdpPlane::add(const core::AggregatorOptions& options, const io::SocketAddress& parent) {
-  const auto added = program_.add_job(options, parent);
+void XdpPlane::add(const core::AggregatorOptions& options, const runtime::Neighbours& neighbours) {
+  const auto added = program_.add_job(options, neighbours);
   CHECK(added.has_value());
   std::erase_if(jobs_, [&](const auto& job) { return job.job == options.job; });
   jobs_.push_back(options);
@@ -100,21 +102,22 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
   remove_all();
-  io::SocketAddress parent;
-  if (job.parent_worker) parent = address(ipv6_ ? kParent6 : kParent4);
-  add(aggregator_options(job), parent);
+  runtime::Neighbours neighbours;
+  if (job.parent_worker) neighbours.parent = address(ipv6_ ? kParent6 : kParent4);
+  neighbours.workers.resize(job.workers.size(), address(ipv6_ ? kWorker6 : kWorker4));
+  add(aggregator_options(job), neighbours);
   return "";
 }
 
-std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram,
-                                          bool from_parent) const {
-  const char* const worker = ipv6_ ? kWorker6 : kWorker4;
-  const char* const from = !from_parent ? worker : ipv6_ ? kParent6 : kParent4;
-  return xdp::make_frame({address(from), address(ipv6_ ? kAggregator6 : kAggregator4)}, datagram);
+std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram, From from) const {
+  const char* source = ipv6_ ? kWorker6 : kWorker4;
+  if (from == From::parent) source = ipv6_ ? kParent6 : kParent4;
+  if (from == From::elsewhere) source = ipv6_ ? kElsewhere6 : kElsewhere4;
+  return xdp::make_frame({address(source), address(ipv6_ ? kAggregator6 : kAggregator4)}, datagram);
 }
 
-void XdpPlane::inject(std::span<const std::byte> datagram, bool from_parent) {
-  inject_frame(frame_of(datagram, from_parent));
+void XdpPlane::inject(std::span<const std::byte> datagram, From from) {
+  inject_frame(frame_of(datagram, from));
 }
 
 void XdpPlane::inject_frame(std::span<const std::byte> frame) {

@@ -28,7 +28,7 @@ class XdpPlane final : public Plane {
   explicit XdpPlane(xdp::Program program);
 
   std::string configure(const PlaneJob& job) override;
-  void inject(std::span<const std::byte> datagram, bool from_parent = false) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker) override;
   std::vector<Outgoing> collect() override { return std::move(sent_); }
   std::optional<std::string> drop_reason() override;
 
@@ -39,12 +39,12 @@ class XdpPlane final : public Plane {
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
-  void add(const core::AggregatorOptions& options, const io::SocketAddress& parent = {});
+  void add(const core::AggregatorOptions& options, const runtime::Neighbours& neighbours = {});
   void remove_all();
   // The same for a whole frame, right or wrong.
   void inject_frame(std::span<const std::byte> frame);
   std::vector<std::byte> frame_of(std::span<const std::byte> datagram,
-                                  bool from_parent = false) const;
+                                  From from = From::worker) const;
   // What the last frame was counted as, by the names of xdp::counter_name.
   std::string verdict() const;
 

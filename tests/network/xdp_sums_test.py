@@ -23,7 +23,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 SIZES = ("--elements", "0,1,33,353,5000")
 # No worker here is known by another name than the aggregator's, so these must not be counted.
 NEVER = ("dropped_checksum", "dropped_broken", "dropped_unsummed", "dropped_unsendable",
-         "dropped_bad_worker", "dropped_bad_slot", "dropped_limits", "dropped_malformed")
+         "dropped_bad_worker", "dropped_wrong_source", "dropped_bad_slot", "dropped_limits",
+         "dropped_malformed")
 
 
 def verifies(job, world, *words, devices=None, listen=SWITCH, native=True):
