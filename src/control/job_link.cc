@@ -41,9 +41,12 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     const auto connects_by = std::min(limits_.connects_by, limits_.joins_by);
     auto socket = connect(begun, connects_by);
     if (!socket) return tl::unexpected(socket.error());
-    channel_ = channel_over(socket->release());
     JobStream::Options options;
     options.words = words;
+    // The host sees where the connection comes from, also behind a NAT, which this rank does not.
+    io::SocketAddress& source = options.words.source;
+    if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
+    channel_ = channel_over(socket->release());
     options.host = host_;
     options.question = question();
     options.joins_by = limits_.joins_by + kSlack;

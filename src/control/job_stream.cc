@@ -74,7 +74,9 @@ v1::JoinRequest hello_of(const RankWords& words) {
     rack.set_address(words.rack->address);
     rack.set_sites(words.rack->sites);
     *rack.mutable_record() = message_of(words.rack->record);
+    if (words.rack->source.is_set()) rack.set_source(words.rack->source.host_text_elsewhere());
   }
+  if (words.source.is_set()) hello.set_source(words.source.host_text_elsewhere());
   return request;
 }
 

@@ -63,9 +63,10 @@ struct Root {
 };
 
 struct Leaf {
-  Leaf(const std::string& parent, const std::string& name, std::size_t sites)
+  Leaf(const std::string& parent, const std::string& name, std::size_t sites,
+       const io::SocketAddress& source = {})
       : plane(sites),
-        relay(plane, uplink, {parent, name, "life of " + name}),
+        relay(plane, uplink, {parent, name, "life of " + name, source}),
         server(std::move(*ControlServer::start(kAnyPort, relay))) {}
   std::string address() const { return server->address().text(); }
 

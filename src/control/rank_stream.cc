@@ -10,15 +10,16 @@
 namespace infold::control {
 namespace {
 
-// gRPC says "ipv4:10.0.0.1:700" and "ipv6:%5Bfd00::1%5D:700".
-std::string peer_of_uri(std::string uri) {
-  for (const auto& [code, character] : {std::pair{"%5B", "["}, std::pair{"%5D", "]"}}) {
+// gRPC says "ipv4:10.0.0.1:700", "ipv6:%5Bfd00::1%5D:700" and "ipv6:%5Bfe80::1%25eth0%5D:700".
+io::SocketAddress address_of_uri(std::string uri) {
+  for (const auto& [code, character] :
+       {std::pair{"%5B", "["}, std::pair{"%5D", "]"}, std::pair{"%25", "%"}}) {
     const std::size_t place = uri.find(code);
     if (place != std::string::npos) uri.replace(place, 3, character);
   }
   const std::size_t colon = uri.find(':');
-  const auto address = io::SocketAddress::parse_number(uri.substr(colon + 1), "a peer");
-  return address ? peer_of(*address) : uri;
+  return io::SocketAddress::parse_number(uri.substr(colon + 1), "a peer")
+      .value_or(io::SocketAddress());
 }
 
 tl::unexpected<Refusal> out_of_turn() {
@@ -36,7 +37,10 @@ RankStream* RankStream::open(grpc::CallbackServerContext& context, StreamHost& h
 }
 
 RankStream::RankStream(grpc::CallbackServerContext& context, StreamHost& host)
-    : peer_(peer_of_uri(context.peer())), host_(&host), context_(&context) {}
+    : from_(address_of_uri(context.peer())),
+      peer_(from_.is_set() ? peer_of(from_) : context.peer()),
+      host_(&host),
+      context_(&context) {}
 
 void RankStream::start() {
   StartSendInitialMetadata();
@@ -96,7 +100,7 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
     if (std::exchange(said_hello_, true)) return out_of_turn();
   }
   if (const Answer<void> may = host_->gate.hello(peer_); !may) return may;
-  const Answer<RankWords> words = parse_hello(hello, peer_);
+  const Answer<RankWords> words = parse_hello(hello, peer_, from_);
   if (!words) return tl::unexpected(words.error());
   {
     const std::lock_guard lock(mutex_);

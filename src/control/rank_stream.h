@@ -18,6 +18,7 @@
 #include "control/alarm.h"
 #include "control/rank_listener.h"
 #include "control/stream_gate.h"
+#include "io/socket_address.h"
 #include "proto/infold/v1/control.pb.h"
 
 namespace infold::control {
@@ -69,6 +70,7 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   void give_up_on_hello();
   void cut();
 
+  const io::SocketAddress from_;  // unset: not known
   const std::string peer_;
 
   // gRPC orders its calls, which checkers of threads do not see: what they share is read and

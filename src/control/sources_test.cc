@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "control/job_answers.h"
-#include "control/job_registry.h"
 #include "control/parse_request.h"
+#include "control/rack_relay_testing.h"
 #include "control/record_message.h"
 #include "control/replies.h"
-#include "control/testing.h"
 
 namespace infold::control::testing {
 namespace {
@@ -105,6 +104,23 @@ TEST(Sources, ThatAHostTellsWrongAreNamed) {
     EXPECT_THAT(terms_of(reply.joined(), words(0, 2), "host").error().message,
                 ::testing::HasSubstr("rank_sources[1]"));
   }
+}
+
+TEST_F(Relay, PlanesHearWhereRanksAndRacksAre) {
+  root_ = std::make_unique<Root>(1);
+  a_ = std::make_unique<Leaf>(root_->address(), "rack-a:1", 1);
+  b_ = std::make_unique<Leaf>(root_->address(), "rack-b:1", 1, host("127.0.0.9"));
+  std::vector<std::string> places = two_and_two();
+  places.push_back(root_->address());
+  join(places,
+       [](RankWords& own) { own.source = own.rank == 3 ? host("127.0.0.4") : host("127.0.0.1"); });
+  ASSERT_TRUE(all_joined());
+  const JobTerms above = root_->plane.started().at(0);
+  EXPECT_THAT(texts(above.rack_sources), ElementsAre("127.0.0.1", "127.0.0.9"));
+  EXPECT_EQ(texts(above.rank_sources).at(4), "127.0.0.1");
+  const JobTerms below = b_->plane.started().at(0);
+  EXPECT_EQ(texts(below.rank_sources).at(2), "127.0.0.1");
+  EXPECT_EQ(texts(below.rank_sources).at(3), "127.0.0.4");
 }
 
 // Ranks of the same process have no connection, and their packets come from anywhere.

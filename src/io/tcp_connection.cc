@@ -80,4 +80,11 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
   }
 }
 
+SocketAddress local_address_of(int connected_socket) {
+  sockaddr_storage address = {};
+  socklen_t bytes = sizeof(address);
+  if (getsockname(connected_socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return {};
+  return {reinterpret_cast<const sockaddr*>(&address), bytes};
+}
+
 }  // namespace infold::io

@@ -17,4 +17,7 @@ namespace infold::io {
 base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Instant deadline,
                                          const std::stop_token& stop = {});
 
+// Where a connection comes from, on this host.
+SocketAddress local_address_of(int connected_socket);
+
 }  // namespace infold::io

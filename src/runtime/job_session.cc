@@ -15,6 +15,7 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/udp_port.h"
+#include "runtime/neighbours.h"
 #include "runtime/summing_port.h"
 #include "runtime/switch_server.h"
 
@@ -172,6 +173,7 @@ control::RankWords JobSession::words() const {
   words.small_slots = kSmallSlots;
   words.bulk_slots = kBulkSlots;
   words.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline);
+  words.source = socket_->local_address();
   if (share_) words.host = share_->words();
   words.element_bytes = element_bytes_of(options_.wire);
   words.always_shares = options_.shared_memory == SharedMemory::always;
@@ -298,7 +300,8 @@ void JobSession::serve_site() {
   control::JobTerms flat = terms();
   flat.groups.clear();
   flat.racks.clear();
-  CHECK(shard_->add_job(aggregator_options(flat), flat.small_slots));  // its only one
+  const core::AggregatorOptions options = aggregator_options(flat);
+  CHECK(shard_->add_job(options, flat.small_slots, {{}, worker_sources(flat, options)}));  // only
 }
 
 // From here on the worker's driver serves this rank's site.

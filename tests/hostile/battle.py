@@ -3,6 +3,7 @@
 are right, how long they took, and what the switch has taken of the machine."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -84,6 +85,11 @@ class Loopback:
     def start_rank(self, rank, *words):
         return self.job.start(*words, "--switch", self.where(), "--rank", str(rank))
 
+    @contextlib.contextmanager
+    def inside(self, _):
+        """Sockets that are opened meanwhile belong to that host: here all are one."""
+        yield
+
     def start_attacker(self, *words):
         return subprocess.Popen([sys.executable, str(HERE / "hostile_test.py"), *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -117,6 +123,18 @@ class Namespaces:
 
     def start_rank(self, rank, *words):
         return self.job.at(rank, *words, "--switch", self.where(), "--rank", str(rank))
+
+    @contextlib.contextmanager
+    def inside(self, node):
+        """Sockets that this thread opens meanwhile belong to that host."""
+        kernel = ctypes.CDLL(None, use_errno=True)
+        space = xdp_network.space_of(node).removeprefix("--net=")
+        with open("/proc/thread-self/ns/net", "rb") as before, open(space, "rb") as there:
+            expect(kernel.setns(there.fileno(), 0) == 0, os.strerror(ctypes.get_errno()))
+            try:
+                yield
+            finally:
+                expect(kernel.setns(before.fileno(), 0) == 0, os.strerror(ctypes.get_errno()))
 
     def start_attacker(self, *words):
         return subprocess.Popen(

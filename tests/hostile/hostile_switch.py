@@ -68,6 +68,9 @@ def named_replies():
         "ten thousand groups": [joined(groups=[group(0, 2)] * 10000)],
         "racks that overlap": [joined(racks=[{"first": 0, "count": 2}] * 2, parent="x:1")],
         "a rack without end": [joined(racks=[{"first": HUGE, "count": HUGE}], parent="x:1")],
+        "sources of three ranks": [joined(rank_sources=["127.0.0.1"] * 3)],
+        "sources that are none": [joined(rank_sources=["0.0.0.0", "x" * 1000])],
+        "a million sources": [joined(rank_sources=["::1"] * 1_000_000)],
         "other groups in Go": [joined(), {"go": {"groups": [group(0, 2)]}}],
         "Go before Joined": [{"go": {}}],
         "Joined twice": [joined(), joined()],
@@ -93,7 +96,8 @@ def drawn_replies(draw):
         elif kind is str:
             answer[field] = draw.choice(ADDRESSES)
         else:
-            answer[field] = [drawn_fields(draw, kind[0]) for _ in range(draw.choice((0, 1, 2, 9)))]
+            answer[field] = [draw.choice(ADDRESSES) if kind[0] is str else
+                             drawn_fields(draw, kind[0]) for _ in range(draw.choice((0, 1, 2, 9)))]
     go = {"go": {"groups": [drawn_fields(draw, control.GROUP)
                             for _ in range(draw.choice((0, 0, 1, 3)))]}}
     return draw.choice(([answer], [answer, go], [answer, go, go]))

@@ -89,6 +89,7 @@ def run_attacks(run, options, ground):
 
         for name in ATTACKS:
             run.case(name, endure, name)
+        run.case("who_knows_the_epoch", member_cases.who_knows_the_epoch, up)
         if up.plane == "user":
             run_members(run, up)
 
@@ -99,8 +100,6 @@ def run_members(run, ground):
                  member_cases.a_waiting_seat_goes_with_its_process,
                  member_cases.patience_is_each_rank_s_own):
         run.case(case.__name__, case, ground)
-    if "who_knows_the_epoch" in run.options.only:  # no job without keys withstands it
-        run.case("who_knows_the_epoch", member_cases.who_knows_the_epoch, ground)
     run.case("packets_to_ranks_change_nothing", member_cases.packets_to_ranks_change_nothing,
              ground, 2.0)
 

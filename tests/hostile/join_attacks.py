@@ -82,7 +82,8 @@ def racks_that_are_none(target, draw):
     for _ in target.until_over(0.02):
         world = draw.randrange(2, 6)
         changes = [{"rack": {"identity": draw.choice("ab"), "address": "127.0.0.1:9",
-                             "sites": draw.choice(NUMBERS), "record": record(draw)}}
+                             "sites": draw.choice(NUMBERS), "record": record(draw),
+                             "source": draw.choice(TEXTS)}, "source": draw.choice(TEXTS)}
                    for _ in range(world)]
         held.append(join_all(target, target.new_name(draw), changes))
         if len(held) > 30:

@@ -13,7 +13,7 @@ import time
 from attacks import Connection, Target, hello
 from battle import ATTACKER_ADDRESS, Loopback, expect
 from hostile_switch import HostileSwitch, drawn_replies, named_replies
-from packet_attacks import drawn_packet, port_of, send
+from packet_attacks import drain, drawn_packet, port_of, send
 from processes import Job
 import control
 import packet
@@ -112,6 +112,7 @@ HOSTILE_HELLOS = (
     {"small_slots": 1, "bulk_slots": 0}, {"datagram_bytes_max": 0}, {"datagram_bytes_max": 33},
     {"datagram_bytes_max": (1 << 32) - 1},
     {"host_identity": "a", "host_meeting": "b", "always_shares": 1}, {"element_bytes": 1 << 31},
+    {"source": "127.0.0.1"}, {"source": "0.0.0.0"}, {"source": "x" * 10_000}, {"source": "::1"},
     {"patience_ms": 1}, {"world": 3}, {"world": 0}, {"world": 257}, {"rank": 2}, {"rank": 0})
 
 
@@ -217,15 +218,21 @@ def descriptors_come_back(binary):
 
 
 def who_knows_the_epoch(ground):
-    """Contributions and ends in the name of a worker, from an address that is not its own, just
-    before what that worker sends itself. docs/security.md says that this succeeds."""
+    """Contributions, questions and ends in the name of a worker, from an address that is not its
+    own, just before what that worker sends itself. Nothing of them counts, and nothing is answered
+    there (R-007)."""
     name = f"victim-{next(JOBS)}"
-    where = "%s:%d" % ground.address
+
+    def join(number):
+        with ground.inside(number):
+            return rank.Rank("%s:%d" % ground.address, name, number, 2)
+
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        ranks = [joining.result() for joining in
-                 [pool.submit(rank.Rank, where, name, number, 2) for number in range(2)]]
+        ranks = list(pool.map(join, range(2)))
     terms = ranks[0].worker.terms
-    with contextlib.closing(port_of(Target(*ground.address, ATTACKER_ADDRESS, 60))) as way:
+    with ground.inside(2):
+        way = port_of(Target(*ground.address, ground.source, 60))
+    with contextlib.closing(way):
         for call in range(FORGED_CALLS):
             tensors = [each.worker.submit([call, number], "i32", "i32")
                        for number, each in enumerate(ranks)]
@@ -234,6 +241,8 @@ def who_knows_the_epoch(ground):
                 call // terms.small_slots + 1, packet.words_of("i32", "i32", 2, 2), 1, 1,
                 packet.digest(1), b"forgery!")
             send(way, packet.pack(forged))
+            send(way, packet.pack(forged._replace(kind=packet.QUERY, contributors=0, weight=0,
+                                                  digest=0, body=b"")))
             send(way, packet.pack(forged._replace(
                 kind=packet.ABORT, slot=0, round=0, words=packet.Words(0, 0, 0, 0), contributors=0,
                 weight=0, digest=0, body=packet.abort_body(packet.LEFT, 1, 1))))
@@ -244,6 +253,7 @@ def who_knows_the_epoch(ground):
                     each.step(time.monotonic() + 0.002)
             expect(all(tensor.result == [2 * call, 1] for tensor in tensors),
                    f"a wrong sum: {[tensor.result for tensor in tensors]}, not {[2 * call, 1]}")
+        expect(not drain(way), "answers went to the attacker")
     for each in ranks:
         each.leave()
     return FORGED_CALLS

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hosts with several addresses: packets leave by another one than the connection, which says so,
+// and are taken from there alone (R-007, J-005). All of 127.0.0.0/8 is this host's.
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "io/clock.h"
+#include "runtime/join_testing.h"
+
+namespace infold::testing {
+namespace {
+
+// Connections come from 127.0.0.1, the packets of rank r from 127.0.1.r.
+std::string address_of(int rank) { return "127.0.1." + std::to_string(rank + 1); }
+
+void run_at_own_addresses(const std::vector<JoinOptions>& all) {
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      JoinOptions options = all[rank];
+      options.rank = static_cast<int>(rank);
+      options.address = address_of(options.rank);
+      Result<Communicator> communicator = Communicator::join(options);
+      ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
+      EXPECT_TRUE(communicator->interface().starts_with(options.address));
+      check_sums(*communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void run_at_own_addresses(int world, const JoinOptions& common) {
+  run_at_own_addresses(std::vector(static_cast<std::size_t>(world), common));
+}
+
+std::uint64_t wrong_sources(runtime::SwitchServer& server) {
+  return server.status().packets[runtime::count_index(core::Verdict::dropped_wrong_source)];
+}
+
+JoinOptions options_at(const std::string& address, int world, Sites sites = Sites::switches) {
+  JoinOptions options = options_of(0, world);
+  options.switches = {address};
+  options.sites = sites;
+  options.shared_memory = SharedMemory::off;
+  return options;
+}
+
+TEST(JoinSource, PacketsLeaveByAnotherAddressThanTheConnection) {
+  const auto server = start_switch("127.0.0.1:0", 2);
+  const std::string address = server->control_address().text();
+  run_at_own_addresses(3, options_at(address, 3));
+  run_at_own_addresses(3, options_at(address, 3, Sites::mixed));
+  EXPECT_EQ(wrong_sources(*server), 0U);
+}
+
+TEST(JoinSource, RanksThatSumKnowWhereTheOthersAre) {
+  JoinOptions options = options_of(0, 3);
+  options.sites = Sites::workers;
+  options.shared_memory = SharedMemory::off;
+  options.rendezvous = free_address();
+  run_at_own_addresses(3, options);
+}
+
+TEST(JoinSource, RacksSendFromTheAddressTheyListenAt) {
+  const auto parent = start_switch("127.0.0.1:0");
+  const std::string above = parent->control_address().text();
+  const auto a = start_switch("127.0.2.1:0", 1, 4096, above);
+  const auto b = start_switch("127.0.2.2:0", 1, 4096, above);
+  for (const Sites sites : {Sites::switches, Sites::mixed}) {
+    std::vector<JoinOptions> all(2, options_at(a->control_address().text(), 5, sites));
+    all.insert(all.end(), 2, options_at(b->control_address().text(), 5, sites));
+    all.push_back(options_at(above, 5, sites));
+    run_at_own_addresses(all);
+  }
+  for (runtime::SwitchServer* const each : {parent.get(), a.get(), b.get()}) {
+    EXPECT_EQ(wrong_sources(*each), 0U);
+  }
+}
+
+// What a switch is told when it starts a job reaches the threads that take packets.
+TEST(JoinSource, ASwitchDropsWhatItsRanksConnectionsDoNotVouchFor) {
+  const auto server = start_switch("127.0.0.1:0");
+  control::JobTerms terms;
+  terms.job = 7;
+  terms.epoch = 9;
+  terms.world = 2;
+  terms.datagram_bytes_max = 1472;
+  terms.elements_max = 8192;
+  terms.bulk_slots = 8;
+  terms.rank_sources = {*io::SocketAddress::parse_host("127.0.1.1", "test"),
+                        *io::SocketAddress::parse_host("::ffff:127.0.1.2", "test")};
+  ASSERT_TRUE(server->start_job(terms).has_value());
+  core::Header header;
+  header.kind = core::Kind::query;
+  header.job = 7;
+  header.epoch = 9;
+  header.round = 1;
+  std::vector<std::byte> query(INFOLD_HEADER_BYTES);
+  const auto ask = [&](const std::string& from, std::uint8_t worker) {
+    io::UdpOptions udp;
+    udp.bind = *io::SocketAddress::parse(from + ":0", "test");
+    auto socket = std::move(*io::UdpSocket::open(udp));
+    const std::vector to = {*io::SocketAddress::parse(server->sites().front().address, "test")};
+    header.worker = worker;
+    core::write_header(header, query);
+    socket.send(to, query);
+    // A probe behind it is answered when the packet has been dealt with.
+    std::vector<std::byte> probe(INFOLD_HEADER_BYTES);
+    probe[0] = std::byte{INFOLD_PROBE_MAGIC};
+    socket.send(to, probe);
+    socket.flush();
+    bool is_answered = false;
+    for (;;) {
+      socket.wait(base::Instant::never());
+      for (const io::UdpSocket::Arrival& arrival : socket.receive()) {
+        if (arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC}) return is_answered;
+        is_answered = true;
+      }
+    }
+  };
+  EXPECT_TRUE(ask("127.0.1.1", 0));
+  EXPECT_TRUE(ask("127.0.1.2", 1));
+  EXPECT_FALSE(ask("127.0.1.2", 0));
+  EXPECT_FALSE(ask("127.0.0.1", 1));
+  EXPECT_TRUE(ask("127.0.1.2", 1)) << "another port of the worker's host";
+  EXPECT_EQ(wrong_sources(*server), 2U);
+}
+
+}  // namespace
+}  // namespace infold::testing
