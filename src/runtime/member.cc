@@ -35,10 +35,11 @@ void Member::leave() {
   if (absence_) absence_->close();
   const std::optional<core::Abort> end =
       driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
-  driver_->stop();
+  driver_->leave();
   if (checked_) checked_->stop();
   if (end && options_.network) options_.network->note_end(*end);
   options_.network.reset();
+  driver_->stop();
 }
 
 void Member::lose_rank(std::uint32_t rank) {

@@ -241,6 +241,14 @@ io::PortCounters WorkerDriver::port_counters() {
   return port_->counters();
 }
 
+void WorkerDriver::leave() {
+  const bool serves_site = with_worker([this](core::Worker& worker, base::Instant now) {
+    worker.leave(now);
+    return port_->served().has_value();
+  });
+  if (!serves_site) stop();
+}
+
 void WorkerDriver::stop() {
   if (!thread_.joinable()) return;
   with_worker([this](core::Worker& worker, base::Instant now) {

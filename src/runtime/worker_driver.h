@@ -8,8 +8,8 @@
 // be handed from one thread to another; the driver's own thread then steps aside. Whoever drives
 // has the wheel: it alone receives and waits.
 //
-// Events go to the sink on the thread that drives. Any thread may call any method, but stop()
-// and the destructor are for one.
+// Events go to the sink on the thread that drives. Any thread may call any method, but
+// leave(), stop() and the destructor are for one.
 #pragma once
 
 #include <atomic>
@@ -75,6 +75,9 @@ class WorkerDriver {
   // What the port did, and how many datagrams went out.
   io::PortCounters port_counters();
 
+  // Leaves the job. Calls in flight get their events before it returns. The thread goes on where
+  // the port serves a site, which other ranks may still need; elsewhere this is stop().
+  void leave();
   // Leaves the job and ends the thread: at once where the aggregators confirm, else after 200 ms.
   // Calls in flight get their events before it returns.
   void stop();
