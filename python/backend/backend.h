@@ -155,8 +155,8 @@ class Backend final : public ::c10d::Backend {
   Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);
   Works allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
                        const ::c10d::AllgatherOptions& options);
-  Works gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
-                     ::c10d::OpType type, std::chrono::milliseconds timeout);
+  Plan gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs, ::c10d::OpType type,
+                    std::chrono::milliseconds timeout);
   Works scatter_each(Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options,
                      ::c10d::OpType type, const std::function<Works()>& delegated);
   void add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,

@@ -63,8 +63,10 @@ bool Backend::agrees_on_exponents(const Summing& summing, const Travel& travel) 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                                      const Travel& travel) {
   constexpr const char* kName = "all_reduce";
+  ::c10d::assertNonEmpty(refusal_of(kName), tensors);
+  const bool is_sparse = tensors[0].defined() && tensors[0].is_sparse();
+  if (is_sparse) return allreduce_rows(tensors, options, travel);
   if (tensors.size() != 1) return allreduce_list(tensors, options);
-  if (only(tensors, kName).is_sparse()) return allreduce_rows(tensors, options, travel);
   check_tensor(tensors[0], kName);
   const at::Tensor tensor = as_real(tensors[0], options.reduceOp);
   const std::optional<Summing> summing = summing_of(options.reduceOp, tensor.scalar_type());
@@ -212,25 +214,35 @@ Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs
                 outputs[i].size(), ")");
   }
   if (inputs.size() > 1) return allgather_list(outputs, inputs, options);
-  return gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout);
+  return submit(gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout));
 }
 
 Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                             const ::c10d::AllgatherOptions& options) {
-  const Refusal refuse = refusal_of("all_gather_coalesced");
+  constexpr const char* kName = "all_gather_coalesced";
+  const Refusal refuse = refusal_of(kName);
   ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
   ::c10d::assertAllgatherCoalescedOutputTensorLists(refuse, outputs, inputs.size(), size_);
   // These lists are the other way round: for each rank, a tensor for each input.
   std::vector<Tensors> turned(inputs.size());
   for (const Tensors& of_rank : outputs) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) turned[i].push_back(of_rank[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check_tensor(inputs[i], kName);
+      check_tensor(of_rank[i], kName);
+      TORCH_CHECK(of_rank[i].numel() == inputs[i].numel(), "infold: ", kName,
+                  ": invalid size of output tensor at index ", i, " (expected length ",
+                  inputs[i].sizes(), ", got ", of_rank[i].sizes(), ")");
+      turned[i].push_back(of_rank[i]);
+    }
   }
-  return gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
+  Plan plan = gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
+  plan.output_lists = outputs;
+  return submit(std::move(plan));
 }
 
 // A list of all ranks' tensors for each input. Requires: as many lists, of as many tensors.
-Backend::Works Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
-                                     OpType type, std::chrono::milliseconds timeout) {
+Plan Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs, OpType type,
+                           std::chrono::milliseconds timeout) {
   constexpr const char* kName = "all_gather";
   Plan plan = {type, "infold:all_gather", inputs};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -250,7 +262,7 @@ Backend::Works Backend::gather_lists(const std::vector<Tensors>& outputs, const 
   plan.alone = [outputs, inputs] {
     for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i], outputs[i][0]);
   };
-  return submit(std::move(plan));
+  return plan;
 }
 
 Backend::Works Backend::_allgather_base(at::Tensor& output, at::Tensor& input,

@@ -68,6 +68,7 @@ Backend::Works Backend::allgather_list(const std::vector<Tensors>& outputs, cons
   check_tensor(inputs.front(), kName);
   check_alike(inputs, inputs.front(), kName);
   Plan plan = {OpType::ALLGATHER, "infold:all_gather", inputs};
+  plan.output_lists = outputs;
   for (const Tensors& list : outputs) {
     check_alike(list, inputs.front(), kName);
     plan.outputs.insert(plan.outputs.end(), list.begin(), list.end());

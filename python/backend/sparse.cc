@@ -47,24 +47,27 @@ at::Tensor tensor_of(const std::shared_ptr<Rows>& rows, const void* data, std::s
 
 // What the tensor then holds is made in no mode of whichever thread waits. Copies to a device are
 // made on its caller's stream, and have been made when this returns.
-void give_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
+void give_rows(const std::vector<at::Tensor>& tensors, const std::optional<c10::Stream>& stream,
                const std::function<SparseRows()>& make) {
   const c10::InferenceMode outside(false);
   const at::NoGradGuard no_grad;
   std::optional<c10::StreamGuard> on_stream;
   if (stream) on_stream.emplace(*stream);
   const SparseRows rows = make();
-  replace_rows(tensor, rows.indices, rows.values);
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    replace_rows(tensors[i], rows.indices.clone(), rows.values.clone());
+  }
+  replace_rows(tensors[0], rows.indices, rows.values);
 }
 
-Step step_of_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
+Step step_of_rows(const std::vector<at::Tensor>& tensors, const std::optional<c10::Stream>& stream,
                   const SparseRows& rows, const CallOptions& call) {
   const auto sum = std::make_shared<Rows>();
   const auto begin = [rows, sum, call](Communicator& communicator) {
     return communicator.all_reduce(view_of(rows), *sum, call);
   };
-  const auto end = [tensor, stream, sum, type = rows.values.scalar_type()] {
-    give_rows(tensor, stream, [&]() -> SparseRows {
+  const auto end = [tensors, stream, sum, type = rows.values.scalar_type()] {
+    give_rows(tensors, stream, [&]() -> SparseRows {
       const auto indices = sum->indices();
       const TensorView values = sum->values();
       return {tensor_of(sum, indices.data(), indices.size(), at::kLong),
@@ -75,16 +78,35 @@ Step step_of_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& st
 }
 
 // For aggregators that can only add: they know no zeros to leave out.
-Step step_of_all_rows(const at::Tensor& tensor, const std::optional<c10::Stream>& stream,
-                      const SparseRows& rows, const CallOptions& call) {
+Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
+                      const std::optional<c10::Stream>& stream, const SparseRows& rows,
+                      const CallOptions& call) {
   const SparseRows all = all_rows(rows);
   const auto begin = [all, call](Communicator& communicator) {
     return communicator.all_reduce(infold::pytorch::view_of(all.values), call);
   };
-  const auto end = [tensor, stream, all] {
-    give_rows(tensor, stream, [&] { return without_zeros(all); });
+  const auto end = [tensors, stream, all] {
+    give_rows(tensors, stream, [&] { return without_zeros(all); });
   };
   return {{}, begin, end};
+}
+
+// Each tensor of a list becomes the sum of all tensors of all ranks.
+at::Tensor sum_of_list(const std::vector<at::Tensor>& tensors, const ::c10d::ReduceOp& operation) {
+  if (tensors.size() == 1) return tensors[0];
+  TORCH_CHECK(operation == ::c10d::ReduceOp::SUM, "infold: ", kName,
+              ": unsupported reduction operation: a list of sparse tensors has a SUM alone; pass "
+              "one tensor");
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& tensor : tensors) {
+    TORCH_CHECK(tensor.defined(), "infold: ", kName, ": a tensor is None");
+    TORCH_CHECK(tensor.is_sparse(), "infold: ", kName, ": invalid tensor layout (expected Sparse, ",
+                "got ", tensor.layout(), ")");
+  }
+  check_sizes_alike(tensors, tensors[0], kName);
+  at::Tensor sum = tensors[0];
+  for (std::size_t i = 1; i < tensors.size(); ++i) sum = at::add(sum, tensors[i]);
+  return sum;
 }
 
 std::optional<c10::Stream> current_stream_of(const at::Tensor& tensor) {
@@ -101,26 +123,26 @@ Backend::Works Backend::allreduce_sparse(Tensors& tensors,
 
 Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                                        const Travel& travel) {
-  const at::Tensor& tensor = tensors[0];
+  const at::Tensor tensor = sum_of_list(tensors, options.reduceOp);
   check_device(tensor, kName);
   const std::optional<Summing> summing = summing_of_rows(options.reduceOp, tensor.scalar_type());
   if (!summing) check_reduction(options.reduceOp, tensor.scalar_type(), kName);
-  TORCH_CHECK(
-      summing && ignores_zeros(summing->reduction), "infold: ", kName,
-      ": zeros count under this operation, and a sparse tensor does not have them; use SUM, "
-      "AVG of floats or BOR of integers, or pass tensor.to_dense()");
+  TORCH_CHECK(summing && ignores_zeros(summing->reduction), "infold: ", kName,
+              ": unsupported reduction operation: zeros count under this "
+              "operation, and a sparse tensor does not have them; use SUM, "
+              "AVG of floats or BOR of integers, or pass tensor.to_dense()");
   const SparseRows rows = rows_of(tensor, summing->type, summing->factor);
   const std::optional<c10::Stream> stream = current_stream_of(tensor);
   Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
-  plan.alone = [tensor, stream, rows] {
-    give_rows(tensor, stream, [&] { return without_zeros(rows); });
+  plan.alone = [tensors, stream, rows] {
+    give_rows(tensors, stream, [&] { return without_zeros(rows); });
   };
   CallOptions call = sum_options(*summing, travel, options.timeout);
   call.layout = Layout::dense;  // which is about memory that holds all elements
   if (size_ > 1) {
     plan.steps.push_back(agrees_on_exponents(*summing, travel)
-                             ? step_of_all_rows(tensor, stream, rows, call)
-                             : step_of_rows(tensor, stream, rows, call));
+                             ? step_of_all_rows(tensors, stream, rows, call)
+                             : step_of_rows(tensors, stream, rows, call));
   }
   return submit(std::move(plan));
 }

@@ -133,8 +133,9 @@ void check_device(const at::Tensor& tensor, const char* collective) {
 
 void check_tensor(const at::Tensor& tensor, const char* collective) {
   TORCH_CHECK(tensor.defined(), "infold: ", collective, ": a tensor is None");
-  TORCH_CHECK(tensor.layout() == at::kStrided, "infold: ", collective, ": a tensor has the layout ",
-              tensor.layout(), "; pass a dense one, as tensor.to_dense() makes it");
+  TORCH_CHECK(tensor.layout() == at::kStrided, "infold: ", collective,
+              ": invalid tensor layout (expected Strided, got ", tensor.layout(),
+              "); pass a dense tensor, as tensor.to_dense() makes it");
   check_device(tensor, collective);
 }
 
@@ -180,9 +181,14 @@ at::Tensor rows_like(const at::Tensor& row, std::size_t rows) {
 
 void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                  const char* collective) {
+  for (const at::Tensor& tensor : tensors) check_tensor(tensor, collective);
+  check_sizes_alike(tensors, other, collective);
+}
+
+void check_sizes_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
+                       const char* collective) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor& tensor = tensors[i];
-    check_tensor(tensor, collective);
     TORCH_CHECK(tensor.scalar_type() == other.scalar_type(), "infold: ", collective,
                 ": invalid tensor type at index ", i, " (expected ", other.scalar_type(), ", got ",
                 tensor.scalar_type(), ")");

@@ -70,6 +70,9 @@ MutableTensorView view_of(const at::Tensor& tensor);
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows);
 void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                  const char* collective);
+// The same of tensors in any layout.
+void check_sizes_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
+                       const char* collective);
 
 // One tensor for each rank, of one type and any size.
 void check_parcels(const std::vector<at::Tensor>& tensors, int ranks, const char* collective);

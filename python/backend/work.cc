@@ -48,7 +48,8 @@ Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane
       sequence_(sequence),
       lane_(std::move(lane)),
       completions_(std::move(completions)),
-      outputs_(plan_.outputs) {}
+      outputs_(plan_.outputs),
+      output_lists_(plan_.output_lists) {}
 
 Work::~Work() = default;
 
@@ -256,6 +257,11 @@ std::vector<c10::Device> Work::devices() const {
   return {plan_.staging->device()};
 }
 
+// Of several lists a list of them, as Gloo's works have it.
+c10::IValue Work::value() const {
+  return output_lists_.size() > 1 ? c10::IValue(output_lists_) : c10::IValue(outputs_);
+}
+
 c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
   c10::intrusive_ptr<c10::ivalue::Future> future;
   bool is_new = false;
@@ -263,8 +269,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
     const std::lock_guard lock(mutex_);
     is_new = !future_;
     if (is_new) {
-      future_ = c10::make_intrusive<c10::ivalue::Future>(
-          c10::ListType::create(c10::TensorType::get()), devices());
+      future_ = c10::make_intrusive<c10::ivalue::Future>(value().type(), devices());
     }
     future = future_;
   }
@@ -288,11 +293,11 @@ Completions::Completion Work::take_completion() {
   const std::lock_guard lock(mutex_);
   if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return {};
   if (exception_) return [future = future_, reason = exception_] { future->setError(reason); };
-  return [future = future_, end = end_, staging = plan_.staging, outputs = outputs_] {
+  return [future = future_, end = end_, staging = plan_.staging, value = value()] {
     // A device's future notes the current stream's position as its own end.
     std::optional<c10::StreamGuard> on_stream;
     if (end) on_stream.emplace(staging->stream());
-    future->markCompleted(c10::IValue(outputs));
+    future->markCompleted(value);
   };
 }
 

@@ -38,6 +38,8 @@ struct Plan {
   const char* title = "";               // in PyTorch's profiler
   std::vector<at::Tensor> inputs = {};  // kept until the end
   std::vector<at::Tensor> outputs = {};
+  // The same as a collective of lists has them, for its future; empty elsewhere.
+  std::vector<std::vector<at::Tensor>> output_lists = {};
   std::vector<Step> steps = {};
   std::function<void()> alone = {};       // instead of the steps, in a group of one
   std::shared_ptr<Staging> staging = {};  // of tensors on a device
@@ -90,6 +92,7 @@ class Work final : public ::c10d::Work {
   std::shared_ptr<c10::Event> end() const;
   void wait_on_host();
   std::vector<c10::Device> devices() const;
+  c10::IValue value() const;
   void resolve();
 
   Plan plan_;
@@ -104,6 +107,7 @@ class Work final : public ::c10d::Work {
 
   bool started_ = false;  // by mutex_, as the following
   std::vector<at::Tensor> outputs_;
+  const std::vector<std::vector<at::Tensor>> output_lists_;
   std::shared_ptr<c10::Event> end_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool is_resolved_ = false;

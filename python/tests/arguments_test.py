@@ -34,6 +34,12 @@ def _reduce(backend, root=0, tensor=0, tensors=None, operation=dist.ReduceOp.SUM
     return backend.reduce([_ones()] if tensors is None else tensors, options)
 
 
+def _all_reduce(backend, tensors, operation):
+    options = dist.AllreduceOptions()
+    options.reduceOp = operation
+    return backend.allreduce(tensors, options)
+
+
 def _gather(backend, outputs, inputs, root=1):
     return backend.gather(outputs, inputs, _options(dist.GatherOptions, root))
 
@@ -63,6 +69,20 @@ _WRONG = {
     "all_reduce: nothing": (lambda b: b.allreduce([]), "requires non-empty tensor list"),
     "all_reduce: types": (lambda b: b.allreduce([_ones(), _ones(3, _I32)]), "invalid tensor type"),
     "all_reduce: sizes": (lambda b: b.allreduce([_ones(), _ones(4)]), "invalid tensor size"),
+    "all_reduce: layouts": (lambda b: b.allreduce([_ones(), _ones().to_sparse()]),
+                            "invalid tensor layout"),
+    "all_reduce: sparse and dense": (lambda b: b.allreduce([_ones().to_sparse(), _ones()]),
+                                     "invalid tensor layout"),
+    "all_reduce: sparse sizes": (
+        lambda b: b.allreduce([_ones().to_sparse(), _ones(4).to_sparse()]), "invalid tensor size"),
+    "all_reduce: sparse products": (
+        lambda b: _all_reduce(b, [_ones().to_sparse()], dist.ReduceOp.PRODUCT),
+        "unsupported reduction operation"),
+    "all_reduce: sparse maxima": (
+        lambda b: _all_reduce(b, [_ones().to_sparse(), _ones().to_sparse()], dist.ReduceOp.MAX),
+        "unsupported reduction operation"),
+    "all_gather: in turn": (lambda b: b.allgather_coalesced([[_ones(4)], [_ones()]], [_ones()]),
+                            "invalid size of output tensor at index 0"),
     "all_gather: nothing": (lambda b: b.allgather([], []), "requires non-empty input tensor list"),
     "all_gather: lists": (lambda b: b.allgather([[_ones(), _ones()]], [_ones(), _ones()]),
                           "requires input/output tensor lists to have the same length"),

@@ -13,6 +13,8 @@ import torch.distributed._functional_collectives as functional
 from expected import check_same, numbers
 from ranks import run_ranks
 
+import infold
+
 WORLDS = tuple(range(1, 9))
 TYPES = (torch.float32, torch.bfloat16, torch.int64, torch.int16)
 SIZES = (1, 7, 64, 1000)
@@ -161,6 +163,39 @@ def _mixed_list(rank, world):
 @pytest.mark.parametrize("world", (1, 3))
 def test_lists_of_other_layouts(world):
     run_ranks(world, _mixed_list)
+
+
+def _futures_of_lists(rank, world):
+    """A future has what Gloo's has: a list of lists, or one list where there is only one."""
+    backend = infold._registration.backend_of()
+    inputs = [torch.full((2,), 10 * rank + number) for number in range(2)]
+    wanted = [[torch.full((2,), 10 * each + number) for number in range(2)]
+              for each in range(world)]
+
+    def value_of(work):
+        future = work.get_future()
+        future.wait()
+        return future.value()
+
+    def check(name, found, expected_lists):
+        found = [found] if isinstance(found[0], torch.Tensor) else found
+        assert [len(each) for each in found] == [len(each) for each in expected_lists], name
+        for one, other in zip(sum(found, []), sum(expected_lists, []), strict=True):
+            check_same(name, one, other)
+
+    of_one = value_of(backend.allgather(
+        [[torch.zeros_like(inputs[0]) for _ in range(world)]], inputs[:1]))
+    assert isinstance(of_one[0], torch.Tensor)
+    check("all_gather of one", of_one, [[each[0] for each in wanted]])
+    rooms = [[torch.zeros_like(inputs[0]) for _ in range(2 * world)] for _ in range(2)]
+    check("all_gather of two", value_of(backend.allgather(rooms, inputs)), [sum(wanted, [])] * 2)
+    rooms = [[torch.zeros_like(inputs[0]) for _ in range(2)] for _ in range(world)]
+    check("all_gather_coalesced", value_of(backend.allgather_coalesced(rooms, inputs)), wanted)
+
+
+@pytest.mark.parametrize("world", (1, 3))
+def test_futures_have_lists_as_gloo_has_them(world):
+    run_ranks(world, _futures_of_lists)
 
 
 def _everywhere(rank, world):

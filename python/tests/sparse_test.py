@@ -189,6 +189,27 @@ def test_agreed_exponents_take_all_rows():
     run_ranks(3, _of_agreed_exponents, options={"wire": "fixed32"})
 
 
+def _of_lists(rank, world):
+    """Each tensor becomes the sum of all tensors of all ranks, in memory of its own."""
+    backend = infold._registration.backend_of()
+    for shape, sparse_dim in SHAPES[:4]:
+        lists = [[drawn(torch.int64, shape, sparse_dim, each, world, number)
+                  for number in range(3)] for each in range(world)]
+        wanted = sum(dense_of(tensor) for each in lists for tensor in each)
+        tensors = [tensor.clone() for tensor in lists[rank]]
+        future = backend.allreduce(tensors).get_future()
+        future.wait()
+        for found in (*tensors, *future.value()):
+            _check_rows("a tensor of a list", found, wanted, sparse_dim)
+        tensors[0]._values().zero_()
+        _check_rows("another tensor of the list", tensors[1], wanted, sparse_dim)
+
+
+@pytest.mark.parametrize("world", (1, 3))
+def test_lists_of_sparse_tensors(world):
+    run_ranks(world, _of_lists)
+
+
 # Section "errors".
 
 def _rows(indices, size=10, is_coalesced=False):
