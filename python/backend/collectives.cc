@@ -371,6 +371,7 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
 
 Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
   Plan plan = {OpType::BARRIER, "infold:barrier"};
+  plan.patience = options.timeout;
   plan.predecessors = lane_->unfinished();
   {
     const std::lock_guard lock(delegated_mutex_);

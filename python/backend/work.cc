@@ -185,22 +185,27 @@ bool Work::isSuccess() const {
   return completed_ && !exception_;
 }
 
+void Work::wait_to_begin(std::chrono::milliseconds timeout,
+                         std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  if (cv_.wait_until(lock, end, [this] { return started_ || completed_; })) return;
+  C10_THROW_ERROR(DistBackendError,
+                  c10::str("infold: Timed out waiting ", timeout.count(), "ms for ", plan_.title,
+                           " to begin: the group's ranks are still joining"));
+}
+
 bool Work::wait(std::chrono::milliseconds timeout) {
+  if (timeout.count() <= 0 && plan_.patience.count() > 0) {
+    wait_to_begin(plan_.patience, std::chrono::steady_clock::now() + plan_.patience);
+  }
   if (timeout.count() > 0) {
     const auto end = std::chrono::steady_clock::now() + timeout;
     for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) each->wait(left_until(end));
     for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) {
       each->wait(left_until(end));
     }
-    std::unique_lock lock(mutex_);
-    const auto begun = [this] { return started_ || completed_; };
-    if (!cv_.wait_until(lock, end, begun)) {
-      C10_THROW_ERROR(DistBackendError,
-                      c10::str("infold: Timed out waiting: ", plan_.title, " has not begun after ",
-                               timeout.count(), " ms: the group's ranks are still joining"));
-    }
-    const bool runs = !completed_;
-    lock.unlock();
+    wait_to_begin(timeout, end);
+    const bool runs = !has_ended();
     for (std::size_t i = 0; runs && i < handles_.size(); ++i) {
       const auto result = handles_[i].wait_for(end - std::chrono::steady_clock::now());
       if (!result && result.error().code == Code::pending) {

@@ -43,6 +43,8 @@ struct Plan {
   std::vector<Step> steps = {};
   std::function<void()> alone = {};       // instead of the steps, in a group of one
   std::shared_ptr<Staging> staging = {};  // of tensors on a device
+  // How long a wait without a timeout of its own waits for the group's ranks to join; if positive.
+  std::chrono::milliseconds patience = kNoTimeout;
   // Works that have to end first, in their effects on devices too; those of the delegate as well.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
@@ -85,6 +87,7 @@ class Work final : public ::c10d::Work {
 
  private:
   bool is_started() const;
+  void wait_to_begin(std::chrono::milliseconds timeout, std::chrono::steady_clock::time_point end);
   void advance();
   bool is_future_done() const;
   void attempt(const std::function<void()>& action);

@@ -8,6 +8,7 @@ import importlib
 import os
 import socket
 
+import torch
 import torch.distributed as dist
 
 from infold import options as _options
@@ -21,7 +22,9 @@ def register():
     """Idempotent. The extension module is loaded with the first group, not before."""
     if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
         return
-    dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+    # ShardedTensor takes any device that is named here for one that there is.
+    devices = ["cpu", "cuda"] if torch.backends.cuda.is_built() else ["cpu"]
+    dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=devices)
     _apply_timeouts()
 
 
@@ -137,8 +140,6 @@ def _bracketed(address):
 
 def backend_of(group=None, device="cpu"):
     """The extension's backend object of a group that is infold's."""
-    import torch
-
     group = group or dist.group.WORLD
     if group is None:
         raise RuntimeError("infold: no process group yet; call init_process_group(\"infold\")")
