@@ -33,7 +33,7 @@ class AggregationSite {
  public:
   explicit AggregationSite(io::UdpSocket socket);
 
-  // What a job's slots take is taken and touched here, not on the packet path. Slots below
+  // What a job's slots may take is set aside here, and taken when packets first use it. Slots below
   // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator
   // sends up goes to the parent, and what comes down comes from there.
   class Job {
