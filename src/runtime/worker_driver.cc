@@ -33,6 +33,7 @@ WorkerDriver::WorkerDriver(const core::WorkerOptions& options,
                            std::unique_ptr<io::DatagramPort> port, EventSink& sink)
     : worker_(options),
       port_(std::move(port)),
+      serves_site_(port_->served().has_value()),
       sink_(sink),
       out_(options.limits.datagram_bytes_max) {
   thread_ = start_driver_thread("infold-rank", [this] { run(); });
@@ -111,7 +112,7 @@ void WorkerDriver::return_wheel() {
     const std::lock_guard lock(mutex_);
     sleeps_until_ = {};
     is_called = needs_thread();
-    rest = port_->served() ? kRestOfSite : kRest;
+    rest = serves_site_ ? kRestOfSite : kRest;
   }
   const std::lock_guard lock(wheel_mutex_);
   wheel_taken_ = false;
@@ -223,6 +224,7 @@ void WorkerDriver::restart(const core::WorkerOptions& options,
   wheel.lock();
   worker_ = std::move(worker);
   port_.swap(port);
+  serves_site_ = port_->served().has_value();
   out_.resize(options.limits.datagram_bytes_max);
   sleeps_until_ = {};
   gathers_for_ = {};
@@ -244,7 +246,7 @@ io::PortCounters WorkerDriver::port_counters() {
 void WorkerDriver::leave() {
   const bool serves_site = with_worker([this](core::Worker& worker, base::Instant now) {
     worker.leave(now);
-    return port_->served().has_value();
+    return serves_site_;
   });
   if (!serves_site) stop();
 }

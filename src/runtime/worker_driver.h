@@ -111,6 +111,7 @@ class WorkerDriver {
   std::mutex mutex_;
   core::Worker worker_;
   std::unique_ptr<io::DatagramPort> port_;
+  bool serves_site_ = false;  // as the port says to whoever has the wheel
   EventSink& sink_;
   std::vector<std::byte> out_;  // one datagram being written
   // The instant that the thread sleeps until, or is about to; in the past while it is awake.
