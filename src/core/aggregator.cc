@@ -106,10 +106,11 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       static_cast<std::uint32_t>(round_up(elements_max_ / INFOLD_BLOCK_ELEMENTS, kBlocksTogether));
   stored_bytes_max_ =
       static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
-  datagrams_ = base::ZeroedBytes(copies_.size() * stored_bytes_max_);
-  lanes_ = base::ZeroedBytes(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
-  codes_.resize(copies_.size() * blocks_max_ * 2);
-  specials_.resize(copies_.size() * (elements_max_ / 64) * 2);
+  datagrams_ = base::ZeroedArray<std::byte>(copies_.size() * stored_bytes_max_);
+  lanes_ =
+      base::ZeroedArray<std::byte>(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
+  codes_ = base::ZeroedArray<std::uint16_t>(copies_.size() * blocks_max_ * 2);
+  specials_ = base::ZeroedArray<std::uint64_t>(copies_.size() * (elements_max_ / 64) * 2);
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
   whole_.resize(stored_bytes_max_);
   // Sums of some blocks begin with any of them, and read steps by the strip.
@@ -390,10 +391,9 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
 }
 
 std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + datagrams_.size() + lanes_.size() +
-         codes_.capacity() * sizeof(std::uint16_t) + specials_.capacity() * sizeof(std::uint64_t) +
-         cleaned_.capacity() + whole_.capacity() + steps_.capacity() * sizeof(BlockStep) +
-         spoken_for_.capacity() * sizeof(Contributors) +
+  return copies_.capacity() * sizeof(Copy) + datagrams_.size_bytes() + lanes_.size_bytes() +
+         codes_.size_bytes() + specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
+         steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
          packet_codes_.capacity() * sizeof(std::uint16_t);
 }
 
@@ -428,7 +428,7 @@ std::uint64_t Aggregator::digest() const {
       const std::byte* const lanes =
           lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
       digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
-      digest.add(std::as_bytes(std::span(codes_).subspan(i * blocks_max_ * 2, blocks_max_ * 2)));
+      digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
     }
   }
   digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);

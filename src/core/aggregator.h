@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "base/zeroed_bytes.h"
+#include "base/zeroed_array.h"
 #include "core/arithmetic.h"
 #include "core/packet.h"
 
@@ -213,10 +213,10 @@ class Aggregator {
   std::uint32_t elements_max_;
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
-  base::ZeroedBytes datagrams_;
-  base::ZeroedBytes lanes_;  // 64 bits for each element, narrow ones in front
-  std::vector<std::uint16_t> codes_;
-  std::vector<std::uint64_t> specials_;
+  base::ZeroedArray<std::byte> datagrams_;
+  base::ZeroedArray<std::byte> lanes_;  // 64 bits for each element, narrow ones in front
+  base::ZeroedArray<std::uint16_t> codes_;
+  base::ZeroedArray<std::uint64_t> specials_;
 
   // Scratch of one datagram's handling, and the small answers that no slot stores.
   std::vector<std::byte> cleaned_;

@@ -42,7 +42,7 @@ BANS = (
         allowed_in=("src/base/check.cc",)),  # Its last words before the process stops.
     Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli", ("src/",),
         tests=False,
-        allowed_in=("src/base/zeroed_bytes.h",)),  # Without memory, as operator new does.
+        allowed_in=("src/base/zeroed_array.h",)),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
         ("src/core/", "src/sim/", "src/numeric/", "src/sparse/", "src/plan/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/zeroed_bytes.h"
+#include "base/zeroed_array.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,13 +10,15 @@
 namespace infold::base {
 namespace {
 
+using ZeroedBytes = ZeroedArray<std::byte>;
+
 bool are_all_zero(const ZeroedBytes& bytes) {
   return std::all_of(bytes.data(), bytes.data() + bytes.size(),
                      [](std::byte each) { return each == std::byte{0}; });
 }
 
 // Also where memory is that was something else before.
-TEST(ZeroedBytes, BeginAsZeroesOnACacheLine) {
+TEST(ZeroedArray, BeginAsZeroesOnACacheLine) {
   for (const std::size_t size : {1U, 64U, 1000U, 300'000U}) {
     for (int life = 0; life < 3; ++life) {
       ZeroedBytes bytes(size);
@@ -28,7 +30,7 @@ TEST(ZeroedBytes, BeginAsZeroesOnACacheLine) {
   }
 }
 
-TEST(ZeroedBytes, ACopyIsAnothersAndAMoveTakesAll) {
+TEST(ZeroedArray, ACopyIsAnothersAndAMoveTakesAll) {
   ZeroedBytes first(100);
   first.data()[99] = std::byte{7};
   ZeroedBytes copy = first;
@@ -43,6 +45,16 @@ TEST(ZeroedBytes, ACopyIsAnothersAndAMoveTakesAll) {
   EXPECT_EQ(copy.size(), 3U);
   EXPECT_TRUE(are_all_zero(copy));
   EXPECT_EQ(ZeroedBytes().size(), 0U);
+}
+
+TEST(ZeroedArray, CountsInElements) {
+  ZeroedArray<std::uint64_t> numbers(100);
+  EXPECT_EQ(numbers.size(), 100U);
+  EXPECT_EQ(numbers.size_bytes(), 800U);
+  numbers.data()[99] = 7;
+  const ZeroedArray<std::uint64_t> copy = numbers;
+  EXPECT_EQ(copy.data()[99], 7U);
+  EXPECT_EQ(copy.data()[98], 0U);
 }
 
 }  // namespace
