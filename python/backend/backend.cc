@@ -22,7 +22,7 @@ constexpr const char* kMeetingKey = "meeting";
 constexpr char kFailed = '!';
 // Rank 0 opens its door in some milliseconds; one that trains another group may take seconds. All
 // ranks together look 10,000 times a second at most, which a store answers in its stride.
-constexpr auto kLookFirst = std::chrono::milliseconds(2);
+constexpr auto kLookFirst = std::chrono::milliseconds(1);
 constexpr auto kLookFirstOfRank = std::chrono::microseconds(100);
 constexpr auto kLookOftenFor = std::chrono::milliseconds(100);
 constexpr auto kLookMost = std::chrono::milliseconds(50);
