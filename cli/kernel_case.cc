@@ -30,16 +30,6 @@ using Bytes = base::CacheLineVector<std::byte>;
 
 constexpr std::uint32_t kDatagramBytes = 1472;
 
-const char* dtype_name(DataType dtype) {
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
-  return kNames[static_cast<std::size_t>(dtype)];
-}
-
-const char* format_name(WireFormat format) {
-  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
-  return kNames[static_cast<std::size_t>(format)];
-}
-
 // Numbers over a few octaves, of both signs.
 template <typename Format>
 void fill_floats(Bytes& tensor) {
@@ -145,12 +135,12 @@ KernelBench add_bench(DataType dtype, WireFormat format) {
               }
             }};
   };
-  return {std::string("add ") + format_name(format), make};
+  return {std::string("add ") + core::format_name(format), make};
 }
 
 std::string in_lanes(const char* work, WireFormat format, LaneWidth width) {
   const std::string bits = std::to_string(8 * core::lane_bytes(width));
-  return std::string(work) + " " + format_name(format) + " in " + bits;
+  return std::string(work) + " " + core::format_name(format) + " in " + bits;
 }
 
 // An aggregator's work on block floats: its lanes are one chunk's, the datagrams are many.
@@ -304,8 +294,8 @@ std::vector<KernelBench> kernel_benches() {
       {WireFormat::bfp8, DataType::bf16}, {WireFormat::bfp32, DataType::f64},
   };
   for (const ElementLayout layout : kLayouts) {
-    const std::string dtype = dtype_name(layout.dtype);
-    const std::string format = format_name(layout.format);
+    const std::string dtype = core::dtype_name(layout.dtype);
+    const std::string format = core::format_name(layout.format);
     benches.push_back(
         codec_bench("encode " + dtype + " to " + format, layout, Reduction::sum, true, 1));
     benches.push_back(

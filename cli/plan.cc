@@ -117,7 +117,7 @@ class Plan final : public Command {
       question.processors.host_threads = threads_;
     }
 
-    const FormatNames names = {dtype_, format_name(format->layout.format)};
+    const FormatNames names = {dtype_, core::format_name(format->layout.format)};
     if (verify_) return verify(output, question, names);
     print_question(output, question, names);
     const std::vector<plan::Placement> placements = plan::predict(question);
@@ -172,20 +172,6 @@ class Plan final : public Command {
     // One spelling for each rate, so that equal hosts are counted together.
     hosts_.push_back({std::string(kHost) + short_rate(*rate), *rate});
     return true;
-  }
-
-  // What `automatic` has become.
-  static std::string format_name(core::WireFormat format) {
-    switch (format) {
-      case core::WireFormat::bfp32: return "bfp32";
-      case core::WireFormat::bfp16: return "bfp16";
-      case core::WireFormat::bfp8: return "bfp8";
-      case core::WireFormat::i8: return "i8";
-      case core::WireFormat::i16: return "i16";
-      case core::WireFormat::i32: return "i32";
-      case core::WireFormat::i64: return "i64";
-    }
-    return "unknown";
   }
 
   std::uint32_t workers_ = 8;

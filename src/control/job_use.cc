@@ -9,9 +9,6 @@
 namespace infold::control {
 namespace {
 
-// By their codes.
-constexpr const char* kFormatNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
-
 // What the site cannot do that this job wants, as in "does not sum bfp8".
 std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before,
                                      core::FormatSet asked) {
@@ -49,10 +46,11 @@ Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
 
 std::string names_of(core::FormatSet formats) {
   std::string names;
-  for (unsigned code = 0; code < std::size(kFormatNames); ++code) {
-    if (!formats.has(static_cast<core::WireFormat>(code))) continue;
+  for (int code = 0; code < INFOLD_FORMAT_COUNT; ++code) {
+    const auto format = static_cast<core::WireFormat>(code);
+    if (!formats.has(format)) continue;
     if (!names.empty()) names += ", ";
-    names += kFormatNames[code];
+    names += core::format_name(format);
   }
   return names.empty() ? "nothing" : names;
 }

@@ -68,7 +68,7 @@ TEST(Sources, ThatAreNoHostAreRefused) {
   }
 }
 
-TEST(Sources, GoToThosePartiesThatAggregate) {
+JobTerms terms_with(const SiteAddress& site) {
   JobTerms terms;
   terms.world = 2;
   terms.job = 7;
@@ -76,7 +76,12 @@ TEST(Sources, GoToThosePartiesThatAggregate) {
   terms.elements_max = 8192;
   terms.bulk_slots = 448;
   terms.formats = core::FormatSet::all();
-  terms.sites = {{"10.0.0.1:7700", 1}};
+  terms.sites = {site};
+  return terms;
+}
+
+TEST(Sources, GoToThosePartiesThatAggregate) {
+  JobTerms terms = terms_with({"10.0.0.1:7700", 1});
   terms.rank_sources = {host("10.0.0.5"), {}};
   EXPECT_EQ(reply_of(terms).joined().rank_sources_size(), 0) << "the switch alone needs them";
   terms.sites.push_back({"10.0.0.5:9000", 1, true});
@@ -87,13 +92,7 @@ TEST(Sources, GoToThosePartiesThatAggregate) {
 }
 
 TEST(Sources, ThatAHostTellsWrongAreNamed) {
-  JobTerms terms;
-  terms.job = 7;
-  terms.datagram_bytes_max = 1472;
-  terms.elements_max = 8192;
-  terms.bulk_slots = 448;
-  terms.formats = core::FormatSet::all();
-  terms.sites = {{"10.0.0.5:9000", 1, true}};
+  JobTerms terms = terms_with({"10.0.0.5:9000", 1, true});
   terms.rank_sources = {host("10.0.0.5"), host("fd00::6")};
   v1::JoinReply reply = reply_of(terms);
   ASSERT_TRUE(terms_of(reply.joined(), words(0, 2), "host").has_value());

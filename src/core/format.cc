@@ -30,6 +30,16 @@ std::uint32_t datagram_bytes(ElementLayout layout, const ChunkLimits& limits,
 
 }  // namespace
 
+const char* format_name(WireFormat format) {
+  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+const char* dtype_name(DataType dtype) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
+  return kNames[static_cast<std::size_t>(dtype)];
+}
+
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits) {
   const std::uint32_t step = granule(layout);
   const std::uint32_t by_payload = INFOLD_PAYLOAD_BYTES_MAX / layout.element_bytes();

@@ -23,16 +23,10 @@ const char* collective_name(std::int64_t collective) {
 }
 
 const char* wire_name(std::int64_t format) {
-  switch (static_cast<core::WireFormat>(format)) {
-    case core::WireFormat::i8: return "i8";
-    case core::WireFormat::i16: return "fixed32 (its exponents)";
-    case core::WireFormat::i32: return "fixed32";
-    case core::WireFormat::i64: return "i64";
-    case core::WireFormat::bfp8: return "bfp8";
-    case core::WireFormat::bfp16: return "bfp16";
-    case core::WireFormat::bfp32: return "bfp32";
-  }
-  return "an unknown format";
+  if (format == INFOLD_FORMAT_I16) return "fixed32 (its exponents)";
+  if (format == INFOLD_FORMAT_I32) return "fixed32";
+  if (format < 0 || format >= INFOLD_FORMAT_COUNT) return "an unknown format";
+  return core::format_name(static_cast<core::WireFormat>(format));
 }
 
 std::string rank_text(std::uint16_t rank) { return "rank " + std::to_string(rank); }

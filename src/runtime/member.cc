@@ -63,15 +63,17 @@ void Member::hear_end(const core::Abort& abort) {
       [&abort](core::Worker& worker, base::Instant now) { worker.hear_end(now, abort); });
 }
 
+std::optional<core::Failure> Member::worker_failure() {
+  return driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+}
+
 bool Member::has_lost_site() {
-  return driver_->with_worker([](core::Worker& worker, base::Instant) {
-    return worker.failure() && is_site_lost(*worker.failure());
-  });
+  const std::optional<core::Failure> failure = worker_failure();
+  return failure && is_site_lost(*failure);
 }
 
 void Member::leave_network() {
-  const std::optional<core::Failure> failure =
-      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  const std::optional<core::Failure> failure = worker_failure();
   if (failure && is_site_lost(*failure)) options_.network->note_site_lost(failure->site);
   options_.network.reset();
 }
@@ -94,8 +96,7 @@ void Member::resume(Reentry entry) {
 }
 
 void Member::fail_kept(Call& call, const std::string& why) {
-  const std::optional<core::Failure> failure =
-      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  const std::optional<core::Failure> failure = worker_failure();
   Error error = {Code::unavailable, call_text(call.description.name), -1, ""};
   {
     const std::lock_guard lock(pool_mutex_);
@@ -273,8 +274,7 @@ void Member::refuse(Call& call, Error error) {
 
 // Tells the reason itself to the first call that meets it, and where it was told to later ones.
 Error Member::job_over_error(const Call& call) {
-  const std::optional<core::Failure> failure =
-      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  const std::optional<core::Failure> failure = worker_failure();
   const std::lock_guard lock(pool_mutex_);
   if (end_reason_.empty() && failure) {
     Error error = describe(*failure, failed_call(call, io::monotonic_now()));
@@ -287,8 +287,7 @@ Error Member::job_over_error(const Call& call) {
 }
 
 std::optional<Error> Member::failure() {
-  const std::optional<core::Failure> failure =
-      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  const std::optional<core::Failure> failure = worker_failure();
   if (!failure || (absence_ && is_site_lost(*failure))) return std::nullopt;
   const std::lock_guard lock(pool_mutex_);
   FailedCall none = {CallName{},          0,           false, options_.worker.rank, {},

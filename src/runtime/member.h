@@ -111,6 +111,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
 
   Handle begin_in_turn(const CallRequest& request, CallName name);
   void launch_or_refuse(Call& call, const CallRequest& request);
+  std::optional<core::Failure> worker_failure();
   bool has_lost_site();
   Call& acquire_call();
   std::optional<Error> launch(Call& call, const CallRequest& request);

@@ -75,8 +75,8 @@ class WorkerDriver {
   // What the port did, and how many datagrams went out.
   io::PortCounters port_counters();
 
-  // Leaves the job. Calls in flight get their events before it returns. The thread goes on where
-  // the port serves a site, which other ranks may still need; elsewhere this is stop().
+  // Leaves the job. Where the port serves a site, which other ranks may still need, the thread goes
+  // on, and calls in flight get their events soon. Elsewhere this is stop().
   void leave();
   // Leaves the job and ends the thread: at once where the aggregators confirm, else after 200 ms.
   // Calls in flight get their events before it returns.

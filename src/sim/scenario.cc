@@ -94,11 +94,6 @@ const char* reduction_name(core::Reduction reduction) {
   return kNames[static_cast<std::size_t>(reduction)];
 }
 
-const char* format_name(core::WireFormat format) {
-  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
-  return kNames[static_cast<std::size_t>(format)];
-}
-
 }  // namespace
 
 const char* incident_name(Incident::Kind kind) {
@@ -181,7 +176,7 @@ std::string describe(const Scenario& scenario) {
   for (const CallPlan& call : scenario.calls) {
     text += fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
                         collective_name(call.collective), reduction_name(call.reduction),
-                        dtype_name(call.layout.dtype), format_name(call.layout.format),
+                        core::dtype_name(call.layout.dtype), core::format_name(call.layout.format),
                         call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
                         call.leaves_out_zeros ? " without zeros" : "", call.elements,
                         value_kind_name(call.values.kind));

@@ -112,11 +112,6 @@ const char* value_kind_name(ValueKind kind) {
   return "unknown";
 }
 
-const char* dtype_name(core::DataType dtype) {
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
-  return kNames[static_cast<std::size_t>(dtype)];
-}
-
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor) {
   const std::uint32_t bytes = dtype_bytes(source.dtype);
   const bool draws_float = is_float(source.dtype);

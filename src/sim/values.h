@@ -30,8 +30,6 @@ struct ValueSource {
   std::uint64_t seed = 0;
 };
 
-const char* dtype_name(core::DataType dtype);
-
 // Writes elements [0, tensor.size() / dtype_bytes) of one rank.
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor);
 
