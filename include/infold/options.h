@@ -41,10 +41,12 @@ enum class Layout : std::uint8_t {
   dense,
   // Mostly zeros: blocks of 32 elements (64 of f64) in which no rank has anything are left out, for
   // one round trip more, or two if the tensor is long. Same bits. Of all_reduce: sum, average, or.
+  // Refused where a site of the job does not sum i32.
   blocks,
   // One of the two, by what the ranks had in tensors of this size and type before, and by how long
   // both took: first zeros of long tensors are left out, 64 such calls on what turned out faster.
-  // Of every collective; dense where zeros cannot be left out, or the tensor is below 16 KiB.
+  // Of every collective; dense where zeros cannot be left out, a site of the job does not sum i32,
+  // or the tensor is below 16 KiB.
   automatic,
 };
 

@@ -41,6 +41,7 @@ struct SiteOptions {
   bool is_own = false;
   // It takes contributions that leave out blocks of zeros.
   bool takes_sparse = false;
+  FormatSet formats = FormatSet::all();  // that it sums; for errors, which name the site
 };
 
 struct WorkerOptions {

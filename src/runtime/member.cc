@@ -19,7 +19,8 @@ constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 }  // namespace
 
 Member::Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port)
-    : options_(std::move(options)) {
+    : options_(std::move(options)),
+      lack_for_sets_(find_lack_for_sets(options_.worker, options_.site_names)) {
   active_.reserve(options_.worker.transfers_max);
   finished_.reserve(options_.worker.transfers_max);
   steps_done_.reserve(options_.worker.transfers_max);
@@ -81,6 +82,7 @@ void Member::leave_network() {
 // Calls that are being made come behind those that are made again.
 void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
+  lack_for_sets_ = find_lack_for_sets(entry.worker, options_.site_names);
   driver_->restart(entry.worker, std::move(entry.port));
   options_.network = std::move(entry.network);
   {

@@ -28,13 +28,14 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (!choice) return choice.error();
 
   bool leaves_out_zeros = request.rows || request.options.layout == Layout::blocks;
-  if (leaves_out_zeros && choice->agreed) {
-    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
+  if (leaves_out_zeros) {
+    if (std::optional<Error> error = refuse_zeros_left_out(request, *choice)) return error;
   }
   if (request.rows) return launch_rows(call, request, *choice);
   if (leaves_layout_open(request, *choice)) {
     if (std::optional<Error> error = choose_layout(call, request, *choice)) return error;
-    leaves_out_zeros = call.choice->leaves_out_zeros;
+    // The choice is made in any case: ranks whose job comes back at other sites count alike.
+    leaves_out_zeros = call.choice->leaves_out_zeros && lack_for_sets_.empty();
   }
   if (leaves_out_zeros) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);

@@ -13,7 +13,34 @@ sparse::TensorKind kind_of(const CallRequest& request, const FormatChoice& choic
   return {choice.layout, choice.reduction, request.input.elements};
 }
 
+// The sets of blocks are words of this format.
+constexpr core::WireFormat kSetFormat = core::WireFormat::i32;
+
 }  // namespace
+
+std::string find_lack_for_sets(const core::WorkerOptions& worker,
+                               std::span<const std::string> site_names) {
+  if (worker.formats.has(kSetFormat)) return "";
+  std::string site = "a switch between this rank and the others";
+  for (std::size_t i = 0; i < worker.sites.size() && i < site_names.size(); ++i) {
+    if (worker.sites[i].formats.has(kSetFormat)) continue;
+    site = "the site at " + site_names[i];
+    break;
+  }
+  return site + " does not sum " + core::format_name(kSetFormat);
+}
+
+std::optional<Error> Member::refuse_zeros_left_out(const CallRequest& request,
+                                                   const FormatChoice& choice) const {
+  if (choice.agreed) {
+    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
+  }
+  if (lack_for_sets_.empty()) return std::nullopt;
+  return Error{Code::unsupported,
+               lack_for_sets_ + ", in which ranks join what they have, so that no zeros can be " +
+                   "left out; " +
+                   (request.rows ? "pass the whole tensor" : "make the layout dense")};
+}
 
 // The same at all ranks, as requests and formats are.
 bool Member::leaves_layout_open(const CallRequest& request, const FormatChoice& choice) {

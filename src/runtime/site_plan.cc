@@ -51,6 +51,7 @@ Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePl
     added.epoch = host.terms->epoch;
     address->take_link(host.host);
     added.takes_sparse = site.record.takes_sparse;
+    added.formats = site.record.formats;
     const bool is_own = input.own_site && site.at_rank && *address == *input.own_site;
     if (is_own && plan.first_sites.size() == 1) {
       plan.own = static_cast<std::uint8_t>(plan.addresses.size());

@@ -12,6 +12,7 @@
 #include "control/control_server.h"
 #include "control/job_registry.h"
 #include "runtime/join_testing.h"
+#include "sparse/layout_choice.h"
 
 namespace infold::testing {
 namespace {
@@ -102,6 +103,54 @@ TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, Code::unsupported);
     EXPECT_THAT(refused.error().message, HasSubstr("does not sum this wire format"));
+  });
+}
+
+core::SiteRecord all_but_i32() {
+  core::SiteRecord record;
+  record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::i32);
+  return record;
+}
+
+// The sets of blocks are joined as words of i32. Without the site's record the first such
+// call would leave out zeros, as its tensor is long.
+TEST(SiteRecords, AutomaticLayoutIsDenseWhereTheSiteCannotJoinSets) {
+  constexpr std::size_t kElements = sparse::LayoutChoice::kLongBytes / sizeof(float);
+  const LimitedSwitch limited(all_but_i32());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    for (int call = 0; call < 10; ++call) {
+      std::vector<float> tensor(kElements);
+      tensor[7] = 1.5F;
+      const auto summed = comm.all_reduce(tensor, {.layout = Layout::automatic}).wait();
+      ASSERT_TRUE(summed.has_value()) << summed.error().message;
+      EXPECT_EQ(tensor[7], 3.0F);
+      EXPECT_EQ(tensor[kElements - 1], 0.0F);
+    }
+    EXPECT_EQ(comm.statistics().calls_without_zeros, 0U);
+  });
+}
+
+TEST(SiteRecords, ZerosThatTheCallLeavesOutAreRefusedWhereTheSiteCannotJoinSets) {
+  const LimitedSwitch limited(all_but_i32());
+  const std::string lack = "the site at " + limited.plane.sites().front().address +
+                           " does not sum i32, in which ranks join what they have";
+  const auto expect_refused = [&](const Result<Completion>& refused, const char* advice) {
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr(lack));
+    EXPECT_THAT(refused.error().message, HasSubstr(advice));
+  };
+  run_job(1, limited.options(1), [&](Communicator& comm) {
+    std::vector<float> tensor(1000, 1.5F);
+    expect_refused(comm.all_reduce(tensor, {.layout = Layout::blocks}).wait(),
+                   "make the layout dense");
+  });
+  run_job(1, limited.options(1), [&](Communicator& comm) {
+    const std::vector<std::int64_t> indices = {3};
+    const std::vector<float> values(10, 1.5F);
+    Rows rows;
+    expect_refused(comm.all_reduce({indices, values, 1000, 10}, rows).wait(),
+                   "pass the whole tensor");
   });
 }
 
