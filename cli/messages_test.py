@@ -61,8 +61,18 @@ def says_why_an_address_cannot_be_had(infold, folder):
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         for words in (("switch", "--listen", "127.0.0.1:0", "--control", place),
                       ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", place)):
-            said, _ = refused(infold, folder, words, 1, "in use")
+            said, _ = refused(infold, folder, words, 1, f"{place}: the address is in use")
             check(len(said.splitlines()) == 1, f"{words}: {said}")
+    low = "127.0.0.1:1"
+    if int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
+        print("  low ports need no privilege here")
+        return
+    drop = ("setpriv", "--bounding-set=-net_bind_service") if os.geteuid() == 0 else ()
+    program, *first = (*drop, infold)
+    for words in (("switch", "--listen", low),
+                  ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", low)):
+        refused(program, folder, (*first, *words), 1,
+                f"{low}: ports below 1024 need root or CAP_NET_BIND_SERVICE")
 
 
 def takes_sizes_as_people_type_them(infold, folder):

@@ -151,8 +151,8 @@ Result<void> JobSession::run(Seat& seat) {
       registrar_ = std::make_unique<control::JobRegistry>(nullptr);
       auto server = control::ControlServer::start(hosts_.front(), *registrar_);
       if (!server) {
-        return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous +
-                                          "; is the port in use, and the address this host's?"));
+        return tl::unexpected(unavailable("rank 0 cannot listen at " + options_.rendezvous + ": " +
+                                          server.error().detail));
       }
       server_ = std::move(*server);
       hosts_.front() = server_->address();
