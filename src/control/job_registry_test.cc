@@ -33,6 +33,16 @@ TEST_F(Registry, SettlesTermsThatAllCanKeep) {
   for (const Rank& each : ranks) EXPECT_TRUE(each.ear->groups().has_value());
 }
 
+// A3: nothing but the source of entropy decides an epoch: neither the number nor the count of jobs.
+TEST_F(Registry, EpochsAreWhatTheSourceOfEntropySays) {
+  for (const std::uint64_t said : {0xFEDC'BA98'7654'3210U, 0x1234'5678'9ABC'DEF0U}) {
+    entropy_ = said - 1;
+    const auto ranks = run(1);
+    EXPECT_EQ(ranks[0].ear->terms()->epoch, static_cast<std::uint32_t>(said));
+    leave(ranks);
+  }
+}
+
 // Each of the two has slots; what both have is none, which would have ended the switch.
 TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
   RankWords small = words(0, 2);

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel's generator; a clock stands in for it where it is forbidden.
+// The kernel's generator, as a call or else as a file. A clock stands in where both are forbidden.
 #include "io/entropy.h"
 
+#include <cerrno>
+#include <fcntl.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/prng.h"
 #include "io/clock.h"
+#include "io/file_descriptor.h"
 
 namespace infold::io {
 
 std::uint64_t fresh_number() {
   std::uint64_t number = 0;
-  if (getrandom(&number, sizeof(number), 0) == sizeof(number)) return number;
+  ssize_t bytes = -1;
+  do {
+    bytes = getrandom(&number, sizeof(number), 0);
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes == sizeof(number)) return number;
+  const FileDescriptor file(open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  if (read(file.get(), &number, sizeof(number)) == sizeof(number)) return number;
   return base::mix64(static_cast<std::uint64_t>(monotonic_now().ns));
 }
 
