@@ -36,6 +36,13 @@ void log_event(const ControlEvent& event) {
     case ControlEvent::left:
       io::log(LogLevel::info, "job_left", {{"job", event.job}, {"number", event.number}});
       return;
+    case ControlEvent::went:
+      io::log(LogLevel::info, "rank_left",
+              {{"job", event.job},
+               {"rank", event.rank},
+               {"address", event.peer},
+               {"reason", event.reason}});
+      return;
     case ControlEvent::entered:
       io::log(LogLevel::info, "rank_joined",
               {{"job", event.job},

@@ -17,6 +17,7 @@ struct ControlEvent {
     started,  // all ranks are ready
     ended,    // a job, before all its ranks left
     left,     // all ranks of a job have left; its slots are free
+    went,     // a rank, while others were missing; its place is free
     limited,  // a connection or a stream from `peer` was turned away
   };
   Kind kind = entered;

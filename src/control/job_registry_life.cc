@@ -97,7 +97,11 @@ void JobRegistry::leave(Seat seat, const Parting& parting) {
   if (found == seats_.end()) return;
   const auto [job, rank] = found->second;
   switch (job->phase) {
-    case Phase::gathering: let_go(job, rank); return;
+    case Phase::gathering:
+      report(ControlEvent::went, *job, static_cast<int>(rank),
+             parting.way == Parting::in_order ? "it waits no longer" : "its connection broke");
+      let_go(job, rank);
+      return;
     case Phase::joined:
     case Phase::starting: {
       const bool is_lost = parting.way != Parting::in_order;

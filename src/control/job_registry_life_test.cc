@@ -276,6 +276,17 @@ TEST_F(Registry, SaysWhatHappens) {
   EXPECT_EQ(events_.back().reason, "job 'job': rank 0 says there are 3 ranks, rank 0 says 2");
 }
 
+TEST_F(Registry, SaysWhichRanksWentWhileOthersWereMissing) {
+  leave(come(words(0, 2)), Parting::lost);
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_EQ(events_.back().kind, ControlEvent::went);
+  EXPECT_EQ(events_.back().rank, 0);
+  EXPECT_EQ(events_.back().peer, words(0, 2).peer);
+  EXPECT_EQ(events_.back().reason, "its connection broke");
+  leave(come(words(0, 2)));
+  EXPECT_EQ(events_.back().reason, "it waits no longer");
+}
+
 // A4: 70,000 jobs, more than there are numbers, come and go beside some that stay;
 // job_registry_full_test.cc has 10 million.
 TEST_F(Registry, NumbersOfTheLivingAreNotGivenAgain) {

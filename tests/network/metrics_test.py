@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a switch in user space shows while it runs, over loopback: jobs, slots, packets by reason,
-and only to who asks for that.
+only to those who ask for that, and a log of what happens.
 
 Usage: metrics_test.py INFOLD
 """
 
 import functools
 import json
+import pathlib
 import signal
 import sys
 import urllib.error
@@ -17,6 +18,10 @@ from metrics import (OF_PROGRAM, by_verdict, expect_counted, expect_same_at_end,
                      strangers, until)
 from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, free_port, outcome, run_each,
                        unusual, wait_for_sums)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples" / "spec_worker"))
+import control  # pylint: disable=wrong-import-position
 
 WORLD = 2
 NAME = 'a "job"\\ of {two}'
@@ -94,5 +99,52 @@ def only_that_page_is_shown(binary):
         expect(switch.poll() is None, "the first one ended")
 
 
+def log_of(binary, *words):
+    """What a switch logs while one rank is refused, one goes while it waits, and a job runs."""
+    hello = {"protocol_version": control.PROTOCOL_VERSION, "job": "waits", "rank": 0, "world": 2,
+             "datagram_bytes_max": 1472, "small_slots": 64, "bulk_slots": 448,
+             "patience_ms": 1000 * PATIENCE}
+    with Job(binary) as job:
+        port, page = free_port(), free_port()
+        switch = start_switch(job, port, page, *words)
+        scrape = functools.partial(fetch, page)
+        waits = control.Member(("127.0.0.1", port), PATIENCE)
+        waits.send(hello=hello)
+        until(scrape, lambda found: "waits" in jobs(found), "the rank does not join")
+        wrong = control.Member(("127.0.0.1", port), PATIENCE)
+        wrong.send(hello={**hello, "rank": 1, "world": 3})
+        try:
+            expect(not wrong.expect("joined", PATIENCE), "it joins another world")
+        except control.JobEnded as ended:
+            expect("rank 1 says there are 3 ranks" in str(ended), ended)
+        waits.call.close()
+        until(scrape, lambda found: not jobs(found), "the rank stays")
+        status, said = outcome(job.start(
+            "bench", "allreduce", "--switch", f"127.0.0.1:{port}", "--rank", "0", "--world", "1",
+            "--job", "runs", "--bytes", "4", "--shared-memory", "off"))
+        expect(status == 0, said)
+        switch.send_signal(signal.SIGTERM)
+        return switch.communicate(timeout=PATIENCE)[1].splitlines()
+
+
+def the_log_tells_what_happens(binary):
+    """One line for each event, one object under --log json, and no more than the level asks for."""
+    wanted = [("switch_started", {}),
+              ("rank_joined", {"job": "waits", "rank": 0, "address": "127.0.0.1"}),
+              ("join_refused", {"job": "waits", "rank": 1, "address": "127.0.0.1"}),
+              ("rank_left", {"job": "waits", "rank": 0, "reason": "its connection broke"}),
+              ("rank_joined", {"job": "runs"}), ("job_joined", {"job": "runs"}),
+              ("job_started", {"job": "runs", "world": 1}), ("job_left", {"job": "runs"}),
+              ("switch_stopping", {"why": "SIGTERM", "jobs": 0})]
+    lines = log_of(binary)
+    expect([line.split()[2] for line in lines] == [kind for kind, _ in wanted], lines)
+    found = [json.loads(line) for line in log_of(binary, "--log", "json")]
+    expect([event["event"] for event in found] == [kind for kind, _ in wanted], found)
+    for event, (_, fields) in zip(found, wanted):
+        expect(fields.items() <= event.items(), event)
+    warnings = log_of(binary, "--log-level", "warn")
+    expect(len(warnings) == 1 and " warn join_refused " in warnings[0], warnings)
+
+
 if __name__ == "__main__":
-    sys.exit(run_each(a_running_job_is_shown, only_that_page_is_shown))
+    sys.exit(run_each(a_running_job_is_shown, only_that_page_is_shown, the_log_tells_what_happens))
