@@ -5,12 +5,15 @@
 // one, the connection is gone.
 #include "control/acceptor.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <list>
 #include <map>
+#include <mutex>
 #include <netinet/tcp.h>
 #include <optional>
 #include <sys/epoll.h>
@@ -18,6 +21,7 @@
 #include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -83,19 +87,30 @@ base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
 
 class Acceptor::State {
  public:
-  State(io::FileDescriptor listener, const AcceptorLimits& limits, Users users)
+  State(io::FileDescriptor listener, const AcceptorLimits& limits)
       : listener_(std::move(listener)),
         limits_(limits),
-        users_(std::move(users)),
         counts_(limits.connections_max, limits.connections_of_peer_max) {
     watch(listener_.get(), EPOLLIN);
-    watch(stop_.get(), EPOLLIN);
+    watch(wake_.get(), EPOLLIN);
+  }
+  ~State() { stop(); }
+
+  void start(Users users) {
+    users_ = std::move(users);
     thread_ = std::thread([this] { run(); });
   }
-  ~State() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
+  void stop() {
+    if (!thread_.joinable()) return;
+    stops_ = true;
+    wake();
     thread_.join();
+  }
+  void close(const io::SocketAddress& from) {
+    const std::lock_guard lock(to_close_mutex_);
+    if (std::find(to_close_.begin(), to_close_.end(), from) != to_close_.end()) return;
+    to_close_.push_back(from);
+    wake();
   }
   io::SocketAddress address() const { return local_address(listener_.get()); }
 
@@ -104,6 +119,7 @@ class Acceptor::State {
   struct Known {
     std::uint64_t cookie = 0;
     std::string peer;
+    io::SocketAddress from;
   };
   struct Silent {
     io::FileDescriptor socket;
@@ -117,14 +133,24 @@ class Acceptor::State {
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
   }
 
+  void wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  }
+
   void run() {
-    for (;;) {
+    while (!stops_) {
       std::array<epoll_event, 64> events;
       const int count = epoll_wait(epoll_.get(), events.data(), events.size(), patience_ms());
       for (int i = 0; i < count; ++i) {
         const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
-        if (descriptor == stop_.get()) return;
-        descriptor == listener_.get() ? accept_all() : hand_on(descriptor);
+        if (descriptor == wake_.get()) {
+          close_asked();
+        } else if (descriptor == listener_.get()) {
+          accept_all();
+        } else {
+          hand_on(descriptor);
+        }
       }
       close_silent(io::monotonic_now());
     }
@@ -155,7 +181,7 @@ class Acceptor::State {
   // Without descriptors: closes one connection with the help of the spare one. A host that waits in
   // the queue instead would not know.
   bool turn_one_away() {
-    users_.turn_away("", "no descriptors are left for connections (RLIMIT_NOFILE)");
+    users_.turned_away("", "no descriptors are left for connections (RLIMIT_NOFILE)");
     spare_ = io::FileDescriptor();
     const bool closed = io::FileDescriptor(accept(listener_.get(), nullptr, nullptr)).is_open();
     spare_ = spare();
@@ -166,11 +192,12 @@ class Acceptor::State {
 
   void admit(io::FileDescriptor socket, const io::SocketAddress& from) {
     const std::string peer = peer_of(from);
+    if (!users_.may_connect(peer)) return;
     PeerCounts::Taken taken = counts_.take(peer);
     if (taken != PeerCounts::Taken::yes && sweep()) taken = counts_.take(peer);
     if (taken != PeerCounts::Taken::yes) {
       const bool is_all = taken == PeerCounts::Taken::all_full;
-      users_.turn_away(
+      users_.turned_away(
           peer, fmt::format("{} has {} connections, as many as it may",
                             is_all ? "the switch" : "the address",
                             is_all ? limits_.connections_max : limits_.connections_of_peer_max));
@@ -179,10 +206,27 @@ class Acceptor::State {
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     forget(socket.get());  // an older connection had this number
-    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer};
+    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from};
     watch(socket.get(), EPOLLIN | EPOLLRDHUP);
     silent_.push_back({std::move(socket), io::monotonic_now() + limits_.silence_max});
     of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
+  }
+
+  // Whoever owns the connection hears that it has ended. The duplicate holds whatever the number
+  // stands for now, so that no other connection is meant where that one is gone.
+  void close_asked() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t bytes = read(wake_.get(), &count, sizeof(count));
+    std::vector<io::SocketAddress> asked;
+    {
+      const std::lock_guard lock(to_close_mutex_);
+      asked.swap(to_close_);
+    }
+    for (const auto& [descriptor, known] : known_) {
+      if (std::find(asked.begin(), asked.end(), known.from) == asked.end()) continue;
+      const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+      if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+    }
   }
 
   void forget(int descriptor) {
@@ -233,9 +277,12 @@ class Acceptor::State {
 
   const io::FileDescriptor listener_;
   const AcceptorLimits limits_;
-  const Users users_;
+  Users users_;
   const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
-  const io::FileDescriptor stop_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const io::FileDescriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::atomic<bool> stops_ = false;
+  std::mutex to_close_mutex_;
+  std::vector<io::SocketAddress> to_close_;
   io::FileDescriptor spare_ = spare();
   PeerCounts counts_;
   std::map<int, Known> known_;
@@ -245,16 +292,20 @@ class Acceptor::State {
   std::thread thread_;
 };
 
-base::Result<std::unique_ptr<Acceptor>> Acceptor::start(const io::SocketAddress& listen,
-                                                        const AcceptorLimits& limits, Users users) {
-  base::Result<io::FileDescriptor> listener = listen_at(listen);
+base::Result<std::unique_ptr<Acceptor>> Acceptor::listen(const io::SocketAddress& address,
+                                                         const AcceptorLimits& limits) {
+  base::Result<io::FileDescriptor> listener = listen_at(address);
   if (!listener) return tl::unexpected(listener.error());
   return std::unique_ptr<Acceptor>(
-      new Acceptor(std::make_unique<State>(std::move(*listener), limits, std::move(users))));
+      new Acceptor(std::make_unique<State>(std::move(*listener), limits)));
 }
 
 Acceptor::Acceptor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Acceptor::~Acceptor() = default;
+
+void Acceptor::start(Users users) { state_->start(std::move(users)); }
+void Acceptor::stop() { state_->stop(); }
+void Acceptor::close(const io::SocketAddress& from) { state_->close(from); }
 
 io::SocketAddress Acceptor::address() const { return state_->address(); }
 

@@ -3,7 +3,8 @@
 // A listening TCP socket and one thread that accepts. A connection is handed on when its first
 // bytes have come, so that what connects and says nothing costs a descriptor for a while and
 // nothing else. Survives a shortage of descriptors: a spare one is given up to turn connections
-// away, and accepting goes on when there are some again.
+// away, and accepting goes on when there are some again. Connections that were handed on can be
+// closed here by their peers' addresses.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +26,23 @@ struct AcceptorLimits {
 
 class Acceptor {
  public:
-  // Both are called from the acceptor's thread. `take` owns the descriptor, which is not blocking;
-  // `turn_away` hears why a peer's connection was closed.
+  // Called from the acceptor's thread. `take` owns the descriptor, which is not blocking;
+  // `turned_away` hears why a peer's connection was closed.
   struct Users {
     std::function<void(int descriptor)> take;
-    std::function<void(const std::string& peer, const std::string& reason)> turn_away;
+    std::function<bool(const std::string& peer)> may_connect;
+    std::function<void(const std::string& peer, const std::string& reason)> turned_away;
   };
 
-  // The error says why the address cannot be used. Throws std::system_error without a thread.
-  static base::Result<std::unique_ptr<Acceptor>> start(const io::SocketAddress& listen,
-                                                       const AcceptorLimits& limits, Users users);
-  ~Acceptor();  // accepts no more; connections that were handed on stay
+  // Peers wait in the queue until start(). The error says why the address cannot be used.
+  static base::Result<std::unique_ptr<Acceptor>> listen(const io::SocketAddress& address,
+                                                        const AcceptorLimits& limits);
+  ~Acceptor();
+  // Once. Throws std::system_error without a thread.
+  void start(Users users);
+  void stop();  // accepts no more; connections that were handed on stay
+  // Soon, where there is one from that address. Any thread.
+  void close(const io::SocketAddress& from);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 

@@ -72,19 +72,20 @@ void set_limits(grpc::ServerBuilder& builder, const ServerOptions& options) {
 
 class ControlServer::State {
  public:
-  State(Registrar& registrar, const ServerOptions& settled)
+  State(Registrar& registrar, const ServerOptions& settled, std::unique_ptr<Acceptor> at)
       : options(settled),
-        host{registrar, StreamGate(settled.streams, settled.on_event),
+        acceptor(std::move(at)),
+        host{registrar, *acceptor, StreamGate(settled.streams, settled.on_event),
              StreamTimes{settled.silence_max, settled.write_max}},
         service(host) {}
 
   const ServerOptions options;
+  const std::unique_ptr<Acceptor> acceptor;
   StreamHost host;
   Service service;
   io::SocketAddress address;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> hand_over;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<Acceptor> acceptor;
 };
 
 base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
@@ -93,7 +94,10 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
   options.connections_max = connections_within(options.connections_max);
   options.connections_of_peer_max =
       std::min(options.connections_of_peer_max, options.connections_max);
-  auto state = std::make_unique<State>(registrar, options);
+  auto acceptor = Acceptor::listen(
+      listen, {options.connections_max, options.connections_of_peer_max, options.silence_max});
+  if (!acceptor) return tl::unexpected(acceptor.error());
+  auto state = std::make_unique<State>(registrar, options, std::move(*acceptor));
   grpc::ServerBuilder builder;
   set_limits(builder, options);
   state->hand_over = builder.experimental().AddExternalConnectionAcceptor(
@@ -107,19 +111,18 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
     connection.fd = descriptor;
     to.HandleNewConnection(&connection);
   };
-  const auto turn_away = [tell = options.on_event](const std::string& peer,
-                                                   const std::string& reason) {
+  const auto turned_away = [tell = options.on_event](const std::string& peer,
+                                                     const std::string& reason) {
     ControlEvent event;
     event.kind = ControlEvent::limited;
     event.peer = peer;
     event.reason = reason;
     tell(event);
   };
-  auto acceptor = Acceptor::start(
-      listen, {options.connections_max, options.connections_of_peer_max, options.silence_max},
-      {take, turn_away});
-  if (!acceptor) return tl::unexpected(acceptor.error());
-  state->acceptor = std::move(*acceptor);
+  const auto may_connect = [&gate = state->host.gate](const std::string& peer) {
+    return gate.may_connect(peer);
+  };
+  state->acceptor->start({take, may_connect, turned_away});
   state->address = listen;
   state->address.set_port(state->acceptor->address().port());
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
@@ -128,7 +131,7 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ControlServer::~ControlServer() {
-  state_->acceptor.reset();
+  state_->acceptor->stop();
   state_->host.registrar.stop();
   state_->server->Shutdown(std::chrono::system_clock::now() + kGoodbye);
 }

@@ -257,6 +257,27 @@ TEST(ControlServer, AddressesThatHaveEnoughHearOfTheLimit) {
   EXPECT_THAT(third.hear().refused().message(), HasSubstr("as many as may from one address"));
 }
 
+// Streams that are reset at once cost as much as those that stay, and are never too many at a time.
+TEST(ControlServer, AnAddressThatOpensStreamsWithoutEndLosesItsConnectionForAWhile) {
+  ServerOptions options = quiet();
+  options.streams.openings_at_once = 4;
+  options.streams.openings_per_second = 1;
+  Server server(options);
+  std::vector<std::unique_ptr<Stream>> streams;  // gRPC lets them share a connection
+  for (int i = 0; i < 16; ++i) streams.push_back(std::make_unique<Stream>(server));
+  std::size_t cut_off = 0;
+  for (const auto& stream : streams) cut_off += stream->hear().has_refused() ? 0 : 1;
+  EXPECT_GT(cut_off, 0U) << "streams that were refused nothing end with the others";
+  EXPECT_TRUE(is_closed_within(stranger(server), std::chrono::seconds(5)));
+  streams.clear();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool has_joined = false;  // as soon as the time for those streams is over
+  while (!has_joined && std::chrono::steady_clock::now() < end) {
+    has_joined = JobLink::join(server.address(), words(0, 1), {}).has_value();
+  }
+  EXPECT_TRUE(has_joined);
+}
+
 // A6, from a connection's end to the seat.
 TEST(ControlServer, AConnectionThatBreaksWhileRanksAreMissingFreesItsSeat) {
   Server server(quiet());

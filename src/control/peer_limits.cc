@@ -31,14 +31,30 @@ void PeerCounts::give_back(const std::string& peer) {
   --all_;
 }
 
-bool PeerRates::take(const std::string& peer, base::Instant now) {
+PeerRates::Bucket& PeerRates::bucket_of(const std::string& peer, base::Instant now) {
   forget_full(now);
   const auto [place, is_new] = buckets_.try_emplace(peer, Bucket{burst_, now});
   Bucket& own = place->second;
   own = {tokens_at(own, now), now};
+  return own;
+}
+
+bool PeerRates::take(const std::string& peer, base::Instant now) {
+  Bucket& own = bucket_of(peer, now);
   if (own.tokens < 1) return false;
   own.tokens -= 1;
   return true;
+}
+
+bool PeerRates::take_or_owe(const std::string& peer, base::Instant now) {
+  Bucket& own = bucket_of(peer, now);
+  own.tokens = std::max(own.tokens - 1, -burst_);
+  return own.tokens >= 0;
+}
+
+bool PeerRates::is_empty(const std::string& peer, base::Instant now) const {
+  const auto found = buckets_.find(peer);
+  return found != buckets_.end() && tokens_at(found->second, now) < 1;
 }
 
 // Once in the time in which a bucket fills, so that the cost is shared by all that came meanwhile.

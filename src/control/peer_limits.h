@@ -38,13 +38,18 @@ class PeerRates {
   PeerRates(std::uint32_t per_second, std::uint32_t burst)
       : per_second_(per_second), burst_(burst) {}
   bool take(const std::string& peer, base::Instant now);
+  // For what has happened already: an empty bucket goes into debt, at most by what it can hold.
+  bool take_or_owe(const std::string& peer, base::Instant now);
+  // Whether the bucket has nothing for now.
+  bool is_empty(const std::string& peer, base::Instant now) const;
   std::size_t peers() const { return buckets_.size(); }
 
  private:
   struct Bucket {
-    double tokens = 0;
+    double tokens = 0;  // below 0: debt
     base::Instant at;
   };
+  Bucket& bucket_of(const std::string& peer, base::Instant now);
   void forget_full(base::Instant now);
   double tokens_at(const Bucket& bucket, base::Instant now) const;
 

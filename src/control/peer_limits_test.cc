@@ -47,6 +47,19 @@ TEST(PeerLimits, ARateHoldsForEachPeerAndIsForgotten) {
   EXPECT_LE(rates.peers(), 500U);
 }
 
+TEST(PeerLimits, ADebtIsPaidInTimeAndIsNeverMoreThanABucket) {
+  PeerRates rates(2, 4);
+  base::Instant now{0};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(rates.take_or_owe("a", now));
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(rates.take_or_owe("a", now));
+  EXPECT_FALSE(rates.is_empty("b", now));
+  now = now + base::milliseconds(2'400);
+  EXPECT_TRUE(rates.is_empty("a", now));
+  now = now + base::milliseconds(100);
+  EXPECT_FALSE(rates.is_empty("a", now));
+  EXPECT_TRUE(rates.take_or_owe("a", now));
+}
+
 TEST(StreamGate, SaysWhichLimitARankMeets) {
   std::vector<std::string> logged;
   StreamGate gate(
@@ -63,6 +76,18 @@ TEST(StreamGate, SaysWhichLimitARankMeets) {
   EXPECT_TRUE(gate.hello("a").has_value());
   EXPECT_EQ(gate.hello("a").error().message, "more than 1 ranks a second want to join from a");
   EXPECT_EQ(logged.size(), 3U);
+}
+
+TEST(StreamGate, LetsAPeerPayForStreamsBeyondItsRate) {
+  StreamGate gate({.openings_per_second = 1, .openings_at_once = 2}, [](const ControlEvent&) {});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(gate.open("a").has_value());
+    gate.close("a");
+  }
+  EXPECT_EQ(gate.open("a").error().message, "more than 1 streams a second are opened from a");
+  EXPECT_FALSE(gate.may_connect("a"));
+  EXPECT_TRUE(gate.may_connect("b"));
+  EXPECT_TRUE(gate.open("b").has_value());
 }
 
 }  // namespace

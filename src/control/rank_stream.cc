@@ -46,6 +46,7 @@ void RankStream::start() {
   StartSendInitialMetadata();
   const Answer<void> opened = host_->gate.open(peer_);
   if (!opened) {
+    if (!host_->gate.may_connect(peer_)) host_->acceptor.close(from_);
     send(reply_of(opened.error()), true);
     return;
   }

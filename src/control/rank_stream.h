@@ -15,6 +15,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "base/instant.h"
+#include "control/acceptor.h"
 #include "control/alarm.h"
 #include "control/rank_listener.h"
 #include "control/stream_gate.h"
@@ -32,6 +33,7 @@ struct StreamTimes {
 // What all streams of a server share. Outlives the server's streams, but not what they hear.
 struct StreamHost {
   Registrar& registrar;
+  Acceptor& acceptor;
   StreamGate gate;
   StreamTimes times;
 };

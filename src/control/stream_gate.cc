@@ -13,13 +13,25 @@ StreamGate::StreamGate(const StreamLimits& limits, EventListener on_event)
     : limits_(limits),
       on_event_(std::move(on_event)),
       streams_(limits.streams_max, limits.streams_of_peer_max),
-      hellos_(limits.hellos_per_second, limits.hellos_at_once) {}
+      hellos_(limits.hellos_per_second, limits.hellos_at_once),
+      openings_(limits.openings_per_second, limits.openings_at_once) {}
+
+bool StreamGate::may_connect(const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  return !openings_.is_empty(peer, io::monotonic_now());
+}
 
 Answer<void> StreamGate::open(const std::string& peer) {
   PeerCounts::Taken taken = PeerCounts::Taken::yes;
+  bool is_flood = false;
   {
     const std::lock_guard lock(mutex_);
-    taken = streams_.take(peer);
+    is_flood = !openings_.take_or_owe(peer, io::monotonic_now());
+    if (!is_flood) taken = streams_.take(peer);
+  }
+  if (is_flood) {
+    return refuse(peer, fmt::format("more than {} streams a second are opened from {}",
+                                    limits_.openings_per_second, peer));
   }
   if (taken == PeerCounts::Taken::yes) return {};
   if (taken == PeerCounts::Taken::all_full) {

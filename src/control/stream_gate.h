@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may open a stream, and say Hello on it. Any thread.
+// Who may connect, open a stream, and say Hello on it. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,18 @@ struct StreamLimits {
   // A host that starts 50 groups on 8 ranks says 400 at once.
   std::uint32_t hellos_per_second = 512;
   std::uint32_t hellos_at_once = 2048;
+  // Every rank opens one, also those that are refused or give up before their Hello.
+  std::uint32_t openings_per_second = 1024;
+  std::uint32_t openings_at_once = 2304;
 };
 
 class StreamGate {
  public:
   StreamGate(const StreamLimits& limits, EventListener on_event);
 
+  // False for a peer that has opened more streams than it may, until it has paid for them in time.
+  // Its connections are closed meanwhile: to refuse a stream costs as much as to take it.
+  bool may_connect(const std::string& peer);
   // A refusal says which limit. What it let in is given back with close().
   Answer<void> open(const std::string& peer);
   void close(const std::string& peer);
@@ -39,6 +45,7 @@ class StreamGate {
   std::mutex mutex_;
   PeerCounts streams_;
   PeerRates hellos_;
+  PeerRates openings_;
 };
 
 }  // namespace infold::control
