@@ -76,7 +76,7 @@ class ControlServer::State {
       : options(settled),
         acceptor(std::move(at)),
         host{registrar, *acceptor, StreamGate(settled.streams, settled.on_event),
-             StreamTimes{settled.silence_max, settled.write_max}},
+             StreamTimes{settled.silence_max, settled.write_max}, settled.on_event},
         service(host) {}
 
   const ServerOptions options;

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <poll.h>
+#include <set>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -208,7 +210,16 @@ v1::JoinRequest hello(std::uint32_t rank, std::uint32_t world) {
 }
 
 TEST(ControlServer, RefusesWhatIsSaidOutOfTurn) {
-  Server server(quiet());
+  std::mutex mutex;
+  std::multiset<std::string> reasons;
+  ServerOptions options;
+  options.on_event = [&](const ControlEvent& event) {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(event.kind, ControlEvent::refused);
+    EXPECT_EQ(event.peer, "127.0.0.1");
+    reasons.insert(event.reason);
+  };
+  Server server(options);
   v1::JoinRequest ready;
   ready.mutable_ready();
   Stream early(server);
@@ -227,6 +238,11 @@ TEST(ControlServer, RefusesWhatIsSaidOutOfTurn) {
   weight.mutable_hello()->set_site_weight(65);
   heavy.say(weight);
   EXPECT_EQ(heavy.hear().refused().reason(), v1::Refused::INVALID);
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(reasons.size(), 4U);
+    EXPECT_EQ(reasons.count("rank 0's site has weight 65; allowed: 0 to 64"), 1U);
+  }
   Stream loud(server);
   v1::JoinRequest large = hello(0, 2);
   large.mutable_hello()->set_job(std::string(1 << 20, 'x'));

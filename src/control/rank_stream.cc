@@ -62,6 +62,14 @@ void RankStream::OnReadDone(bool ok) {
     return;
   }
   if (const Answer<void> handled = handle(request_); !handled) {
+    // The gate has told of its limits itself.
+    if (handled.error().reason == RefusalReason::invalid) {
+      ControlEvent event;
+      event.kind = ControlEvent::refused;
+      event.peer = peer_;
+      event.reason = handled.error().message;
+      host_->on_event(event);
+    }
     send(reply_of(handled.error()), true);
     part(Parting::lost);
     return;

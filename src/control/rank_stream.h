@@ -36,6 +36,7 @@ struct StreamHost {
   Acceptor& acceptor;
   StreamGate gate;
   StreamTimes times;
+  EventListener on_event;  // of refusals of what no registrar hears
 };
 
 class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::JoinReply>,
