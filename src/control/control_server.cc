@@ -38,6 +38,17 @@ std::uint32_t connections_within(std::uint32_t wanted) {
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(room, 1, wanted));
 }
 
+// As many as wanted, where the process may have the descriptors; else fewer in the same proportion,
+// so that no address can hold all.
+ServerOptions within_descriptors(ServerOptions options) {
+  const std::uint32_t room = connections_within(options.connections_max);
+  const std::uint64_t share = std::uint64_t{options.connections_of_peer_max} * room;
+  options.connections_of_peer_max =
+      std::clamp(static_cast<std::uint32_t>(share / options.connections_max), 1U, room);
+  options.connections_max = room;
+  return options;
+}
+
 class Service final : public v1::Control::CallbackService {
  public:
   explicit Service(StreamHost& host) { host_.store(&host); }
@@ -91,9 +102,7 @@ class ControlServer::State {
 base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
                                                                   Registrar& registrar,
                                                                   ServerOptions options) {
-  options.connections_max = connections_within(options.connections_max);
-  options.connections_of_peer_max =
-      std::min(options.connections_of_peer_max, options.connections_max);
+  options = within_descriptors(options);
   auto acceptor = Acceptor::listen(
       listen, {options.connections_max, options.connections_of_peer_max, options.silence_max});
   if (!acceptor) return tl::unexpected(acceptor.error());

@@ -52,8 +52,11 @@ ServerOptions quiet() {
 }
 
 // Connects and says nothing, or as much of HTTP/2 as makes gRPC's work begin.
-io::FileDescriptor stranger(const Server& server, const std::string& says = "") {
+io::FileDescriptor stranger(const Server& server, const std::string& says = "",
+                            const char* from = "127.0.0.1:0") {
   io::FileDescriptor own(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const io::SocketAddress here = *io::SocketAddress::parse(from, "test");
+  if (bind(own.get(), here.data(), here.bytes()) != 0) return io::FileDescriptor();
   const io::SocketAddress there = server.server->address();
   if (connect(own.get(), there.data(), there.bytes()) != 0) return io::FileDescriptor();
   EXPECT_EQ(send(own.get(), says.data(), says.size(), MSG_NOSIGNAL),
@@ -130,6 +133,7 @@ TEST(ControlServer, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
   ServerOptions options = quiet();
   options.connections_max = 8;
   options.connections_of_peer_max = 6;
+  options.silence_max = base::seconds(600);  // it is the limit that closes
   Server server(options);
   std::vector<io::FileDescriptor> strangers;
   for (int i = 0; i < 6; ++i) strangers.push_back(stranger(server, kHttp2));
@@ -141,6 +145,29 @@ TEST(ControlServer, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
     has_joined = JobLink::join(server.address(), words(0, 1), {}).has_value();
   }
   EXPECT_TRUE(has_joined);
+}
+
+// A process that may have few files serves fewer connections; one address still leaves a quarter.
+TEST(ControlServer, NoAddressHoldsAllConnectionsWhereDescriptorsAreFew) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 168;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  ServerOptions options = quiet();
+  options.silence_max = base::seconds(600);
+  Server server(options);
+  const std::uint32_t all = server.server->budget().connections;
+  EXPECT_LE(all, 40U);
+  std::vector<io::FileDescriptor> held;
+  for (std::uint32_t i = 0; i < all / 4 * 3; ++i) held.push_back(stranger(server));
+  EXPECT_TRUE(is_closed_within(stranger(server), std::chrono::seconds(60)));
+  const io::FileDescriptor other = stranger(server, kHttp2, "127.0.0.2:0");
+  pollfd answered = {other.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&answered, 1, 60'000), 1);
+  char byte = 0;
+  EXPECT_EQ(recv(other.get(), &byte, 1, 0), 1) << "HTTP/2's settings";
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 // A5: gRPC's own listener stays silent after this.
