@@ -41,7 +41,7 @@ bool read_header_field(Cursor& cursor, const std::string& word, PacketText& pack
       {"worker", &packet.worker}, {"by", &packet.worker},     {"job", &packet.job},
       {"epoch", &packet.epoch},   {"slot", &packet.slot},     {"round", &packet.round},
       {"cut", &packet.cut},       {"extend", &packet.extend}, {"rank", &packet.rank},
-      {"other", &packet.other}};
+      {"other", &packet.other},   {"port", &packet.port}};
   const std::map<std::string, std::optional<std::int64_t>*> overrides = {
       {"count", &packet.count}, {"weight", &packet.weight}, {"digest", &packet.digest}};
   if (const auto found = numbers.find(word); found != numbers.end()) {

@@ -38,6 +38,7 @@ struct PacketText {
   unsigned version = INFOLD_VERSION;
   unsigned flags = 0;
   std::int64_t worker = 0;
+  std::int64_t port = 1;  // of a packet in: from which of its worker's ports
   std::int64_t job = 0;
   std::int64_t epoch = 0;
   std::int64_t slot = 0;

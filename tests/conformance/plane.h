@@ -27,6 +27,7 @@ struct PlaneJob {
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool sparse = false;        // ranks have been told that this plane takes such packets
   bool pending_bits = false;  // the plane says who is missing as a set of bits
+  bool ports = false;         // the plane shows where it sends; to nobody unheard of
 };
 
 struct Outgoing {
@@ -34,6 +35,7 @@ struct Outgoing {
   To to = To::worker;
   std::uint8_t worker = 0;
   std::vector<std::byte> datagram;
+  std::uint16_t port = 1;  // which of the worker's, where the job has ports
 };
 
 class Plane {
@@ -44,8 +46,11 @@ class Plane {
   virtual std::string configure(const PlaneJob& job) = 0;
   // From the address of the workers' connections, from the parent's, or from neither.
   enum class From : std::uint8_t { worker, parent, elsewhere };
-  virtual void inject(std::span<const std::byte> datagram, From from = From::worker) = 0;
-  // What the last datagram made it send, in any order; one multicast may be one packet or many.
+  // `port`: from which of the worker's ports, where the job has ports.
+  virtual void inject(std::span<const std::byte> datagram, From from = From::worker,
+                      std::uint16_t port = 1) = 0;
+  // What the last datagram made it send, in any order; one multicast may be one packet or many, and
+  // is many where the job has ports.
   virtual std::vector<Outgoing> collect() = 0;
   // Why the last datagram was dropped, in the words of the spec; "" if it was not, nothing if the
   // plane does not say.

@@ -16,7 +16,9 @@ bool holds_data(unsigned kind) {
 
 std::string receiver(const Outgoing& packet) {
   if (packet.to == Outgoing::To::parent) return "to the parent: ";
-  return "to worker " + std::to_string(packet.worker) + ": ";
+  std::string text = "to worker " + std::to_string(packet.worker);
+  if (packet.port != 1) text += " port " + std::to_string(packet.port);
+  return text + ": ";
 }
 
 }  // namespace
@@ -46,6 +48,8 @@ std::string PlaneRunner::configure(const Step& step) {
       job_.sparse = true;
     } else if (word == "pending_bits") {
       job_.pending_bits = true;
+    } else if (word == "ports") {
+      job_.ports = true;
     } else if (word == "workers") {
       // "[0 1 2-3]": three workers, the last of which speaks for two ranks. A number: that many.
       if (cursor.peek() == "[") {
@@ -124,6 +128,9 @@ PlaneRunner::Expected PlaneRunner::read_expected(Cursor& cursor, const PacketTex
   } else if (to == "worker") {
     expected.packet.to = Outgoing::To::worker;
     expected.packet.worker = static_cast<std::uint8_t>(cursor.take_number());
+    if (cursor.accept("port")) {
+      expected.packet.port = static_cast<std::uint16_t>(cursor.take_number());
+    }
   } else {
     cursor.fail("expected 'none', 'drop', 'all', 'worker' or 'parent', not '" + to + "'");
   }
@@ -133,6 +140,7 @@ PlaneRunner::Expected PlaneRunner::read_expected(Cursor& cursor, const PacketTex
   if (ends_job(packet.kind)) packet.worker = expected.packet.worker;
   set_defaults(packet, expected.packet.to);
   read_fields(cursor, packet);
+  if (packet.port != 1) cursor.fail("a receiver's port comes before the kind of packet");
   expected.packet.datagram = to_bytes(packet, "expected packet");
   return expected;
 }
@@ -141,7 +149,7 @@ void PlaneRunner::run(const Step& step) {
   Cursor cursor(step);
   const PacketText injected = read_injected(cursor);
   if (!cursor.accept("expect")) cursor.fail("a packet needs an 'expect'");
-  plane_.inject(to_bytes(injected, step.where), from_);
+  plane_.inject(to_bytes(injected, step.where), from_, static_cast<std::uint16_t>(injected.port));
 
   std::string drop;
   std::vector<Expected> expected;
@@ -174,7 +182,8 @@ std::vector<Outgoing> PlaneRunner::one_by_one(const std::vector<Outgoing>& packe
     }
   }
   std::sort(each.begin(), each.end(), [](const Outgoing& a, const Outgoing& b) {
-    return std::tie(a.to, a.worker, a.datagram) < std::tie(b.to, b.worker, b.datagram);
+    return std::tie(a.to, a.worker, a.port, a.datagram) <
+           std::tie(b.to, b.worker, b.port, b.datagram);
   });
   return each;
 }
@@ -184,11 +193,11 @@ void PlaneRunner::compare(const Step& step, std::vector<Expected> expected) {
   for (Expected& one : expected) wanted.push_back(std::move(one.packet));
   wanted = one_by_one(wanted);
   const std::vector<Outgoing> got = one_by_one(plane_.collect());
-  const bool same =
-      std::equal(wanted.begin(), wanted.end(), got.begin(), got.end(),
-                 [](const Outgoing& a, const Outgoing& b) {
-                   return a.to == b.to && a.worker == b.worker && a.datagram == b.datagram;
-                 });
+  const bool same = std::equal(wanted.begin(), wanted.end(), got.begin(), got.end(),
+                               [](const Outgoing& a, const Outgoing& b) {
+                                 return a.to == b.to && a.worker == b.worker && a.port == b.port &&
+                                        a.datagram == b.datagram;
+                               });
   if (same) return;
   std::string text = step.where + ": other packets than expected";
   for (const Outgoing& one : wanted) {

@@ -27,6 +27,8 @@ core::AggregatorOptions aggregator_options(const PlaneJob& job) {
 }
 
 std::string SoftwarePlane::configure(const PlaneJob& job) {
+  site_.reset();
+  if (job.ports) return site_.emplace(arithmetic_).configure(job);
   core::AggregatorOptions options = aggregator_options(job);
   if (job.pending_bits) options.pending = core::PendingForm::bits;
   options.arithmetic = arithmetic_;
@@ -34,7 +36,8 @@ std::string SoftwarePlane::configure(const PlaneJob& job) {
   return "";
 }
 
-void SoftwarePlane::inject(std::span<const std::byte> datagram, From from) {
+void SoftwarePlane::inject(std::span<const std::byte> datagram, From from, std::uint16_t port) {
+  if (site_) return site_->inject(datagram, from, port);
   core::Source source;
   source.side = from == From::parent ? core::Source::Side::above : core::Source::Side::below;
   source.is_elsewhere = from == From::elsewhere;
@@ -42,6 +45,7 @@ void SoftwarePlane::inject(std::span<const std::byte> datagram, From from) {
 }
 
 std::vector<Outgoing> SoftwarePlane::collect() {
+  if (site_) return site_->collect();
   std::vector<Outgoing> all;
   while (const auto sent = aggregator_->poll_transmit()) {
     Outgoing out;
@@ -54,6 +58,7 @@ std::vector<Outgoing> SoftwarePlane::collect() {
 }
 
 std::optional<std::string> SoftwarePlane::drop_reason() {
+  if (site_) return site_->drop_reason();
   const std::string name = core::verdict_name(verdict_);
   const std::string prefix = "dropped_";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : std::string();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ aggregator as a plane.
+// The C++ aggregator as a plane. Where a job has ports, the aggregator stands behind a socket.
 #pragma once
 
 #include <optional>
 
 #include "core/aggregator.h"
 #include "tests/conformance/plane.h"
+#include "tests/conformance/site_plane.h"
 
 namespace infold::conformance {
 
@@ -19,13 +20,15 @@ class SoftwarePlane final : public Plane {
   explicit SoftwarePlane(const core::Arithmetic* arithmetic) : arithmetic_(arithmetic) {}
 
   std::string configure(const PlaneJob& job) override;
-  void inject(std::span<const std::byte> datagram, From from = From::worker) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker,
+              std::uint16_t port = 1) override;
   std::vector<Outgoing> collect() override;
   std::optional<std::string> drop_reason() override;
 
  private:
   const core::Arithmetic* arithmetic_;
   std::optional<core::Aggregator> aggregator_;
+  std::optional<SitePlane> site_;  // in place of it
   core::Verdict verdict_ = core::Verdict::contributed;
 };
 

@@ -38,11 +38,20 @@ std::vector<std::byte> datagram_of(std::span<const std::byte> frame) {
   return std::move(*datagram);
 }
 
+std::size_t datagram_at(std::span<const std::byte> frame) {
+  return frame[12] == std::byte{0x86} ? 14 + 40 + 8 : 14 + 20 + 8;
+}
+
 // Who sent it, by its header.
 std::uint8_t worker_in(std::span<const std::byte> frame) {
-  const bool ipv6 = frame[12] == std::byte{0x86};
-  const std::size_t at = ipv6 ? 14 + 40 + 8 : 14 + 20 + 8;
-  return std::to_integer<std::uint8_t>(frame[at + offsetof(infold_header, worker)]);
+  const std::size_t at = datagram_at(frame) + offsetof(infold_header, worker);
+  return std::to_integer<std::uint8_t>(frame[at]);
+}
+
+// A worker's ports follow each other.
+constexpr std::uint16_t kPortsOfAWorker = 2;
+std::uint16_t port_of(std::uint8_t worker, std::uint16_t port) {
+  return static_cast<std::uint16_t>(9000 + worker * kPortsOfAWorker + port - 1);
 }
 
 }  // namespace
@@ -102,6 +111,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
   remove_all();
+  job_with_ports_ = job.ports ? std::optional(job.job) : std::nullopt;
   runtime::Neighbours neighbours;
   if (job.parent_worker) neighbours.parent = address(ipv6_ ? kParent6 : kParent4);
   neighbours.workers.resize(job.workers.size(), address(ipv6_ ? kWorker6 : kWorker4));
@@ -109,15 +119,21 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   return "";
 }
 
-std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram, From from) const {
+std::vector<std::byte> XdpPlane::frame_of(std::span<const std::byte> datagram, From from,
+                                          std::uint16_t port) const {
   const char* source = ipv6_ ? kWorker6 : kWorker4;
   if (from == From::parent) source = ipv6_ ? kParent6 : kParent4;
   if (from == From::elsewhere) source = ipv6_ ? kElsewhere6 : kElsewhere4;
-  return xdp::make_frame({address(source), address(ipv6_ ? kAggregator6 : kAggregator4)}, datagram);
+  io::SocketAddress own = address(source);
+  constexpr std::size_t kWorkerAt = offsetof(infold_header, worker);
+  if (from == From::worker && job_with_ports_ && datagram.size() > kWorkerAt) {
+    own.set_port(port_of(std::to_integer<std::uint8_t>(datagram[kWorkerAt]), port));
+  }
+  return xdp::make_frame({own, address(ipv6_ ? kAggregator6 : kAggregator4)}, datagram);
 }
 
-void XdpPlane::inject(std::span<const std::byte> datagram, From from) {
-  inject_frame(frame_of(datagram, from));
+void XdpPlane::inject(std::span<const std::byte> datagram, From from, std::uint16_t port) {
+  inject_frame(frame_of(datagram, from, port));
 }
 
 void XdpPlane::inject_frame(std::span<const std::byte> frame) {
@@ -131,7 +147,7 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   // An aggregator's host answers these, and here the program is both.
   if (verdict() == "answered_probe") return;
   if (run->action != kPass || run->note.to == INFOLD_XDP_TO_SENDER) {
-    sent_.push_back({Outgoing::To::worker, worker_in(frame), datagram_of(run->frame)});
+    send(Outgoing::To::worker, worker_in(frame), run->frame);
     return;
   }
   if (run->note.magic == 0) return;
@@ -144,17 +160,47 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
   const auto filled = [&](std::uint32_t member) {
     const auto run = program_.ingress_run(frame, note, member);
     CHECK(run.has_value());
-    return datagram_of(*run);
+    return *run;
   };
-  if ((note.to & INFOLD_XDP_TO_WORKER) != 0) {
-    sent_.push_back({Outgoing::To::worker, note.worker, filled(note.worker)});
+  // A worker that nobody has heard of is sent nothing.
+  std::vector<xdp::Place> places;
+  if (job_with_ports_) places = program_.places(*job_with_ports_);
+  const auto is_known = [&](std::size_t worker) {
+    return places.empty() || places.at(worker).address.is_set();
+  };
+  if ((note.to & INFOLD_XDP_TO_WORKER) != 0 && is_known(note.worker)) {
+    send(Outgoing::To::worker, note.worker, filled(note.worker));
   }
-  if ((note.to & INFOLD_XDP_TO_ALL) != 0) {
-    sent_.push_back({Outgoing::To::all_workers, 0, filled(0)});
+  if ((note.to & INFOLD_XDP_TO_ALL) != 0 && places.empty()) {
+    send(Outgoing::To::all_workers, 0, filled(0));
+  }
+  for (std::size_t worker = 0; worker < places.size(); ++worker) {
+    if ((note.to & INFOLD_XDP_TO_ALL) == 0 || !is_known(worker)) continue;
+    const auto number = static_cast<std::uint8_t>(worker);
+    send(Outgoing::To::worker, number, filled(number));
   }
   if ((note.to & INFOLD_XDP_TO_PARENT) != 0) {
-    sent_.push_back({Outgoing::To::parent, 0, filled(INFOLD_XDP_PARENT)});
+    send(Outgoing::To::parent, 0, filled(INFOLD_XDP_PARENT));
   }
+}
+
+void XdpPlane::send(Outgoing::To to, std::uint8_t worker, std::span<const std::byte> frame) {
+  Outgoing& out = sent_.emplace_back();
+  out.to = to;
+  out.worker = worker;
+  if (to == Outgoing::To::worker) out.port = port_in(frame, worker);
+  out.datagram = datagram_of(frame);
+}
+
+// Which of its worker's ports the frame goes to; 0: none of them.
+std::uint16_t XdpPlane::port_in(std::span<const std::byte> frame, std::uint8_t worker) const {
+  if (!job_with_ports_) return 1;
+  const std::size_t at = datagram_at(frame) - 6;
+  const int target = std::to_integer<int>(frame[at]) << 8 | std::to_integer<int>(frame[at + 1]);
+  for (std::uint16_t port = 1; port <= kPortsOfAWorker; ++port) {
+    if (target == port_of(worker, port)) return port;
+  }
+  return 0;
 }
 
 std::string XdpPlane::verdict() const {

@@ -28,7 +28,8 @@ class XdpPlane final : public Plane {
   explicit XdpPlane(xdp::Program program);
 
   std::string configure(const PlaneJob& job) override;
-  void inject(std::span<const std::byte> datagram, From from = From::worker) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker,
+              std::uint16_t port = 1) override;
   std::vector<Outgoing> collect() override { return std::move(sent_); }
   std::optional<std::string> drop_reason() override;
 
@@ -43,14 +44,16 @@ class XdpPlane final : public Plane {
   void remove_all();
   // The same for a whole frame, right or wrong.
   void inject_frame(std::span<const std::byte> frame);
-  std::vector<std::byte> frame_of(std::span<const std::byte> datagram,
-                                  From from = From::worker) const;
+  std::vector<std::byte> frame_of(std::span<const std::byte> datagram, From from = From::worker,
+                                  std::uint16_t port = 1) const;
   // What the last frame was counted as, by the names of xdp::counter_name.
   std::string verdict() const;
 
  private:
   static std::unique_ptr<XdpPlane> load(bool grows, std::string& why_not);
   void take(std::span<const std::byte> frame, const infold_xdp_note& note);
+  void send(Outgoing::To to, std::uint8_t worker, std::span<const std::byte> frame);
+  std::uint16_t port_in(std::span<const std::byte> frame, std::uint8_t worker) const;
 
   xdp::Program program_;
   xdp::Counters before_{};
@@ -58,6 +61,7 @@ class XdpPlane final : public Plane {
   std::vector<core::AggregatorOptions> jobs_;
   std::vector<Outgoing> sent_;
   bool ipv6_ = false;
+  std::optional<std::uint16_t> job_with_ports_;
   std::size_t went_up_ = 0;
 };
 
