@@ -119,12 +119,21 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   packet_codes_.resize(std::size_t{blocks_max_} * 2 + kBlocksTogether);
 }
 
+Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet) {
+  const Malformed malformed = parse(datagram, packet);
+  if (malformed != Malformed::none) return malformed;
+  const bool leaves_out_zeros = packet.is_sparse() && travels_down(packet.header.kind);
+  return leaves_out_zeros ? Malformed::sparse : Malformed::none;
+}
+
 Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source source) {
   outbox_count_ = 0;
   outbox_sent_ = 0;
   Packet packet;
   Verdict verdict = Verdict::dropped_malformed;
-  if (parse(datagram, packet) == Malformed::none) verdict = dispatch(packet, source);
+  if (parse_at_aggregator(datagram, packet) == Malformed::none) {
+    verdict = dispatch(packet, source);
+  }
   ++counters_[static_cast<std::size_t>(verdict)];
   return verdict;
 }
@@ -154,7 +163,7 @@ Verdict Aggregator::dispatch(const Packet& packet, Source source) {
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;
   if (!down && !fits_worker(header)) return Verdict::dropped_malformed;
-  if (packet.is_sparse()) return down ? Verdict::dropped_malformed : handle_sparse(packet);
+  if (packet.is_sparse()) return handle_sparse(packet);
   return down ? handle_from_parent(packet) : handle_from_below(packet);
 }
 

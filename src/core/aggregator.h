@@ -88,6 +88,9 @@ struct Source {
   bool is_elsewhere = false;  // not where packets of the worker that it names come from
 };
 
+// As parse(): no aggregator sends SPARSE to a parent, so that none takes a RESULT with it.
+Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
+
 class Aggregator {
  public:
   enum class To : std::uint8_t { worker, all_workers, parent };

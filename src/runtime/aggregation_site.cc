@@ -29,8 +29,9 @@ bool was_accepted(core::Verdict verdict) {
 // Of no job here, as an aggregator would put it.
 core::Verdict judge_unknown(std::span<const std::byte> datagram) {
   core::Packet packet;
-  return core::parse(datagram, packet) == core::Malformed::none ? core::Verdict::dropped_foreign_job
-                                                                : core::Verdict::dropped_malformed;
+  const core::Malformed malformed = core::parse_at_aggregator(datagram, packet);
+  return malformed == core::Malformed::none ? core::Verdict::dropped_foreign_job
+                                            : core::Verdict::dropped_malformed;
 }
 
 void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
