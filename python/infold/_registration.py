@@ -16,6 +16,7 @@ from infold import options as _options
 _NAME = "infold"
 # What the default group was given: groups made from it later, by a device mesh, say, want the same.
 _default_options = None
+_devices = {}  # of Gloo, by process and names of interfaces; they last as long as the process
 
 
 def register():
@@ -85,9 +86,25 @@ def _create(group, given):
 def begin(store, rank, size, timeout):
     """The keys of a group that all its ranks make now, and the Gloo backend beside infold's."""
     store = _own_store(store, rank)
-    delegate = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+    options = dist.ProcessGroupGloo._Options()
+    options._devices = _gloo_devices()
+    options._threads = 2 * len(options._devices)
+    options._timeout = timeout
+    delegate = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, options)
     _wait_for_all(store, size, timeout)
     return store, delegate
+
+
+def _gloo_devices():
+    """As torch chooses them, but the same for all groups of a process: each device is a thread that
+    wakes 100 times a second. A forked process has none of its parent's threads."""
+    interfaces = os.environ.get("GLOO_SOCKET_IFNAME", "")
+    of_process = (os.getpid(), interfaces)
+    if of_process not in _devices:
+        gloo = dist.ProcessGroupGloo
+        _devices[of_process] = [gloo.create_device(interface=name) for name in interfaces.split(",")
+                                ] if interfaces else [gloo.create_default_device()]
+    return _devices[of_process]
 
 
 def _seconds(timeout):
@@ -104,9 +121,7 @@ def _own_store(store, rank):
 def _wait_for_all(store, size, timeout):
     """Until all ranks have the delegate: one that destroyed its group at once would close
     connections that others still make."""
-    if store.add("made", 1) == size:
-        store.set("all made", "")
-    store.wait(["all made"], timeout)
+    store.barrier("made", size, timeout)
 
 
 def _job_of(job, group_id):

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All groups of a process share Gloo's device, which is a thread and a listening socket."""
+
+import os
+import signal
+import tempfile
+
+import pytest
+import ranks
+import torch
+import torch.distributed as dist
+from failing import SOON_S
+from ranks import run_ranks
+
+_GROUPS = 10
+
+
+def _sent_around(rank, world, group=None):
+    """By Gloo alone: nothing of infold's own begins."""
+    received = torch.zeros(1)
+    work = dist.isend(torch.full((1,), float(rank)), (rank + 1) % world, group)
+    dist.recv(received, (rank - 1) % world, group)
+    work.wait()
+    return received.item()
+
+
+def _belongings():
+    sockets = [os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")
+               if os.path.lexists(f"/proc/self/fd/{each}")]
+    return len(os.listdir("/proc/self/task")), sum(each.startswith("socket:") for each in sockets)
+
+
+def _many(rank, world):
+    assert _sent_around(rank, world) == (rank - 1) % world
+    threads, sockets = _belongings()
+    groups = [dist.new_group() for _ in range(_GROUPS)]
+    more_threads, more_sockets = _belongings()
+    # Each has two threads that work for it, and a connection to the other rank.
+    assert more_threads - threads <= 2 * _GROUPS
+    assert more_sockets - sockets <= _GROUPS
+    for group in groups:
+        assert _sent_around(rank, world, group) == (rank - 1) % world
+        dist.destroy_process_group(group)
+        assert _sent_around(rank, world) == (rank - 1) % world
+
+
+def test_groups_share_a_device():
+    run_ranks(2, _many)
+
+
+def _forked(rank, world, folder):
+    """A child has none of the threads that its parent had."""
+    def enter(name):
+        dist.init_process_group("infold", init_method=f"file://{folder}/{name}", rank=rank,
+                                world_size=world)
+        assert _sent_around(rank, world) == (rank - 1) % world
+
+    enter("parent")
+    dist.destroy_process_group()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SOON_S)
+        enter("child")
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_forked_process_has_a_device_of_its_own():
+    with tempfile.TemporaryDirectory() as folder:
+        run_ranks(2, _forked, folder, backend=None)
+
+
+def _on_interfaces(rank, world, names):
+    os.environ["GLOO_SOCKET_IFNAME"] = names
+    assert _sent_around(rank, world, dist.new_group()) == (rank - 1) % world
+    os.environ["GLOO_SOCKET_IFNAME"] = "none-such"
+    with pytest.raises(RuntimeError, match="none-such"):
+        dist.new_group()
+
+
+@pytest.mark.parametrize("names", ("lo", "lo,lo"))
+def test_interfaces_are_those_of_the_environment(names):
+    run_ranks(2, _on_interfaces, names)
+
+
+def test_the_interface_is_chosen_for_the_first_group_too(monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "none-such")
+    with pytest.raises(ranks.RankFailed, match="none-such"):
+        run_ranks(2, _many)
