@@ -26,5 +26,8 @@ struct XdpCost {
 // Calls `report` for each case. An error says why this build or process cannot measure.
 base::Result<void> measure_xdp(const BenchWire& wire, std::uint32_t packets,
                                const std::function<void(const XdpCost&)>& report);
+// The same of packets without elements and of those that no job takes, beside a job of many slots.
+base::Result<void> measure_xdp_control(std::uint32_t packets,
+                                       const std::function<void(const XdpCost&)>& report);
 
 }  // namespace infold::cli
