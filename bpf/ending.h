@@ -69,7 +69,7 @@ INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, int down,
   if (!job->ended) {
     job->ended = 1;
     job->abort = end->abort;
-    end->verdict = INFOLD_XDP_JOB_ABORTED;
+    end->verdict = INFOLD_XDP_JOB_ENDED;
     const int is_needed = end->abort.reason.wire != bpf_htons(INFOLD_ABORT_LEFT) || is_open;
     if (is_needed) {
       end->to = INFOLD_XDP_TO_ALL | parent;
@@ -77,7 +77,7 @@ INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, int down,
       end->to = down ? parent : INFOLD_XDP_TO_WORKER | parent;
     }
   } else {
-    end->verdict = INFOLD_XDP_ANSWERED_ABORTED;
+    end->verdict = INFOLD_XDP_ANSWERED_ENDED;
     if (down) {
       const int is_needed = job->abort.reason.wire != bpf_htons(INFOLD_ABORT_LEFT) || is_open;
       end->to = is_needed ? INFOLD_XDP_TO_ALL : 0;

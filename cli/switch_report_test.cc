@@ -109,8 +109,8 @@ TEST(SwitchReport, TheEndHasTheNamesOfTheMetrics) {
 // A rank's leave ends a job in order; who reads the report must not look for a failure.
 TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
   runtime::SwitchStatus status = status_of(true);
-  status.packets[count_index(core::Verdict::job_aborted)] = 1;
-  status.packets[count_index(core::Verdict::answered_aborted)] = 3;
+  status.packets[count_index(core::Verdict::job_ended)] = 1;
+  status.packets[count_index(core::Verdict::answered_ended)] = 3;
   const std::string text = reported(status, false);
   EXPECT_THAT(text, HasSubstr(", 1 job_ended, 3 answered_ended"));
   EXPECT_THAT(text, Not(HasSubstr("abort")));

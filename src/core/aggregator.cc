@@ -59,8 +59,8 @@ const char* verdict_name(Verdict verdict) {
     case Verdict::answered_pending: return "answered_pending";
     case Verdict::forwarded_again: return "forwarded_again";
     case Verdict::delivered: return "delivered";
-    case Verdict::job_aborted: return "job_ended";
-    case Verdict::answered_aborted: return "answered_ended";
+    case Verdict::job_ended: return "job_ended";
+    case Verdict::answered_ended: return "answered_ended";
     case Verdict::dropped_malformed: return "dropped_malformed";
     case Verdict::dropped_foreign_job: return "dropped_foreign_job";
     case Verdict::dropped_stale_epoch: return "dropped_stale_epoch";
@@ -189,7 +189,7 @@ Verdict Aggregator::handle_sparse(const Packet& packet) {
     const bool is_news = !said || verdict < Verdict::dropped_malformed;
     if (said) ++counters_[static_cast<std::size_t>(is_news ? *said : verdict)];
     if (is_news) said = verdict;
-    if (verdict == Verdict::job_aborted || verdict == Verdict::answered_aborted) break;
+    if (verdict == Verdict::job_ended || verdict == Verdict::answered_ended) break;
   }
   return *said;
 }
@@ -234,7 +234,7 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
   if (abort_ && is_open) {  // what is complete is still handed out
     send_abort(To::worker, header.worker, Kind::aborted);
-    return Verdict::answered_aborted;
+    return Verdict::answered_ended;
   }
   if (turn == Turn::next && header.kind == Kind::query) {
     send_pending(packet, Copy{});

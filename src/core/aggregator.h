@@ -33,8 +33,8 @@ enum class Verdict : std::uint8_t {
   answered_pending,  // a repeat or query: the missing ranks went to its sender
   forwarded_again,   // a repeat below a parent: our own contribution went up once more
   delivered,         // the parent's answer went to all workers
-  job_aborted,       // "job_ended": a rank left it, or gave up
-  answered_aborted,  // "answered_ended": the job is over; its sender was told
+  job_ended,         // a rank left the job, or gave up
+  answered_ended,    // the job is over; the sender was told
   dropped_malformed,
   dropped_foreign_job,
   dropped_stale_epoch,

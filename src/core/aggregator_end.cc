@@ -29,16 +29,16 @@ Verdict Aggregator::handle_abort(const Packet& packet) {
     abort_ = *abort;
     if (!down) send_abort(To::worker, packet.header.worker, Kind::aborted);
     if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-    return Verdict::job_aborted;
+    return Verdict::job_ended;
   }
   if (down) {
     const bool is_needed = abort_->reason != AbortReason::left || some_chunk_is_open();
     if (is_needed) send_abort(To::all_workers, 0, Kind::aborted);
-    return Verdict::answered_aborted;
+    return Verdict::answered_ended;
   }
   send_abort(To::worker, packet.header.worker, Kind::aborted);
   if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-  return Verdict::answered_aborted;
+  return Verdict::answered_ended;
 }
 
 // A rank may leave while others still fetch the last results. They are told only when they need
@@ -66,7 +66,7 @@ Verdict Aggregator::end_job(const Abort& abort) {
   root_knows_ = root_knows_ || !has_parent();
   send_abort(To::all_workers, 0, Kind::aborted);
   if (!root_knows_) send_abort(To::parent, 0, Kind::abort);
-  return Verdict::job_aborted;
+  return Verdict::job_ended;
 }
 
 void Aggregator::send_abort(To to, std::uint8_t worker, Kind kind) {

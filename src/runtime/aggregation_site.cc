@@ -21,7 +21,7 @@ constexpr std::size_t kJobNumbers = 1 << 16;
 
 // Whether a worker's packet has passed all checks of R-007: answers then go where it came from.
 bool was_accepted(core::Verdict verdict) {
-  return verdict <= core::Verdict::answered_aborted ||
+  return verdict <= core::Verdict::answered_ended ||
          verdict == core::Verdict::dropped_stale_round ||
          verdict == core::Verdict::dropped_early_round || verdict == core::Verdict::dropped_repeat;
 }
