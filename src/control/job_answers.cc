@@ -21,8 +21,6 @@ namespace {
 constexpr int kSitesMax = 64;
 constexpr std::uint32_t kWeightMax = 64;
 constexpr std::uint32_t kJobMax = 0xFFFF;
-// Slots are numbered in 15 bits on the wire.
-constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
 constexpr std::size_t kAddressBytesMax = 256;
 // The name of a local socket (sockaddr_un), less its first byte.
 constexpr std::size_t kMeetingBytesMax = 107;

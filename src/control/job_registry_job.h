@@ -20,8 +20,6 @@
 namespace infold::control {
 
 inline constexpr std::uint32_t kNumberMax = std::numeric_limits<std::uint16_t>::max();
-// Of one kind: more than any rank may ask for.
-inline constexpr std::uint32_t kSlotsMax = 1U << 15;
 
 enum class Phase : std::uint8_t { gathering, joined, starting, running, over };
 

@@ -21,8 +21,6 @@ constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
 // Of the least MTU that every host has to carry, less headers; it holds a block of every format.
 constexpr std::uint32_t kDatagramBytesMin = 512;
 constexpr std::uint32_t kDatagramBytesMax = 65'507;  // of UDP over IPv4
-// Of both kinds together, which packets number in 15 bits.
-constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
 constexpr std::uint32_t kElementBytesMax = 8;
 constexpr std::size_t kNameBytesMax = 128;
 // "host:port", where a host's name has 253 bytes at most.

@@ -43,6 +43,9 @@ struct RackWords {
   io::SocketAddress source = {};  // as RankWords::source, of the switch
 };
 
+// Of both kinds together: a packet numbers its slot in 15 bits.
+inline constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
+
 // What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
 struct RankWords {
   std::string job;
