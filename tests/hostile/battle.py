@@ -7,11 +7,13 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "network"))
@@ -42,6 +44,14 @@ def status_of(process):
         return None
 
 
+def wait_until(condition, otherwise):
+    """Looks again and again; after a long time it is a failure that is called so."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < until, otherwise)
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def switch_process(folder, *words):
     """A switch and what it stated; what it says goes to a file, since nobody reads it meanwhile."""
@@ -49,10 +59,9 @@ def switch_process(folder, *words):
     with open(said, "wb") as out, open(pathlib.Path(folder) / "log", "wb") as log:
         switch = subprocess.Popen(words, stdout=out, stderr=log)
     try:
-        until = time.monotonic() + PATIENCE
-        while not said.read_bytes().endswith(b"\n"):
-            expect(switch.poll() is None and time.monotonic() < until, "the switch does not start")
-            time.sleep(0.01)
+        wait_until(lambda: said.read_bytes().endswith(b"\n") or switch.poll() is not None,
+                   "the switch does not start")
+        expect(switch.poll() is None, "the switch does not start")
         yield switch, json.loads(said.read_bytes().splitlines()[0])
         if switch.poll() not in (None, 0):
             print((pathlib.Path(folder) / "log").read_text(errors="backslashreplace")[-2000:])
@@ -70,14 +79,22 @@ class Loopback:
         self.job = Job(binary)
         self.binary = binary
         self.address = ("127.0.0.1", free_port())
+        self.metrics = f"127.0.0.1:{free_port()}"
         self.source = ATTACKER_ADDRESS
 
     @contextlib.contextmanager
     def up(self, *words):
         with self.job, tempfile.TemporaryDirectory() as folder:
             with switch_process(folder, self.binary, "switch", "--listen", self.where(), "--json",
-                                *words) as (self.switch, self.stated):
+                                "--metrics", self.metrics, *words) as (self.switch, self.stated):
                 yield self
+
+    def ranks_of(self, job):
+        """How many of a job's ranks the switch has heard, and not lost."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=PATIENCE) as page:
+            text = page.read().decode()
+        found = re.search(rf'^infold_job_ranks{{job_name="{job}"}} (\d+)$', text, re.MULTILINE)
+        return int(found[1]) if found else 0
 
     def where(self):
         return "%s:%d" % self.address

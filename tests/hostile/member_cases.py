@@ -7,11 +7,12 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import subprocess
 import time
 
 from attacks import Connection, Target, hello
-from battle import ATTACKER_ADDRESS, Loopback, expect
+from battle import ATTACKER_ADDRESS, Loopback, expect, wait_until
 from hostile_switch import HostileSwitch, drawn_replies, named_replies
 from packet_attacks import drain, drawn_packet, port_of, send
 from processes import Job
@@ -145,7 +146,7 @@ def a_deaf_member_holds_up_nobody(ground):
     target = Target(*ground.address, ATTACKER_ADDRESS, 60)
     with Connection(target, b"\0\4\0\0\0\0") as deaf:
         deaf.say(deaf.open(), hello=hello(name, 1, 3, patience_ms=20000))
-        time.sleep(0.5)  # the others are joining by now, or not yet: either must do
+        wait_until(lambda: ground.ranks_of(name) == 3, "not all ranks come")
         killed = time.monotonic()
         ranks[1].send_signal(signal.SIGKILL)
         said = expect_ends(ranks[0], since, "a deaf member", killed - since + 5)
@@ -158,7 +159,7 @@ def a_waiting_seat_goes_with_its_process(ground):
         name = f"victim-{next(JOBS)}"
         with Connection(Target(*ground.address, ATTACKER_ADDRESS, 60)) as early:
             early.say(early.open(), hello=hello(name, rank, patience_ms=86_400_000))
-            time.sleep(0.1)
+            wait_until(lambda: ground.ranks_of(name) == 1, "no rank comes")
             early.cut()
         ranks = [start_honest(ground, name, each, 2, 10) for each in range(2)]
         for each in ranks:
@@ -186,12 +187,24 @@ def deaf_members_do_not_hold_up_the_end(binary):
             deaf = stack.enter_context(Connection(target, b"\0\4\0\0\0\0"))
             for rank in range(1 + number % 2):
                 deaf.say(deaf.open(), hello=hello(f"deaf-{number}", rank, patience_ms=86_400_000))
-        time.sleep(0.3)
+        wait_until(lambda: all(up.ranks_of(f"deaf-{number}") == 1 + number % 2
+                               for number in range(20)), "not all ranks come")
         since = time.monotonic()
         up.switch.terminate()
         up.switch.communicate(timeout=SLACK_S)
         expect(up.switch.returncode == 0, f"ended with {up.switch.returncode}")
     return time.monotonic() - since
+
+
+def is_cut(connection):
+    """Whether the other end has closed it."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
 
 
 def descriptors_come_back(binary):
@@ -205,9 +218,8 @@ def descriptors_come_back(binary):
             expect("packets at" in switch.stdout.readline(), "no switch")
             target = Target(*ground.address, ATTACKER_ADDRESS, 60)
             with contextlib.ExitStack() as stack:
-                for _ in range(400):
-                    stack.enter_context(target.connect())
-                time.sleep(0.5)
+                strangers = [stack.enter_context(target.connect()) for _ in range(400)]
+                wait_until(lambda: sum(map(is_cut, strangers)) >= 200, "all connections are kept")
             honest = [ranks.start("bench", "allreduce", "--switch", ground.where(), "--rank",
                                   str(rank), "--world", "2", "--bytes", "4096", "--check",
                                   "--deadline", "15", "--shared-memory", "off")
