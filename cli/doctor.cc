@@ -18,6 +18,7 @@ std::vector<Finding> inspect_all() {
   findings.push_back(inspect_kernel());
   for (auto& finding : inspect_interfaces()) findings.push_back(std::move(finding));
   for (auto& finding : inspect_socket_buffers()) findings.push_back(std::move(finding));
+  findings.push_back(inspect_open_files(io::descriptor_limits()));
   findings.push_back(inspect_privileges());
   findings.push_back(inspect_kernel_plane());
   return findings;

@@ -16,6 +16,7 @@
 #include <hwy/targets.h>
 
 #include "cli/build_info.h"
+#include "control/control_server.h"
 #include "io/privileges.h"
 
 namespace infold::cli {
@@ -137,6 +138,24 @@ std::vector<Finding> inspect_interfaces() {
 
 std::vector<Finding> inspect_socket_buffers() {
   return {inspect_socket_buffer("receive", "rmem_max"), inspect_socket_buffer("send", "wmem_max")};
+}
+
+Finding inspect_open_files(io::DescriptorLimits limits) {
+  const auto shown = [](std::size_t limit) {
+    return limit == SIZE_MAX ? std::string("unlimited") : fmt::format("{}", limit);
+  };
+  const std::uint32_t wanted = control::ServerOptions{}.connections_max;
+  const std::size_t raised = io::raised_descriptor_limit(limits, control::kDescriptorsWanted);
+  const std::uint32_t connections = control::connections_within(raised, wanted);
+  Finding finding{.name = "open files", .ok = connections == wanted};
+  finding.found = fmt::format("RLIMIT_NOFILE soft {}, hard {}; a switch takes {} connections",
+                              shown(limits.now), shown(limits.most), connections);
+  if (!finding.ok) {
+    finding.advice =
+        fmt::format("for {}, set the hard limit to {}: ulimit -Hn, or LimitNOFILE=", wanted,
+                    wanted + control::kDescriptorsKept);
+  }
+  return finding;
 }
 
 Finding inspect_privileges() {

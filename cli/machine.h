@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "io/descriptors.h"
+
 namespace infold::cli {
 
 struct Finding {
@@ -28,6 +30,8 @@ std::set<std::string> interfaces_up();
 std::vector<Finding> inspect_interfaces();
 // The most that a socket may buffer in each direction.
 std::vector<Finding> inspect_socket_buffers();
+// Files that a process may have open, and how many connections a switch then takes.
+Finding inspect_open_files(io::DescriptorLimits limits);
 Finding inspect_privileges();
 // Whether this host can sum in the kernel (infold switch --plane xdp): in one finding, which is no
 // warning, since nobody has to; or all that it takes.

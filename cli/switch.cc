@@ -15,6 +15,7 @@
 #include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
+#include "control/control_server.h"
 #include "io/descriptors.h"
 #include "runtime/switch_server.h"
 
@@ -25,8 +26,6 @@ namespace {
 constexpr std::uint32_t kHeaderBytes = 28;
 // A job's arrays, each of them longer than this, are mapped and go back to the system when it ends.
 constexpr int kMappedBytes = 64 << 10;
-// For as many connections as the control plane takes, and what else is open.
-constexpr std::size_t kDescriptorsWanted = 16'384;
 
 // By itself the C library raises that threshold to 32 MB as it sees large arrays freed, and keeps
 // what is shorter in pools of each thread: with jobs coming and going, twice what is in use.
@@ -78,7 +77,7 @@ class Switch final : public Command {
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
-    io::raise_descriptor_limit(kDescriptorsWanted);
+    io::raise_descriptor_limit(control::kDescriptorsWanted);
     set_log(log_level_, log_);
     io::SocketAddress listen;
     io::SocketAddress control;

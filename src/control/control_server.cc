@@ -22,8 +22,6 @@ namespace infold::control {
 namespace {
 
 constexpr auto kGoodbye = std::chrono::milliseconds(500);
-// The process' other files: sockets of packets, shared memory, the program's own.
-constexpr std::uint32_t kDescriptorsKept = 128;
 // A rack's switch has a stream for each of its ranks, on one connection.
 constexpr int kStreamsOfConnection = 2048;
 // What HTTP/2 may buffer for a stream that we have not read. Requests are short.
@@ -32,16 +30,11 @@ constexpr int kMetadataBytesMax = 4096;
 // gRPC's memory for each; near the sum it refuses more and closes what is idle.
 constexpr std::size_t kConnectionBytes = 96 << 10;
 
-std::uint32_t connections_within(std::uint32_t wanted) {
-  const std::size_t limit = io::descriptor_limit();
-  const std::size_t room = limit - std::min<std::size_t>(limit, kDescriptorsKept);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(room, 1, wanted));
-}
-
 // As many as wanted, where the process may have the descriptors; else fewer in the same proportion,
 // so that no address can hold all.
 ServerOptions within_descriptors(ServerOptions options) {
-  const std::uint32_t room = connections_within(options.connections_max);
+  const std::uint32_t room =
+      connections_within(io::descriptor_limits().now, options.connections_max);
   const std::uint64_t share = std::uint64_t{options.connections_of_peer_max} * room;
   options.connections_of_peer_max =
       std::clamp(static_cast<std::uint32_t>(share / options.connections_max), 1U, room);
@@ -138,6 +131,11 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
 }
 
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted) {
+  const std::size_t room = descriptors - std::min<std::size_t>(descriptors, kDescriptorsKept);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(room, 1, wanted));
+}
 
 ControlServer::~ControlServer() {
   state_->acceptor->stop();

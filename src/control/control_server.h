@@ -20,6 +20,13 @@
 
 namespace infold::control {
 
+// What a switch asks the system for: as many as connections_max below, and what else is open.
+inline constexpr std::size_t kDescriptorsWanted = 16'384;
+// The process' other files: sockets of packets, shared memory, the program's own.
+inline constexpr std::uint32_t kDescriptorsKept = 128;
+// Of the connections wanted, those that a process with this limit of descriptors can serve.
+std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted);
+
 struct ServerOptions {
   // A connection for each rank, and as many again that have said nothing yet. Fewer where the
   // process may not have as many descriptors.

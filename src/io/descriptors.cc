@@ -6,20 +6,24 @@
 
 namespace infold::io {
 
-std::size_t descriptor_limit() {
+DescriptorLimits descriptor_limits() {
   rlimit limit = {};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  return {limit.rlim_cur, limit.rlim_max};
+}
+
+std::size_t raised_descriptor_limit(DescriptorLimits limits, std::size_t wanted) {
+  return std::max(limits.now, std::min(limits.most, wanted));
 }
 
 std::size_t raise_descriptor_limit(std::size_t wanted) {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  const rlim_t most = std::min<rlim_t>(limit.rlim_max, wanted);
-  if (most > limit.rlim_cur) {
-    limit.rlim_cur = most;
+  const DescriptorLimits limits = descriptor_limits();
+  const rlim_t raised = raised_descriptor_limit(limits, wanted);
+  if (raised > limits.now) {
+    const rlimit limit = {raised, limits.most};
     setrlimit(RLIMIT_NOFILE, &limit);
   }
-  return descriptor_limit();
+  return descriptor_limits().now;
 }
 
 }  // namespace infold::io
