@@ -11,6 +11,15 @@ DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "sr
             "src/plan/", "src/codec/", "src/sim/")
 
 
+# The places that may read the wall clock, where a step of it ends or prolongs nothing.
+WALL_CLOCKS = (
+    "src/io/clock.cc",  # wall_clock_offset(), for the times that log lines carry
+    "src/control/control_server.cc",  # grpc::Server::Shutdown() takes a time_point of it, at exit
+    "src/control/job_answers_testing.h",  # likewise, of a test's server
+    "cli/bench_compare.cc",  # when a report was made
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Ban:
     pattern: str
@@ -25,6 +34,12 @@ BANS = (
     Ban(r"(?<![\w.])assert\s*\(", "CHECK from base/check.h, which is on in every build"),
     Ban(r"\b(system|steady|high_resolution)_clock\b", "an Instant passed as an argument",
         DECIDING, tests=False),
+    Ban(r"\bsystem_clock\b|(?<![\w.>:])(::|std::)?time\s*\((?!\s*\))"
+        r"|\b(gettimeofday|timespec_get|ftime)\s*\("
+        r"|\b(CLOCK_REALTIME|CLOCK_TAI|TIME_UTC|GPR_CLOCK_REALTIME)\w*\b"
+        r"|\babsl::Now\b",
+        "io/clock.h or std::chrono::steady_clock: people and NTP set the wall clock back",
+        ("src/", "cli/", "include/"), allowed_in=WALL_CLOCKS),
     Ban(r"\b(rand|srand|random|drand48)\s*\(|\brandom_device\b|\bmt19937(_64)?\b",
         "base::Prng with a seed that is printed"),
     Ban(r"\bunordered_(multi)?(map|set)\b",
