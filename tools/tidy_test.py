@@ -66,6 +66,7 @@ class TidyTest(unittest.TestCase):
                 ("src/runtime", "auto t = std::chrono::system_clock::now();", "wall clock"),
                 ("src/control", "const auto at = time(nullptr);", "wall clock"),
                 ("cli", "return std::time(nullptr);", "wall clock"),
+                ("cli", "::time(out);", "wall clock"),
                 ("src/io", "gettimeofday(&now, nullptr);", "wall clock"),
                 ("src/io", "clock_gettime(CLOCK_REALTIME, &now);", "wall clock"),
                 ("src/io", "clock_gettime(CLOCK_REALTIME_COARSE, &now);", "wall clock"),
@@ -79,7 +80,8 @@ class TidyTest(unittest.TestCase):
         self.accepts("banned-calls", {
             "src/io/clock.cc": "std::chrono::system_clock::now();",
             "src/io/x.cc": "steady_clock::now(); base::Duration time() const; least.time();\n"
-                           "clock_gettime(CLOCK_MONOTONIC, &now); std::time_t seconds = 0;",
+                           "clock_gettime(CLOCK_MONOTONIC, &now); std::time_t seconds = 0;\n"
+                           "time(packet, 1);",
             "tests/x_test.cc": "system_clock::now();"})
         self.accepts("banned-calls", {
             "src/core/x.cc": 'static_assert(1); CHECK(x); // assert(x)\nconst char* s = "rand()";',

@@ -34,7 +34,8 @@ BANS = (
     Ban(r"(?<![\w.])assert\s*\(", "CHECK from base/check.h, which is on in every build"),
     Ban(r"\b(system|steady|high_resolution)_clock\b", "an Instant passed as an argument",
         DECIDING, tests=False),
-    Ban(r"\bsystem_clock\b|(?<![\w.>:])(::|std::)?time\s*\((?!\s*\))"
+    Ban(r"\bsystem_clock\b|(?<![\w.>:])(::|std::)time\s*\("
+        r"|(?<![\w.>:])time\s*\(\s*(0|NULL|nullptr|&\s*\w+)\s*\)"
         r"|\b(gettimeofday|timespec_get|ftime)\s*\("
         r"|\b(CLOCK_REALTIME|CLOCK_TAI|TIME_UTC|GPR_CLOCK_REALTIME)\w*\b"
         r"|\babsl::Now\b",
