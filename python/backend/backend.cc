@@ -155,7 +155,8 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   return joined;
 }
 
-Backend::Works Backend::submit(Plan plan) {
+Backend::Works Backend::submit(Plan plan, std::chrono::milliseconds timeout) {
+  plan.timeout = timeout;
   for (const Tensors* tensors : {&plan.inputs, &plan.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
       // Sparse ones have no storage of their own, and are copied to and fro at once.

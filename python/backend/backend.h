@@ -135,7 +135,7 @@ class Backend final : public ::c10d::Backend {
   std::optional<Error> wait_for_rank_0(const std::stop_token& stop,
                                        std::chrono::nanoseconds patience) const;
   std::string said_by_rank_0() const;
-  Works submit(Plan plan);
+  Works submit(Plan plan, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
   // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
   Works delegated(const HostCopies& copies, const CallWords& words, RelayedWork::Begin begin,

@@ -85,7 +85,7 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
   if (size_ > 1) {
     add_sum(plan, tensor, *summing, sum_options(*summing, travel, options.timeout));
   }
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
@@ -122,7 +122,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
       return communicator.all_reduce_list(views, call);
     };
     plan.steps.push_back({{}, begin, {}});
-    return submit(std::move(plan));
+    return submit(std::move(plan), options.timeout);
   }
   for (std::size_t i = 0; i < tensors.size() && size_ > 1; ++i) {
     add_sum(plan, as_real(tensors[i], options.reduceOp), summings[i], call);
@@ -130,7 +130,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
   plan.alone = [tensors, summings] {
     for (std::size_t i = 0; i < tensors.size(); ++i) multiply(tensors[i], summings[i]);
   };
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptions& options) {
@@ -148,7 +148,7 @@ Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptio
                    return communicator.broadcast(output, root, call);
                  });
   }
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& options) {
@@ -179,7 +179,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   if (size_ > 1 && rank_ != options.rootRank) {
     for (Step& step : plan.steps) step.after = {};  // nothing has come
   }
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 void Backend::add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,
@@ -214,7 +214,7 @@ Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs
                 outputs[i].size(), ")");
   }
   if (inputs.size() > 1) return allgather_list(outputs, inputs, options);
-  return submit(gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout));
+  return submit(gather_lists(outputs, inputs, OpType::ALLGATHER, options.timeout), options.timeout);
 }
 
 Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -237,7 +237,7 @@ Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tenso
   }
   Plan plan = gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
   plan.output_lists = outputs;
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 // A list of all ranks' tensors for each input. Requires: as many lists, of as many tensors.
@@ -283,7 +283,7 @@ Backend::Works Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensor
   plan.alone = [outputs, inputs] {
     for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i].contiguous(), outputs[i]);
   };
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -366,12 +366,11 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
       give_back(network_form(inputs[i], inputs[i].scalar_type(), summings[i].factor), outputs[i]);
     }
   };
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
   Plan plan = {OpType::BARRIER, "infold:barrier"};
-  plan.patience = options.timeout;
   plan.predecessors = lane_->unfinished();
   {
     const std::lock_guard lock(delegated_mutex_);
@@ -381,7 +380,7 @@ Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
     return communicator.barrier(call);
   };
   plan.steps.push_back({{}, begin, {}});
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 }  // namespace infold::pytorch

@@ -100,13 +100,14 @@ Backend::Works Backend::tell_all(const CallWords& words, const at::Tensor& rows,
   };
   plan.steps.push_back({{}, meet, {}});
   add_gather(plan, rows, words.row(), timeout);
-  return submit(std::move(plan));
+  return submit(std::move(plan), timeout);
 }
 
 Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& words,
                                   RelayedWork::Begin begin, std::chrono::milliseconds timeout) {
   if (size_ == 1) return copies.after(begin());
   const std::lock_guard order(delegation_order_);
+  delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
   const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
   const Told told = {store_, name, rank_, words, rows};

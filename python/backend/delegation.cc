@@ -6,16 +6,20 @@
 
 namespace infold::pytorch {
 
+void Delegation::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (has_ended_ || thread_.joinable()) return;
+  // Its own part of this, which may end in a callback of the last call.
+  thread_ = std::thread([self = shared_from_this()] { self->run(); });
+  pthread_setname_np(thread_.native_handle(), "infold-relay");
+}
+
 void Delegation::submit(const c10::intrusive_ptr<RelayedWork>& work) {
   {
     const std::lock_guard lock(mutex_);
     if (!has_ended_) {
       waiting_.push_back(work);
       changed_.notify_all();
-      if (thread_.joinable()) return;
-      // Its own part of this, which may end in a callback of the last call.
-      thread_ = std::thread([self = shared_from_this()] { self->run(); });
-      pthread_setname_np(thread_.native_handle(), "infold-relay");
       return;
     }
   }

@@ -22,6 +22,9 @@ class Delegation : public std::enable_shared_from_this<Delegation> {
   Delegation(const Delegation&) = delete;
   Delegation& operator=(const Delegation&) = delete;
 
+  // Throws where a process has no thread to spare. Before other ranks are told of a call.
+  void prepare();
+  // Requires: prepare() has returned.
   void submit(const c10::intrusive_ptr<RelayedWork>& work);
   // Returns when all that were submitted have begun, or failed. What comes later fails. Requires:
   // their checks end. Repeatable.

@@ -36,20 +36,54 @@ void Lane::submit(const c10::intrusive_ptr<Work>& work) {
     ended = take_ended();
     closed = closed_;
     if (!closed) {
-      unfinished_.push_back(work);
       if (communicator_ && waiting_.empty() && !begins_ && !work->blocks()) {
+        unfinished_.push_back(work);
         work->start(*communicator_);
         return;
       }
-      waiting_.push_back(work);
-      changed_.notify_all();
+      // A process may have no thread to spare. The call then fails here, and is not to begin later.
       if (!beginner_.joinable()) {
         beginner_ = std::thread([this] { begin_works(); });
         pthread_setname_np(beginner_.native_handle(), "infold-begin");
       }
+      if (!communicator_) limit_joining(*work);
+      unfinished_.push_back(work);
+      waiting_.push_back(work);
+      changed_.notify_all();
     }
   }
   if (closed) work->fail(closed);
+}
+
+// Requires: the lock.
+void Lane::limit_joining(const Work& work) {
+  const std::optional<Time> end = work.end_of_time();
+  if (!end || (joining_end_ && *joining_end_ <= *end)) return;
+  if (!limiter_.joinable()) {
+    limiter_ = std::thread([this] { end_joining_late(); });
+    pthread_setname_np(limiter_.native_handle(), "infold-limit");
+  }
+  joining_end_ = end;
+  too_late_ = work.too_late();
+}
+
+void Lane::end_joining_late() {
+  std::unique_lock lock(mutex_);
+  const auto has_settled = [this] { return communicator_ || closed_; };
+  while (!has_settled() && std::chrono::steady_clock::now() < *joining_end_) {
+    changed_.wait_until(lock, Time(*joining_end_));
+  }
+  if (has_settled()) return;
+  closed_ = too_late_;
+  why_over_ = "a call's time ran out while the group's ranks were joining";
+  has_failed_ = true;
+  std::deque<c10::intrusive_ptr<Work>> lost;
+  lost.swap(waiting_);
+  const std::exception_ptr closed = closed_;
+  changed_.notify_all();
+  lock.unlock();
+  stop_.request_stop();
+  for (const auto& work : lost) work->fail(closed);
 }
 
 void Lane::begin_works() {
@@ -63,6 +97,7 @@ void Lane::begin_works() {
     }
   } else if (!closed_) {
     communicator_ = std::make_shared<Communicator>(std::move(*joined));
+    changed_.notify_all();
   }
   for (;;) {
     changed_.wait(lock, [this] { return !waiting_.empty() || closed_; });
@@ -117,6 +152,7 @@ void Lane::close(const std::string& why) {
   std::deque<c10::intrusive_ptr<Work>> begun;
   std::shared_ptr<Communicator> communicator;
   std::thread beginner;
+  std::thread limiter;
   std::exception_ptr closed;
   {
     const std::lock_guard lock(mutex_);
@@ -130,9 +166,11 @@ void Lane::close(const std::string& why) {
     begun.swap(unfinished_);
     communicator.swap(communicator_);
     beginner.swap(beginner_);
+    limiter.swap(limiter_);
     changed_.notify_all();
   }
   end_thread(beginner);
+  end_thread(limiter);
   for (const auto& work : lost) work->fail(closed);
   communicator.reset();  // ends the calls in flight
   for (const auto& work : begun) {

@@ -6,7 +6,9 @@
 //
 // Calls begin on the thread that submits them, unless the job is still being joined, an earlier
 // one has not begun, or a tensor must be brought from a device first; then a thread of the lane's
-// begins them. Any thread may call any method.
+// begins them. A call with a timeout of its own that runs out while the job is being joined has
+// failed for good. Other ranks count on it, so that the group is over. Any thread may call any
+// method.
 #pragma once
 
 #include <chrono>
@@ -61,6 +63,8 @@ class Lane {
 
  private:
   void begin_works();
+  void limit_joining(const Work& work);
+  void end_joining_late();
   std::vector<c10::intrusive_ptr<Work>> take_ended();
   std::shared_ptr<Communicator> communicator();
 
@@ -77,6 +81,11 @@ class Lane {
   std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin
   std::deque<c10::intrusive_ptr<Work>> unfinished_;  // all of them, and some that have ended
   std::thread beginner_;
+  // The call whose own time runs out first while the job is being joined, and the thread that ends
+  // the joining then.
+  std::optional<Time> joining_end_;
+  std::exception_ptr too_late_;
+  std::thread limiter_;
 };
 
 }  // namespace infold::pytorch

@@ -91,7 +91,7 @@ Backend::Works Backend::allgather_list(const std::vector<Tensors>& outputs, cons
     add_gather(plan, rows, own, options.timeout);
     then(plan, hand_out);
   }
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 }  // namespace infold::pytorch

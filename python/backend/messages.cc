@@ -21,7 +21,6 @@ namespace {
 
 using ::c10d::OpType;
 using Works = Messages::Works;
-using Time = std::chrono::steady_clock::time_point;
 
 constexpr auto kForever = std::chrono::hours(24 * 365);
 constexpr std::int64_t kWordsBytes = sizeof(MessageWords);

@@ -144,7 +144,7 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
                              ? step_of_all_rows(tensors, stream, rows, call)
                              : step_of_rows(tensors, stream, rows, call));
   }
-  return submit(std::move(plan));
+  return submit(std::move(plan), options.timeout);
 }
 
 }  // namespace infold::pytorch

@@ -19,7 +19,7 @@ void wait_for_end(::c10d::Work& work) {
   }
 }
 
-std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end) {
+std::chrono::milliseconds left_until(Time end) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
   return std::max(left, std::chrono::milliseconds(1));
@@ -185,19 +185,25 @@ bool Work::isSuccess() const {
   return completed_ && !exception_;
 }
 
-void Work::wait_to_begin(std::chrono::milliseconds timeout,
-                         std::chrono::steady_clock::time_point end) {
+std::optional<Time> Work::end_of_time() const {
+  if (plan_.timeout.count() <= 0) return std::nullopt;
+  return called_ + plan_.timeout;
+}
+
+std::exception_ptr Work::too_late_after(std::chrono::milliseconds timeout) const {
+  return std::make_exception_ptr(c10::DistBackendError(
+      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+      c10::str("infold: Timed out waiting ", timeout.count(), "ms for ", plan_.title,
+               " to begin: the group's ranks are still joining")));
+}
+
+void Work::wait_to_begin(std::chrono::milliseconds timeout, Time end) {
   std::unique_lock lock(mutex_);
   if (cv_.wait_until(lock, end, [this] { return started_ || completed_; })) return;
-  C10_THROW_ERROR(DistBackendError,
-                  c10::str("infold: Timed out waiting ", timeout.count(), "ms for ", plan_.title,
-                           " to begin: the group's ranks are still joining"));
+  std::rethrow_exception(too_late_after(timeout));
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {
-  if (timeout.count() <= 0 && plan_.patience.count() > 0) {
-    wait_to_begin(plan_.patience, std::chrono::steady_clock::now() + plan_.patience);
-  }
   if (timeout.count() > 0) {
     const auto end = std::chrono::steady_clock::now() + timeout;
     for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) each->wait(left_until(end));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,8 @@ namespace infold::pytorch {
 class Lane;
 class Work;
 
+using Time = std::chrono::steady_clock::time_point;
+
 // One call, as a rule; tensors on a device travel in several.
 struct Step {
   std::function<void()> before;  // until the input is in place; may be empty
@@ -43,8 +46,8 @@ struct Plan {
   std::vector<Step> steps = {};
   std::function<void()> alone = {};       // instead of the steps, in a group of one
   std::shared_ptr<Staging> staging = {};  // of tensors on a device
-  // How long a wait without a timeout of its own waits for the group's ranks to join; if positive.
-  std::chrono::milliseconds patience = kNoTimeout;
+  // From the call on, until it has failed for good; the group's if it is not positive.
+  std::chrono::milliseconds timeout = kNoTimeout;
   // Works that have to end first, in their effects on devices too; those of the delegate as well.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
@@ -72,6 +75,10 @@ class Work final : public ::c10d::Work {
   void run_alone();
 
   bool blocks() const { return plan_.blocks(); }
+  // Of its own, if it has one, which began with the call.
+  std::optional<Time> end_of_time() const;
+  // What it fails with where that time runs out and it has not begun.
+  std::exception_ptr too_late() const { return too_late_after(plan_.timeout); }
   // Without doing anything, unlike isCompleted().
   bool has_ended() const;
 
@@ -87,7 +94,8 @@ class Work final : public ::c10d::Work {
 
  private:
   bool is_started() const;
-  void wait_to_begin(std::chrono::milliseconds timeout, std::chrono::steady_clock::time_point end);
+  std::exception_ptr too_late_after(std::chrono::milliseconds timeout) const;
+  void wait_to_begin(std::chrono::milliseconds timeout, Time end);
   void advance();
   bool is_future_done() const;
   void attempt(const std::function<void()>& action);
@@ -99,6 +107,7 @@ class Work final : public ::c10d::Work {
   void resolve();
 
   Plan plan_;
+  const Time called_ = std::chrono::steady_clock::now();
   const std::uint64_t sequence_;
   const std::weak_ptr<Lane> lane_;
   const std::shared_ptr<Completions> completions_;
@@ -120,7 +129,7 @@ class Work final : public ::c10d::Work {
 void wait_for_end(::c10d::Work& work);
 
 // A millisecond at least: none stands for no limit.
-std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end);
+std::chrono::milliseconds left_until(Time end);
 
 // What PyTorch throws for a failure of communication.
 std::exception_ptr exception_of(const Error& error);

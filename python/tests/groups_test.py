@@ -13,8 +13,8 @@ import pytest
 import ranks
 import torch
 import torch.distributed as dist
-from failing import SOON_S, message_of
-from ranks import arrive, run_ranks, wait_for_all
+from failing import message_of
+from ranks import run_ranks
 from torch.distributed._shard import sharded_tensor
 from torch.distributed._shard.sharding_spec import ChunkShardingSpec
 from torch.distributed.device_mesh import init_device_mesh
@@ -310,22 +310,6 @@ def test_fifty_lives_leave_nothing_on_the_ranks():
 
 def test_fifty_lives_leave_nothing_with_a_switch(one_switch):
     _check_no_growth(one_switch)
-
-
-def _alone_at_a_first_call(rank, world):
-    """A call's own timeout holds while its group's ranks join, whose timeout is a longer one."""
-    group = dist.new_group(timeout=datetime.timedelta(seconds=300))
-    if rank == 0:
-        begun = time.monotonic()
-        text = message_of(lambda: dist.barrier(group, timeout=datetime.timedelta(milliseconds=50)))
-        assert " Timed out waiting 50ms " in text, text
-        assert time.monotonic() - begun < SOON_S
-    arrive("timed out", world)
-    wait_for_all("timed out")
-
-
-def test_a_first_calls_own_timeout():
-    run_ranks(2, _alone_at_a_first_call)
 
 
 def _gathers_shards(rank, world):

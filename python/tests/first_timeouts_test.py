@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call's own timeout holds while its group's ranks join, whose timeout is a longer one. The call
+has failed for good then, and the group with it."""
+
+import datetime
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+from failing import SOON_S, message_of
+from ranks import arrive, run_ranks, wait_for_all
+from torch.distributed.distributed_c10d import AllgatherOptions
+
+_SHORT = datetime.timedelta(milliseconds=50)
+_LONG = datetime.timedelta(seconds=60)
+
+
+def _with_timeout(options, **fields):
+    options.timeout = _SHORT
+    for name, value in fields.items():
+        setattr(options, name, value)
+    return options
+
+
+def _ones():
+    return torch.ones(4)
+
+
+_CALLS = {
+    "all_reduce": lambda group: group.allreduce([_ones()], _with_timeout(dist.AllreduceOptions())),
+    "sparse": lambda group: group.allreduce(
+        [_ones().to_sparse_coo()], _with_timeout(dist.AllreduceOptions())),
+    "product": lambda group: group.allreduce(
+        [_ones()], _with_timeout(dist.AllreduceOptions(), reduceOp=dist.ReduceOp.PRODUCT)),
+    "coalesced": lambda group: group.allreduce_coalesced(
+        [_ones(), _ones()], _with_timeout(dist.AllreduceCoalescedOptions())),
+    "broadcast": lambda group: group.broadcast(
+        [_ones()], _with_timeout(dist.BroadcastOptions(), rootRank=0, rootTensor=0)),
+    "reduce": lambda group: group.reduce(
+        [_ones()], _with_timeout(dist.ReduceOptions(), rootRank=0, rootTensor=0)),
+    "all_gather": lambda group: group.allgather(
+        [[_ones(), _ones()]], [_ones()], _with_timeout(AllgatherOptions())),
+    "all_gather_into": lambda group: group._allgather_base(
+        torch.ones(8), _ones(), _with_timeout(AllgatherOptions())),
+    "reduce_scatter": lambda group: group.reduce_scatter(
+        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ReduceScatterOptions())),
+    "reduce_scatter_of_one": lambda group: group._reduce_scatter_base(
+        _ones(), torch.ones(8), _with_timeout(dist.ReduceScatterOptions())),
+    "gather": lambda group: group.gather(
+        [[_ones(), _ones()]], [_ones()], _with_timeout(dist.GatherOptions(), rootRank=0)),
+    "scatter": lambda group: group.scatter(
+        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ScatterOptions(), rootRank=0)),
+    "all_to_all": lambda group: group.alltoall_base(
+        _ones(), _ones(), [], [], _with_timeout(dist.AllToAllOptions())),
+    "barrier": lambda group: group.barrier(_with_timeout(dist.BarrierOptions())),
+}
+
+
+def _backend_of(group):
+    """Torch's own functions leave out some timeouts on the way to it."""
+    return group._get_backend(torch.device("cpu"))
+
+
+def _alone(rank, world, name):
+    group = dist.new_group(timeout=_LONG)
+    if rank == 0:
+        begun = time.monotonic()
+        work = _CALLS[name](_backend_of(group))
+        text = message_of(work.wait)
+        assert " Timed out waiting 50ms " in text and "still joining" in text, text
+        assert work.is_completed() and not work.is_success()
+        # The others count on a call that this rank has given up.
+        assert "Timed out" in message_of(lambda: dist.all_reduce(_ones(), group=group))
+        assert 0.04 < time.monotonic() - begun < SOON_S
+        arrive("timed out", 1)
+    wait_for_all("timed out")
+    if rank == 1:
+        begun = time.monotonic()
+        assert "rank 0" in message_of(lambda: dist.all_reduce(_ones(), group=group))
+        assert time.monotonic() - begun < SOON_S
+    arrive("heard", world)
+    wait_for_all("heard")
+
+
+@pytest.mark.parametrize("name", _CALLS)
+def test_a_first_calls_own_timeout(name):
+    run_ranks(2, _alone, name)
+
+
+def test_a_first_calls_own_timeout_on_every_path(path):
+    run_ranks(2, _alone, "all_reduce", options=path)
+
+
+def _nobody_waits(rank, world):
+    """A future is told by itself."""
+    group = dist.new_group(timeout=_LONG)
+    if rank == 0:
+        works = [_CALLS[name](_backend_of(group)) for name in ("barrier", "all_reduce")]
+        futures = [work.get_future() for work in works]
+        begun = time.monotonic()
+        for future in futures:
+            assert "Timed out waiting 50ms" in message_of(future.wait)
+        assert time.monotonic() - begun < SOON_S
+    arrive("told", world)
+    wait_for_all("told")
+
+
+def test_a_future_is_told_in_time():
+    run_ranks(2, _nobody_waits)
+
+
+def _the_shorter_one(rank, world):
+    """Of two calls that wait, the later one has less time."""
+    group = dist.new_group(timeout=_LONG)
+    if rank == 0:
+        options = dist.AllreduceOptions()
+        options.timeout = _LONG - datetime.timedelta(seconds=1)
+        first = group.allreduce([_ones()], options)
+        begun = time.monotonic()
+        assert "50ms" in message_of(_CALLS["all_reduce"](_backend_of(group)).wait)
+        assert "Timed out" in message_of(first.wait)
+        assert time.monotonic() - begun < SOON_S
+    arrive("told", world)
+    wait_for_all("told")
+
+
+def test_the_shorter_timeout_counts():
+    run_ranks(2, _the_shorter_one)
+
+
+def _in_time(rank, world):
+    """Ranks that have come in time find nothing wrong later."""
+    group = dist.new_group(timeout=_LONG)
+    options = dist.AllreduceOptions()
+    options.timeout = datetime.timedelta(seconds=SOON_S)
+    tensor = _ones()
+    group.allreduce([tensor], options).wait()
+    assert torch.equal(tensor, world * _ones())
+    for _ in range(3):
+        dist.all_reduce(tensor, group=group)
+    dist.destroy_process_group(group)
+
+
+def test_a_timeout_that_is_kept(path):
+    run_ranks(2, _in_time, options=path)
