@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kMeetingKey = "meeting";
 // Begins what rank 0 writes there when it could not join; no job's name begins so.
 constexpr char kFailed = '!';
+// A job's name and an address, or a reason; whoever reaches the store can write more.
+constexpr std::size_t kSaidBytesMost = 4096;
 // Rank 0 opens its door in some milliseconds; one that trains another group may take seconds. All
 // ranks together look 10,000 times a second at most, which a store answers in its stride.
 constexpr auto kLookFirst = std::chrono::milliseconds(1);
@@ -38,6 +40,13 @@ Error failed_meeting(Code code, std::string message) {
 
 Error failed_at_rank_0(const std::string& said) {
   return failed_meeting(Code::unavailable, "rank 0 says: " + said.substr(1));
+}
+
+// For a message, which Python takes as UTF-8, and a log as lines.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
+  return text;
 }
 
 // What a rank does in the place where it waits; the address of a rank 0 that sums without switches.
@@ -130,7 +139,12 @@ std::optional<Error> Backend::wait_for_rank_0(const std::stop_token& stop,
 
 std::string Backend::said_by_rank_0() const {
   const std::vector<std::uint8_t> said = store_->get(kMeetingKey);
-  return {said.begin(), said.end()};
+  if (said.empty() || said.size() > kSaidBytesMost) {
+    return kFailed + std::to_string(said.size()) +
+           " bytes, which name no job; look what else writes to the store";
+  }
+  std::string text(said.begin(), said.end());
+  return text.front() == kFailed ? printable(std::move(text)) : text;
 }
 
 Result<Communicator> Backend::host_meeting(JoinOptions options) const {
@@ -148,7 +162,8 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   Result<Communicator> joined = Communicator::join(options);
   if (joined) return joined;
   try {
-    tell(kFailed + joined.error().message);  // to ranks that come later, too
+    // To ranks that come later, too.
+    tell((kFailed + joined.error().message).substr(0, kSaidBytesMost));
   } catch (const std::exception&) {
     // The store may have gone with the program; this rank's own reason counts more.
   }

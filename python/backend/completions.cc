@@ -35,8 +35,8 @@ void Completions::post(Completion completion) {
 // Requires: the lock. A thread that is not idle may be blocked in a callback.
 void Completions::wake() {
   if (idle_ > 0) return changed_.notify_all();
-  ++threads_;
   std::thread thread([self = shared_from_this()] { self->run(); });
+  ++threads_;  // by the lock, which the thread needs first
   pthread_setname_np(thread.native_handle(), "infold-complete");
   thread.detach();
 }

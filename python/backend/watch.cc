@@ -56,11 +56,11 @@ Watch::Watch(std::shared_ptr<Lane> lane, c10::intrusive_ptr<::c10d::Backend> del
 
 Watch::Token Watch::hold() {
   const std::lock_guard lock(mutex_);
-  ++under_way_;
   if (!has_ended_ && !thread_.joinable()) {
     thread_ = std::thread([this] { run(); });  // which end() waits for
     pthread_setname_np(thread_.native_handle(), "infold-watch");
   }
+  ++under_way_;
   changed_.notify_all();
   return {nullptr, [self = shared_from_this()](void*) {
             const std::lock_guard released(self->mutex_);

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import socket
 import tempfile
 
 import pytest
@@ -10,7 +11,7 @@ import ranks
 import torch
 import torch.distributed as dist
 from failing import SOON_S
-from ranks import run_ranks
+from ranks import arrive, run_ranks, wait_for_all
 
 _GROUPS = 10
 
@@ -68,6 +69,44 @@ def _forked(rank, world, folder):
 def test_a_forked_process_has_a_device_of_its_own():
     with tempfile.TemporaryDirectory() as folder:
         run_ranks(2, _forked, folder, backend=None)
+
+
+def _listening_ports():
+    own = {os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")
+           if os.path.lexists(f"/proc/self/fd/{each}")}
+    with open("/proc/net/tcp", encoding="ascii") as sockets:
+        rows = [line.split() for line in sockets.readlines()[1:]]
+    return [int(row[1].partition(":")[2], 16) for row in rows
+            if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+_NOISE = (b"", b"x", b"\xff" * 8, bytes(8), b"GET / HTTP/1.1\r\n\r\n" * 100)
+
+
+def _beside_strangers(rank, world):
+    """Who connects to the shared socket, and says anything or nothing, and stays or goes."""
+    assert _sent_around(rank, world) == (rank - 1) % world
+    strangers = []
+    address = socket.gethostbyname(socket.gethostname())
+    for port in _listening_ports():
+        for turn in range(10 * len(_NOISE)):
+            stranger = socket.create_connection((address, port))
+            stranger.sendall(_NOISE[turn % len(_NOISE)])
+            strangers.append(stranger)
+            if turn % 2:
+                stranger.close()
+    assert strangers
+    arrive("noise", world)
+    wait_for_all("noise")
+    for _ in range(3):
+        group = dist.new_group()
+        assert _sent_around(rank, world, group) == (rank - 1) % world
+        dist.destroy_process_group(group)
+    assert _sent_around(rank, world) == (rank - 1) % world
+
+
+def test_strangers_at_the_shared_socket():
+    run_ranks(2, _beside_strangers)
 
 
 def _on_interfaces(rank, world, names):

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ranks meet: what they read from the store may have been written by anybody, and a rank may
+lack what it needs for its own part."""
+
+import resource
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+from failing import SOON_S, message_of
+from ranks import arrive, run_ranks, wait_for_all
+
+# What stands where rank 0 writes which job it is.
+_WRITTEN = {
+    "nothing": b"",
+    "a_line's_end": b"\n",
+    "no_address": b"job",
+    "no_reason": b"!",
+    "a_reason_that_is_no_text": b"!\xff\xfe\n\x00",
+    "a_name_that_is_no_text": b"\xff\xfe\n127.0.0.1:1",
+    "no_address_but_words": b"job\nnot an address",
+    "another_address": b"job\n127.0.0.1:1",
+    "far_too_much": b"x" * 1_000_000,
+}
+
+
+def _written_by_a_stranger(rank, world, text):
+    if rank == 0:
+        store = dist.distributed_c10d._world.pg_map[dist.group.WORLD][1]
+        dist.PrefixStore("infold/1", store).set("meeting", text)
+        arrive("written", 1)
+    wait_for_all("written")
+    if rank == 1:
+        begun = time.monotonic()
+        said = message_of(lambda: dist.all_reduce(torch.ones(10)))
+        assert "infold" in said, said
+        assert len(said) < 10_000, said
+        assert time.monotonic() - begun < SOON_S
+        # The interpreter lives, and so does what comes later.
+        assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(10)))
+    arrive("heard", world)
+    wait_for_all("heard")
+
+
+@pytest.mark.parametrize("written", _WRITTEN)
+def test_the_store_says_nonsense(written):
+    run_ranks(2, _written_by_a_stranger, _WRITTEN[written], timeout_s=3)
+
+
+def _address_space():
+    with open("/proc/self/statm", encoding="ascii") as pages:
+        return int(pages.read().split()[0]) * resource.getpagesize()
+
+
+def _without_a_thread(rank, world, operation):
+    """A thread's stack does not fit. The call fails at once at its rank alone, and the next one is
+    as if it had never been made."""
+    group = dist.new_group()
+    tensor = torch.full((10,), 2.0)
+    if rank == 0:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + (1 << 20), most))
+        try:
+            said = message_of(lambda: dist.all_reduce(tensor, operation, group))
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        assert "Resource temporarily unavailable" in said, said
+    for value in (2.0, 3.0):
+        tensor.fill_(value)
+        dist.all_reduce(tensor, operation, group)
+        expected = value * world if operation == dist.ReduceOp.SUM else value**world
+        assert torch.equal(tensor, torch.full((10,), expected)), tensor
+
+
+@pytest.mark.parametrize("operation", (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT),
+                         ids=("infolds", "gloos"))
+def test_a_rank_without_a_thread_to_spare(operation):
+    run_ranks(2, _without_a_thread, operation)
