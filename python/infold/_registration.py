@@ -23,8 +23,9 @@ def register():
     """Idempotent. The extension module is loaded with the first group, not before."""
     if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
         return
-    # ShardedTensor takes any device that is named here for one that there is.
-    devices = ["cpu", "cuda"] if torch.backends.cuda.is_built() else ["cpu"]
+    # ShardedTensor takes any device that is named here for one that there is. Counting does not
+    # start CUDA, which a process that forks must not have done.
+    devices = ["cpu", "cuda"] if torch.cuda.device_count() > 0 else ["cpu"]
     dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=devices)
     _apply_timeouts()
 
