@@ -40,15 +40,20 @@ const char* dtype_name(DataType dtype) {
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
+// Halves the range between what fits and what does not, since more elements take more bytes. A
+// registry asks this of every layout whenever a job starts.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits) {
   const std::uint32_t step = granule(layout);
   const std::uint32_t by_payload = INFOLD_PAYLOAD_BYTES_MAX / layout.element_bytes();
-  std::uint32_t elements = std::min({limits.elements_max, by_payload, std::uint32_t{8192}});
-  elements -= elements % step;
-  while (elements > 0 && datagram_bytes(layout, limits, elements) > limits.datagram_bytes_max) {
-    elements -= step;
+  std::uint32_t fits = 0;
+  std::uint32_t too_many =
+      std::min({limits.elements_max, by_payload, std::uint32_t{8192}}) / step + 1;
+  while (too_many - fits > 1) {
+    const std::uint32_t half = (fits + too_many) / 2;
+    const bool has_room = datagram_bytes(layout, limits, half * step) <= limits.datagram_bytes_max;
+    (has_room ? fits : too_many) = half;
   }
-  return elements;
+  return fits * step;
 }
 
 }  // namespace infold::core

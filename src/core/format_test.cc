@@ -3,6 +3,8 @@
 // The sizes that the specification states.
 #include "core/format.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/packet.h"
@@ -43,6 +45,40 @@ TEST(Format, ATreeKeepsRoomForExactLanes) {  // R-021, R-051
 
 TEST(Format, TooSmallAPathHoldsNothing) {
   EXPECT_EQ(chunk_elements(kBfp32, {.datagram_bytes_max = 100}), 0U);
+}
+
+// Against the definition: the greatest multiple of the layout's granule that fits.
+void expect_largest(ElementLayout layout, std::uint32_t elements_max, bool is_tree) {
+  const bool has_blocks =
+      layout.is_block_float() || (is_float(layout.dtype) && layout.format == WireFormat::i32);
+  const std::uint32_t step = has_blocks ? layout.block_elements() : 16;
+  const auto bytes_of = [&](std::uint32_t elements) -> std::size_t {
+    if (is_tree && layout.is_block_float()) {
+      return datagram_bytes(Kind::partial, layout, elements, true);
+    }
+    return INFOLD_HEADER_BYTES + layout.payload_bytes(elements);
+  };
+  const std::uint32_t most = std::min(
+      {elements_max, INFOLD_PAYLOAD_BYTES_MAX / layout.element_bytes(), std::uint32_t{8192}});
+  std::uint32_t wanted = 0;
+  for (std::uint32_t bytes = 0; bytes <= 70'000; bytes += 23) {
+    while (wanted + step <= most && bytes_of(wanted + step) <= bytes) wanted += step;
+    const ChunkLimits limits = {bytes, elements_max, is_tree};
+    ASSERT_EQ(chunk_elements(layout, limits), wanted)
+        << bytes << " bytes, " << format_name(layout.format) << " of " << dtype_name(layout.dtype);
+  }
+}
+
+TEST(Format, ChunksAreTheLargestThatFit) {
+  for (unsigned format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+    for (unsigned dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
+      const ElementLayout layout = {static_cast<WireFormat>(format), static_cast<DataType>(dtype)};
+      for (const std::uint32_t elements_max : {0U, 15U, 16U, 1056U, 8192U, ~0U}) {
+        expect_largest(layout, elements_max, false);
+        expect_largest(layout, elements_max, true);
+      }
+    }
+  }
 }
 
 TEST(Format, ExponentsCostATenthOfAByteLess) {  // the 4.04, 2.04 and 1.04 bytes
