@@ -180,8 +180,9 @@ class BenchAllreduce final : public Command {
       return ExitCode::kBadUsage;
     }
     const InterruptGuard guard;
-    Result<Communicator> joined = Communicator::join(join_.join_options());
-    if (!joined) return fail(output, JoinFlags::in_flags(joined.error().message));
+    const InterruptStop stop(guard);
+    Result<Communicator> joined = join_.join(stop.token());
+    if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
     if (communicator.rank() == 0) {
       output.text("{}\n", path_text(communicator));
@@ -189,7 +190,7 @@ class BenchAllreduce final : public Command {
                   "p99 ms", "Mbit/s", "CPU s/GB", "check");
     }
     for (const std::uint64_t bytes : bytes_) {
-      const Timing timing = measure(communicator, bytes);
+      const Timing timing = measure(communicator, bytes, stop.token());
       if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
       if (!timing.error.empty()) return fail(output, timing.error);
       if (communicator.rank() == 0) print(output, communicator, bytes, timing);
@@ -220,14 +221,16 @@ class BenchAllreduce final : public Command {
     return std::clamp(kBytesInAll / bytes, kIterationsMin, kIterationsMax);
   }
 
-  Timing measure(Communicator& communicator, std::uint64_t bytes) const {
-    if (dtype_ == "f64") return measure<double>(communicator, bytes);
-    if (dtype_ == "i32") return measure<std::int32_t>(communicator, bytes);
-    return measure<float>(communicator, bytes);
+  Timing measure(Communicator& communicator, std::uint64_t bytes,
+                 const std::stop_token& stop) const {
+    if (dtype_ == "f64") return measure<double>(communicator, bytes, stop);
+    if (dtype_ == "i32") return measure<std::int32_t>(communicator, bytes, stop);
+    return measure<float>(communicator, bytes, stop);
   }
 
   template <typename T>
-  Timing measure(Communicator& communicator, std::uint64_t bytes) const {
+  Timing measure(Communicator& communicator, std::uint64_t bytes,
+                 const std::stop_token& stop) const {
     const auto elements = static_cast<std::size_t>(std::max<std::uint64_t>(1, bytes / sizeof(T)));
     Tensors<T> tensors(elements, communicator.rank(), zeros_, held());
     const CallOptions options = {
@@ -252,8 +255,7 @@ class BenchAllreduce final : public Command {
         cpu_of_inputs += cpu_seconds() - cpu_so_far;
       }
       const Clock::time_point start = Clock::now();
-      const Handle handle = tensors.all_reduce(communicator, options);
-      const Result<Completion> done = handle.wait();
+      const auto done = wait_or_cancel(tensors.all_reduce(communicator, options), stop);
       if (i >= warm_up) {
         timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
       }

@@ -123,12 +123,15 @@ ScratchFolder::~ScratchFolder() {
 }
 
 Finished run_to_end(const Words& words, const std::filesystem::path& folder,
-                    std::chrono::seconds limit) {
+                    std::chrono::seconds limit, bool (*is_stopped)()) {
   const std::filesystem::path file = folder / "run-to-end.txt";
   std::filesystem::remove(file);
   Child child(words, file, file);
   const Clock::time_point end = Clock::now() + limit;
-  while (!child.poll() && Clock::now() < end) std::this_thread::sleep_for(kPause);
+  while (!child.poll() && Clock::now() < end) {
+    if (is_stopped != nullptr && is_stopped()) return {1, "stopped on request"};
+    std::this_thread::sleep_for(kPause);
+  }
   const auto status = child.poll();
   if (!status) return {1, fmt::format("{}: not done after {} s", words[0], limit.count())};
   return {*status, read_file(file)};

@@ -60,9 +60,10 @@ struct Finished {
   std::string text;  // both outputs together
 };
 
-// Runs a command to its end, or stops it at the limit and reports that in `text`.
+// Runs a command to its end, or stops it at the limit and reports that in `text`. The same as soon
+// as `is_stopped`, if it is given, returns true.
 Finished run_to_end(const Words& words, const std::filesystem::path& folder,
-                    std::chrono::seconds limit);
+                    std::chrono::seconds limit, bool (*is_stopped)() = nullptr);
 
 // Without the spaces and line ends behind it.
 std::string trimmed(const std::string& text);

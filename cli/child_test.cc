@@ -70,5 +70,12 @@ TEST_F(ChildTest, GivesUpAtTheLimit) {
   EXPECT_THAT(finished.text, ::testing::HasSubstr("not done after 0 s"));
 }
 
+TEST_F(ChildTest, GivesUpOnRequest) {
+  const Finished finished =
+      run_to_end({"sleep", "1000"}, folder_, std::chrono::seconds(1000), [] { return true; });
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_EQ(finished.text, "stopped on request");
+}
+
 }  // namespace
 }  // namespace infold::cli

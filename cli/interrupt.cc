@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/eventfd.h>
@@ -56,6 +57,29 @@ bool InterruptGuard::wait_for(std::chrono::milliseconds limit) const {
   pollfd rung = {bell_.descriptor(), POLLIN, 0};
   if (!interrupted()) poll(&rung, 1, static_cast<int>(limit.count()));
   return interrupted();
+}
+
+bool InterruptGuard::wait_or(const io::Doorbell& bell) const {
+  pollfd rung[] = {{bell_.descriptor(), POLLIN, 0}, {bell.descriptor(), POLLIN, 0}};
+  while (poll(rung, std::size(rung), -1) < 0) {
+  }
+  return interrupted();
+}
+
+InterruptStop::InterruptStop(const InterruptGuard& guard) : over_(open_bell()) {
+  watch_ = std::thread([this, &guard] {
+    if (guard.wait_or(over_)) source_.request_stop();
+  });
+}
+
+InterruptStop::~InterruptStop() {
+  over_.ring();
+  watch_.join();
+}
+
+Result<Completion> wait_or_cancel(Handle handle, const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [&handle] { handle.cancel(); });
+  return handle.wait();
 }
 
 }  // namespace infold::cli

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <latch>
 #include <pthread.h>
+#include <stop_token>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -45,6 +46,27 @@ TEST(InterruptGuard, HearsASignalThatAnotherThreadTook) {
   sender.join();
   done.count_down();
   other.join();
+}
+
+TEST(InterruptStop, IsAskedForWhenTheWishComes) {
+  const InterruptGuard guard;
+  const InterruptStop stop(guard);
+  EXPECT_FALSE(stop.token().stop_requested());
+  std::latch heard{1};
+  const std::stop_callback on_stop(stop.token(), [&] { heard.count_down(); });
+  std::raise(SIGTERM);
+  heard.wait();
+  EXPECT_TRUE(stop.token().stop_requested());
+}
+
+TEST(InterruptStop, EndsWithoutAWish) {
+  const InterruptGuard guard;
+  std::stop_token token;
+  {
+    const InterruptStop stop(guard);
+    token = stop.token();
+  }
+  EXPECT_FALSE(token.stop_requested());
 }
 
 TEST(InterruptGuard, LeavesSignalsAsItFoundThem) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Presses Ctrl-C on commands that are at work: each must end soon, and not as if it were done.
-Sends SIGTERM to switches at work: each must end in order.
+Sends SIGTERM to switches at work: each must end in order. Sends both to ranks that wait for others,
+whose deadline is an hour: each must leave at once, and say why.
 
 Usage: interrupt_test.py INFOLD
 """
@@ -90,8 +91,102 @@ def terminate_switch(binary, moment):
     return "" if process.returncode == 0 else f"ended with status {process.returncode}: {said}"
 
 
-def main():
+def start(*words):
+    return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Switch:
+    """A switch, whose log can be waited for."""
+
+    def __init__(self, binary):
+        self.process = start(binary, "switch", "--listen", "127.0.0.1:0", "--json")
+        self.address = json.loads(self.process.stdout.readline())["control"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def wait_for(self, text):
+        for line in self.process.stderr:
+            if text in line:
+                return
+        raise AssertionError(f"the switch ended before it said {text}")
+
+
+def end_rank(rank, number):
+    """A rank that waits must leave. Returns what is wrong, or an empty string."""
+    try:
+        rank.send_signal(number)
+        _, said = rank.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"still waited {SECONDS} s later"
+    finally:
+        rank.kill()
+    if rank.returncode != 1 or "stopped on request" not in said:
+        return f"ended with status {rank.returncode}: {said}"
+    return ""
+
+
+def rank_words(binary, command, number, *where):
+    return (binary, *command, "--rank", str(number), "--world", "2", "--deadline", "3600",
+            "--shared-memory", "off", *where)
+
+
+def interrupt_joining(binary, command, number):
+    """Rank 1 never comes."""
+    with Switch(binary) as switch:
+        rank = start(*rank_words(binary, command, 0, "--switch", switch.address))
+        switch.wait_for("rank_joined")
+        return end_rank(rank, number)
+
+
+def interrupt_rendezvous(binary, command, number):
+    """Nor does it where rank 0 itself is met."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+    rank = start(*rank_words(binary, command, 0, "--rendezvous", place))
+    host, _, port = place.rpartition(":")
+    while rank.poll() is None:
+        try:
+            socket.create_connection((host, int(port)), timeout=SECONDS).close()
+            break
+        except ConnectionRefusedError:
+            pass  # It is starting.
+    return end_rank(rank, number)
+
+
+def interrupt_call(binary, command, number):
+    """Rank 1 comes, and then makes no call."""
+    with Switch(binary) as switch:
+        ranks = [start(*rank_words(binary, command, rank, "--switch", switch.address))
+                 for rank in range(2)]
+        try:
+            ranks[0].stdout.readline()  # It has joined.
+            ranks[1].send_signal(signal.SIGSTOP)
+            return end_rank(ranks[0], number)
+        finally:
+            ranks[1].kill()
+            ranks[1].communicate()
+
+
+def interrupt_ranks(binary):
     failures = 0
+    for command in (("bench", "allreduce", "--iterations", "1000000"),
+                    ("verify", "--rounds", "1000000")):
+        for case in (interrupt_joining, interrupt_rendezvous, interrupt_call):
+            for number in (signal.SIGTERM, signal.SIGINT):
+                problem = case(binary, command, number)
+                print(f"infold {' '.join(command)}, {case.__name__}, {number.name}: "
+                      f"{problem or 'ended'}")
+                failures += problem != ""
+    return failures
+
+
+def main():
+    failures = interrupt_ranks(sys.argv[1])
     for round_ in range(SWITCHES):
         problem = terminate_switch(sys.argv[1], round_ * 0.0007)
         if problem:

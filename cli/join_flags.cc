@@ -21,6 +21,22 @@ SharedMemory shared_memory_of(const std::string& name) {
   return name == "always" ? SharedMemory::always : SharedMemory::automatic;
 }
 
+// "JoinOptions.rank" is "--rank".
+std::string in_flags(std::string message) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
+      {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
+      {"mtu_bytes is", "--mtu is"},
+  };
+  for (const auto& [name, flag] : kNames) {
+    for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
+      message.replace(at, name.size(), flag);
+      at += flag.size();
+    }
+  }
+  return message;
+}
+
 }  // namespace
 
 void JoinFlags::declare(Options& options) {
@@ -66,19 +82,14 @@ JoinOptions JoinFlags::join_options() const {
   return options;
 }
 
-std::string JoinFlags::in_flags(std::string message) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
-      {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
-      {"mtu_bytes is", "--mtu is"},
-  };
-  for (const auto& [name, flag] : kNames) {
-    for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
-      message.replace(at, name.size(), flag);
-      at += flag.size();
-    }
-  }
-  return message;
+Result<Communicator> JoinFlags::join(const std::stop_token& stop) const {
+  JoinOptions options = join_options();
+  options.stop = stop;
+  Result<Communicator> joined = Communicator::join(options);
+  if (joined) return joined;
+  std::string& message = joined.error().message;
+  message = stop.stop_requested() ? "stopped on request" : in_flags(std::move(message));
+  return joined;
 }
 
 WireFormat wire_of(const std::string& name) {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include <infold/communicator.h>
 #include <infold/join_options.h>
 
 #include "cli/options.h"
@@ -18,8 +20,8 @@ class JoinFlags {
   void declare(Options& options);
   JoinOptions join_options() const;
 
-  // A message about JoinOptions in the words of a command line: "JoinOptions.rank" is "--rank".
-  static std::string in_flags(std::string message);
+  // Joins, until the stop is asked for. An error's message is in the words of a command line.
+  Result<Communicator> join(const std::stop_token& stop) const;
 
  private:
   std::vector<std::string> switches_;

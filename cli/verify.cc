@@ -31,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 // Rows are as long as the greatest divisor that a tensor's length shares with this: from one
 // element to three blocks, and all kinds between.
 constexpr std::size_t kRowElementsMax = 96;
+constexpr const char* kStopped = "stopped on request";
 
 struct Tally {
   std::uint64_t calls = 0;
@@ -73,11 +74,15 @@ class Verify final : public Command {
 
   ExitCode run(Output& output) override {
     const InterruptGuard guard;
-    Result<Communicator> joined = Communicator::join(join_.join_options());
-    if (!joined) return fail(output, JoinFlags::in_flags(joined.error().message));
+    const InterruptStop stop(guard);
+    stop_ = stop.token();
+    Result<Communicator> joined = join_.join(stop_);
+    if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
-    const runtime::Peers peers = runtime::peers_of(communicator);
-    if (const std::string problem = agree(peers); !problem.empty()) return fail(output, problem);
+    const runtime::Peers peers = peers_of(communicator);
+    if (const std::string problem = agree(peers); !problem.empty()) {
+      return fail(output, InterruptGuard::interrupted() ? kStopped : problem);
+    }
     if (communicator.rank() == 0) {
       output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
                   "collective", "calls", "elements", "compared with");
@@ -88,7 +93,7 @@ class Verify final : public Command {
       for (const VerifyCase& each : battery(options)) {
         std::string error;
         const std::optional<Finding> finding = make(communicator, peers, each, error);
-        if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
+        if (InterruptGuard::interrupted()) return fail(output, kStopped);
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }
@@ -104,6 +109,17 @@ class Verify final : public Command {
   static ExitCode fail(Output& output, const std::string& reason) {
     output.log("infold verify: {}\n", reason);
     return ExitCode::kFailed;
+  }
+
+  // As runtime::peers_of, whose calls nothing gives up.
+  runtime::Peers peers_of(Communicator& communicator) const {
+    const auto greatest = [this, &communicator](std::span<std::int64_t> values) -> Result<void> {
+      const auto done =
+          wait_or_cancel(communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
+      if (!done) return tl::unexpected(done.error());
+      return {};
+    };
+    return {communicator.rank(), communicator.world(), greatest};
   }
 
   // Ranks with other options would make other calls.
@@ -128,7 +144,7 @@ class Verify final : public Command {
     const int world = communicator.world();
     const auto wanted = expected_of(each, communicator.rank(), world);
     std::vector<std::byte> got(wanted ? wanted->size() : 0);
-    const Result<Completion> done = call(communicator, each, got).wait();
+    const Result<Completion> done = wait_or_cancel(call(communicator, each, got), stop_);
     if (!done) {
       error = done.error().message;
       return std::nullopt;
@@ -324,6 +340,7 @@ class Verify final : public Command {
   std::uint64_t seed_ = 1;
   std::optional<std::uint64_t> flip_;
 
+  std::stop_token stop_;
   std::uint64_t call_ = 0;
   std::vector<std::byte> input_;  // of the call in flight
   // Of one over rows.
