@@ -92,7 +92,21 @@ def names_the_line_of_a_settings_file(infold, folder):
     for text, said in (("listen = ':7700'\nslots = 'many'\n", "switch.toml:2: --slots must be"),
                        ("\n\nslots = [1]\n", "switch.toml:3: 'slots' is neither"),
                        ("slot = 1\n", "switch.toml:1: there is no option --slot"),
-                       ("\npin = 'perhaps'\n", "switch.toml:2: ")):
+                       ("\npin = 'perhaps'\n", "switch.toml:2: "),
+                       ("slots = 1.5\n", "switch.toml:1: --slots must be a whole number"),
+                       ("mtu = true\n", "switch.toml:1: --mtu must be a whole number"),
+                       ("\nplane = 7\n", "switch.toml:2: --plane must be one of user, xdp"),
+                       ("\nlisten = '7700'\n", "switch.toml:2: --listen: '7700' has no port"),
+                       ("listen = ''\n", "switch.toml:1: --listen: '' has no port"),
+                       ("control = 7700\n", "switch.toml:1: --control: '7700' has no port"),
+                       ("parent = 'fd00::1:7700'\n",
+                        "switch.toml:1: --parent: 'fd00::1:7700' is an IPv6 address without"),
+                       ("metrics = '127.0.0.1:70000'\n",
+                        "switch.toml:1: --metrics: '127.0.0.1:70000' has a port outside"),
+                       ("[listen]\nport = 7700\n", "switch.toml:1: 'listen' is neither"),
+                       ("mtu = 2026-11-23\n", "switch.toml:1: 'mtu' is neither"),
+                       ("mtu = 1500\nmtu = 1500\n", "switch.toml:2: "),
+                       ("mtu = \n", "switch.toml:1: ")):
         file.write_text(text)
         refused(infold, folder, ("switch", "--config", str(file)), 2, said)
     file.unlink()

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/socket_address.h"
+
 namespace CLI {
 class App;
 }
@@ -45,6 +47,11 @@ class Options {
             std::string_view help);
   void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
              std::string_view help);
+
+  // As io::SocketAddress::parse() reads it, both as typed and as found. May be empty where the
+  // default is.
+  void address(std::string_view name, std::string& typed, io::SocketAddress& found,
+               std::string_view help);
 
   // May be given more than once, in a syntax of its own: `type` shows it in the help, `allowed`
   // ends "must be". `add` is called for each value in turn and returns false to refuse it.

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/config_file.h"
 #include "cli/quantity.h"
+#include "io/socket_address.h"
 
 namespace infold::cli {
 namespace {
@@ -185,6 +186,23 @@ void Options::text(std::string_view name, std::string& value, std::string_view h
     value = typed;
     return true;
   });
+}
+
+void Options::address(std::string_view name, std::string& typed, io::SocketAddress& found,
+                      std::string_view help) {
+  const auto read = [option = std::string(name), may_be_empty = typed.empty(), &typed,
+                     &found](const std::string& value) {
+    const auto parsed = io::SocketAddress::parse(value, "address");
+    if (!parsed && !(may_be_empty && value.empty())) {
+      throw CLI::ValidationError(fmt::format("{}: '{}' {}", option, value, parsed.error().detail),
+                                 CLI::ExitCodes::ValidationError);
+    }
+    typed = value;
+    found = parsed.value_or(io::SocketAddress());
+    return true;
+  };
+  read(typed);
+  add_value(app_, name, help, typed, "TEXT", "an address", read);
 }
 
 void Options::choice(std::string_view name, std::string& value, std::vector<std::string> allowed,

@@ -17,6 +17,7 @@
 #include "cli/switch_xdp.h"
 #include "control/control_server.h"
 #include "io/descriptors.h"
+#include "io/socket_address.h"
 #include "runtime/switch_server.h"
 
 namespace infold::cli {
@@ -43,12 +44,13 @@ class Switch final : public Command {
   }
 
   void declare(Options& options) override {
-    options.text("--listen", listen_, "Address for packets, HOST:PORT; :PORT for all addresses");
-    options.text("--control", control_,
-                 "Address for joining, over TCP; empty for the same as --listen");
-    options.text("--parent", parent_,
-                 "The switch above this one, HOST:PORT where ranks would join it: sum a rack, and "
-                 "send one stream there");
+    options.address("--listen", listen_, listen_at_,
+                    "Address for packets, HOST:PORT; :PORT for all addresses");
+    options.address("--control", control_, control_at_,
+                    "Address for joining, over TCP; empty for the same as --listen");
+    options.address("--parent", parent_, parent_at_,
+                    "The switch above this one, HOST:PORT where ranks would join it: sum a rack, "
+                    "and send one stream there");
     options.whole<unsigned>("--threads", threads_, {1, 64},
                             "Threads that sum; each has a port, from --listen's on");
     options.whole<std::uint32_t>("--slots", slots_, {2, 60'000},
@@ -60,8 +62,8 @@ class Switch final : public Command {
     options.text_list("--dev", devices_,
                       "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
     options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
-    options.text("--metrics", metrics_,
-                 "Address for metrics in Prometheus' format, HOST:PORT; empty for none");
+    options.address("--metrics", metrics_, metrics_at_,
+                    "Address for metrics in Prometheus' format, HOST:PORT; empty for none");
     options.choice("--log", log_, {"text", "json"}, "What stderr holds: a line for each event");
     options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
                    "The least important events that are logged");
@@ -79,54 +81,28 @@ class Switch final : public Command {
     const InterruptGuard guard;
     io::raise_descriptor_limit(control::kDescriptorsWanted);
     set_log(log_level_, log_);
-    io::SocketAddress listen;
-    io::SocketAddress control;
-    io::SocketAddress metrics;
-    io::SocketAddress parent;
-    if (!read_address(output, "--listen", listen_, listen)) return ExitCode::kBadUsage;
-    if (const auto wrong = find_misfit(listen); !wrong.empty()) {
+    if (const auto wrong = find_misfit(); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;
     }
-    if (!control_.empty() && !read_address(output, "--control", control_, control)) {
-      return ExitCode::kBadUsage;
-    }
-    if (!metrics_.empty() && !read_address(output, "--metrics", metrics_, metrics)) {
-      return ExitCode::kBadUsage;
-    }
-    if (!parent_.empty() && !read_address(output, "--parent", parent_, parent)) {
-      return ExitCode::kBadUsage;
-    }
     if (plane_ == "xdp") {
-      return run_xdp_switch({listen, control, metrics, devices_, slots_, mtu_, pin_, parent},
-                            output);
+      return run_xdp_switch(
+          {listen_at_, control_at_, metrics_at_, devices_, slots_, mtu_, pin_, parent_at_}, output);
     }
     runtime::SwitchOptions options;
-    options.listen = listen;
-    options.control = control;
-    options.parent = parent;
+    options.listen = listen_at_;
+    options.control = control_at_;
+    options.parent = parent_at_;
     options.threads = threads_;
     options.slots = slots_;
     options.datagram_bytes_max = mtu_ - kHeaderBytes;
     options.offload = !no_offload_;
-    return run_user_switch(output, guard, options, metrics);
+    return run_user_switch(output, guard, options);
   }
 
  private:
-  static bool read_address(Output& output, const char* option, const std::string& value,
-                           io::SocketAddress& address) {
-    const auto parsed = io::SocketAddress::parse(value, option);
-    if (parsed) {
-      address = *parsed;
-    } else {
-      output.log("infold switch: {}: '{}' {}\n", option, value, parsed.error().detail);
-    }
-    return parsed.has_value();
-  }
-
   ExitCode run_user_switch(Output& output, const InterruptGuard& guard,
-                           const runtime::SwitchOptions& options,
-                           const io::SocketAddress& metrics) const {
+                           const runtime::SwitchOptions& options) const {
     give_back_what_is_freed();
     const auto server = runtime::SwitchServer::start(options);
     if (!server) {
@@ -141,7 +117,7 @@ class Switch final : public Command {
     }
     // Slots must not wait for a disk; where that is not allowed they only might.
     const bool pinned = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
-    const auto page = serve_metrics(metrics, [&server] { return (*server)->status(); });
+    const auto page = serve_metrics(metrics_at_, [&server] { return (*server)->status(); });
     if (!page) {
       output.log("infold switch: --metrics {}: {}\n", metrics_, page.error().detail);
       return ExitCode::kFailed;
@@ -155,7 +131,7 @@ class Switch final : public Command {
   }
 
   // Which option does not go with which plane; empty if all fit.
-  std::string find_misfit(const io::SocketAddress& listen) const {
+  std::string find_misfit() const {
     if (plane_ == "user") {
       if (!devices_.empty()) return "--dev: needs --plane xdp; in user space --listen says it all";
       return pin_ ? "--pin: needs --plane xdp; nothing else can be pinned" : "";
@@ -166,7 +142,7 @@ class Switch final : public Command {
     }
     if (threads_ != 1) return "--threads: --plane xdp has none; it sums wherever packets arrive";
     if (no_offload_) return "--no-offload: --plane xdp moves packets one by one anyway";
-    if (listen.is_any() || listen.port() == 0) {
+    if (listen_at_.is_any() || listen_at_.port() == 0) {
       return "--listen: --plane xdp must be told one address of this host, and a port";
     }
     return "";
@@ -204,6 +180,11 @@ class Switch final : public Command {
   std::string listen_ = ":7700";
   std::string control_;
   std::string parent_;
+  std::string metrics_;
+  io::SocketAddress listen_at_;
+  io::SocketAddress control_at_;
+  io::SocketAddress parent_at_;
+  io::SocketAddress metrics_at_;
   unsigned threads_ = 1;
   std::uint32_t slots_ = 4096;
   std::uint32_t mtu_ = 9000;
@@ -211,7 +192,6 @@ class Switch final : public Command {
   std::string plane_ = "user";
   std::vector<std::string> devices_;
   bool pin_ = false;
-  std::string metrics_;
   std::string log_ = "text";
   std::string log_level_ = "info";
 };
