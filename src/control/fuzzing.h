@@ -85,10 +85,20 @@ class CheckedPlane final : public Plane {
       CHECK((terms.formats - site.record.formats).is_empty());
       CHECK(site.record.verifies_checksums);
     }
+    check_sources(terms.rank_sources, terms.world);
+    check_sources(terms.rack_sources, terms.racks.size());
     const auto parties = parties_of(terms.groups, terms.racks, terms.world);
     CHECK(!parties.empty());
     CHECK(parties.size() <= INFOLD_WORKERS_MAX);
     for (std::uint32_t rank = 0; rank < terms.world; ++rank) party_of(parties, rank);
+  }
+
+  // One for each, or none at all; a packet can come from any that is set.
+  static void check_sources(const std::vector<io::SocketAddress>& sources, std::size_t count) {
+    CHECK(sources.empty() || sources.size() == count);
+    for (const io::SocketAddress& each : sources) {
+      CHECK(!each.is_set() || (!each.is_any() && !each.is_multicast()));
+    }
   }
 
   std::set<std::uint16_t> living;
@@ -98,9 +108,13 @@ class CheckedPlane final : public Plane {
 // Hears in the order of rank_listener.h, and exactly one last word.
 class CheckedEar final : public RankListener {
  public:
+  CheckedEar() = default;
+  // Of a rank whose terms must say its source.
+  explicit CheckedEar(const RankWords& words) : own_({words.rank, words.source}) {}
   void all_here(const JobTerms& terms) override {
     CHECK(step_ == Step::waits);
     CheckedPlane::check_terms(terms);
+    CHECK(!own_ || terms.rank_sources.at(own_->rank).is_same_host(own_->source));
     step_ = Step::here;
   }
   void all_ready(const std::vector<HostGroup>&) override {
@@ -125,6 +139,11 @@ class CheckedEar final : public RankListener {
 
  private:
   enum class Step : std::uint8_t { waits, here, ready, ended, over };
+  struct Own {
+    std::uint32_t rank;
+    io::SocketAddress source;
+  };
+  const std::optional<Own> own_;
   Step step_ = Step::waits;
 };
 
@@ -141,12 +160,24 @@ inline v1::SiteRecord record_from(Choices& choices) {
   return record;
 }
 
+// Where a rank says that its packets come from; a few can be no host's.
+inline const char* source_from(std::uint32_t choice) {
+  constexpr std::array<const char*, 16> kSources = {
+      "",           "10.0.0.5", "", "fd00::5", "::ffff:10.0.2.5", "10.0.0.6", "0.0.0.0",
+      "fd00::6",    "10.0.0.5", "", "::1",     "127.0.0.1",       "ff02::1",  "",
+      "10.0.0.5:7", "10.0.0.7"};
+  return kSources[choice % kSources.size()];
+}
+
 inline v1::Hello hello_from(Choices& choices) {
   v1::Hello hello;
   hello.set_protocol_version(1);
   hello.set_job(choices.below(2) == 0 ? "a" : "b");
-  hello.set_world(1 + choices.below(4));
-  hello.set_rank(choices.below(4));
+  const std::uint8_t world = choices.byte();  // and where the rack's packets come from
+  const std::uint8_t rank = choices.byte();   // and where its own do
+  hello.set_world(1 + world % 4);
+  hello.set_rank(rank % 4);
+  hello.set_source(source_from(rank / 4));
   hello.set_datagram_bytes_max(choices.of<4>({1472, 512, 65'507, 100}));
   hello.set_small_slots(choices.of<6>({64, 0, 1, 64, 30'000, 70'000}));
   hello.set_bulk_slots(choices.of<6>({448, 0, 1, 448, 30'000, 70'000}));
@@ -167,6 +198,7 @@ inline v1::Hello hello_from(Choices& choices) {
     rack.set_identity((has & 64) != 0 ? "rack-1" : "rack-2");
     rack.set_address("rack:1");
     rack.set_sites(choices.below(3));
+    rack.set_source(source_from(world / 4));
     if ((has & 128) == 0) *rack.mutable_record() = record_from(choices);
   }
   return hello;

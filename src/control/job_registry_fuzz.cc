@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "control/fuzzing.h"
@@ -96,11 +97,13 @@ class Run {
       CHECK(peer.ear->is_over());
     }
     peer.ear = nullptr;
-    const auto words = parse_hello(hello, choices_.below(2) == 0 ? "10.0.0.1" : "10.0.0.2");
+    const std::string from = choices_.below(2) == 0 ? "10.0.0.1" : "10.0.0.2";
+    const auto words = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
     if (!words) return;
+    CHECK(words->source.is_set());
     const base::Duration patience = {std::chrono::nanoseconds(words->patience).count()};
     peer.deadline = now_ + std::min(patience, base::seconds(3600));
-    peer.ear = std::make_shared<CheckedEar>();
+    peer.ear = std::make_shared<CheckedEar>(*words);
     peer.seat = registry_.enter(*words, peer.ear);
   }
 

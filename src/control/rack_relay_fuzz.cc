@@ -29,6 +29,15 @@ class FixedUplink final : public Uplink {
   bool is_unreachable = false;
 };
 
+constexpr const char* kFrom = "10.0.0.1";
+constexpr const char* kSource = "10.0.0.8";  // of the rack's own packets
+
+// Unset for what can be no host's.
+io::SocketAddress host_of(const char* text) {
+  const auto host = io::SocketAddress::parse_host(text, "fuzz");
+  return host && !host->is_any() && !host->is_multicast() ? *host : io::SocketAddress();
+}
+
 // What the parent knows of one link; keeps to the order of rank_listener.h.
 struct Above {
   std::shared_ptr<RankListener> listener;
@@ -103,7 +112,7 @@ class Run {
   void hello(Peer& peer) {
     if (peer.ear && !peer.ear->is_over()) return;
     peer.ear = nullptr;
-    const auto words = parse_hello(hello_from(choices_), "10.0.0.1");
+    const auto words = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
     if (!words) return;
     peer.ear = std::make_shared<CheckedEar>();
     peer.seat = relay_.enter(*words, peer.ear);
@@ -143,8 +152,12 @@ class Run {
   JobTerms terms_for(const RankWords& words) {
     JobTerms terms;
     terms.job = static_cast<std::uint16_t>(1 + choices_.below(2));
-    terms.epoch = choices_.below(2);
+    const std::uint8_t epoch = choices_.byte();  // and where the ranks' packets come from
+    terms.epoch = epoch % 2;
     terms.world = words.world;
+    for (std::uint32_t rank = 0; rank < terms.world && (epoch & 2) != 0; ++rank) {
+      terms.rank_sources.push_back(host_of(source_from(epoch / 4 + rank)));
+    }
     terms.datagram_bytes_max = words.datagram_bytes_max;
     terms.elements_max = choices_.of<2>({1056, 8192});
     terms.small_slots = static_cast<std::uint16_t>(words.small_slots);
@@ -162,12 +175,14 @@ class Run {
     options.parent = "10.0.0.9:7700";
     options.address = "10.0.0.8:7700";
     options.identity = "rack-1";
+    options.source = host_of(kSource);
     options.on_event = [](const ControlEvent&) {};
     options.has_threads = false;
     options.link = [this](const RankWords& words, std::shared_ptr<RankListener> listener) {
       const auto above = std::make_shared<Above>();
       above->listener = std::move(listener);
       above->words = words;
+      CHECK(words.source.is_set() && words.rack->source == host_of(kSource));
       above_.push_back(above);
       return std::make_unique<Link>(above);
     };
