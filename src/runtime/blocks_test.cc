@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
@@ -14,7 +15,9 @@
 namespace infold {
 namespace {
 
+using ::testing::AllOf;
 using testing::expect_done;
+using ::testing::HasSubstr;
 using testing::make_group;
 using testing::on_every_rank;
 
@@ -168,6 +171,11 @@ TEST(Blocks, AnotherLayoutAtOneRankIsAMismatch) {
     const auto result = comm.all_reduce(tensor, {.layout = layout}).wait();
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Code::mismatch) << result.error().message;
+    // A caller knows nothing of the `or` with which such a layout begins.
+    EXPECT_THAT(result.error().message,
+                AllOf(HasSubstr("asked for sum"),
+                      HasSubstr("or, as layouts that leave zeros out begin with"),
+                      HasSubstr("all ranks must ask for the same operation and the same layout")));
   });
 }
 
