@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,29 +18,17 @@
 #include "base/check.h"
 #include "io/clock.h"
 #include "xdp/claim.h"
-#include "xdp/host_check.h"
 #include "xdp/native_mode.h"
 #include "xdp/program.h"
+#include "xdp/testing.h"
 
 namespace infold::xdp {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class AttachmentTest : public testing::Test {
+class AttachmentTest : public testing::OwnNamespace {
  protected:
-  void SetUp() override {
-    // Interfaces, and pins, of this test's own.
-    if (geteuid() != 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root";
-    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
-    ASSERT_EQ(mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr), 0);
-    if (std::system("ip link add near type veth peer name far") != 0) {
-      GTEST_SKIP() << "the kernel refuses veth";
-    }
-    if (const auto able = check_host(); !able) GTEST_SKIP() << able.error();
-    near_ = *find_interface("near");
-  }
-
   // Two programs for all tests of a process: loading them takes longer than all the rest.
   static const Program& program() {
     static const std::unique_ptr<Program> loaded = load();
@@ -71,8 +58,6 @@ class AttachmentTest : public testing::Test {
     for (int i = 0; i < 5000 && !condition(); ++i) io::rest(base::milliseconds(1));
     EXPECT_TRUE(condition());
   }
-
-  Interface near_;
 };
 
 TEST_F(AttachmentTest, AFilterGoesWithItsAttachment) {

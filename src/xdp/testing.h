@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests that attach programs: each has namespaces of its own, with a pair of interfaces. Tests
+// are skipped where that is not allowed. The process stays in the last test's namespaces.
+#pragma once
+
+#include <cstdlib>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "xdp/host_check.h"
+#include "xdp/interface.h"
+
+namespace infold::xdp::testing {
+
+class OwnNamespace : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // Interfaces, and pins, of this test's own.
+    if (geteuid() != 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root";
+    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr), 0);
+    if (std::system("ip link add near type veth peer name far") != 0) {
+      GTEST_SKIP() << "the kernel refuses veth";
+    }
+    if (const auto able = check_host(); !able) GTEST_SKIP() << able.error();
+    near_ = *find_interface("near");
+  }
+
+  Interface near_;
+};
+
+}  // namespace infold::xdp::testing
