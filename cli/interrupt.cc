@@ -59,8 +59,8 @@ bool InterruptGuard::wait_for(std::chrono::milliseconds limit) const {
   return interrupted();
 }
 
-bool InterruptGuard::wait_or(const io::Doorbell& bell) const {
-  pollfd rung[] = {{bell_.descriptor(), POLLIN, 0}, {bell.descriptor(), POLLIN, 0}};
+bool InterruptGuard::wait_or(const io::Doorbell& other) const {
+  pollfd rung[] = {{bell_.descriptor(), POLLIN, 0}, {other.descriptor(), POLLIN, 0}};
   while (poll(rung, std::size(rung), -1) < 0) {
   }
   return interrupted();

@@ -29,8 +29,8 @@ class InterruptGuard {
   static const char* signal_name();
   // Until the wish comes, or that long; returns whether it came. Returns at once if it has.
   bool wait_for(std::chrono::milliseconds limit) const;
-  // The same, or until the bell rings.
-  bool wait_or(const io::Doorbell& bell) const;
+  // The same, or until the other bell rings.
+  bool wait_or(const io::Doorbell& other) const;
 
  private:
   io::Doorbell bell_;
