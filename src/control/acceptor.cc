@@ -105,6 +105,7 @@ class Acceptor::State {
     stops_ = true;
     wake();
     thread_.join();
+    listener_ = io::FileDescriptor();  // new connections are refused, and do not wait for our end
   }
   void close(const io::SocketAddress& from) {
     const std::lock_guard lock(to_close_mutex_);
@@ -275,7 +276,7 @@ class Acceptor::State {
     }
   }
 
-  const io::FileDescriptor listener_;
+  io::FileDescriptor listener_;
   const AcceptorLimits limits_;
   Users users_;
   const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
