@@ -58,6 +58,13 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     return {};
   }
 
+  Answer<void> stay(const std::stop_token& others) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, others, [this] { return is_over_; });
+    if (refusal_) return tl::unexpected(*refusal_);
+    return {};
+  }
+
   Answer<void> ready(const ReadyWords& words) {
     stream_->ready(words);
     if (const Answer<void> told = wait_for(groups_); !told) return told;
@@ -203,6 +210,7 @@ Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const
 
 const JobTerms& JobLink::terms() const { return state_->terms(); }
 const io::SocketAddress& JobLink::host() const { return state_->host(); }
+Answer<void> JobLink::stay(const std::stop_token& others) { return state_->stay(others); }
 Answer<void> JobLink::ready(const ReadyWords& words) { return state_->ready(words); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
 void JobLink::leave(const std::optional<core::Abort>& abort) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank's own connection to the control plane of one host, its own or that of its rack's switch:
-// joins a job there, hears how it ends, and leaves. join(), then ready(), then watch().
+// joins a job there, hears how it ends, and leaves. join(), then stay(), ready() and watch().
 //
 // join() and ready() block, until the deadline of joining at most, whatever the host does.
 #pragma once
@@ -43,6 +43,8 @@ class JobLink {
 
   const JobTerms& terms() const;
   const io::SocketAddress& host() const;  // as it was found
+  // Blocks until the other hosts have answered, which `others` says. A refusal here may come first.
+  Answer<void> stay(const std::stop_token& others);
   // Says that this rank can receive packets, and what it has found; blocks until all can. After
   // that the terms have the groups in use.
   Answer<void> ready(const ReadyWords& words);

@@ -14,7 +14,6 @@ namespace {
 // Ranks notice within moments of each other and then try over and over, so that the tries of all
 // overlap; a communicator that is destroyed meanwhile waits no longer than this.
 constexpr std::chrono::nanoseconds kTry = std::chrono::seconds(2);
-constexpr std::chrono::nanoseconds kPause = std::chrono::milliseconds(50);
 
 // Another try cannot end otherwise.
 bool is_final(const Error& error) {
@@ -127,7 +126,7 @@ std::optional<std::string> Absence::come_back() {
     if (left.count() <= 0) return why.empty() ? "no time was left to join it again" : why;
     const CallHistory done = history();
     lock.unlock();
-    Result<Reentry> entry = rejoin_(done, std::min(left, kTry));
+    Result<Reentry> entry = rejoin_.attempt(done, std::min(left, kTry));
     if (entry) {
       member_.resume(std::move(*entry));
       return std::nullopt;
@@ -135,7 +134,7 @@ std::optional<std::string> Absence::come_back() {
     why = "it could not be joined again (" + entry.error().message + ")";
     if (is_final(entry.error())) return why;
     lock.lock();
-    changed_.wait_for(lock, kPause, [this] { return state_ == State::over; });
+    changed_.wait_for(lock, rejoin_.pause, [this] { return state_ == State::over; });
   }
   return why_over_;
 }

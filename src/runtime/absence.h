@@ -45,8 +45,11 @@ struct Reentry {
   std::shared_ptr<Network> network;
   std::function<void(Member&)> watch;  // tells it of lost ranks and sites until the network's end
 };
-using Rejoin =
-    std::function<Result<Reentry>(const CallHistory&, std::chrono::nanoseconds patience)>;
+// How a member comes back. Without `attempt` it cannot.
+struct Rejoin {
+  std::function<Result<Reentry>(const CallHistory&, std::chrono::nanoseconds patience)> attempt;
+  std::chrono::nanoseconds pause{};  // after one that failed
+};
 
 class Absence {
  public:

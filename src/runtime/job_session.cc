@@ -24,8 +24,6 @@ namespace {
 
 constexpr std::uint32_t kSmallSlots = 64;
 constexpr std::uint32_t kBulkSlots = 448;
-// Between a loss and its reason, at most.
-constexpr auto kReasonMax = std::chrono::milliseconds(500);
 // Of a deadline: what is longer has no end that anybody could wait for.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
@@ -111,14 +109,17 @@ void JobSession::give_up(const Error& error) {
   for (Link& each : links_) each.link->give_up(why);
 }
 
+void JobSession::note_answered() {
+  const std::lock_guard lock(answers_mutex_);
+  if (--unanswered_ == 0) met_.request_stop();
+  answered_.notify_all();
+}
+
 // That a rank has gone may have a reason which the other hosts are about to tell. They are given a
 // moment for it.
-void JobSession::note_answered(const control::Refusal* refusal) {
+void JobSession::stop_joining(const control::Refusal& refusal) {
   std::unique_lock lock(answers_mutex_);
-  --unanswered_;
-  answered_.notify_all();
-  if (refusal == nullptr) return;
-  if (weight_of(refusal->reason) < 2) {
+  if (weight_of(refusal.reason) < 2) {
     answered_.wait_for(lock, joining_.get_token(), kReasonMax, [this] { return unanswered_ == 0; });
   }
   lock.unlock();
@@ -184,10 +185,20 @@ control::RankWords JobSession::words() const {
   return words;
 }
 
+// Where all ranks have come, one of them may give up while others are still awaited elsewhere.
+JobSession::Joined JobSession::meet(const std::string& name, const control::RankWords& own,
+                                    const control::JobLink::Limits& limits) {
+  Joined link = or_stop(control::JobLink::join(name, own, limits));
+  if (!link) return link;
+  const control::Answer<void> stays = (*link)->stay(met_.get_token());
+  if (stays) return link;
+  stop_joining(stays.error());
+  return tl::unexpected(stays.error());
+}
+
 // All at once: each answers when all ranks have come to it, and ranks may name them in other
 // orders.
 Result<void> JobSession::meet_all() {
-  using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
   std::vector<std::future<Joined>> meetings;
   control::RankWords own = words();
   control::JobLink::Limits limits;
@@ -201,7 +212,7 @@ Result<void> JobSession::meet_all() {
   for (std::size_t i = 0; i < names.size(); ++i) {
     limits.at = hosts_[i];
     meetings.push_back(std::async(std::launch::async, [this, own, limits, &name = names[i]] {
-      return or_stop(control::JobLink::join(name, own, limits));
+      return meet(name, own, limits);
     }));
     own.site.reset();  // the first link alone carries the ranks' own sites
   }

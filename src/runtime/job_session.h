@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -35,6 +36,9 @@ namespace infold::runtime {
 
 class JobSession final : public Network {
  public:
+  // So long a host that has refused a rank leaves the others time to say why, at most.
+  static constexpr auto kReasonMax = std::chrono::milliseconds(500);
+
   // What a member needs to take part.
   struct Seat {
     core::WorkerOptions worker;
@@ -87,13 +91,18 @@ class JobSession final : public Network {
   void serve_site();
   Result<void> probe_sites(std::size_t datagram_bytes);
   Result<void> all_ready(const control::ReadyWords& words);
+  using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
+  Joined meet(const std::string& name, const control::RankWords& own,
+              const control::JobLink::Limits& limits);
   // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
   template <typename Answer>
   Answer or_stop(Answer answer) {
-    note_answered(answer ? nullptr : &answer.error());
+    note_answered();
+    if (!answer) stop_joining(answer.error());
     return answer;
   }
-  void note_answered(const control::Refusal* refusal);
+  void note_answered();
+  void stop_joining(const control::Refusal& refusal);
   void place_on_one_host(core::WorkerOptions& worker) const;
   io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;
   void lead(const core::WorkerOptions& worker, const control::HostGroup& group);
@@ -107,6 +116,7 @@ class JobSession final : public Network {
   CallHistory history_;
   base::Instant deadline_;  // of joining
   std::stop_source joining_;
+  std::stop_source met_;  // every host has answered
   std::mutex answers_mutex_;
   std::condition_variable_any answered_;
   std::size_t unanswered_ = 0;            // links of which an answer is awaited

@@ -67,10 +67,19 @@ void watch(JobSession& session, Member& member) {
                  [&member](const core::Abort& abort) { member.hear_end(abort); }});
 }
 
+// Between tries to join again. A rank that hears at one host that a try has failed keeps its seats
+// at the others for a while, in which a reason may come. A rank that came back within that time
+// would take its place beside seats that are about to go, and fail with them: on and on.
+constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
+constexpr auto kPauseOfMany = JobSession::kReasonMax + std::chrono::milliseconds(100);
+
 Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
-  return [options, wrap](const CallHistory& history,
-                         std::chrono::nanoseconds patience) -> Result<Reentry> {
+  Rejoin rejoin;
+  const std::size_t hosts = options.switches.size() + (options.sites == Sites::mixed ? 1 : 0);
+  rejoin.pause = hosts > 1 ? kPauseOfMany : kPauseOfOne;
+  rejoin.attempt = [options, wrap](const CallHistory& history,
+                                   std::chrono::nanoseconds patience) -> Result<Reentry> {
     JoinOptions again = options;
     again.deadline = again.connect_deadline = patience;
     JobSession::Seat seat;
@@ -81,6 +90,7 @@ Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
                      if (const auto living = weak.lock()) watch(*living, member);
                    }};
   };
+  return rejoin;
 }
 
 }  // namespace

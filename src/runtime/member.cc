@@ -25,7 +25,8 @@ Member::Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port)
   finished_.reserve(options_.worker.transfers_max);
   steps_done_.reserve(options_.worker.transfers_max);
   driver_.emplace(options_.worker, std::move(port), *this);
-  if (options_.rejoin) absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
+  if (options_.rejoin.attempt)
+    absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
   if (options_.verify) checked_.emplace(*this);
 }
 
