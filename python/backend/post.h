@@ -30,6 +30,8 @@ namespace infold::pytorch {
 // What a message is, or what its receiver expects.
 struct MessageWords {
   static constexpr std::uint64_t kMagic = 0x696e666f6c64206dULL;
+  // A tebibyte: nobody makes room for more because another rank says so.
+  static constexpr std::int64_t kPiecesMax = 1 << 22;
 
   std::uint64_t magic = 0;
   std::int64_t elements = 0;
@@ -38,7 +40,7 @@ struct MessageWords {
 
   static MessageWords of(const at::Tensor& tensor);
   static MessageWords at(const at::Tensor& bytes);
-  bool is_message() const { return magic == kMagic; }
+  bool is_message() const { return magic == kMagic && pieces >= 1 && pieces <= kPiecesMax; }
   // Which fields do not agree, "size and type", or null.
   static const char* difference(const MessageWords& a, const MessageWords& b);
   std::string text() const;

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from expected import check_same
+from infold import _registration
 from failing import SOON_S, check_words, meet, message_of
 from ranks import run_ranks
 
@@ -165,6 +166,37 @@ def _anybody_before_all_send(rank, world):
 @pytest.mark.parametrize("world", (2, 3))
 def test_long_messages_from_anybody(world):
     run_ranks(world, _anybody_before_all_send, timeout_s=100)
+
+
+_delegates = []
+
+
+def _keep_delegate(_):
+    """Goes on as the group is made, and keeps the Gloo that its messages go through."""
+    begin = _registration.begin
+
+    def keeping(*arguments):
+        store, delegate = begin(*arguments)
+        _delegates.append(delegate)
+        return store, delegate
+
+    _registration.begin = keeping
+
+
+def _promising(rank, world):
+    """Nobody makes room for a message that cannot be, and the group goes on."""
+    if rank == 1:
+        magic, float32, channels = 0x696e666f6c64206d, 6, 4
+        head = torch.tensor([magic, 1 << 58, float32, 1 << 60]).view(torch.uint8)
+        _delegates[0].send([head], 0, 5 * channels).wait()
+    else:
+        check_words(message_of(lambda: dist.recv(torch.zeros(10), 1, tag=5)),
+                    ("what came from rank 1, tag 5", "belongs to another call"))
+    dist.barrier()
+
+
+def test_a_message_that_is_longer_than_any():
+    run_ranks(2, _promising, timeout_s=100, settle=_keep_delegate)
 
 
 def _given_up(rank, world):
