@@ -167,6 +167,10 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     return;
   }
   ++counters_.received_pending;
+  // A first send is answered with a result only, so this answers the second one. In a tree, others'
+  // questions are answered to all, and such an answer says nothing about our path.
+  const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
+  if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   if (is_missing(packet, options_.rank)) {
     chunk.slot.confirmed = false;
     chunk.slot.asks = false;
@@ -181,10 +185,6 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     arm(chunk.flow, now);
     return;
   }
-  // A first send is answered with a result only, so this answers the second one. In a tree, others'
-  // questions are answered to all, and such an answer says nothing about our path.
-  const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
-  if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   chunk.slot.confirmed = true;
   chunk.flow.peer_is_late = true;
   chunk.flow.skewed_until = now;

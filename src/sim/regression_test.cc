@@ -151,6 +151,9 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       // them:
       // the network ran out of packets.
       2000223903,
+      // The first answers came late, all chunks in flight were lost, and nothing said that the path
+      // was short: each was asked about after the time-out of the one before.
+      2100440673,
       // A chunk less: the fields of two calls.
       912121521,
       // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
