@@ -15,7 +15,8 @@ namespace {
 // How often a packet may be sent for each one that was needed, over a whole run. Loss of 30 % on
 // both ways of each of three hops alone asks for about 4; questions about late ranks add to it.
 constexpr std::uint64_t kSendsPerUsefulPacketMax = 12;
-// Beside that: each rank's timers while a peer is paused or late, and the end of the job.
+// Beside that: each rank's timers while a peer is paused or late, and the end of the job. What a
+// rank asks is passed on by each aggregator on its way up.
 constexpr std::uint64_t kSendsPerRankMax = 400;
 // In a tree, what one rank asks about a late one is answered to all.
 constexpr std::uint64_t kSendsPerPairMax = 40;
@@ -32,6 +33,21 @@ const char* field_of(Incident::Kind kind) {
     case Incident::Kind::wrong_root: return "root";
     default: return "";
   }
+}
+
+// Of the longest way from a rank to a root.
+std::uint64_t hops_of(const Scenario& scenario) {
+  std::uint64_t most = 1;
+  for (const SitePlan& site : scenario.sites) {
+    std::vector<std::uint64_t> hops(site.aggregators.size(), 1);
+    for (std::size_t i = 0; i < hops.size(); ++i) {
+      most = std::max(most, hops[i]);
+      for (const AggregatorPlan::Child& child : site.aggregators[i].children) {
+        if (child.aggregator != 0) hops[child.aggregator] = hops[i] + 1;
+      }
+    }
+  }
+  return most;
 }
 
 // Whether naming `named` is naming the culprit. An aggregator knows its children, not their ranks:
@@ -194,7 +210,7 @@ void Simulation::check_network() {
                          outcome_.memory_bytes));
   }
   const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets +
-                                kSendsPerRankMax * scenario_.world +
+                                kSendsPerRankMax * scenario_.world * hops_of(scenario_) +
                                 kSendsPerPairMax * scenario_.world * scenario_.world +
                                 scenario_.stale_packets + replays_of(scenario_);
   if (outcome_.network.sent > allowed) {
