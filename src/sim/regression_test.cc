@@ -156,7 +156,7 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       2100440673,
       // Four ranks below chains of aggregators, for two seconds: the checker did not count what
       // these pass on.
-      2100775371,
+      2100775371, 2100796569, 2100731255,
       // A chunk less: the fields of two calls.
       912121521,
       // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
