@@ -76,8 +76,7 @@ constexpr auto kPauseOfMany = JobSession::kReasonMax + std::chrono::milliseconds
 Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
   Rejoin rejoin;
-  const std::size_t hosts = options.switches.size() + (options.sites == Sites::mixed ? 1 : 0);
-  rejoin.pause = hosts > 1 ? kPauseOfMany : kPauseOfOne;
+  rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
   rejoin.attempt = [options, wrap](const CallHistory& history,
                                    std::chrono::nanoseconds patience) -> Result<Reentry> {
     JoinOptions again = options;
