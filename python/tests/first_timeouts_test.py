@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
-from failing import SOON_S, message_of
+from failing import SOON_S, meet, message_of
 from ranks import arrive, run_ranks, wait_for_all
 from torch.distributed.distributed_c10d import AllgatherOptions
 
@@ -79,8 +79,7 @@ def _alone(rank, world, name):
         begun = time.monotonic()
         assert "rank 0" in message_of(lambda: dist.all_reduce(_ones(), group=group))
         assert time.monotonic() - begun < SOON_S
-    arrive("heard", world)
-    wait_for_all("heard")
+    meet(rank, world, "heard")
 
 
 @pytest.mark.parametrize("name", _CALLS)
@@ -102,8 +101,7 @@ def _nobody_waits(rank, world):
         for future in futures:
             assert "Timed out waiting 50ms" in message_of(future.wait)
         assert time.monotonic() - begun < SOON_S
-    arrive("told", world)
-    wait_for_all("told")
+    meet(rank, world, "told")
 
 
 def test_a_future_is_told_in_time():
@@ -121,8 +119,7 @@ def _the_shorter_one(rank, world):
         assert "50ms" in message_of(_CALLS["all_reduce"](_backend_of(group)).wait)
         assert "Timed out" in message_of(first.wait)
         assert time.monotonic() - begun < SOON_S
-    arrive("told", world)
-    wait_for_all("told")
+    meet(rank, world, "told")
 
 
 def test_the_shorter_timeout_counts():

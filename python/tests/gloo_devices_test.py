@@ -10,8 +10,8 @@ import pytest
 import ranks
 import torch
 import torch.distributed as dist
-from failing import SOON_S
-from ranks import arrive, run_ranks, wait_for_all
+from failing import SOON_S, meet
+from ranks import run_ranks
 
 _GROUPS = 10
 
@@ -96,8 +96,7 @@ def _beside_strangers(rank, world):
             if turn % 2:
                 stranger.close()
     assert strangers
-    arrive("noise", world)
-    wait_for_all("noise")
+    meet(rank, world, "noise")
     for _ in range(3):
         group = dist.new_group()
         assert _sent_around(rank, world, group) == (rank - 1) % world

@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
-from failing import SOON_S, message_of
+from failing import SOON_S, meet, message_of
 from ranks import arrive, run_ranks, wait_for_all
 
 import infold
@@ -43,8 +43,7 @@ def _written_by_a_stranger(rank, world, text, words):
         assert time.monotonic() - begun < SOON_S
         # The interpreter lives, and so does what comes later.
         assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(10), group=group))
-    arrive("heard", world)
-    wait_for_all("heard")
+    meet(rank, world, "heard")
 
 
 @pytest.mark.parametrize("written", _WRITTEN)

@@ -17,7 +17,6 @@
 #include <netinet/tcp.h>
 #include <optional>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -27,8 +26,10 @@
 
 #include "control/peer_limits.h"
 #include "io/clock.h"
+#include "io/doorbell.h"
 #include "io/file_descriptor.h"
 #include "io/listen.h"
+#include "io/tcp_connection.h"
 
 namespace infold::control {
 namespace {
@@ -47,13 +48,6 @@ std::optional<std::uint64_t> cookie_of(int descriptor) {
 }
 
 io::FileDescriptor spare() { return io::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
-
-io::SocketAddress local_address(int descriptor) {
-  sockaddr_storage own = {};
-  socklen_t bytes = sizeof(own);
-  getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &bytes);
-  return {reinterpret_cast<const sockaddr*>(&own), bytes};
-}
 
 // Any address of IPv4 is any of IPv6 as well, where the host has that.
 base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
@@ -87,12 +81,13 @@ base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
 
 class Acceptor::State {
  public:
-  State(io::FileDescriptor listener, const AcceptorLimits& limits)
+  State(io::FileDescriptor listener, io::Doorbell bell, const AcceptorLimits& limits)
       : listener_(std::move(listener)),
         limits_(limits),
+        bell_(std::move(bell)),
         counts_(limits.connections_max, limits.connections_of_peer_max) {
     watch(listener_.get(), EPOLLIN);
-    watch(wake_.get(), EPOLLIN);
+    watch(bell_.descriptor(), EPOLLIN);
   }
   ~State() { stop(); }
 
@@ -103,7 +98,7 @@ class Acceptor::State {
   void stop() {
     if (!thread_.joinable()) return;
     stops_ = true;
-    wake();
+    bell_.ring();
     thread_.join();
     listener_ = io::FileDescriptor();  // new connections are refused, and do not wait for our end
   }
@@ -111,9 +106,9 @@ class Acceptor::State {
     const std::lock_guard lock(to_close_mutex_);
     if (std::find(to_close_.begin(), to_close_.end(), from) != to_close_.end()) return;
     to_close_.push_back(from);
-    wake();
+    bell_.ring();
   }
-  io::SocketAddress address() const { return local_address(listener_.get()); }
+  io::SocketAddress address() const { return io::local_address_of(listener_.get()); }
 
  private:
   // A connection; while it is silent, we own its descriptor.
@@ -134,18 +129,13 @@ class Acceptor::State {
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
   }
 
-  void wake() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
-  }
-
   void run() {
     while (!stops_) {
       std::array<epoll_event, 64> events;
       const int count = epoll_wait(epoll_.get(), events.data(), events.size(), patience_ms());
       for (int i = 0; i < count; ++i) {
         const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
-        if (descriptor == wake_.get()) {
+        if (descriptor == bell_.descriptor()) {
           close_asked();
         } else if (descriptor == listener_.get()) {
           accept_all();
@@ -216,8 +206,7 @@ class Acceptor::State {
   // Whoever owns the connection hears that it has ended. The duplicate holds whatever the number
   // stands for now, so that no other connection is meant where that one is gone.
   void close_asked() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t bytes = read(wake_.get(), &count, sizeof(count));
+    bell_.silence();
     std::vector<io::SocketAddress> asked;
     {
       const std::lock_guard lock(to_close_mutex_);
@@ -280,7 +269,7 @@ class Acceptor::State {
   const AcceptorLimits limits_;
   Users users_;
   const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
-  const io::FileDescriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const io::Doorbell bell_;  // rings for what the two below say
   std::atomic<bool> stops_ = false;
   std::mutex to_close_mutex_;
   std::vector<io::SocketAddress> to_close_;
@@ -297,8 +286,10 @@ base::Result<std::unique_ptr<Acceptor>> Acceptor::listen(const io::SocketAddress
                                                          const AcceptorLimits& limits) {
   base::Result<io::FileDescriptor> listener = listen_at(address);
   if (!listener) return tl::unexpected(listener.error());
+  base::Result<io::Doorbell> bell = io::Doorbell::open();
+  if (!bell) return tl::unexpected(bell.error());
   return std::unique_ptr<Acceptor>(
-      new Acceptor(std::make_unique<State>(std::move(*listener), limits)));
+      new Acceptor(std::make_unique<State>(std::move(*listener), std::move(*bell), limits)));
 }
 
 Acceptor::Acceptor(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -5,6 +5,14 @@
 
 namespace infold::control {
 
+ControlEvent event_of_peer(ControlEvent::Kind kind, std::string peer, std::string reason) {
+  ControlEvent event;
+  event.kind = kind;
+  event.peer = std::move(peer);
+  event.reason = std::move(reason);
+  return event;
+}
+
 void log_event(const ControlEvent& event) {
   using trace::LogLevel;
   switch (event.kind) {

@@ -30,6 +30,9 @@ struct ControlEvent {
   std::string reason;       // of a refusal or an end, a sentence for people
 };
 
+// An event of which only the address and the reason are known.
+ControlEvent event_of_peer(ControlEvent::Kind kind, std::string peer, std::string reason);
+
 // Called from the control plane's threads, one call at a time for each of them. Must not block.
 using EventListener = std::function<void(const ControlEvent&)>;
 

@@ -92,6 +92,11 @@ class ControlServer::State {
   std::unique_ptr<grpc::Server> server;
 };
 
+std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted) {
+  const std::size_t room = descriptors - std::min<std::size_t>(descriptors, kDescriptorsKept);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(room, 1, wanted));
+}
+
 base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::SocketAddress& listen,
                                                                   Registrar& registrar,
                                                                   ServerOptions options) {
@@ -115,11 +120,7 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
   };
   const auto turned_away = [tell = options.on_event](const std::string& peer,
                                                      const std::string& reason) {
-    ControlEvent event;
-    event.kind = ControlEvent::limited;
-    event.peer = peer;
-    event.reason = reason;
-    tell(event);
+    tell(event_of_peer(ControlEvent::limited, peer, reason));
   };
   const auto may_connect = [&gate = state->host.gate](const std::string& peer) {
     return gate.may_connect(peer);
@@ -131,11 +132,6 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
 }
 
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-
-std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted) {
-  const std::size_t room = descriptors - std::min<std::size_t>(descriptors, kDescriptorsKept);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(room, 1, wanted));
-}
 
 ControlServer::~ControlServer() {
   state_->acceptor->stop();

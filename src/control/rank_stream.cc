@@ -64,11 +64,7 @@ void RankStream::OnReadDone(bool ok) {
   if (const Answer<void> handled = handle(request_); !handled) {
     // The gate has told of its limits itself.
     if (handled.error().reason == RefusalReason::invalid) {
-      ControlEvent event;
-      event.kind = ControlEvent::refused;
-      event.peer = peer_;
-      event.reason = handled.error().message;
-      host_->on_event(event);
+      host_->on_event(event_of_peer(ControlEvent::refused, peer_, handled.error().message));
     }
     send(reply_of(handled.error()), true);
     part(Parting::lost);

@@ -58,11 +58,7 @@ Answer<void> StreamGate::hello(const std::string& peer) {
 }
 
 tl::unexpected<Refusal> StreamGate::refuse(const std::string& peer, std::string message) {
-  ControlEvent event;
-  event.kind = ControlEvent::limited;
-  event.peer = peer;
-  event.reason = message;
-  on_event_(event);
+  on_event_(event_of_peer(ControlEvent::limited, peer, message));
   return tl::unexpected<Refusal>(Refusal{RefusalReason::full, std::move(message), -1});
 }
 

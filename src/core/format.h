@@ -34,11 +34,11 @@ enum class DataType : std::uint8_t {
 
 constexpr bool is_float(DataType dtype) { return dtype <= DataType::f64; }
 
-// Bytes of one element in memory.
 // As in "bfp16" and "bf16".
 const char* format_name(WireFormat format);
 const char* dtype_name(DataType dtype);
 
+// Bytes of one element in memory.
 constexpr std::uint32_t dtype_bytes(DataType dtype) {
   switch (dtype) {
     case DataType::i8:

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,15 +13,11 @@ namespace infold {
 namespace {
 
 using std::chrono::seconds;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::make_group;
+using testing::MaybeError;
 using testing::on_every_rank;
-
-using MaybeError = std::optional<Error>;
-
-MaybeError error_of(const Result<Completion>& result) {
-  return result ? MaybeError() : result.error();
-}
 
 // One call per rank; the rank of interest makes the odd one.
 struct Disagreement {

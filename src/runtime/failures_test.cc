@@ -4,7 +4,6 @@
 // sense. Each gives every rank one clear error in bounded time, and leaves its tensors alone.
 
 #include <chrono>
-#include <optional>
 #include <vector>
 
 #include "runtime/testing.h"
@@ -14,16 +13,12 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::error_of;
 using testing::expect_done;
 using ::testing::HasSubstr;
 using testing::make_group;
+using testing::MaybeError;
 using testing::on_every_rank;
-
-using MaybeError = std::optional<Error>;
-
-MaybeError error_of(const Result<Completion>& result) {
-  return result ? MaybeError() : result.error();
-}
 
 TEST(Failure, IsWhatACallWasTold) {
   LocalGroup group = make_group({.world = 2});

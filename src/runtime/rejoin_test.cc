@@ -14,6 +14,7 @@
 
 #include "io/doorbell.h"
 #include "io/file_descriptor.h"
+#include "io/tcp_connection.h"
 #include "runtime/join_testing.h"
 
 namespace infold {
@@ -38,12 +39,7 @@ class Forwarder {
     for (std::thread& each : forwarding_) each.join();
   }
 
-  std::string address() const {
-    sockaddr_storage own = {};
-    socklen_t bytes = sizeof(own);
-    getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&own), &bytes);
-    return io::SocketAddress(reinterpret_cast<const sockaddr*>(&own), bytes).text();
-  }
+  std::string address() const { return io::local_address_of(listener_.get()).text(); }
   // The next one ends with a reset as soon as it says something.
   void break_next() { breaks_next_ = true; }
   bool has_broken() const { return !breaks_next_; }

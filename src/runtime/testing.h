@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <thread>
@@ -28,6 +29,12 @@ inline void on_every_rank(LocalGroup& group,
     threads.emplace_back([&, rank] { body(group[rank], rank); });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+using MaybeError = std::optional<Error>;
+
+inline MaybeError error_of(const Result<Completion>& result) {
+  return result ? MaybeError() : result.error();
 }
 
 inline void expect_done(const Result<Completion>& result, int ranks_summed,
