@@ -17,6 +17,7 @@ struct sending {
   uint32_t at;
   uint32_t bytes;
   uint32_t sum; /* of the datagram */
+  uint32_t slot;
 };
 
 /* Erases it as well: veth hands a packet on with what stands before it, its other end may be
@@ -113,6 +114,18 @@ static long send_to(uint32_t number, const void* context) {
   return 0;
 }
 
+/* Whether this worker asks; from now on it does not. */
+INLINE int take_asking(uint32_t index, uint32_t worker) {
+  struct infold_xdp_slot* const slot = entry(&slots, index);
+  const uint64_t bit = 1ULL << (worker & 63);
+  return slot && (__sync_fetch_and_and(&slot->asking[worker >> 6 & 3], ~bit) & bit) != 0;
+}
+
+static long send_to_asking(uint32_t number, const void* context) {
+  const struct sending* const what = context;
+  return take_asking(what->slot, number) ? send_to(number, context) : 0;
+}
+
 /* The last receiver gets the packet itself. */
 INLINE int send_last(const struct sending* what, uint32_t number) {
   const uint32_t interface = address_member(what, number);
@@ -169,10 +182,18 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
   }
   const struct infold_xdp_job* const job = entry(&jobs, note.job);
   if (!job || job->epoch != note.epoch) return TC_ACT_SHOT;
-  struct sending what = {skb, note.job * INFOLD_XDP_MEMBERS, datagram_at(skb), note.answer_bytes,
-                         prepare(skb, &note)};
+  struct sending what = {skb,
+                         note.job * INFOLD_XDP_MEMBERS,
+                         datagram_at(skb),
+                         note.answer_bytes,
+                         prepare(skb, &note),
+                         note.copy >> 1};
   if (what.sum == 0) return TC_ACT_SHOT;
   say_it_is_summed(skb);
+  if (note.to == INFOLD_XDP_TO_ASKING) {
+    kernel_loop(job->workers, send_to_asking, &what);
+    return TC_ACT_SHOT;
+  }
   const int to_parent = note.to & INFOLD_XDP_TO_PARENT;
   uint32_t last = note.worker;
   if (note.to & INFOLD_XDP_TO_ALL) {
@@ -193,11 +214,14 @@ SEC("tc") int fill_noted(struct __sk_buff* skb) {
   note.copy = skb->cb[0];
   note.round = skb->cb[1];
   note.answer_bytes = (uint16_t)skb->cb[2];
-  note.in_packet = skb->cb[4];
-  struct sending what = {skb, 0, datagram_at(skb), note.answer_bytes, prepare(skb, &note)};
+  note.in_packet = skb->cb[4] & 1;
+  note.to = (uint8_t)(skb->cb[4] >> 8);
+  struct sending what = {skb, 0, datagram_at(skb), note.answer_bytes, prepare(skb, &note), 0};
   const struct infold_xdp_job* const job = entry(&jobs, skb->cb[3] / INFOLD_XDP_MEMBERS);
   const struct infold_xdp_member* const to = entry(&members, skb->cb[3]);
   if (what.sum == 0 || !job || !to) return TC_ACT_SHOT;
+  const int is_asked = note.to == INFOLD_XDP_TO_ASKING;
+  if (is_asked && !take_asking(note.copy >> 1, skb->cb[3] % INFOLD_XDP_MEMBERS)) return TC_ACT_SHOT;
   if (skb->cb[3] % INFOLD_XDP_MEMBERS == INFOLD_XDP_PARENT) turn_to_parent(&what, job);
   return address_to(&what, to) ? TC_ACT_OK : TC_ACT_SHOT;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parent sends: its answers go to all workers unchanged, and are kept for their repeats
- * (R-053).
+ * What the parent sends (R-053): its answers go to all workers unchanged, and are kept for their
+ * repeats. What is still missing goes to those who ask.
  */
 #pragma once
 
@@ -29,6 +29,19 @@ INLINE int match_parent(struct infold_xdp_copy* copy, const struct work* w, uint
   return kTheAnswer;
 }
 
+INLINE int has_asking(const struct infold_xdp_slot* slot) {
+  uint64_t any = 0;
+  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) any |= REREAD(slot->asking[i]);
+  return any != 0;
+}
+
+INLINE int send_missing(struct xdp_md* ctx, struct work* w, const struct infold_xdp_slot* slot) {
+  if (!has_asking(slot)) return drop(w, INFOLD_XDP_DROPPED_REPEAT);
+  w->answer_to = INFOLD_XDP_TO_ASKING;
+  count(w, INFOLD_XDP_ANSWERED_PENDING);
+  return go_on(ctx, kAnswer);
+}
+
 SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   struct place at;
   if (!find_place(&at)) return XDP_ABORTED;
@@ -44,11 +57,8 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   w->answer_bytes = bytes;
   w->answer_sum = 0;
   w->answer_from = kFromPacket;
+  if (match == kTheMissing) return send_missing(ctx, w, at.slot);
   w->answer_to = INFOLD_XDP_TO_ALL;
-  if (match == kTheMissing) {
-    count(w, INFOLD_XDP_ANSWERED_PENDING);
-    return go_on(ctx, kAnswer);
-  }
   OPAQUE(bytes);
   if (bytes < INFOLD_HEADER_BYTES || bytes > config.stored_bytes_max || from > kDatagramAt6)
     return XDP_ABORTED;
@@ -57,6 +67,7 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   at.copy->stored_bytes = (uint16_t)bytes;
   at.copy->stored_sum = 0;
   become_done(at.copy);
+  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) at.slot->asking[i] = 0;
   bpf_spin_unlock(&at.slot->lock);
   count(w, INFOLD_XDP_DELIVERED);
   return go_on(ctx, kAnswer);

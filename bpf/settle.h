@@ -14,11 +14,19 @@ INLINE int answer(struct xdp_md* ctx, struct work* w, uint32_t verdict, uint32_t
   return go_on(ctx, kAnswer);
 }
 
+/* Of what the checksum vouches for: a copy that was forwarded only now is seen without it. */
+INLINE void note_asking(const struct work* w) {
+  struct infold_xdp_slot* const slot = entry(&slots, w->slot);
+  if (slot && w->is_verified)
+    __sync_fetch_and_or(&slot->asking[w->worker >> 6 & 3], 1ULL << (w->worker & 63));
+}
+
 /* */
 INLINE int answer_repeat(struct xdp_md* ctx, struct work* w) {
   switch (w->answer_from) { /* the copy's phase */
     case INFOLD_XDP_DONE: return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
     case INFOLD_XDP_FORWARDED:
+      note_asking(w);
       return answer(ctx, w, INFOLD_XDP_FORWARDED_AGAIN, INFOLD_XDP_TO_PARENT);
     case INFOLD_XDP_COLLECTING: return go_on(ctx, kAnswerPending);
     default: return drop(w, INFOLD_XDP_DROPPED_BUSY);

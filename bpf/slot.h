@@ -104,11 +104,13 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
 }
 
 /* What is known of a copy without its lock, enough to see that a packet cannot change it. A round
- * only grows and a worker once seen stays so, hence what was true a moment ago still is. */
+ * only grows and a worker once seen stays so, hence what was true a moment ago still is. Where the
+ * copy is forwarded, a repeat marks its worker as asking. */
 INLINE int changes_nothing(const struct infold_xdp_copy* copy, const struct work* w) {
   const int32_t ahead = (int32_t)(w->round - REREAD(copy->round));
   if (ahead < 0) return 1;
-  return ahead == 0 && w->kind != INFOLD_KIND_QUERY && has_seen(copy, w->worker);
+  return ahead == 0 && w->kind != INFOLD_KIND_QUERY && has_seen(copy, w->worker) &&
+         REREAD(copy->phase) != INFOLD_XDP_FORWARDED;
 }
 
 INLINE void write_header(uint8_t* out, uint32_t kind, uint32_t flags,

@@ -124,11 +124,13 @@ struct infold_xdp_copy {
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
 };
 
-/* One lock for both copies: R-062 compares them. */
+/* One lock for both copies: R-062 compares them. One of them is forwarded at a time; `asking` are
+ * the workers whose repeats of it went up and have no answer (R-064), changed without the lock. */
 struct infold_xdp_slot {
   struct bpf_spin_lock lock;
   uint32_t reserved;
   struct infold_xdp_copy copies[2];
+  uint64_t asking[INFOLD_XDP_SEEN_WORDS];
 };
 
 /* A bit an element, NaN in both. */
@@ -197,12 +199,14 @@ struct infold_xdp_wrong_source {
 };
 
 /* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent
- * gets as ABORT instead of ABORTED. What goes to its sender is addressed already. */
+ * gets as ABORT instead of ABORTED. What goes to its sender is addressed already. What goes to
+ * those who ask, the slot's `asking`, goes to nobody else. */
 enum {
   INFOLD_XDP_TO_WORKER = 1,
   INFOLD_XDP_TO_ALL = 2,
   INFOLD_XDP_TO_PARENT = 4,
-  INFOLD_XDP_TO_SENDER = 8
+  INFOLD_XDP_TO_SENDER = 8,
+  INFOLD_XDP_TO_ASKING = 16
 };
 
 /* Travels before the packet, in the host's memory only, to the program at the ingress. */

@@ -81,17 +81,18 @@ const char* verdict_name(Verdict verdict) {
 Aggregator::Aggregator(const AggregatorOptions& options)
     : options_(options),
       arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
-      copies_(options.slot_count * 2U) {
+      copies_(options.slot_count * 2U),
+      asking_(has_parent() ? options.slot_count : 0U),
+      outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2) {
   CHECK(!options.workers.empty());
   CHECK_THAT(options.workers.size(), <=, INFOLD_WORKERS_MAX);
   CHECK_THAT(options.slot_count, >, 0);
   CHECK_THAT(options.datagram_bytes_max, >=, INFOLD_HEADER_BYTES);
-  for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
-    const RankRange& ranks = options.workers[worker];
-    const std::uint64_t bit = std::uint64_t{1} << (worker % 64);
-    expected_[worker / 64] |= bit;
-    if (is_aggregator(options, worker)) aggregators_[worker / 64] |= bit;
-    spoken_for_.push_back(contributors_of(ranks));
+  for (std::size_t i = 0; i < options.workers.size(); ++i) {
+    const auto worker = static_cast<std::uint8_t>(i);
+    expected_.add(worker);
+    if (is_aggregator(options, worker)) aggregators_.add(worker);
+    spoken_for_.push_back(contributors_of(options.workers[i]));
   }
   for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {
     spread_[mantissa_index(format)] = lane_spreads(format, options);
@@ -171,7 +172,7 @@ Verdict Aggregator::dispatch(const Packet& packet, Source source) {
 // be of some of them alone where not all ranks have data. Exact sums come from aggregators alone.
 bool Aggregator::fits_worker(const Header& header) const {
   if (header.kind == Kind::skip || header.kind == Kind::query) return true;
-  const bool is_aggregator = (aggregators_[header.worker / 64] >> (header.worker % 64) & 1) != 0;
+  const bool is_aggregator = aggregators_.has(header.worker);
   if (header.kind != Kind::add && !is_aggregator) return false;
   if (header.contributors == spoken_for_[header.worker]) return true;
   const Contributors& all = spoken_for_[header.worker];
@@ -209,8 +210,8 @@ Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Cop
 #ifdef INFOLD_CANARY_WITHOUT_ROUND_CHECK
   // What the original protocol does instead; built only to show that the search finds its flaw.
   const std::uint8_t worker = packet.header.worker;
-  other.seen[worker / 64] &= ~(std::uint64_t{1} << (worker % 64));
-  const bool fresh = copy.phase == Phase::done && !copy.has_seen(worker);
+  other.seen.remove(worker);
+  const bool fresh = copy.phase == Phase::done && !copy.seen.has(worker);
   return fresh ? Turn::next : Turn::current;
 #else
   const auto ahead = static_cast<std::int32_t>(packet.header.round - copy.round);
@@ -241,7 +242,7 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
     return Verdict::answered_pending;
   }
   if (turn == Turn::next) begin(packet, copy, arrays);
-  const bool repeat = header.kind == Kind::query || copy.has_seen(header.worker);
+  const bool repeat = header.kind == Kind::query || copy.seen.has(header.worker);
   // Workers ask about one chunk at a time; this is the network's doing.
   if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
   const Verdict verdict =
@@ -269,7 +270,7 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
     return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
                     options_.workers[copy.first_worker].first, header.words, copy.words});
   }
-  copy.seen[header.worker / 64] |= std::uint64_t{1} << (header.worker % 64);
+  copy.seen.add(header.worker);
   copy.contributors += header.contributors;
   copy.came_whole |= !packet.is_sparse();
   copy.came_in_quarters |= packet.in_quarters;
@@ -283,7 +284,10 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
   const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
   switch (copy.phase) {
     case Phase::done: send(To::worker, packet.header.worker, stored); return Verdict::replayed;
-    case Phase::forwarded: send(To::parent, 0, stored); return Verdict::forwarded_again;
+    case Phase::forwarded:
+      asking_[packet.header.slot].add(packet.header.worker);
+      send(To::parent, 0, stored);
+      return Verdict::forwarded_again;
     case Phase::collecting: break;
   }
   send_pending(packet, copy);
@@ -342,13 +346,18 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   const std::size_t bytes = INFOLD_HEADER_BYTES + packet.body.size();
   const bool is_answer = header.kind != Kind::pending;
   if (header.words != copy.words) return Verdict::dropped_malformed;
+  if (!is_answer && asking_[header.slot].is_empty()) return Verdict::dropped_repeat;
 
   std::byte* const stored =
       is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
   write_header(header, {stored, INFOLD_HEADER_BYTES});
   std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
+  if (!is_answer) {
+    send_to_asking(header.slot, {stored, bytes});
+    return Verdict::answered_pending;
+  }
   send(To::all_workers, 0, {stored, bytes});
-  if (!is_answer) return Verdict::answered_pending;
+  asking_[header.slot] = {};
   copy.phase = Phase::done;
   copy.stored_bytes = static_cast<std::uint32_t>(bytes);
   return Verdict::delivered;
@@ -367,11 +376,18 @@ void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> dat
   outbox_[outbox_count_++] = {to, worker, datagram};
 }
 
+// Those who did not ask know already, or will ask: an answer to each of them would multiply every
+// repeat by the job's size.
+void Aggregator::send_to_asking(std::uint16_t slot, std::span<const std::byte> datagram) {
+  asking_[slot].for_each([&](std::uint8_t worker) { send(To::worker, worker, datagram); });
+  asking_[slot] = {};
+}
+
 void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   std::array<RankRange, INFOLD_WORKERS_MAX> missing;
   std::size_t count = 0;
   for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
-    if (!copy.has_seen(static_cast<std::uint8_t>(worker))) {
+    if (!copy.seen.has(static_cast<std::uint8_t>(worker))) {
       missing[count++] = options_.workers[worker];
     }
   }
@@ -400,7 +416,8 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
 }
 
 std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + datagrams_.size_bytes() + lanes_.size_bytes() +
+  return copies_.capacity() * sizeof(Copy) + asking_.capacity() * sizeof(WorkerSet) +
+         outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + lanes_.size_bytes() +
          codes_.size_bytes() + specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
          steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
          packet_codes_.capacity() * sizeof(std::uint16_t);
@@ -424,7 +441,7 @@ std::uint64_t Aggregator::digest() const {
                static_cast<std::uint64_t>(copy.lane_width) << 11 |
                std::uint64_t{copy.came_whole} << 13 | std::uint64_t{copy.came_in_quarters} << 14 |
                std::uint64_t{copy.round} << 32);
-    for (const std::uint64_t word : copy.seen) digest.add(word);
+    for (const std::uint64_t word : copy.seen.words()) digest.add(word);
     digest.add(copy.contributors.digest);
     const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
     const bool integers = !copy.words.layout().is_block_float();
@@ -439,6 +456,9 @@ std::uint64_t Aggregator::digest() const {
       digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
       digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
     }
+  }
+  for (const WorkerSet& asking : asking_) {
+    for (const std::uint64_t word : asking.words()) digest.add(word);
   }
   digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);
   return digest.value();

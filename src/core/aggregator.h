@@ -22,6 +22,7 @@
 #include "base/zeroed_array.h"
 #include "core/arithmetic.h"
 #include "core/packet.h"
+#include "core/worker_set.h"
 
 namespace infold::core {
 
@@ -121,8 +122,6 @@ class Aggregator {
  private:
   enum class Phase : std::uint8_t { done, collecting, forwarded };
 
-  using WorkerSet = std::array<std::uint64_t, INFOLD_WORKERS_MAX / 64>;
-
   struct Copy {
     Phase phase = Phase::done;
     bool overrange = false;  // exponents too far apart for exact lanes
@@ -136,11 +135,7 @@ class Aggregator {
     std::uint8_t first_worker = 0;
     std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
     Contributors contributors;
-    WorkerSet seen{};
-
-    bool has_seen(std::uint8_t worker) const {
-      return (seen[worker / 64] >> (worker % 64) & 1) != 0;
-    }
+    WorkerSet seen;
   };
 
   // Where a copy's arrays lie, resolved once per datagram.
@@ -163,6 +158,7 @@ class Aggregator {
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
   Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
+  void send_to_asking(std::uint16_t slot, std::span<const std::byte> datagram);
   Verdict handle_abort(const Packet& packet);
   Verdict end_job(const Abort& abort);
   bool some_chunk_waits_for(std::uint8_t worker) const;
@@ -189,12 +185,7 @@ class Aggregator {
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
   void send_pending(const Packet& packet, const Copy& copy);
   void send_abort(To to, std::uint8_t worker, Kind kind);
-  // Array comparison would call memcmp, three times a packet and 2 ns each.
-  bool has_all(const Copy& copy) const {
-    std::uint64_t missing = 0;
-    for (std::size_t i = 0; i < expected_.size(); ++i) missing |= copy.seen[i] ^ expected_[i];
-    return missing == 0;
-  }
+  bool has_all(const Copy& copy) const { return copy.seen == expected_; }
   bool has_parent() const { return options_.parent_worker.has_value(); }
   Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
     return copies_[slot * 2U + (round & 1)];
@@ -204,13 +195,16 @@ class Aggregator {
 
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
-  WorkerSet expected_{};
+  WorkerSet expected_;
   // What a contribution of a worker says of its ranks, if all of them contribute.
   std::vector<Contributors> spoken_for_;
-  WorkerSet aggregators_{};
+  WorkerSet aggregators_;
   // Of bfp8, bfp16, bfp32: how far apart codes may lie, by lane width; negative if never.
   std::array<std::array<std::int32_t, kLaneWidths>, 3> spread_{};
   std::vector<Copy> copies_;
+  // Below a parent, of each slot: whose repeat of the forwarded chunk went up and has no answer.
+  // One copy of a slot is forwarded at a time.
+  std::vector<WorkerSet> asking_;
 
   // One stretch of each per copy, in step with copies_.
   std::uint32_t elements_max_;
@@ -229,8 +223,9 @@ class Aggregator {
   std::array<std::byte, 64> answer_{};
   std::array<std::byte, 64> notice_{};
 
-  // What each chunk of a packet may cause, and a job's end for workers and parent.
-  std::array<Transmit, INFOLD_SPARSE_CHUNKS_MAX + 2> outbox_{};
+  // What each chunk of a packet may cause, or an answer to all who asked for it, and a job's end
+  // for workers and parent.
+  std::vector<Transmit> outbox_;
   std::uint32_t outbox_count_ = 0;
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;

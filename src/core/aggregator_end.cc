@@ -45,7 +45,7 @@ Verdict Aggregator::handle_abort(const Packet& packet) {
 // the rank again; nobody does as long as this holds for no chunk.
 bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
   return std::any_of(copies_.begin(), copies_.end(), [worker](const Copy& copy) {
-    return copy.phase == Phase::collecting && !copy.has_seen(worker);
+    return copy.phase == Phase::collecting && !copy.seen.has(worker);
   });
 }
 

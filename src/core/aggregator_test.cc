@@ -36,11 +36,11 @@ std::vector<std::byte> datagram_of(const Header& header) {
   return datagram;
 }
 
-enum class Start { fresh, collecting, complete };
+enum class Start { fresh, collecting, complete, asked };
 enum class Above { root, parent };
 
 // An aggregator whose slot 0 has finished rounds 1 to 4, and has in round 5 no contribution, that
-// of worker 0, or all of them.
+// of worker 0, or all of them; `asked`: all, and worker 1 has repeated its own.
 Aggregator aggregator_at(Start start, Above above) {
   AggregatorOptions options;
   options.epoch = 9;
@@ -59,7 +59,9 @@ Aggregator aggregator_at(Start start, Above above) {
     aggregator.handle_datagram(datagram_of(header_of(Kind::result, 0, round)));
   }
   if (start == Start::collecting) contribute(kRound, 1);
-  if (start == Start::complete) contribute(kRound, kWorkers);
+  if (start == Start::complete || start == Start::asked) contribute(kRound, kWorkers);
+  if (start == Start::asked)
+    aggregator.handle_datagram(datagram_of(header_of(Kind::add, 1, kRound)));
   return aggregator;
 }
 
@@ -111,9 +113,14 @@ constexpr Row kTable[] = {
     {Start::complete, Above::parent, Kind::add, 2, 6, Verdict::dropped_early_round, 0},
     {Start::complete, Above::parent, Kind::add, 2, 7, Verdict::dropped_early_round, 0},
     {Start::complete, Above::parent, Kind::result, 0, 5, Verdict::delivered, 1},
-    {Start::complete, Above::parent, Kind::pending, 0, 5, Verdict::answered_pending, 1},
+    {Start::complete, Above::parent, Kind::pending, 0, 5, Verdict::dropped_repeat, 0},
     {Start::complete, Above::parent, Kind::result, 0, 3, Verdict::dropped_stale_round, 0},
     {Start::complete, Above::parent, Kind::result, 0, 7, Verdict::dropped_early_round, 0},
+    {Start::asked, Above::parent, Kind::add, 1, 5, Verdict::forwarded_again, 1},
+    {Start::asked, Above::parent, Kind::result, 0, 5, Verdict::delivered, 1},
+    {Start::asked, Above::parent, Kind::pending, 0, 5, Verdict::answered_pending, 1},
+    {Start::asked, Above::parent, Kind::pending, 0, 4, Verdict::dropped_repeat, 0},
+    {Start::asked, Above::parent, Kind::pending, 0, 7, Verdict::dropped_early_round, 0},
 };
 
 TEST(Aggregator, FollowsItsTransitionTable) {

@@ -299,7 +299,7 @@ base::Result<std::vector<std::byte>> Program::ingress_run(std::span<const std::b
   before.cb[1] = note.round;
   before.cb[2] = note.answer_bytes;
   before.cb[3] = note.job * INFOLD_XDP_MEMBERS + member;
-  before.cb[4] = note.in_packet;
+  before.cb[4] = note.in_packet | std::uint32_t{note.to} << 8;
   bpf_test_run_opts options{};
   options.sz = sizeof(options);
   options.data_in = frame.data();

@@ -179,6 +179,13 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
     const auto number = static_cast<std::uint8_t>(worker);
     send(Outgoing::To::worker, number, filled(number));
   }
+  for (std::uint32_t worker = 0; worker < INFOLD_WORKERS_MAX; ++worker) {
+    if (note.to != INFOLD_XDP_TO_ASKING) break;
+    const auto run = program_.ingress_run(frame, note, worker);
+    if (run.has_value() && is_known(worker)) {
+      send(Outgoing::To::worker, static_cast<std::uint8_t>(worker), *run);
+    }
+  }
   if ((note.to & INFOLD_XDP_TO_PARENT) != 0) {
     send(Outgoing::To::parent, 0, filled(INFOLD_XDP_PARENT));
   }

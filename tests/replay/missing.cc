@@ -2,6 +2,7 @@
 //
 // Who is missing, in jobs of sizes around those where the packet program changes its way of
 // counting: workers come in any order, and after each of them somebody asks or repeats itself.
+// Below a parent some ask once more, and what it says goes to those.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -31,6 +32,7 @@ core::AggregatorOptions draw_job(base::Prng& prng) {
     first = static_cast<std::uint16_t>(first + count);
   }
   options.world = first;
+  if (prng.chance(0.5)) options.parent_worker = std::uint8_t{1};
   return options;
 }
 
@@ -46,6 +48,18 @@ std::vector<std::byte> bare(const core::AggregatorOptions& job, Kind kind, std::
   std::vector<std::byte> datagram(INFOLD_HEADER_BYTES);
   core::write_header(header, datagram);
   return datagram;
+}
+
+void ask_parent(SideBySide& both, const core::AggregatorOptions& job, std::uint32_t round,
+                base::Prng& prng) {
+  for (int times = 0; times < 3; ++times) {
+    for (std::uint64_t asks = prng.below(5); asks > 0; --asks) {
+      const auto who = static_cast<std::uint8_t>(prng.below(job.workers.size()));
+      both.deliver(bare(job, prng.chance(0.5) ? Kind::query : Kind::skip, round, who));
+    }
+    both.deliver(bare(job, Kind::pending, round, *job.parent_worker));
+  }
+  both.deliver(bare(job, Kind::result, round, *job.parent_worker));
 }
 
 }  // namespace
@@ -68,6 +82,7 @@ std::string replay_missing(std::uint64_t seed, conformance::XdpPlane& plane,
       const std::uint8_t who = order[prng.below(asks ? order.size() : come + 1)];
       both.deliver(bare(job, asks ? Kind::query : Kind::skip, round, who));
     }
+    if (job.parent_worker) ask_parent(both, job, round, prng);
   }
   return both.difference();
 }

@@ -91,6 +91,8 @@ TEST(Replay, TheMissingAreListedAlike) {
   if (only == nullptr) {
     EXPECT_GT(counters.verdicts["answered_pending"], kSeeds);
     EXPECT_GT(counters.verdicts["replayed"], 0U);
+    EXPECT_GT(counters.verdicts["forwarded_again"], 0U);
+    EXPECT_GT(counters.verdicts["dropped_repeat"], 0U);
   }
 }
 
