@@ -189,21 +189,31 @@ TransferId Worker::State::late_transfer() const {
   return TransferId::none;
 }
 
-// One that has sent nothing yet waits for what those before it wait for.
+// An announcement belongs to the call that it announces.
+TransferId Worker::State::call_of(const Transfer& transfer) const {
+  if (transfer.announces == 0) return transfer.id;
+  return streams_[bulk_stream].at(transfer.announces - 1).id;
+}
+
+// One of which nothing was said waits for what those before it wait for: most likely for whom was
+// missing when that was said last.
 RankRanges Worker::State::waiting_for(TransferId id) const {
-  TransferId named = TransferId::none;
-  RankRanges missing;
+  const Transfer* named = nullptr;
+  bool named_is_own = false;
   for (const Stream& stream : streams_) {
     for (std::uint64_t place = stream.first; place < stream.end; ++place) {
       const Transfer& transfer = stream.at(place);
-      const Transfer& call =
-          transfer.announces == 0 ? transfer : streams_[bulk_stream].at(transfer.announces - 1);
-      if (transfer.done || transfer.missing.count == 0 || call.id > id || call.id < named) continue;
-      named = call.id;
-      missing = transfer.missing;
+      const TransferId call = call_of(transfer);
+      if (transfer.done || transfer.missing.count == 0 || call > id) continue;
+      const bool is_own = call == id;
+      const bool is_better = named == nullptr || is_own > named_is_own ||
+                             (is_own == named_is_own && transfer.missing_at >= named->missing_at);
+      if (!is_better) continue;
+      named = &transfer;
+      named_is_own = is_own;
     }
   }
-  return missing;
+  return named != nullptr ? named->missing : RankRanges{};
 }
 
 Failure Worker::State::deadline_failure() const {

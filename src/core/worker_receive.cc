@@ -167,8 +167,8 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     return;
   }
   ++counters_.received_pending;
-  // A first send is answered with a result only, so this answers the second one. In a tree, others'
-  // questions are answered to all, and such an answer says nothing about our path.
+  // A first send is answered with a result only, so this answers the second one. In a tree the
+  // answer to one worker's question goes to all who ask, and says nothing about our path.
   const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
   if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   if (is_missing(packet, options_.rank)) {
@@ -189,6 +189,7 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   chunk.flow.peer_is_late = true;
   chunk.flow.skewed_until = now;
   chunk.transfer.missing = *missing;
+  chunk.transfer.missing_at = now;
 }
 
 // Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for

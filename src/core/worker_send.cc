@@ -279,28 +279,37 @@ void Worker::State::handle_timeout(base::Instant now) {
 // no others; so these others are asked about as soon as after silence.
 void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   if (!flow.waiting.empty()) {
-    const std::uint16_t index = oldest_in_doubt(flow);
+    const std::uint16_t index = chunk_to_ask_about(flow, now);
     const bool asks = flow.backoff % 2 == 0;
     if (!asks) ++counters_.resent_timeout;
     flow.peer_is_late = flow.peer_is_late && flow.slots[index].confirmed;
     queue_resend(flow, index, asks);
-    flow.backoff = std::min<std::uint8_t>(static_cast<std::uint8_t>(flow.backoff + 1), kBackoffMax);
+    // Of the longest waits, too, every other one is odd.
+    flow.backoff = flow.backoff < kBackoffMax ? flow.backoff + 1 : kBackoffMax - 1;
   }
   arm(flow, now);
 }
 
 // The chunk that was sent first of those whose contribution may be lost. Where no chunk's may be,
 // by turns the first in the order of calls, for which all others wait, and the one sent first.
-std::uint16_t Worker::State::oldest_in_doubt(const Flow& flow) {
+// Shortly before a deadline it is the first of the call that will be late, so that its failure
+// names who is missing then, and not who was missing long ago.
+std::uint16_t Worker::State::chunk_to_ask_about(const Flow& flow, base::Instant now) const {
   const auto place = [&flow](std::uint16_t index) {
     return std::pair(flow.slots[index].transfer, flow.slots[index].chunk);
   };
+  const bool is_near = earliest_deadline_ - now < kLateMax * 3;
+  const TransferId late = is_near ? late_transfer() : TransferId::none;
   std::uint16_t first = flow.waiting.front();
+  std::uint16_t first_late = kNoSlot;
   for (std::uint16_t index = first; index != kNoSlot; index = flow.slots[index].next) {
     if (!flow.slots[index].confirmed) return index;
     if (place(index) < place(first)) first = index;
+    if (!is_near || call_of(streams_[flow.stream].at(flow.slots[index].transfer)) != late) continue;
+    if (first_late == kNoSlot || place(index) < place(first_late)) first_late = index;
   }
-  return flow.backoff % 2 == 0 ? first : flow.waiting.front();
+  if (flow.backoff % 2 != 0) return flow.waiting.front();
+  return first_late != kNoSlot ? first_late : first;
 }
 
 void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {

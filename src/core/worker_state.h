@@ -63,8 +63,9 @@ class Worker::State {
     bool announced = false;       // not done before its announcement is
     std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
     std::uint16_t ranks_summed = 0;
-    RankRanges missing;  // as last said of one of its chunks
-    ChunkWords words;    // elements differ in the last chunk
+    RankRanges missing;  // as last said of one of its chunks, and when
+    base::Instant missing_at;
+    ChunkWords words;  // elements differ in the last chunk
   };
 
   // Transfers in the order of submission; a ring, addressed by their place in that order.
@@ -180,7 +181,7 @@ class Worker::State {
   base::Duration spread(base::Duration wait);
   void arm(Flow& flow, base::Instant now);
   void handle_flow_timeout(Flow& flow, base::Instant now);
-  static std::uint16_t oldest_in_doubt(const Flow& flow);
+  std::uint16_t chunk_to_ask_about(const Flow& flow, base::Instant now) const;
 
   // worker_sparse.cc
   struct Bundle {
@@ -218,6 +219,7 @@ class Worker::State {
   void fail_all(const Failure& failure);
   RankRanges waiting_for(TransferId id) const;
   TransferId late_transfer() const;
+  TransferId call_of(const Transfer& transfer) const;
   Failure deadline_failure() const;
 
   WorkerOptions options_;
