@@ -36,6 +36,10 @@ namespace {
 
 // How often connections that are gone are looked for when there seems to be no room.
 constexpr auto kSweepEvery = base::milliseconds(10);
+// How often what has come over connections is counted.
+constexpr auto kCountEvery = base::milliseconds(200);
+// What a connection counts beside what comes over it: one may come and go between two countings.
+constexpr double kBytesOfConnection = 4096;
 // How long accepting rests where not even the spare descriptor helps.
 constexpr auto kRest = base::milliseconds(50);
 constexpr int kBacklog = 1024;
@@ -85,7 +89,8 @@ class Acceptor::State {
       : listener_(std::move(listener)),
         limits_(limits),
         bell_(std::move(bell)),
-        counts_(limits.connections_max, limits.connections_of_peer_max) {
+        counts_(limits.connections_max, limits.connections_of_peer_max),
+        bytes_(limits.bytes_per_second_of_peer, limits.bytes_at_once_of_peer) {
     watch(listener_.get(), EPOLLIN);
     watch(bell_.descriptor(), EPOLLIN);
   }
@@ -116,6 +121,7 @@ class Acceptor::State {
     std::uint64_t cookie = 0;
     std::string peer;
     io::SocketAddress from;
+    std::uint64_t bytes = 0;  // that had come when they were counted last
   };
   struct Silent {
     io::FileDescriptor socket;
@@ -143,13 +149,17 @@ class Acceptor::State {
           hand_on(descriptor);
         }
       }
-      close_silent(io::monotonic_now());
+      const base::Instant now = io::monotonic_now();
+      close_silent(now);
+      if (now - counted_at_ >= kCountEvery) count_bytes(now);
     }
   }
 
   int patience_ms() const {
-    if (silent_.empty()) return -1;
-    const base::Duration left = silent_.front().until - io::monotonic_now();
+    if (known_.empty()) return -1;
+    base::Instant next = counted_at_ + kCountEvery;
+    if (!silent_.empty()) next = std::min(next, silent_.front().until);
+    const base::Duration left = next - io::monotonic_now();
     return static_cast<int>(std::max<std::int64_t>(left.ns / 1'000'000 + 1, 0));
   }
 
@@ -183,7 +193,7 @@ class Acceptor::State {
 
   void admit(io::FileDescriptor socket, const io::SocketAddress& from) {
     const std::string peer = peer_of(from);
-    if (!users_.may_connect(peer)) return;
+    if (bytes_.is_empty(peer, io::monotonic_now()) || !users_.may_connect(peer)) return;
     PeerCounts::Taken taken = counts_.take(peer);
     if (taken != PeerCounts::Taken::yes && sweep()) taken = counts_.take(peer);
     if (taken != PeerCounts::Taken::yes) {
@@ -197,7 +207,7 @@ class Acceptor::State {
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     forget(socket.get());  // an older connection had this number
-    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from};
+    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from, 0};
     watch(socket.get(), EPOLLIN | EPOLLRDHUP);
     silent_.push_back({std::move(socket), io::monotonic_now() + limits_.silence_max});
     of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
@@ -213,9 +223,54 @@ class Acceptor::State {
       asked.swap(to_close_);
     }
     for (const auto& [descriptor, known] : known_) {
-      if (std::find(asked.begin(), asked.end(), known.from) == asked.end()) continue;
-      const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-      if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+      if (std::find(asked.begin(), asked.end(), known.from) != asked.end()) cut(descriptor, known);
+    }
+  }
+
+  static void cut(int descriptor, const Known& known) {
+    const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+  }
+
+  // gRPC reads whatever comes before anybody can judge it: a header block without an end, frames
+  // that mean nothing. So a peer pays for bytes. Where it owes, those of its connections are closed
+  // that brought no less than their mean, and a rank beside a flood keeps its own.
+  void count_bytes(base::Instant now) {
+    struct Sum {
+      std::uint64_t bytes = 0;
+      std::uint64_t connections = 0;
+    };
+    struct Share {
+      int descriptor;
+      std::uint64_t bytes;
+    };
+    counted_at_ = now;
+    sweep();
+    std::map<std::string_view, Sum> sums;
+    std::vector<Share> shares;
+    for (auto& [descriptor, known] : known_) {
+      const std::uint64_t bytes = io::received_bytes_of(descriptor);
+      if (bytes <= known.bytes) continue;
+      Sum& sum = sums[known.peer];
+      sum.bytes += bytes - known.bytes;
+      ++sum.connections;
+      shares.push_back({descriptor, bytes - known.bytes});
+      known.bytes = bytes;
+    }
+    std::erase_if(sums, [&](const auto& each) {
+      const std::string peer(each.first);
+      return bytes_.take_or_owe(peer, now, static_cast<double>(each.second.bytes));
+    });
+    for (const auto& [peer, sum] : sums) {
+      users_.turned_away(std::string(peer),
+                         fmt::format("more than {} MiB a second come from the address",
+                                     limits_.bytes_per_second_of_peer >> 20));
+    }
+    for (const Share& share : shares) {
+      const Known& known = known_.at(share.descriptor);
+      const auto sum = sums.find(known.peer);
+      if (sum == sums.end()) continue;
+      if (share.bytes * sum->second.connections >= sum->second.bytes) cut(share.descriptor, known);
     }
   }
 
@@ -250,6 +305,7 @@ class Acceptor::State {
     silent_.erase(found->second);
     of_silent_.erase(found);
     if (bytes > 0) {
+      bytes_.take_or_owe(known_.at(descriptor).peer, io::monotonic_now(), kBytesOfConnection);
       users_.take(socket.release());
     } else {
       forget(descriptor);
@@ -275,10 +331,12 @@ class Acceptor::State {
   std::vector<io::SocketAddress> to_close_;
   io::FileDescriptor spare_ = spare();
   PeerCounts counts_;
+  PeerRates bytes_;
   std::map<int, Known> known_;
   std::list<Silent> silent_;  // by time
   std::map<int, std::list<Silent>::iterator> of_silent_;
   base::Instant swept_at_;
+  base::Instant counted_at_;
   std::thread thread_;
 };
 

@@ -4,7 +4,7 @@
 // bytes have come, so that what connects and says nothing costs a descriptor for a while and
 // nothing else. Survives a shortage of descriptors: a spare one is given up to turn connections
 // away, and accepting goes on when there are some again. Connections that were handed on can be
-// closed here by their peers' addresses.
+// closed here by their peers' addresses, and are closed where a peer sends more than it may.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,9 @@ struct AcceptorLimits {
   std::uint32_t connections_max = 0;
   std::uint32_t connections_of_peer_max = 0;
   base::Duration silence_max;  // until the first bytes
+  // Over all connections of a peer. They are counted now and then, not as they come.
+  std::uint32_t bytes_per_second_of_peer = 0;
+  std::uint32_t bytes_at_once_of_peer = 0;
 };
 
 class Acceptor {

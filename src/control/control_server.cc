@@ -102,7 +102,8 @@ base::Result<std::unique_ptr<ControlServer>> ControlServer::start(const io::Sock
                                                                   ServerOptions options) {
   options = within_descriptors(options);
   auto acceptor = Acceptor::listen(
-      listen, {options.connections_max, options.connections_of_peer_max, options.silence_max});
+      listen, {options.connections_max, options.connections_of_peer_max, options.silence_max,
+               options.bytes_per_second_of_peer, options.bytes_at_once_of_peer});
   if (!acceptor) return tl::unexpected(acceptor.error());
   auto state = std::make_unique<State>(registrar, options, std::move(*acceptor));
   grpc::ServerBuilder builder;

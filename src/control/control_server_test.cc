@@ -321,6 +321,38 @@ TEST(ControlServer, AnAddressThatOpensStreamsWithoutEndLosesItsConnectionForAWhi
   EXPECT_TRUE(has_joined);
 }
 
+// gRPC reads frames that mean nothing for as long as they come.
+TEST(ControlServer, AnAddressThatSendsWithoutEndLosesItsConnectionForAWhile) {
+  ServerOptions options = quiet();
+  options.bytes_at_once_of_peer = 1 << 20;
+  options.bytes_per_second_of_peer = 1 << 20;
+  std::vector<std::string> said;
+  std::mutex said_mutex;
+  options.on_event = [&](const ControlEvent& event) {
+    const std::lock_guard lock(said_mutex);
+    said.push_back(event.reason);
+  };
+  Server server(options);
+  const char* const kFlooder = "127.0.0.3:0";
+  const io::FileDescriptor quiet_one = stranger(server, kHttp2, kFlooder);
+  const io::FileDescriptor flood = stranger(server, kHttp2, kFlooder);
+  // Frames of a kind that nobody knows are to be passed over (RFC 9113, 4.1).
+  const std::string frame = std::string("\0\x40\0\x77\0\0\0\0\0", 9) + std::string(1 << 14, 'x');
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool is_closed = false;
+  while (!is_closed && std::chrono::steady_clock::now() < end) {
+    is_closed = send(flood.get(), frame.data(), frame.size(), MSG_NOSIGNAL) < 0;
+  }
+  EXPECT_TRUE(is_closed);
+  EXPECT_TRUE(is_closed_within(stranger(server, kHttp2, kFlooder), std::chrono::seconds(5)));
+  run_job(server, 2);
+  char none = 0;
+  EXPECT_TRUE(recv(quiet_one.get(), &none, 1, MSG_DONTWAIT | MSG_PEEK) != 0)
+      << "one that brought little is not closed";
+  const std::lock_guard lock(said_mutex);
+  EXPECT_THAT(said, ::testing::Contains("more than 1 MiB a second come from the address"));
+}
+
 // A6, from a connection's end to the seat.
 TEST(ControlServer, AConnectionThatBreaksWhileRanksAreMissingFreesItsSeat) {
   Server server(quiet());

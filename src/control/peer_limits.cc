@@ -46,9 +46,9 @@ bool PeerRates::take(const std::string& peer, base::Instant now) {
   return true;
 }
 
-bool PeerRates::take_or_owe(const std::string& peer, base::Instant now) {
+bool PeerRates::take_or_owe(const std::string& peer, base::Instant now, double amount) {
   Bucket& own = bucket_of(peer, now);
-  own.tokens = std::max(own.tokens - 1, -burst_);
+  own.tokens = std::max(own.tokens - amount, -burst_);
   return own.tokens >= 0;
 }
 

@@ -39,7 +39,7 @@ class PeerRates {
       : per_second_(per_second), burst_(burst) {}
   bool take(const std::string& peer, base::Instant now);
   // For what has happened already: an empty bucket goes into debt, at most by what it can hold.
-  bool take_or_owe(const std::string& peer, base::Instant now);
+  bool take_or_owe(const std::string& peer, base::Instant now, double amount = 1);
   // Whether the bucket has nothing for now.
   bool is_empty(const std::string& peer, base::Instant now) const;
   std::size_t peers() const { return buckets_.size(); }

@@ -60,6 +60,18 @@ TEST(PeerLimits, ADebtIsPaidInTimeAndIsNeverMoreThanABucket) {
   EXPECT_TRUE(rates.take_or_owe("a", now));
 }
 
+TEST(PeerLimits, WhatHasComeIsOwedByItsAmount) {
+  PeerRates rates(1000, 4000);
+  base::Instant now{0};
+  EXPECT_TRUE(rates.take_or_owe("a", now, 3000));
+  EXPECT_FALSE(rates.take_or_owe("a", now, 1500));
+  EXPECT_TRUE(rates.is_empty("a", now + base::milliseconds(500)));
+  EXPECT_FALSE(rates.is_empty("a", now + base::milliseconds(502)));
+  EXPECT_FALSE(rates.take_or_owe("a", now, 1e12));
+  EXPECT_TRUE(rates.is_empty("a", now + base::seconds(4)));
+  EXPECT_FALSE(rates.is_empty("a", now + base::milliseconds(4'002)));
+}
+
 TEST(StreamGate, SaysWhichLimitARankMeets) {
   std::vector<std::string> logged;
   StreamGate gate(

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -85,6 +85,13 @@ SocketAddress local_address_of(int connected_socket) {
   socklen_t bytes = sizeof(address);
   if (getsockname(connected_socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return {};
   return {reinterpret_cast<const sockaddr*>(&address), bytes};
+}
+
+std::uint64_t received_bytes_of(int connected_socket) {
+  tcp_info info = {};
+  socklen_t bytes = sizeof(info);
+  if (getsockopt(connected_socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
+  return info.tcpi_bytes_received;
 }
 
 }  // namespace infold::io

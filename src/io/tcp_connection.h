@@ -3,6 +3,7 @@
 // A TCP connection to a host that may not listen yet: tried again, often, until a deadline.
 #pragma once
 
+#include <cstdint>
 #include <stop_token>
 
 #include "base/instant.h"
@@ -19,5 +20,8 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
 
 // Where a connection comes from, on this host.
 SocketAddress local_address_of(int connected_socket);
+
+// Bytes that have come over a connection; 0 where the system does not count them.
+std::uint64_t received_bytes_of(int connected_socket);
 
 }  // namespace infold::io
