@@ -22,6 +22,7 @@ from processes import PATIENCE, Job, expect, free_port  # pylint: disable=wrong-
 
 HERE = pathlib.Path(__file__).resolve().parent
 ATTACKER_ADDRESS = "127.0.0.3"
+ATTACKERS = "10.77.1"  # a network behind the last host
 HONEST_BYTES = (4096, 1 << 20)
 # Honest ranks' own limit for joining and for each call, and what a job of them may take. A busy
 # machine is slow; a job that an attack holds up would take this long on any.
@@ -82,6 +83,9 @@ class Loopback:
         self.metrics = f"127.0.0.1:{free_port()}"
         self.source = ATTACKER_ADDRESS
 
+    def source_of(self, attacker):
+        return f"127.1.0.{1 + attacker % 254}"
+
     @contextlib.contextmanager
     def up(self, *words):
         with self.job, tempfile.TemporaryDirectory() as folder:
@@ -123,10 +127,15 @@ class Namespaces:
         self.address = (host, int(port))
         self.source = ""
 
+    def source_of(self, attacker):
+        return f"{ATTACKERS}.{1 + attacker % 254}"
+
     @contextlib.contextmanager
     def up(self, *words):
         with xdp_network.network(3), xdp_network.Network(self.binary) as self.job, \
                 tempfile.TemporaryDirectory() as folder:
+            xdp_network.at("switch", "ip", "route", "add", f"{ATTACKERS}.0/24", "dev", "br0")
+            xdp_network.at(2, "ip", "route", "add", "local", f"{ATTACKERS}.0/24", "dev", "lo")
             probe, _ = self.job.start_xdp(xdp_network.ports(3), *words)
             xdp_network.stop(probe)
             with switch_process(folder, "nsenter", xdp_network.space_of("switch"), self.binary,
@@ -164,7 +173,7 @@ class Battle:
 
     def __init__(self, ground, binary):
         self.ground, self.binary = ground, binary
-        self.jobs = 0
+        self.jobs = self.attackers = 0
         self.before = status_of(ground.switch)
         self.threads_most = self.before[2]
 
@@ -214,12 +223,18 @@ class Battle:
         allowed = stated["control_threads_max"] + THREADS_BESIDE
         expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
 
+    def start(self, name, seed, seconds):
+        """From an address of its own: one that has sent too much is not heard for a while."""
+        host, port = self.ground.address
+        source = self.ground.source_of(self.attackers)
+        self.attackers += 1
+        return self.ground.start_attacker(
+            self.binary, "--attack", name, "--seed", str(seed), "--seconds", str(seconds),
+            "--at", f"{host}:{port}", "--from", source)
+
     def endure(self, names, seed, seconds):
         """Attacks at the same time, beside honest jobs: (medians, MB resident, threads)."""
-        host, port = self.ground.address
-        attackers = [self.ground.start_attacker(
-            self.binary, "--attack", name, "--seed", str(seed), "--seconds", str(seconds),
-            "--at", f"{host}:{port}", "--from", self.ground.source) for name in names]
+        attackers = [self.start(name, seed, seconds) for name in names]
         try:
             medians = self.medians(seconds)
             for name, attacker in zip(names, attackers):

@@ -37,6 +37,11 @@ def be_attacker(options):
     host, _, port = options.at.rpartition(":")
     target = Target(host, int(port), options.source, options.seconds)
     draw = random.Random(options.seed)
+    try:
+        target.connect().close()
+    except OSError as error:
+        print(f"nobody is reached from {options.source}: {error}")
+        return 1
     while True:
         try:
             ATTACKS[options.attack](target, draw)
