@@ -3,6 +3,7 @@
 // What the network does not: the delegate's collectives, with tensors of the host, once all ranks
 // have told each other that they make the same call.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -55,8 +56,25 @@ struct Told {
   std::string parcels_name;  // in the store
   int rank = 0;
   CallWords words;
-  at::Tensor rows;  // of all ranks
+  at::Tensor rows;                              // of all ranks
+  std::chrono::steady_clock::time_point until;  // the call's own deadline
 };
+
+// Throws where a rank does not say it in time: the store's own patience is half an hour.
+std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
+  const std::string key = told.parcels_name + std::to_string(rank);
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      told.until - std::chrono::steady_clock::now());
+  try {
+    told.store->wait({key}, std::max(left, std::chrono::milliseconds(1)));
+  } catch (const std::exception&) {
+    C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.words.name(),
+                                               ": ranks send other sizes than expected, "
+                                               "and rank ",
+                                               rank, " has not said in time which; has it ended?"));
+  }
+  return told.store->get(key);
+}
 
 // Over the group's store: what does not match, two ranks alone may know.
 std::vector<Parcels> parcels_of_all(const Told& told) {
@@ -69,7 +87,7 @@ std::vector<Parcels> parcels_of_all(const Told& told) {
   told.store->set(told.parcels_name + std::to_string(told.rank), said_here);
   std::vector<Parcels> all;
   for (std::int64_t rank = 0; rank < told.rows.size(0); ++rank) {
-    const auto said = told.store->get(told.parcels_name + std::to_string(rank));
+    const std::vector<std::uint8_t> said = said_by(rank, told);
     TORCH_CHECK(said.size() == bytes, "infold: rank ", rank, " says something else");
     std::memcpy(words.data(), said.data(), bytes);
     const auto middle = words.begin() + static_cast<std::ptrdiff_t>(own.sent.size());
@@ -110,7 +128,7 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& wor
   delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
   const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
-  const Told told = {store_, name, rank_, words, rows};
+  const Told told = {store_, name, rank_, words, rows, std::chrono::steady_clock::now() + timeout};
   const auto begin_if_agreed = [told, begin = std::move(begin)] {
     check_agreement(told);
     return begin();

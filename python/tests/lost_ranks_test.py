@@ -125,6 +125,55 @@ def test_rank_0_dies_at_a_switch(one_switch):
     _check_death(0, one_switch)
 
 
+class _Dying(dist.Store):
+    """A store whose process ends before it says which sizes it exchanges."""
+
+    def __init__(self, store):
+        super().__init__()
+        self._store = store
+
+    def set(self, key, value):
+        if "parcels/" in key:
+            os._exit(0)
+        self._store.set(key, value)
+
+    def get(self, key):
+        return self._store.get(key)
+
+    def add(self, key, amount):
+        return self._store.add(key, amount)
+
+    def wait(self, keys, timeout=datetime.timedelta(seconds=SOON_S)):
+        self._store.wait(keys, timeout)
+
+    def check(self, keys):
+        return self._store.check(keys)
+
+    def delete_key(self, key):
+        return self._store.delete_key(key)
+
+
+def _dies_before_it_says_its_sizes(rank, world, file):
+    store = dist.FileStore(file, world)
+    if rank == 1:
+        store = _Dying(store)
+    dist.init_process_group("infold", store=store, rank=rank, world_size=world,
+                            timeout=datetime.timedelta(seconds=60))
+    _wait_no_longer_than(2)
+    inputs = [1, 1, 2] if rank == 0 else [1, 1, 1]
+    begun = time.monotonic()
+    text = message_of(lambda: dist.all_to_all_single(
+        torch.ones(3), torch.ones(sum(inputs)), [1, 1, 1], inputs))
+    check_words(text, ("all_to_all", "rank 1 has not said in time"))
+    assert time.monotonic() - begun < SOON_S
+
+
+def test_a_rank_that_dies_before_it_says_its_sizes(tmp_path):
+    with pytest.raises(ranks.RankFailed) as failure:
+        run_ranks(3, _dies_before_it_says_its_sizes, str(tmp_path / "store"), backend=None)
+    assert str(failure.value).strip() == "rank 1 of 3:\nEOFError()"
+
+
 # Section "in the middle of what Gloo does": one rank is dead there while the others wait, for it or
 # for each other.
 
