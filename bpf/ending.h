@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "bpf/asking.h"
 #include "bpf/maps.h"
 
 struct open_chunks {
@@ -25,65 +26,84 @@ static long find_open(uint32_t index, const void* context) {
   const int is_open = open->down ? copy->phase != INFOLD_XDP_DONE
                                  : copy->phase == INFOLD_XDP_COLLECTING &&
                                        !(copy->seen[w->worker >> 6 & 3] >> (w->worker & 63) & 1);
-  if (is_open) {
-    w->is_open = 1;
-  } else {
-    ++w->first;
-  }
+  if (is_open) w->is_open = 1;
   return is_open;
 }
 
-/* Looks at each copy once after the end, where no chunk begins any more, and before it once only,
- * since what asks for it ends the job. */
-INLINE uint32_t some_chunk_is_open(struct infold_xdp_job* job, struct work* w, int down) {
+INLINE uint8_t some_chunk_is_open(const struct infold_xdp_job* job, struct work* w, uint32_t down) {
   w->is_open = 0;
-  const uint32_t copies = 2U * job->slot_count;
-  const uint32_t from = job->ended ? job->first_open : 0;
-  w->first = from;
-  struct open_chunks open = {w, 2 * job->slot_first + from, (uint32_t)down};
-  if (from < copies) kernel_loop(copies - from, find_open, &open);
-  if (job->ended && down) job->first_open = w->first;
-  return w->is_open;
+  struct open_chunks open = {w, 2 * job->slot_first, down};
+  kernel_loop(2U * job->slot_count, find_open, &open);
+  return (uint8_t)w->is_open;
 }
 
-/* whether that matters. It does when a rank has left, and of what the parent says then. */
-INLINE int asks_for_open(const struct infold_xdp_job* job, const struct infold_abort* said,
-                         int down) {
-  const uint16_t left = bpf_htons(INFOLD_ABORT_LEFT);
-  return job->ended ? down && job->abort.reason.wire == left : said->reason.wire == left;
-}
-
-/* What is to be said and to whom, as decided under the lock. */
+/* What is said of the end, and what is to be said and to whom, as decided under the lock. */
 struct ending {
   struct infold_abort abort;
   uint32_t verdict;
   uint8_t to;
   uint8_t root_knows;
+  uint8_t is_said; /* by a packet */
+  uint8_t down;
+  uint8_t is_from_root;
+  uint8_t is_open; /* some chunk, for which it matters that a rank has left */
+  uint8_t reserved[2];
 };
 
-/* `is_open` is some_chunk_is_open's answer. */
-INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, int down, int is_said,
-                       uint32_t is_open) {
+/* */
+INLINE int is_news(const struct infold_xdp_job* job, const struct ending* end) {
+  return !job->ended || (end->is_from_root && !job->root_knows);
+}
+
+INLINE int is_left(const struct infold_abort* abort) {
+  return abort->reason.wire == bpf_htons(INFOLD_ABORT_LEFT);
+}
+
+/* A job has news of its end twice, so that nobody makes the kernel look at its slots more often. */
+INLINE int asks_for_open(const struct infold_xdp_job* job, const struct ending* end) {
+  return end->is_said && is_news(job, end) && is_left(job->ended ? &job->abort : &end->abort);
+}
+
+INLINE void hear_end_from_worker(struct infold_xdp_job* job, struct ending* end, int is_first,
+                                 uint32_t worker) {
   const uint8_t parent = job->root_knows ? 0 : INFOLD_XDP_TO_PARENT;
-  end->to = 0;
-  if (!job->ended) {
+  if (end->is_said && parent) add_asking(job->asking, worker);
+  if (is_first) {
+    const int is_needed = !is_left(&job->abort) || end->is_open;
+    end->to = (is_needed ? INFOLD_XDP_TO_ALL : INFOLD_XDP_TO_WORKER) | parent;
+  } else {
+    end->to = INFOLD_XDP_TO_WORKER | (end->is_said ? parent : 0);
+  }
+}
+
+INLINE void hear_end_from_parent(struct infold_xdp_job* job, struct ending* end, int is_first,
+                                 int has_news) {
+  const uint8_t parent = is_first && !job->root_knows ? INFOLD_XDP_TO_PARENT : 0;
+  if (has_news && (!is_left(&job->abort) || end->is_open)) {
+    clear_asking(job->asking);
+    end->to = INFOLD_XDP_TO_ALL | parent;
+  } else if (has_asking(job->asking)) {
+    end->to = INFOLD_XDP_TO_ASKING_FOR_END;
+  } else {
+    end->to = parent;
+    if (!has_news) end->verdict = INFOLD_XDP_DROPPED_REPEAT;
+  }
+}
+
+/* */
+INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, uint32_t worker) {
+  const int has_news = is_news(job, end);
+  const int is_first = !job->ended;
+  if (end->is_from_root || !job->has_parent) job->root_knows = 1;
+  end->verdict = is_first ? INFOLD_XDP_JOB_ENDED : INFOLD_XDP_ANSWERED_ENDED;
+  if (is_first) {
     job->ended = 1;
     job->abort = end->abort;
-    end->verdict = INFOLD_XDP_JOB_ENDED;
-    const int is_needed = end->abort.reason.wire != bpf_htons(INFOLD_ABORT_LEFT) || is_open;
-    if (is_needed) {
-      end->to = INFOLD_XDP_TO_ALL | parent;
-    } else {
-      end->to = down ? parent : INFOLD_XDP_TO_WORKER | parent;
-    }
+  }
+  if (end->down) {
+    hear_end_from_parent(job, end, is_first, has_news);
   } else {
-    end->verdict = INFOLD_XDP_ANSWERED_ENDED;
-    if (down) {
-      const int is_needed = job->abort.reason.wire != bpf_htons(INFOLD_ABORT_LEFT) || is_open;
-      end->to = is_needed ? INFOLD_XDP_TO_ALL : 0;
-    } else {
-      end->to = INFOLD_XDP_TO_WORKER | (is_said ? parent : 0);
-    }
+    hear_end_from_worker(job, end, is_first, worker);
   }
   end->abort = job->abort;
   end->root_knows = job->root_knows;
@@ -92,12 +112,12 @@ INLINE void decide_end(struct infold_xdp_job* job, struct ending* end, int down,
 INLINE void write_end(struct work* w, const struct infold_xdp_job* job, const struct ending* end) {
   struct infold_header* const h = (struct infold_header*)w->small;
   const int only_up = end->to == INFOLD_XDP_TO_PARENT;
-  const int to_all = end->to & INFOLD_XDP_TO_ALL;
+  const int to_many = end->to & (INFOLD_XDP_TO_ALL | INFOLD_XDP_TO_ASKING_FOR_END);
   __builtin_memset(h, 0, sizeof(*h));
   h->magic = INFOLD_MAGIC;
   h->version_kind = INFOLD_VERSION << 4 | (only_up ? INFOLD_KIND_ABORT : INFOLD_KIND_ABORTED);
   if (!only_up && !end->root_knows) h->flags = INFOLD_FLAG_PARTIAL;
-  h->worker = only_up ? job->parent_worker : to_all ? 0 : w->worker;
+  h->worker = only_up ? job->parent_worker : to_many ? 0 : w->worker;
   h->job = infold_to_be16(job->number);
   h->epoch = infold_to_be32(job->epoch);
   __builtin_memcpy(w->small + INFOLD_HEADER_BYTES, &end->abort, sizeof(end->abort));
@@ -126,22 +146,21 @@ SEC("xdp") int take_abort(struct xdp_md* ctx) {
   const uint32_t at = w->at;
   if (!job || at > kDatagramAt6) return XDP_ABORTED;
   struct ending end = {0};
-  const int is_said = w->end_cause == kSaidByPacket;
-  const int down = is_said && w->kind == INFOLD_KIND_ABORTED;
+  end.is_said = w->end_cause == kSaidByPacket;
+  end.down = end.is_said && w->kind == INFOLD_KIND_ABORTED;
+  end.is_from_root = end.down && !(w->flags & INFOLD_FLAG_PARTIAL);
   if (w->end_cause == kMismatchedWords) {
     describe_mismatch(w, &end.abort);
-  } else if (is_said &&
+  } else if (end.is_said &&
              bpf_xdp_load_bytes(ctx, at + INFOLD_HEADER_BYTES, &end.abort, sizeof(end.abort))) {
     return XDP_ABORTED;
   }
-  const int root_knows = !job->has_parent || (down && !(w->flags & INFOLD_FLAG_PARTIAL));
   /* Where nobody looked, another processor has ended the job meanwhile: all may be told. */
-  uint32_t is_open = 1;
-  if (is_said && asks_for_open(job, &end.abort, down)) is_open = some_chunk_is_open(job, w, down);
+  end.is_open = 1;
+  if (asks_for_open(job, &end)) end.is_open = some_chunk_is_open(job, w, end.down);
 
   bpf_spin_lock(&job->lock);
-  if (root_knows) job->root_knows = 1;
-  decide_end(job, &end, down, is_said, is_open);
+  decide_end(job, &end, w->worker);
   bpf_spin_unlock(&job->lock);
   count(w, end.verdict);
   if (end.to == 0) return XDP_DROP;

@@ -9,6 +9,7 @@
 #include <linux/pkt_cls.h>
 
 #include "bpf/answer.h"
+#include "bpf/asking.h"
 
 /* Whose copies go out: what is the same for all of them. */
 struct sending {
@@ -17,7 +18,9 @@ struct sending {
   uint32_t at;
   uint32_t bytes;
   uint32_t sum; /* of the datagram */
+  uint32_t to;
   uint32_t slot;
+  uint32_t job;
 };
 
 /* Erases it as well: veth hands a packet on with what stands before it, its other end may be
@@ -114,16 +117,22 @@ static long send_to(uint32_t number, const void* context) {
   return 0;
 }
 
-/* Whether this worker asks; from now on it does not. */
-INLINE int take_asking(uint32_t index, uint32_t worker) {
-  struct infold_xdp_slot* const slot = entry(&slots, index);
-  const uint64_t bit = 1ULL << (worker & 63);
-  return slot && (__sync_fetch_and_and(&slot->asking[worker >> 6 & 3], ~bit) & bit) != 0;
+/* Whether the packet is for those who ask, and this worker did; from now on it does not. */
+INLINE int was_asking(const struct sending* what, uint32_t worker) {
+  if (what->to == INFOLD_XDP_TO_ASKING_FOR_END) {
+    struct infold_xdp_job* const job = entry(&jobs, what->job);
+    return job && take_asking(job->asking, worker);
+  }
+  struct infold_xdp_slot* const slot = entry(&slots, what->slot);
+  return slot && take_asking(slot->asking, worker);
 }
 
 static long send_to_asking(uint32_t number, const void* context) {
-  const struct sending* const what = context;
-  return take_asking(what->slot, number) ? send_to(number, context) : 0;
+  return was_asking(context, number) ? send_to(number, context) : 0;
+}
+
+INLINE int is_for_asking(uint32_t to) {
+  return (to & (INFOLD_XDP_TO_ASKING | INFOLD_XDP_TO_ASKING_FOR_END)) != 0;
 }
 
 /* The last receiver gets the packet itself. */
@@ -187,10 +196,12 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
                          datagram_at(skb),
                          note.answer_bytes,
                          prepare(skb, &note),
-                         note.copy >> 1};
+                         note.to,
+                         note.copy >> 1,
+                         note.job};
   if (what.sum == 0) return TC_ACT_SHOT;
   say_it_is_summed(skb);
-  if (note.to == INFOLD_XDP_TO_ASKING) {
+  if (is_for_asking(note.to)) {
     kernel_loop(job->workers, send_to_asking, &what);
     return TC_ACT_SHOT;
   }
@@ -216,12 +227,15 @@ SEC("tc") int fill_noted(struct __sk_buff* skb) {
   note.answer_bytes = (uint16_t)skb->cb[2];
   note.in_packet = skb->cb[4] & 1;
   note.to = (uint8_t)(skb->cb[4] >> 8);
-  struct sending what = {skb, 0, datagram_at(skb), note.answer_bytes, prepare(skb, &note), 0};
-  const struct infold_xdp_job* const job = entry(&jobs, skb->cb[3] / INFOLD_XDP_MEMBERS);
+  note.job = skb->cb[3] / INFOLD_XDP_MEMBERS;
+  const uint32_t member = skb->cb[3] % INFOLD_XDP_MEMBERS;
+  struct sending what = {
+      skb,     0, datagram_at(skb), note.answer_bytes, prepare(skb, &note), note.to, note.copy >> 1,
+      note.job};
+  const struct infold_xdp_job* const job = entry(&jobs, note.job);
   const struct infold_xdp_member* const to = entry(&members, skb->cb[3]);
   if (what.sum == 0 || !job || !to) return TC_ACT_SHOT;
-  const int is_asked = note.to == INFOLD_XDP_TO_ASKING;
-  if (is_asked && !take_asking(note.copy >> 1, skb->cb[3] % INFOLD_XDP_MEMBERS)) return TC_ACT_SHOT;
-  if (skb->cb[3] % INFOLD_XDP_MEMBERS == INFOLD_XDP_PARENT) turn_to_parent(&what, job);
+  if (is_for_asking(note.to) && !was_asking(&what, member)) return TC_ACT_SHOT;
+  if (member == INFOLD_XDP_PARENT) turn_to_parent(&what, job);
   return address_to(&what, to) ? TC_ACT_OK : TC_ACT_SHOT;
 }

@@ -29,14 +29,8 @@ INLINE int match_parent(struct infold_xdp_copy* copy, const struct work* w, uint
   return kTheAnswer;
 }
 
-INLINE int has_asking(const struct infold_xdp_slot* slot) {
-  uint64_t any = 0;
-  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) any |= REREAD(slot->asking[i]);
-  return any != 0;
-}
-
 INLINE int send_missing(struct xdp_md* ctx, struct work* w, const struct infold_xdp_slot* slot) {
-  if (!has_asking(slot)) return drop(w, INFOLD_XDP_DROPPED_REPEAT);
+  if (!has_asking(slot->asking)) return drop(w, INFOLD_XDP_DROPPED_REPEAT);
   w->answer_to = INFOLD_XDP_TO_ASKING;
   count(w, INFOLD_XDP_ANSWERED_PENDING);
   return go_on(ctx, kAnswer);
@@ -67,7 +61,7 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   at.copy->stored_bytes = (uint16_t)bytes;
   at.copy->stored_sum = 0;
   become_done(at.copy);
-  UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) at.slot->asking[i] = 0;
+  clear_asking(at.slot->asking);
   bpf_spin_unlock(&at.slot->lock);
   count(w, INFOLD_XDP_DELIVERED);
   return go_on(ctx, kAnswer);

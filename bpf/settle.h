@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "bpf/asking.h"
 #include "bpf/slot.h"
 
 INLINE int answer(struct xdp_md* ctx, struct work* w, uint32_t verdict, uint32_t to) {
@@ -17,8 +18,10 @@ INLINE int answer(struct xdp_md* ctx, struct work* w, uint32_t verdict, uint32_t
 /* Of what the checksum vouches for: a copy that was forwarded only now is seen without it. */
 INLINE void note_asking(const struct work* w) {
   struct infold_xdp_slot* const slot = entry(&slots, w->slot);
-  if (slot && w->is_verified)
-    __sync_fetch_and_or(&slot->asking[w->worker >> 6 & 3], 1ULL << (w->worker & 63));
+  struct infold_xdp_job* const job = entry(&jobs, w->job);
+  if (!slot || !job || !w->is_verified) return;
+  add_asking(slot->asking, w->worker);
+  if (job->ended) add_asking(job->asking, w->worker);
 }
 
 /* */

@@ -167,8 +167,10 @@ struct infold_xdp_job {
   uint8_t reserved2;
   struct infold_abort abort;
   uint32_t world;
-  /* Of a job that has ended: no copy before this one is open, nor will be. Two for each slot. */
-  uint32_t first_open;
+  uint32_t reserved3;
+  /* After the end: whose ABORT, or repeat of a forwarded chunk, went up and has no answer. Changed
+   * without the lock. */
+  uint64_t asking[INFOLD_XDP_SEEN_WORDS];
 };
 
 /* A direct worker, or the parent: the ranks it speaks for, the sum of their digests (R-015),
@@ -200,13 +202,14 @@ struct infold_xdp_wrong_source {
 
 /* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent
  * gets as ABORT instead of ABORTED. What goes to its sender is addressed already. What goes to
- * those who ask, the slot's `asking`, goes to nobody else. */
+ * those who ask, the slot's `asking` or for ABORTED the job's, goes to nobody else. */
 enum {
   INFOLD_XDP_TO_WORKER = 1,
   INFOLD_XDP_TO_ALL = 2,
   INFOLD_XDP_TO_PARENT = 4,
   INFOLD_XDP_TO_SENDER = 8,
-  INFOLD_XDP_TO_ASKING = 16
+  INFOLD_XDP_TO_ASKING = 16,
+  INFOLD_XDP_TO_ASKING_FOR_END = 32
 };
 
 /* Travels before the packet, in the host's memory only, to the program at the ingress. */

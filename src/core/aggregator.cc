@@ -234,7 +234,7 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   if (turn == Turn::early) return Verdict::dropped_early_round;
   const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
   if (abort_ && is_open) {  // what is complete is still handed out
-    send_abort(To::worker, header.worker, Kind::aborted);
+    send_end(To::worker, header.worker);
     return Verdict::answered_ended;
   }
   if (turn == Turn::next && header.kind == Kind::query) {
@@ -286,6 +286,7 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
     case Phase::done: send(To::worker, packet.header.worker, stored); return Verdict::replayed;
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
+      if (abort_) asking_for_end_.add(packet.header.worker);
       send(To::parent, 0, stored);
       return Verdict::forwarded_again;
     case Phase::collecting: break;
@@ -353,7 +354,7 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   write_header(header, {stored, INFOLD_HEADER_BYTES});
   std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
   if (!is_answer) {
-    send_to_asking(header.slot, {stored, bytes});
+    send_to_asking(asking_[header.slot], {stored, bytes});
     return Verdict::answered_pending;
   }
   send(To::all_workers, 0, {stored, bytes});
@@ -378,9 +379,9 @@ void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> dat
 
 // Those who did not ask know already, or will ask: an answer to each of them would multiply every
 // repeat by the job's size.
-void Aggregator::send_to_asking(std::uint16_t slot, std::span<const std::byte> datagram) {
-  asking_[slot].for_each([&](std::uint8_t worker) { send(To::worker, worker, datagram); });
-  asking_[slot] = {};
+void Aggregator::send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram) {
+  asking.for_each([&](std::uint8_t worker) { send(To::worker, worker, datagram); });
+  asking = {};
 }
 
 void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
@@ -460,6 +461,7 @@ std::uint64_t Aggregator::digest() const {
   for (const WorkerSet& asking : asking_) {
     for (const std::uint64_t word : asking.words()) digest.add(word);
   }
+  for (const std::uint64_t word : asking_for_end_.words()) digest.add(word);
   digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);
   return digest.value();
 }

@@ -158,11 +158,13 @@ class Aggregator {
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
   Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
-  void send_to_asking(std::uint16_t slot, std::span<const std::byte> datagram);
+  void send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram);
   Verdict handle_abort(const Packet& packet);
+  Verdict hear_end_from_worker(const Abort& abort, std::uint8_t worker);
+  Verdict hear_end_from_parent(const Abort& abort, bool is_news);
   Verdict end_job(const Abort& abort);
   bool some_chunk_waits_for(std::uint8_t worker) const;
-  bool some_chunk_is_open();
+  bool some_chunk_is_open() const;
   Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
   bool fits_limits(const Packet& packet) const;
 
@@ -184,7 +186,8 @@ class Aggregator {
   Header job_header(Kind kind) const;
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
   void send_pending(const Packet& packet, const Copy& copy);
-  void send_abort(To to, std::uint8_t worker, Kind kind);
+  std::span<const std::byte> write_end(Kind kind, std::uint8_t worker);
+  void send_end(To to, std::uint8_t worker);
   bool has_all(const Copy& copy) const { return copy.seen == expected_; }
   bool has_parent() const { return options_.parent_worker.has_value(); }
   Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
@@ -205,6 +208,8 @@ class Aggregator {
   // Below a parent, of each slot: whose repeat of the forwarded chunk went up and has no answer.
   // One copy of a slot is forwarded at a time.
   std::vector<WorkerSet> asking_;
+  // Likewise after the job's end, of all slots, and of ABORT.
+  WorkerSet asking_for_end_;
 
   // One stretch of each per copy, in step with copies_.
   std::uint32_t elements_max_;
@@ -230,8 +235,6 @@ class Aggregator {
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;
   bool root_knows_ = false;  // of the job's end
-  // Of an ended job: no copy before this one is open, nor will be.
-  std::size_t first_open_ = 0;
   VerdictCounters counters_{};
 };
 

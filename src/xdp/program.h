@@ -99,9 +99,6 @@ class Program {
   std::vector<Place> places(std::uint16_t job) const;
   // By which interface the job's parent was heard, by its index; 0: not yet, or there is no job.
   unsigned interface_of_parent(std::uint16_t job) const;
-  // Of a job that has ended, how many copies the program has found closed and looks at no more; two
-  // for each slot. Nothing if there is no such job.
-  std::optional<std::uint32_t> copies_settled(std::uint16_t job) const;
 
   // The last such packet; empty before the first.
   std::optional<WrongSource> last_wrong_source() const;

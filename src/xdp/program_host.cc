@@ -126,14 +126,6 @@ unsigned Program::interface_of_parent(std::uint16_t job) const {
   return parent.ifindex;
 }
 
-std::optional<std::uint32_t> Program::copies_settled(std::uint16_t job) const {
-  const std::optional<std::uint32_t> index = index_of(job);
-  if (!index) return std::nullopt;
-  infold_xdp_job state{};
-  CHECK(bpf_map_lookup_elem(map("jobs"), &*index, &state) == 0);
-  return state.first_open;
-}
-
 std::size_t Program::memory_bytes() const {
   std::size_t bytes = 0;
   bpf_map* each = nullptr;

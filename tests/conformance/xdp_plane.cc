@@ -180,7 +180,7 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
     send(Outgoing::To::worker, number, filled(number));
   }
   for (std::uint32_t worker = 0; worker < INFOLD_WORKERS_MAX; ++worker) {
-    if (note.to != INFOLD_XDP_TO_ASKING) break;
+    if ((note.to & (INFOLD_XDP_TO_ASKING | INFOLD_XDP_TO_ASKING_FOR_END)) == 0) break;
     const auto run = program_.ingress_run(frame, note, worker);
     if (run.has_value() && is_known(worker)) {
       send(Outgoing::To::worker, static_cast<std::uint8_t>(worker), *run);
