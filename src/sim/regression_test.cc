@@ -157,8 +157,8 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
       // Four ranks below chains of aggregators, for two seconds: the checker did not count what
       // these pass on.
       2100775371, 2100796569, 2100731255,
-      // 64 ranks below 13 or 17 aggregators: what the root said to one repeat, or to one ABORT, went
-      // to all ranks below.
+      // 64 ranks below 13 or 17 aggregators: what the root said to one repeat, or to one ABORT,
+      // went to all ranks below.
       2100896712, 2101666786,
       // Only the oldest chunks of a stream were asked about, and a late call named a rank that had
       // been missing for a younger one two seconds before.
