@@ -35,7 +35,7 @@ struct ServerOptions {
   // 512 ranks a second may begin to join, and 2048 at once, each with a message of 4 KiB, and on a
   // connection that counts as 4 KiB.
   std::uint32_t bytes_per_second_of_peer = 4 << 20;
-  std::uint32_t bytes_at_once_of_peer = 32 << 20;
+  std::uint32_t bytes_at_once_of_peer = 16 << 20;
   // Until the first bytes, HTTP/2's first words, and a stream's Hello, each.
   base::Duration silence_max = base::seconds(10);
   base::Duration write_max = base::seconds(5);  // for a peer to take a message

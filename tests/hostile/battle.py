@@ -83,8 +83,8 @@ class Loopback:
         self.metrics = f"127.0.0.1:{free_port()}"
         self.source = ATTACKER_ADDRESS
 
-    def source_of(self, attacker):
-        return f"127.1.0.{1 + attacker % 254}"
+    def source_of(self, turn):
+        return f"127.1.0.{1 + turn % 254}"
 
     @contextlib.contextmanager
     def up(self, *words):
@@ -127,8 +127,8 @@ class Namespaces:
         self.address = (host, int(port))
         self.source = ""
 
-    def source_of(self, attacker):
-        return f"{ATTACKERS}.{1 + attacker % 254}"
+    def source_of(self, turn):
+        return f"{ATTACKERS}.{1 + turn % 254}"
 
     @contextlib.contextmanager
     def up(self, *words):
@@ -173,7 +173,7 @@ class Battle:
 
     def __init__(self, ground, binary):
         self.ground, self.binary = ground, binary
-        self.jobs = self.attackers = 0
+        self.jobs = self.turns = 0
         self.before = status_of(ground.switch)
         self.threads_most = self.before[2]
 
@@ -223,18 +223,19 @@ class Battle:
         allowed = stated["control_threads_max"] + THREADS_BESIDE
         expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
 
-    def start(self, name, seed, seconds):
-        """From an address of its own: one that has sent too much is not heard for a while."""
+    def start(self, name, source, seed, seconds):
         host, port = self.ground.address
-        source = self.ground.source_of(self.attackers)
-        self.attackers += 1
         return self.ground.start_attacker(
             self.binary, "--attack", name, "--seed", str(seed), "--seconds", str(seconds),
             "--at", f"{host}:{port}", "--from", source)
 
     def endure(self, names, seed, seconds):
-        """Attacks at the same time, beside honest jobs: (medians, MB resident, threads)."""
-        attackers = [self.start(name, seed, seconds) for name in names]
+        """Attacks at the same time, beside honest jobs: (medians, MB resident, threads). They come
+        from one address, because several may take all slots together; and from another one each
+        time, because one that has sent too much is not heard for a while."""
+        source = self.ground.source_of(self.turns)
+        self.turns += 1
+        attackers = [self.start(name, source, seed, seconds) for name in names]
         try:
             medians = self.medians(seconds)
             for name, attacker in zip(names, attackers):
