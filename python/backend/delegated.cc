@@ -67,11 +67,13 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
       told.until - std::chrono::steady_clock::now());
   try {
     told.store->wait({key}, std::max(left, std::chrono::milliseconds(1)));
-  } catch (const std::exception&) {
-    C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.words.name(),
-                                               ": ranks send other sizes than expected, "
-                                               "and rank ",
-                                               rank, " has not said in time which; has it ended?"));
+  } catch (const std::exception& error) {
+    const std::string why =
+        std::string(error.what()).substr(0, std::string(error.what()).find('\n'));
+    C10_THROW_ERROR(
+        DistBackendError,
+        c10::str("infold: ", told.words.name(), ": ranks send other sizes than expected, and rank ",
+                 rank, " has not said in time which. The store says: ", why));
   }
   return told.store->get(key);
 }
@@ -128,7 +130,9 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& wor
   delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
   const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
-  const Told told = {store_, name, rank_, words, rows, std::chrono::steady_clock::now() + timeout};
+  const Told told = {store_, name,
+                     rank_,  words,
+                     rows,   std::chrono::steady_clock::now() + call_options(timeout).deadline};
   const auto begin_if_agreed = [told, begin = std::move(begin)] {
     check_agreement(told);
     return begin();

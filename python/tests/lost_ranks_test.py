@@ -125,16 +125,16 @@ def test_rank_0_dies_at_a_switch(one_switch):
     _check_death(0, one_switch)
 
 
-class _Dying(dist.Store):
-    """A store whose process ends before it says which sizes it exchanges."""
+class _Watched(dist.Store):
+    """A store that calls something before its process says which sizes it exchanges."""
 
-    def __init__(self, store):
+    def __init__(self, store, before):
         super().__init__()
-        self._store = store
+        self._store, self._before = store, before
 
     def set(self, key, value):
         if "parcels/" in key:
-            os._exit(0)
+            self._before()
         self._store.set(key, value)
 
     def get(self, key):
@@ -153,25 +153,37 @@ class _Dying(dist.Store):
         return self._store.delete_key(key)
 
 
-def _dies_before_it_says_its_sizes(rank, world, file):
+_SIZES_TIMEOUT_S = 3
+
+
+def _says_its_sizes_late(rank, world, file, dies):
+    """Rank 1 does, or never."""
     store = dist.FileStore(file, world)
     if rank == 1:
-        store = _Dying(store)
+        store = _Watched(store, lambda: os._exit(0) if dies else time.sleep(1))
     dist.init_process_group("infold", store=store, rank=rank, world_size=world,
                             timeout=datetime.timedelta(seconds=60))
-    _wait_no_longer_than(2)
+    _wait_no_longer_than(_SIZES_TIMEOUT_S if dies else 60)
     inputs = [1, 1, 2] if rank == 0 else [1, 1, 1]
     begun = time.monotonic()
     text = message_of(lambda: dist.all_to_all_single(
         torch.ones(3), torch.ones(sum(inputs)), [1, 1, 1], inputs))
-    check_words(text, ("all_to_all", "rank 1 has not said in time"))
-    assert time.monotonic() - begun < SOON_S
+    took = time.monotonic() - begun
+    if dies:
+        check_words(text, ("all_to_all", "rank 1 has not said in time"))
+        assert _SIZES_TIMEOUT_S / 2 < took < SOON_S, took
+    else:
+        check_words(text, ("all_to_all", "rank 0 sends 2 elements to rank 2", "expects 1"))
 
 
 def test_a_rank_that_dies_before_it_says_its_sizes(tmp_path):
     with pytest.raises(ranks.RankFailed) as failure:
-        run_ranks(3, _dies_before_it_says_its_sizes, str(tmp_path / "store"), backend=None)
+        run_ranks(3, _says_its_sizes_late, str(tmp_path / "store"), True, backend=None)
     assert str(failure.value).strip() == "rank 1 of 3:\nEOFError()"
+
+
+def test_a_rank_that_says_its_sizes_late(tmp_path):
+    run_ranks(3, _says_its_sizes_late, str(tmp_path / "store"), False, backend=None)
 
 
 # Section "in the middle of what Gloo does": one rank is dead there while the others wait, for it or

@@ -38,7 +38,9 @@ namespace {
 constexpr auto kSweepEvery = base::milliseconds(10);
 // How often what has come over connections is counted.
 constexpr auto kCountEvery = base::milliseconds(200);
-// What a connection counts beside what comes over it: one may come and go between two countings.
+// So soon after a connection has begun: one may come and go between two countings.
+constexpr auto kCountSoon = base::milliseconds(10);
+// What a connection counts beside what comes over it.
 constexpr double kBytesOfConnection = 4096;
 // How long accepting rests where not even the spare descriptor helps.
 constexpr auto kRest = base::milliseconds(50);
@@ -151,13 +153,13 @@ class Acceptor::State {
       }
       const base::Instant now = io::monotonic_now();
       close_silent(now);
-      if (now - counted_at_ >= kCountEvery) count_bytes(now);
+      if (now >= count_at_) count_bytes(now);
     }
   }
 
   int patience_ms() const {
     if (known_.empty()) return -1;
-    base::Instant next = counted_at_ + kCountEvery;
+    base::Instant next = count_at_;
     if (!silent_.empty()) next = std::min(next, silent_.front().until);
     const base::Duration left = next - io::monotonic_now();
     return static_cast<int>(std::max<std::int64_t>(left.ns / 1'000'000 + 1, 0));
@@ -227,14 +229,20 @@ class Acceptor::State {
     }
   }
 
-  static void cut(int descriptor, const Known& known) {
-    const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+  // With the spare descriptor's number, where there is no other.
+  void cut(int descriptor, const Known& known) {
+    spare_ = io::FileDescriptor();
+    {
+      const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+      if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+    }
+    spare_ = spare();
   }
 
   // gRPC reads whatever comes before anybody can judge it: a header block without an end, frames
-  // that mean nothing. So a peer pays for bytes. Where it owes, those of its connections are closed
-  // that brought no less than their mean, and a rank beside a flood keeps its own.
+  // that mean nothing. So a peer pays for bytes. A peer that owes and still sends more than its
+  // rate loses those connections that brought no less than their mean; a rank beside a flood keeps
+  // its own.
   void count_bytes(base::Instant now) {
     struct Sum {
       std::uint64_t bytes = 0;
@@ -244,13 +252,13 @@ class Acceptor::State {
       int descriptor;
       std::uint64_t bytes;
     };
-    counted_at_ = now;
-    sweep();
+    const double seconds = static_cast<double>((now - counted_at_).ns) * 1e-9;
     std::map<std::string_view, Sum> sums;
     std::vector<Share> shares;
     for (auto& [descriptor, known] : known_) {
       const std::uint64_t bytes = io::received_bytes_of(descriptor);
-      if (bytes <= known.bytes) continue;
+      // Of another connection, which has the number now.
+      if (bytes <= known.bytes || cookie_of(descriptor) != known.cookie) continue;
       Sum& sum = sums[known.peer];
       sum.bytes += bytes - known.bytes;
       ++sum.connections;
@@ -258,13 +266,14 @@ class Acceptor::State {
       known.bytes = bytes;
     }
     std::erase_if(sums, [&](const auto& each) {
-      const std::string peer(each.first);
-      return bytes_.take_or_owe(peer, now, static_cast<double>(each.second.bytes));
+      const auto bytes = static_cast<double>(each.second.bytes);
+      const bool pays = bytes_.take_or_owe(std::string(each.first), now, bytes);
+      return pays || bytes <= limits_.bytes_per_second_of_peer * seconds;
     });
     for (const auto& [peer, sum] : sums) {
       users_.turned_away(std::string(peer),
-                         fmt::format("more than {} MiB a second come from the address",
-                                     limits_.bytes_per_second_of_peer >> 20));
+                         fmt::format("more than {} KiB a second come from the address",
+                                     limits_.bytes_per_second_of_peer >> 10));
     }
     for (const Share& share : shares) {
       const Known& known = known_.at(share.descriptor);
@@ -272,6 +281,11 @@ class Acceptor::State {
       if (sum == sums.end()) continue;
       if (share.bytes * sum->second.connections >= sum->second.bytes) cut(share.descriptor, known);
     }
+    // Soon again while connections come, as far as that leaves nine tenths of the time for others.
+    counted_at_ = now;
+    const base::Instant end = io::monotonic_now();
+    count_from_ = end + (end - now) * 9;
+    count_at_ = std::max(now + kCountEvery, count_from_);
   }
 
   void forget(int descriptor) {
@@ -305,7 +319,9 @@ class Acceptor::State {
     silent_.erase(found->second);
     of_silent_.erase(found);
     if (bytes > 0) {
-      bytes_.take_or_owe(known_.at(descriptor).peer, io::monotonic_now(), kBytesOfConnection);
+      const base::Instant now = io::monotonic_now();
+      bytes_.take_or_owe(known_.at(descriptor).peer, now, kBytesOfConnection);
+      count_at_ = std::min(count_at_, std::max(now + kCountSoon, count_from_));
       users_.take(socket.release());
     } else {
       forget(descriptor);
@@ -336,7 +352,9 @@ class Acceptor::State {
   std::list<Silent> silent_;  // by time
   std::map<int, std::list<Silent>::iterator> of_silent_;
   base::Instant swept_at_;
-  base::Instant counted_at_;
+  base::Instant counted_at_ = io::monotonic_now();
+  base::Instant count_from_;  // not before
+  base::Instant count_at_;
   std::thread thread_;
 };
 

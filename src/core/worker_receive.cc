@@ -259,7 +259,7 @@ void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const P
   Site& from = sites_[site];
   from.abort_due = from.abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
   // The aggregator has told its parent itself. Were all its workers to tell it at once, it would
-  // pass each one's word on, and each answer on to all of them.
+  // pass each one's word on to its parent.
   if (is_news) from.abort_at = now + spread(from.path.timeout());
 }
 

@@ -298,7 +298,8 @@ std::uint16_t Worker::State::chunk_to_ask_about(const Flow& flow, base::Instant 
   const auto place = [&flow](std::uint16_t index) {
     return std::pair(flow.slots[index].transfer, flow.slots[index].chunk);
   };
-  const bool is_near = earliest_deadline_ - now < kLateMax * 3;
+  const base::Duration between = std::max(kLateMax, sites_[flow.site].path.timeout());
+  const bool is_near = earliest_deadline_ - now < between * 3;
   const TransferId late = is_near ? late_transfer() : TransferId::none;
   std::uint16_t first = flow.waiting.front();
   std::uint16_t first_late = kNoSlot;

@@ -20,9 +20,9 @@ import traceback
 import http2_attacks  # pylint: disable=unused-import  # puts attacks on the list
 import join_attacks  # pylint: disable=unused-import
 import packet_attacks  # pylint: disable=unused-import
-from attacks import ATTACKS, Target
+from attacks import ATTACKS, Connection, Target
 import battle
-from battle import Battle, Loopback, Namespaces, middle, xdp_network
+from battle import Battle, Loopback, Namespaces, expect, middle, xdp_network
 import control
 import member_cases
 
@@ -38,8 +38,9 @@ def be_attacker(options):
     target = Target(host, int(port), options.source, options.seconds)
     draw = random.Random(options.seed)
     try:
-        target.connect().close()
-    except OSError as error:
+        with Connection(target) as greeting:
+            expect(greeting.socket.recv(1), "the server has closed the connection")
+    except (OSError, AssertionError) as error:
         print(f"nobody is reached from {options.source}: {error}")
         return 1
     while True:
