@@ -16,7 +16,7 @@
 #include <hwy/targets.h>
 
 #include "cli/build_info.h"
-#include "control/control_server.h"
+#include "control/service/control_server.h"
 #include "io/privileges.h"
 
 namespace infold::cli {

@@ -15,7 +15,7 @@
 #include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
-#include "control/control_server.h"
+#include "control/service/control_server.h"
 #include "io/descriptors.h"
 #include "io/socket_address.h"
 #include "runtime/switch_server.h"

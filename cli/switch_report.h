@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/output.h"
-#include "control/control_server.h"
+#include "control/service/control_server.h"
 #include "io/page_server.h"
 #include "runtime/switch_status.h"
 

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/job_link.h"
+#include "control/client/job_link.h"
 #include "io/host_identity.h"
 #include "runtime/join_testing.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/prng.h"
-#include "control/job_registry.h"
 #include "control/parties.h"
+#include "control/registry/job_registry.h"
 #include "core/site_order.h"
 #include "io/clock.h"
 #include "io/log.h"

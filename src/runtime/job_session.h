@@ -19,8 +19,8 @@
 #include <infold/join_options.h>
 #include <infold/result.h>
 
-#include "control/control_server.h"
-#include "control/job_link.h"
+#include "control/client/job_link.h"
+#include "control/service/control_server.h"
 #include "core/worker.h"
 #include "io/datagram_port.h"
 #include "io/route.h"

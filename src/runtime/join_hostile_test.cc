@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <infold/communicator.h>
 
-#include "control/job_answers_testing.h"
+#include "control/client/job_answers_testing.h"
 #include "runtime/join_testing.h"
 
 namespace infold::testing {

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/job_link.h"
+#include "control/client/job_link.h"
 #include "io/clock.h"
 #include "runtime/join_testing.h"
 

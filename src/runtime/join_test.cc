@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <infold/communicator.h>
 
-#include "control/job_registry.h"
+#include "control/registry/job_registry.h"
 #include "io/lossy_port.h"
 #include "runtime/environment.h"
 #include "runtime/join_testing.h"

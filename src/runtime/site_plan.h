@@ -2,7 +2,7 @@
 //
 // What the hosts of a job have said, as one worker's options: which sites there are, with what
 // weights and limits, and whom this rank is to each of them. Pure. Takes any terms that a control
-// plane's answers can become (control/job_answers.h), also such as do not go together.
+// plane's answers can become (control/client/job_answers.h), also such as do not go together.
 #pragma once
 
 #include <cstdint>

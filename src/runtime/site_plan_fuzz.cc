@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "control/answer_reader.h"
+#include "control/client/answer_reader.h"
 #include "core/aggregator.h"
 #include "core/worker.h"
 #include "runtime/site_plan.h"

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/control_server.h"
-#include "control/job_registry.h"
+#include "control/registry/job_registry.h"
+#include "control/service/control_server.h"
 #include "runtime/join_testing.h"
 #include "sparse/layout_choice.h"
 

@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "control/job_registry.h"
 #include "control/parties.h"
+#include "control/registry/job_registry.h"
 #include "numeric/codec.h"
 #include "runtime/uplink.h"
 

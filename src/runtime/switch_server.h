@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/control_server.h"
-#include "control/plane.h"
 #include "control/registrar.h"
+#include "control/registry/plane.h"
+#include "control/service/control_server.h"
 #include "io/socket_address.h"
 #include "runtime/switch_shard.h"
 #include "runtime/uplink.h"

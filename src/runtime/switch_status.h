@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/job_registry.h"
+#include "control/registry/job_registry.h"
 #include "runtime/packet_counts.h"
 
 namespace infold::runtime {

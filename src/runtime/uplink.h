@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/rack_relay.h"
-#include "control/uplink.h"
+#include "control/relay/rack_relay.h"
+#include "control/relay/uplink.h"
 #include "io/socket_address.h"
 
 namespace infold::runtime {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "control/job_registry.h"
-#include "control/rack_relay.h"
+#include "control/registry/job_registry.h"
+#include "control/relay/rack_relay.h"
 #include "runtime/switch_server.h"
 #include "xdp/host_check.h"
 

@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "control/control_server.h"
-#include "control/plane.h"
 #include "control/registrar.h"
+#include "control/registry/plane.h"
+#include "control/service/control_server.h"
 #include "io/udp_socket.h"
 #include "runtime/switch_status.h"
 #include "runtime/uplink.h"

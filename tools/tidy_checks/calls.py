@@ -14,8 +14,9 @@ DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "sr
 # The places that may read the wall clock, where a step of it ends or prolongs nothing.
 WALL_CLOCKS = (
     "src/io/clock.cc",  # wall_clock_offset(), for the times that log lines carry
-    "src/control/control_server.cc",  # grpc::Server::Shutdown() takes a time_point of it, at exit
-    "src/control/job_answers_testing.h",  # likewise, of a test's server
+    # grpc::Server::Shutdown() takes a time_point of it, at exit.
+    "src/control/service/control_server.cc",
+    "src/control/client/job_answers_testing.h",  # likewise, of a test's server
     "cli/bench_compare.cc",  # when a report was made
 )
 

@@ -11,6 +11,8 @@ from tidy_checks.repo import Finding, check
 BELOW_CORE = {"wire", "base"}
 BELOW_PLAN = BELOW_CORE | {"trace", "core", "numeric"}
 BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
+BELOW_CONTROL = BELOW_TOP | {"io", "proto"}
+CONTROL = {"control", "control/client", "control/registry", "control/relay", "control/service"}
 ALLOWED = {
     "public": set(),
     "wire": set(),
@@ -26,11 +28,17 @@ ALLOWED = {
     "sim": BELOW_TOP,
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
-    "xdp": BELOW_TOP | {"io", "bpf", "control", "runtime"},
-    "control": BELOW_TOP | {"io", "proto"},
-    "runtime": BELOW_TOP | {"io", "control"},
+    "xdp": BELOW_TOP | {"io", "bpf", "runtime"} | CONTROL,
+    "control": BELOW_CONTROL,
+    "control/client": BELOW_CONTROL | {"control"},
+    "control/registry": BELOW_CONTROL | {"control"},
+    "control/relay": BELOW_CONTROL | {"control", "control/client", "control/registry"},
+    "control/service": BELOW_CONTROL | {"control"},
+    "runtime": BELOW_TOP | {"io"} | CONTROL,
     "proto": set(),
 }
+# What only tests include may itself include all folders beside its own.
+_TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
 
@@ -39,6 +47,9 @@ def layer_of(path):
     parts = path.split("/")
     if parts[0] == "include":
         return "public"
+    room = "/".join(parts[1:3])
+    if parts[0] == "src" and len(parts) > 3 and room in ALLOWED:
+        return room
     name = parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
     return name if name in ALLOWED else None
 
@@ -54,6 +65,12 @@ def resolve(repo, path, quoted, angled):
         if repo.exists(candidate):
             return candidate
     return None
+
+
+def are_tests_beside(path, own, other):
+    name = path.rpartition("/")[2]
+    return bool(_TEST.search(name)) and other is not None and own.split("/")[0] == \
+        other.split("/")[0]
 
 
 def includes(repo, path):
@@ -77,7 +94,7 @@ def layers(repo):
             if written.startswith("src/"):
                 yield Finding(path, number, f'write "{written[4:]}" without src/')
             other = layer_of(target)
-            if own is None or own == other:
+            if own is None or own == other or are_tests_beside(path, own, other):
                 continue
             if other is None or other not in ALLOWED[own]:
                 allowed = ", ".join(sorted(ALLOWED[own])) or "nothing"

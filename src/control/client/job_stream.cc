@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lock for a stream's state, never held while its listener is called. The stream's object lives
+// until gRPC has called OnDone(), whoever still wants to hear of it.
+#include "control/client/job_stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+
+#include "control/alarm.h"
+#include "control/client/answer_reader.h"
+#include "control/end_message.h"
+#include "control/record_message.h"
+#include "control/refusal_message.h"
+#include "proto/infold/v1/control.grpc.pb.h"
+
+namespace infold::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than the other side lingers for ranks that still need us.
+constexpr auto kGoodbye = std::chrono::milliseconds(2500);
+// While joining nobody needs us.
+constexpr auto kEarlyGoodbye = std::chrono::milliseconds(400);
+
+grpc::ChannelArguments arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  // In spite of its name how long an attempt may take, handshake included: long on a busy host.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
+  return arguments;
+}
+
+v1::JoinRequest hello_of(const RankWords& words) {
+  v1::JoinRequest request;
+  v1::Hello& hello = *request.mutable_hello();
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_job(words.job);
+  hello.set_rank(words.rank);
+  hello.set_world(words.world);
+  hello.set_datagram_bytes_max(words.datagram_bytes_max);
+  hello.set_small_slots(words.small_slots);
+  hello.set_bulk_slots(words.bulk_slots);
+  if (words.site) {
+    hello.set_site_address(words.site->address);
+    hello.set_site_weight(words.site->weight);
+    *hello.mutable_site_record() = message_of(words.site->record);
+  }
+  if (words.host) {
+    hello.set_host_identity(words.host->identity);
+    hello.set_host_meeting(words.host->meeting);
+  }
+  hello.set_element_bytes(words.element_bytes);
+  hello.set_always_shares(words.always_shares);
+  hello.set_patience_ms(static_cast<std::uint32_t>(words.patience.count()));
+  if (words.rack) {
+    v1::RackSwitch& rack = *hello.mutable_rack();
+    rack.set_identity(words.rack->identity);
+    rack.set_address(words.rack->address);
+    rack.set_sites(words.rack->sites);
+    *rack.mutable_record() = message_of(words.rack->record);
+    if (words.rack->source.is_set()) rack.set_source(words.rack->source.host_text_elsewhere());
+  }
+  if (words.source.is_set()) hello.set_source(words.source.host_text_elsewhere());
+  return request;
+}
+
+v1::JoinRequest ready_request(const ReadyWords& words) {
+  v1::JoinRequest request;
+  v1::Ready& ready = *request.mutable_ready();
+  ready.set_shares_memory(words.shares_memory);
+  ready.set_site_order(words.site_order);
+  if (words.verifies) ready.set_verifies(*words.verifies);
+  ready.set_calls_finished(words.calls_finished);
+  ready.set_calls_beyond(words.calls_beyond);
+  if (words.obstacle) *ready.mutable_obstacle() = refused_of(*words.obstacle);
+  return request;
+}
+
+v1::JoinRequest leave_request(const Parting& parting) {
+  v1::JoinRequest request;
+  if (parting.way == Parting::lost) {
+    request.mutable_lost();
+    return request;
+  }
+  *request.mutable_leave() = leave_of(parting.abort);
+  if (parting.why) *request.mutable_leave()->mutable_why() = refused_of(*parting.why);
+  return request;
+}
+
+}  // namespace
+
+Refusal nobody_answers(const std::string& host, const std::string& question, double seconds) {
+  return {RefusalReason::too_late,
+          fmt::format("nobody answers at {} for {:.1f} s: {}, and does a firewall let TCP through?",
+                      host, seconds, question),
+          -1};
+}
+
+// A target is a part of a URI, in which the % before a link's name would begin an escape.
+std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
+  std::string target = address;
+  if (const std::size_t at = target.find('%'); at != std::string::npos) {
+    target.replace(at, 1, "%25");
+  }
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments());
+}
+
+std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {
+  return grpc::CreateCustomInsecureChannelFromFd("rank", connected_socket, arguments());
+}
+
+// What gRPC knows of a stream; destroys itself when gRPC is done with it.
+class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1::JoinReply> {
+ public:
+  Call(const std::shared_ptr<grpc::Channel>& channel, State* state)
+      : stub_(v1::Control::NewStub(channel)) {
+    state_.store(state);
+    context_.set_wait_for_ready(true);
+    stub_->async()->Join(&context_, this);
+    AddHold();  // for what is said from outside of gRPC's calls
+  }
+  void cancel() { context_.TryCancel(); }
+
+  void OnReadInitialMetadataDone(bool ok) override;
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
+ private:
+  // Atomic because checkers of threads do not see the order of memory that gRPC keeps.
+  std::atomic<State*> state_ = nullptr;
+  std::unique_ptr<v1::Control::Stub> stub_;
+  grpc::ClientContext context_;
+};
+
+class JobStream::State : public std::enable_shared_from_this<State> {
+ public:
+  State(const Options& options, std::shared_ptr<RankListener> listener)
+      : options_(options),
+        opened_(Clock::now()),
+        listener_(std::move(listener)),
+        reader_(options.words, options.host) {}
+
+  void open(const std::shared_ptr<grpc::Channel>& channel) {
+    const std::lock_guard lock(mutex_);
+    keeps_ = shared_from_this();
+    call_ = new Call(channel, this);
+    say(hello_of(options_.words));
+    call_->StartRead(&reply_);
+    set_alarm(connect_alarm_, options_.connects_by, &State::miss_host);
+    set_alarm(join_alarm_, options_.joins_by, &State::miss_start);
+    call_->StartCall();
+  }
+
+  void ready(const ReadyWords& words) {
+    const std::lock_guard lock(mutex_);
+    reader_.note_ready(words.shares_memory);
+    if (!is_leaving_) say(ready_request(words));
+  }
+
+  void leave(const Parting& parting) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(is_leaving_, true)) return;
+    if (is_done_) {
+      set_alarm(goodbye_alarm_, Clock::now(), &State::dismiss);
+    } else if (call_ != nullptr) {
+      say(leave_request(parting));
+      const auto patience = reader_.is_running() || reader_.is_over() ? kGoodbye : kEarlyGoodbye;
+      set_alarm(goodbye_alarm_, Clock::now() + patience, &State::cut);
+    }
+  }
+
+  void cut() {
+    const std::lock_guard lock(mutex_);
+    const bool is_first = !std::exchange(is_leaving_, true);
+    if (call_ != nullptr) call_->cancel();
+    if (is_first && is_done_) set_alarm(goodbye_alarm_, Clock::now(), &State::dismiss);
+  }
+
+  // From gRPC.
+  void note_answer() {
+    const std::lock_guard lock(mutex_);
+    is_answered_ = true;
+  }
+  void take_answer(bool ok) {
+    std::optional<Heard> heard;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ok) return close();
+      is_answered_ = true;
+      if (reader_.is_over()) call_->cancel();  // nobody says more than an end
+      heard = reader_.read(reply_);
+      if (heard && std::holds_alternative<Refusal>(*heard)) {
+        refusal_ = std::get<Refusal>(std::move(*heard));
+        call_->cancel();
+      }
+      if (is_leaving_) heard.reset();
+    }
+    if (heard) tell(*heard);
+    const std::lock_guard lock(mutex_);
+    reply_.Clear();
+    call_->StartRead(&reply_);
+  }
+  void note_said(bool ok) {
+    const std::lock_guard lock(mutex_);
+    said_.pop_front();
+    if (!ok) return close();
+    if (!said_.empty()) write_next();
+  }
+  // The call is destroyed before the last word: with it goes its use of the channel.
+  void note_done(Call* call, const grpc::Status& status) {
+    std::optional<Heard> last;
+    std::shared_ptr<State> self;
+    {
+      const std::lock_guard lock(mutex_);
+      self = std::move(keeps_);
+      call_ = nullptr;
+      connect_alarm_.cancel();
+      join_alarm_.cancel();
+      goodbye_alarm_.cancel();
+      last = reader_.end(status.ok() ? "" : status.error_message());
+      if (last && std::holds_alternative<Refusal>(*last) && !refusal_) {
+        refusal_ = std::get<Refusal>(std::move(*last));
+      }
+      if (is_leaving_) {
+        last.reset();
+        refusal_.reset();
+      }
+    }
+    delete call;
+    if (refusal_) {
+      listener_->refused(*refusal_);
+      listener_.reset();
+      return;
+    }
+    if (last) tell(*last);
+    {
+      const std::lock_guard lock(mutex_);
+      is_done_ = true;
+      if (!is_leaving_) return;
+    }
+    dismiss();
+  }
+
+ private:
+  using Ring = void (State::*)();
+
+  void tell(const Heard& heard) {
+    if (const auto* const terms = std::get_if<JobTerms>(&heard)) listener_->all_here(*terms);
+    if (const auto* const go = std::get_if<Go>(&heard)) listener_->all_ready(go->groups);
+    if (const auto* const end = std::get_if<JobEnd>(&heard)) listener_->ended(*end);
+  }
+  void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
+
+  // With the lock. An alarm may ring after what it waits for.
+  void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) {
+    if (at == Clock::time_point::max()) return;
+    alarm.set(at - Clock::now(), [self = shared_from_this(), ring] { (self.get()->*ring)(); });
+  }
+
+  void miss_host() {
+    const std::lock_guard lock(mutex_);
+    if (!is_answered_) be_late();
+  }
+  void miss_start() {
+    const std::lock_guard lock(mutex_);
+    if (!reader_.is_running() && !reader_.is_over()) be_late();
+  }
+
+  // With the lock.
+  void be_late() {
+    if (call_ == nullptr || refusal_) return;
+    const auto waited = std::chrono::duration<double>(Clock::now() - opened_).count();
+    refusal_ = is_answered_
+                   ? Refusal{RefusalReason::too_late,
+                             fmt::format("{} has not said for {:.1f} s that all ranks can start",
+                                         options_.host, waited),
+                             -1}
+                   : nobody_answers(options_.host, options_.question, waited);
+    call_->cancel();
+  }
+
+  // With the lock.
+  void say(v1::JoinRequest request) {
+    if (call_ == nullptr || is_closed_) return;
+    said_.push_back(std::move(request));
+    if (said_.size() == 1) write_next();
+  }
+
+  // With the lock. A leave is the last that is said, so that no other call comes from outside.
+  void write_next() {
+    const bool is_last = said_.front().has_leave() || said_.front().has_lost();
+    if (!is_last) return call_->StartWrite(&said_.front());
+    call_->StartWriteLast(&said_.front(), {});
+    close();
+  }
+
+  // With the lock: nothing more is said.
+  void close() {
+    if (!std::exchange(is_closed_, true)) call_->RemoveHold();
+  }
+
+  const Options options_;
+  const Clock::time_point opened_;
+  std::shared_ptr<RankListener> listener_;  // until its last word; one call at a time
+  std::mutex mutex_;
+  AnswerReader reader_;
+  Call* call_ = nullptr;              // while gRPC is not done
+  std::shared_ptr<State> keeps_;      // this object, likewise
+  std::deque<v1::JoinRequest> said_;  // the first is on its way
+  v1::JoinReply reply_;
+  std::optional<Refusal> refusal_;
+  bool is_answered_ = false;
+  bool is_closed_ = false;   // towards the host
+  bool is_leaving_ = false;  // by this rank's own word
+  bool is_done_ = false;     // and all is told but dismissed()
+  Alarm connect_alarm_, join_alarm_, goodbye_alarm_;
+};
+
+void JobStream::Call::OnReadInitialMetadataDone(bool ok) {
+  if (ok) state_.load()->note_answer();
+}
+void JobStream::Call::OnReadDone(bool ok) { state_.load()->take_answer(ok); }
+void JobStream::Call::OnWriteDone(bool ok) { state_.load()->note_said(ok); }
+void JobStream::Call::OnDone(const grpc::Status& status) {
+  state_.load()->note_done(this, grpc::Status(status));
+}
+
+JobStream::JobStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+JobStream::~JobStream() { state_->cut(); }
+
+std::unique_ptr<JobStream> JobStream::open(const std::shared_ptr<grpc::Channel>& channel,
+                                           const Options& options,
+                                           std::shared_ptr<RankListener> listener) {
+  auto state = std::make_shared<State>(options, std::move(listener));
+  state->open(channel);
+  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+}
+
+void JobStream::ready(const ReadyWords& words) { state_->ready(words); }
+
+void JobStream::leave(const Parting& parting) {
+  parting.way == Parting::with_switch ? state_->cut() : state_->leave(parting);
+}
+
+void JobStream::cut() { state_->cut(); }
+
+}  // namespace infold::control

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How registries bring a job to their plane.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "control/registry/plane.h"
+
+namespace infold::control {
+
+// What the plane knows of a job, or is about to.
+enum class AtPlane : std::uint8_t { no, starting, yes };
+
+// It takes memory for slots, which may not be there.
+inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {
+  try {
+    return plane.start_job(terms);
+  } catch (const std::exception& error) {
+    return tl::unexpected(Refusal{RefusalReason::full,
+                                  std::string("the switch cannot start the job: ") + error.what() +
+                                      "; with fewer slots it may",
+                                  -1});
+  }
+}
+
+}  // namespace infold::control

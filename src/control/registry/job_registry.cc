@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Until all are here; what follows is in job_registry_life.cc.
+#include "control/registry/job_registry.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/job_use.h"
+#include "control/registry/job_registry_job.h"
+#include "io/clock.h"
+#include "io/entropy.h"
+
+namespace infold::control {
+namespace {
+
+tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
+  return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
+}
+
+RegistryOptions completed(RegistryOptions options) {
+  if (!options.clock) options.clock = io::monotonic_now;
+  if (!options.entropy) options.entropy = io::fresh_number;
+  if (!options.on_event) options.on_event = log_event;
+  return options;
+}
+
+}  // namespace
+
+JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
+    : plane_(plane),
+      options_(completed(std::move(options))),
+      numbers_used_(std::size_t{kNumberMax} + 1) {
+  numbers_used_[0] = true;  // no job's: what has not joined has it
+  if (!options_.has_thread) return;
+  agenda_.run_on_thread([this] {
+    const std::lock_guard lock(mutex_);
+    pass_deadlines();
+  });
+}
+
+JobRegistry::~JobRegistry() = default;
+
+Registrar::Seat JobRegistry::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t seat = ++last_seat_;
+  std::shared_ptr<Job> job = find(words.job);
+  if (std::optional<Refusal> obstacle = find_obstacle(words, job.get())) {
+    report({ControlEvent::refused, words.job, 0, words.world, 0, static_cast<int>(words.rank),
+            words.peer, obstacle->message});
+    agenda_.add(
+        [listener = std::move(listener), why = std::move(*obstacle)] { listener->refused(why); });
+    return Seat{seat};
+  }
+  if (!job) {
+    job = std::make_shared<Job>();
+    job->name = words.job;
+    job->peer = words.peer;
+    job->ranks.resize(words.world);
+    job->places.resize(words.world);
+    jobs_.emplace(job->name, job);
+    ++jobs_of_peer_[job->peer];
+  }
+  RankPlace& own = job->ranks[words.rank];
+  own = {};
+  own.here = true;
+  own.words = words;
+  Place& place = job->places[words.rank];
+  place.listener = std::move(listener);
+  place.seat = seat;
+  seats_[seat] = {job, words.rank};
+  const base::Duration patience = {std::chrono::nanoseconds(words.patience).count()};
+  set_deadline(place, options_.clock() + std::min(patience, options_.limits.patience_max));
+  report(ControlEvent::entered, *job, static_cast<int>(words.rank), {});
+  if (++job->here < job->ranks.size()) return Seat{seat};
+  if (const Answer<void> assembled = assemble(*job); !assembled) {
+    refuse_all(job, assembled.error());
+  }
+  return Seat{seat};
+}
+
+// The one of this name that is not over.
+std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) const {
+  const auto [begin, end] = jobs_.equal_range(name);
+  const auto found = std::find_if(
+      begin, end, [](const Jobs::value_type& each) { return each.second->phase != Phase::over; });
+  return found == end ? nullptr : found->second;
+}
+
+Refusal JobRegistry::stopping() const {
+  if (plane_ != nullptr) return {RefusalReason::stopping, "the switch is stopping", -1};
+  return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
+}
+
+// Why a rank with these words cannot take its place in this job, which may be null.
+std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const Job* job) const {
+  const RegistryLimits& limits = options_.limits;
+  if (stopping_) return stopping();
+  if (job == nullptr) {
+    if (jobs_.size() >= limits.jobs_max) {
+      return Refusal{RefusalReason::full,
+                     fmt::format("the switch has {} jobs, as many as it may", jobs_.size())};
+    }
+    const auto of_peer = jobs_of_peer_.find(words.peer);
+    if (!words.peer.empty() && of_peer != jobs_of_peer_.end() &&
+        of_peer->second >= limits.jobs_of_peer_max) {
+      return Refusal{RefusalReason::full,
+                     fmt::format("{} jobs come from {}, as many as may come from one address",
+                                 of_peer->second, words.peer)};
+    }
+    return std::nullopt;
+  }
+  if (job->phase != Phase::gathering) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("a job named '{}' is running; choose another name or wait for its end",
+                    words.job)};
+  }
+  if (job->ranks.size() != words.world) {
+    const int other = job->first_here();
+    return Refusal{RefusalReason::mismatch,
+                   fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
+                               words.job, words.rank, words.world, other, job->ranks.size()),
+                   other};
+  }
+  if (job->ranks[words.rank].here) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
+                    words.job, words.rank),
+        static_cast<int>(words.rank)};
+  }
+  return std::nullopt;
+}
+
+// All ranks are here: settles the terms and takes the slots.
+Answer<void> JobRegistry::assemble(Job& job) {
+  JobTerms& terms = job.terms;
+  terms.world = static_cast<std::uint32_t>(job.ranks.size());
+  Answer<std::vector<core::RankRange>> racks = find_racks(job.name, job.ranks);
+  if (!racks) return tl::unexpected(racks.error());
+  terms.racks = std::move(*racks);
+  for (const core::RankRange rack : terms.racks) {
+    terms.rack_sources.push_back(job.ranks[rack.first].words.rack->source);
+  }
+  if (plane_ == nullptr && !terms.racks.empty()) {
+    return refuse(
+        RefusalReason::invalid,
+        "no switch is here to be the parent of a rack's: --parent names a rank that sums");
+  }
+  terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
+  if (plane_ != nullptr) terms.sites = plane_->sites();
+  for (const RankPlace& rank : job.ranks) {
+    terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
+    if (!rank.words.rack) continue;
+    // A site of ours sums for one of each rack.
+    terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.words.rack->sites));
+  }
+  for (const RankPlace& rank : job.ranks) {
+    if (rank.words.site) terms.sites.push_back(*rank.words.site);
+    terms.rank_sources.push_back(rank.words.source);
+  }
+  if (terms.sites.empty()) {
+    return refuse(RefusalReason::invalid,
+                  "nobody aggregates: this is no switch and no rank brings a site of its own");
+  }
+  if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
+  const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
+  if (!use) return tl::unexpected(use.error());
+  terms.formats = use->formats;
+  terms.elements_max = use->elements_max;
+  terms.groups = propose_groups(job.ranks);
+  if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
+  if (const Answer<void> shared = share_slots(job); !shared) return shared;
+  const std::optional<std::uint16_t> number = take_number();
+  if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
+  terms.job = *number;
+  terms.epoch = static_cast<std::uint32_t>(options_.entropy());
+  job.phase = Phase::joined;
+  report(ControlEvent::joined, job, -1, {});
+  const base::Instant latest = options_.clock() + options_.limits.ready_max;
+  for (Place& place : job.places) {
+    set_deadline(place, std::min(place.deadline, latest));
+    tell(place, [terms](RankListener& listener) { listener.all_here(terms); });
+  }
+  return {};
+}
+
+// Partial sums of groups are longer than what ranks send: on a narrow path there are no groups.
+Answer<void> JobRegistry::fit_chunks(Job& job) {
+  JobTerms& terms = job.terms;
+  const bool is_alone = is_one_host(terms.groups, terms.world);
+  const auto fits = [&] {
+    const bool is_tree = !terms.racks.empty() || (!terms.groups.empty() && !is_alone);
+    return holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree},
+                             terms.formats);
+  };
+  if (!fits() && !is_alone) terms.groups.clear();
+  if (fits()) return {};
+  return refuse(RefusalReason::invalid,
+                fmt::format("job '{}': datagrams of {} bytes with {} elements, the least of all "
+                            "ranks and switches, hold no block of some formats",
+                            job.name, terms.datagram_bytes_max, terms.elements_max));
+}
+
+// Minima of what ranks ask for, and of those what is left here. Each rank may have slots of one
+// kind only, and then no kind is left.
+Answer<void> JobRegistry::share_slots(Job& job) {
+  JobTerms& terms = job.terms;
+  Slots slots = {kSlotsMax, kSlotsMax};
+  for (const RankPlace& rank : job.ranks) {
+    slots.small = std::min(slots.small, rank.words.small_slots);
+    slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
+  }
+  if (slots.small + slots.bulk == 0) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("job '{}': some ranks have no slots for small tensors and the others "
+                              "none for large ones; a job without slots cannot sum",
+                              job.name));
+  }
+  job.peer_of_slots = job.ranks.front().words.peer;
+  if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
+    const auto [free, total] = slots_for(job.peer_of_slots);
+    slots = granted(slots, free, total);
+  }
+  terms.small_slots = static_cast<std::uint16_t>(slots.small);
+  terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
+  return needs_plane(job) ? take_slots(job) : Answer<void>{};
+}
+
+// A job that is all on one host or in one rack is summed there.
+bool JobRegistry::needs_plane(const Job& job) const {
+  const JobTerms& terms = job.terms;
+  return plane_ != nullptr && !is_one_host(terms.groups, terms.world) &&
+         !is_one_rack(terms.racks, terms.world);
+}
+
+Answer<void> JobRegistry::take_slots(Job& job) {
+  if (job.holds_slots) return {};
+  const auto [free, total] = slots_for(job.peer_of_slots);
+  if (job.slots() > free) {
+    const bool is_share = total < plane_->slots_total();
+    return tl::unexpected(
+        no_slots(is_share ? "the switch, for jobs whose rank 0 is at " + job.peer_of_slots + ","
+                          : "the switch",
+                 free, total, job.name, job.slots()));
+  }
+  AtPeer& at_peer = at_plane_of_peer_[job.peer_of_slots];
+  const std::uint32_t jobs_max = plane_->jobs_max() - plane_->jobs_max() / 4;
+  if (!job.peer_of_slots.empty() && at_peer.jobs >= jobs_max) {
+    return refuse(RefusalReason::full,
+                  fmt::format("{} jobs at the switch have rank 0 at {}, as many as may from one "
+                              "address; wait for the end of another job",
+                              at_peer.jobs, job.peer_of_slots));
+  }
+  ++at_peer.jobs;
+  at_peer.slots += job.slots();
+  slots_used_ += job.slots();
+  job.holds_slots = true;
+  return {};
+}
+
+// Jobs of one address have a share together, which looks to them like the whole.
+JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& peer) const {
+  const std::uint32_t total = plane_->slots_total();
+  if (peer.empty()) return {total - slots_used_, total};
+  const auto found = at_plane_of_peer_.find(peer);
+  const std::uint32_t held = found == at_plane_of_peer_.end() ? 0 : found->second.slots;
+  const std::uint32_t share = slot_share(total);
+  return {std::min(total - slots_used_, share - std::min(held, share)), share};
+}
+
+// Round and round, so that a number rests as long as possible before it is given again.
+std::optional<std::uint16_t> JobRegistry::take_number() {
+  for (std::uint32_t tries = 0; tries <= kNumberMax; ++tries) {
+    const std::uint16_t number = next_number_++;
+    if (numbers_used_[number]) continue;
+    numbers_used_[number] = true;
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::vector<JobStatus> JobRegistry::status() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobStatus> list;
+  for (const auto& [name, job] : jobs_) {
+    list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()),
+                    job->here - job->gone, job->holds_slots ? job->slots() : 0,
+                    job->phase != Phase::gathering});
+  }
+  return list;
+}
+
+std::uint32_t JobRegistry::slots_free() const {
+  const std::lock_guard lock(mutex_);
+  return plane_ == nullptr ? 0 : plane_->slots_total() - slots_used_;
+}
+
+void JobRegistry::work() {
+  {
+    const std::lock_guard lock(mutex_);
+    pass_deadlines();
+  }
+  agenda_.run();
+}
+
+base::Instant JobRegistry::next_deadline() const {
+  const std::lock_guard lock(mutex_);
+  return deadlines_.empty() ? base::Instant::never() : deadlines_.begin()->first;
+}
+
+}  // namespace infold::control

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which jobs there are, who has come, and what they agreed on: a state machine under a lock.
+//
+//   gathering --all here--> joined --all ready--> starting --plane--> running --all left--> gone
+//       \_______________________\______________________\                 \__lost, abort__> over
+//                    all refused, the job is gone                          (until all left)
+//
+// A rank that goes while its job gathers leaves its place free again. Later the job is refused to
+// all others at once, or over for them. Each rank's deadline is its own.
+//
+// Which ranks sum on their own host first is proposed when all have come and settled when all are
+// ready; a job that is one host then takes nothing of the plane, and neither does one that is all
+// in one rack.
+//
+// Nobody is told anything under the lock. What the plane and the listeners are told goes through
+// an agenda, in the order in which it was decided, the plane first.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/instant.h"
+#include "control/control_event.h"
+#include "control/registrar.h"
+#include "control/registry/agenda.h"
+#include "control/registry/plane.h"
+
+namespace infold::control {
+
+struct RegistryLimits {
+  // A stranger keeps a name for no longer; a launcher that starts ranks over an hour starts again.
+  base::Duration patience_max = base::seconds(3600);
+  // From all here to all ready: ranks probe up to 64 sites for a second each and wait for other
+  // switches. Slots are held meanwhile.
+  base::Duration ready_max = base::seconds(300);
+  // A rank that aggregates is missed by the others after this; packets repeat many times in it.
+  base::Duration linger_max = base::seconds(2);
+  // Ranks hear of the end at once. Those that do not leave are let go after this.
+  base::Duration over_max = base::seconds(60);
+  // A program has a job for each of its dozen groups; a job here takes some kilobytes.
+  std::uint32_t jobs_max = 1024;
+  // Of one address: those whose rank 0 is there, or whose first rank while they gather.
+  std::uint32_t jobs_of_peer_max = 768;
+};
+
+struct RegistryOptions {
+  std::function<base::Instant()> clock;    // unset: io::monotonic_now
+  std::function<std::uint64_t()> entropy;  // of epochs; unset: the system's
+  EventListener on_event;                  // unset: the process' log
+  RegistryLimits limits = {};
+  bool has_thread = true;  // or someone calls work()
+};
+
+class JobRegistry final : public Registrar {
+ public:
+  // `plane` may be null, and outlives the registry. Throws std::system_error without a thread.
+  explicit JobRegistry(Plane* plane, RegistryOptions options = {});
+  ~JobRegistry() override;
+
+  Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) override;
+  void ready(Seat seat, const ReadyWords& words) override;
+  void leave(Seat seat, const Parting& parting) override;
+  void stop() override;
+  std::vector<JobStatus> status() const override;
+
+  std::uint32_t slots_free() const;
+
+  // Without a thread: looks at the clock, then tells all that is to be told.
+  void work();
+  base::Instant next_deadline() const;  // of any rank; never: none waits
+
+ private:
+  struct Place;
+  struct Job;
+  struct AtPeer {
+    std::uint32_t jobs = 0;
+    std::uint32_t slots = 0;
+  };
+  struct FreeSlots {
+    std::uint32_t free = 0;
+    std::uint32_t total = 0;
+  };
+  using Jobs = std::multimap<std::string, std::shared_ptr<Job>, std::less<>>;
+
+  // All below require the lock, but for those that say that they are tasks.
+  std::optional<Refusal> find_obstacle(const RankWords& words, const Job* job) const;
+  Refusal stopping() const;
+  std::shared_ptr<Job> find(const std::string& name) const;
+  Answer<void> assemble(Job& job);
+  Answer<void> fit_chunks(Job& job);
+  Answer<void> share_slots(Job& job);
+  FreeSlots slots_for(const std::string& peer) const;
+  bool needs_plane(const Job& job) const;
+  Answer<void> take_slots(Job& job);
+  std::optional<std::uint16_t> take_number();
+  void settle(const std::shared_ptr<Job>& job);
+  void start_at_plane(const std::shared_ptr<Job>& job);  // a task
+  void run(Job& job);
+  void refuse_all(const std::shared_ptr<Job>& job, const Refusal& refusal);
+  void end(Job& job, const JobEnd& why);
+  void leave_running(const std::shared_ptr<Job>& job, std::uint32_t rank, const Parting& parting);
+  void let_go(const std::shared_ptr<Job>& job, std::uint32_t rank);
+  bool is_needed(const Job& job, std::uint32_t rank) const;
+  void release_lingerers(const std::shared_ptr<Job>& job);
+  void drop_if_empty(const std::shared_ptr<Job>& job);
+  void drop(const std::shared_ptr<Job>& job);
+  void give_back(const std::shared_ptr<Job>& job);
+  void pass_deadlines();
+  void pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t rank);
+  void set_deadline(Place& place, base::Instant deadline);
+  void tell(const Place& place, std::function<void(RankListener&)> word);
+  void report(ControlEvent event);
+  void report(ControlEvent::Kind kind, const Job& job, int rank, std::string reason);
+
+  Plane* plane_;
+  const RegistryOptions options_;
+  mutable std::mutex mutex_;
+  Jobs jobs_;  // several of one name where only one is not over
+  std::unordered_map<std::uint64_t, std::pair<std::shared_ptr<Job>, std::uint32_t>> seats_;
+  std::set<std::pair<base::Instant, std::uint64_t>> deadlines_;
+  std::uint64_t last_seat_ = 0;
+  std::vector<bool> numbers_used_;
+  std::uint16_t next_number_ = 1;
+  std::uint32_t slots_used_ = 0;
+  std::map<std::string, std::uint32_t, std::less<>> jobs_of_peer_;
+  std::map<std::string, AtPeer, std::less<>> at_plane_of_peer_;  // by where rank 0 is
+  bool stopping_ = false;
+  Agenda agenda_;  // last, so that its thread ends first
+};
+
+}  // namespace infold::control

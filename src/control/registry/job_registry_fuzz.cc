@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes become messages of several peers, connections that break and time that passes, and go
+// through the same edge as a server's into a registry. Whatever comes: numbers of living jobs are
+// theirs alone, slots are conserved, every listener hears exactly one last word, and nobody waits
+// beyond its own deadline.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/registry/fuzzing.h"
+#include "control/registry/job_registry.h"
+#include "control/service/parse_request.h"
+
+namespace infold::control::fuzzing {
+namespace {
+
+struct Peer {
+  Registrar::Seat seat{};
+  std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
+  base::Instant deadline;
+};
+
+class Run {
+ public:
+  explicit Run(Choices choices) : choices_(choices), peers_(12) {}
+
+  void all() {
+    while (choices_.are_left()) {
+      step();
+      if (choices_.below(4) != 0) work();
+    }
+    for (Peer& peer : peers_) {
+      if (peer.ear) registry_.leave(peer.seat, Parting::lost);
+    }
+    work();
+    for (const Peer& peer : peers_) CHECK(!peer.ear || peer.ear->is_over());
+    CHECK(registry_.status().empty());
+    CHECK(registry_.slots_free() == plane_.slots_total());
+    CHECK(plane_.living.empty());
+  }
+
+ private:
+  void work() {
+    registry_.work();
+    for (const Peer& peer : peers_) {
+      CHECK(!peer.ear || !peer.ear->waits() || now_ < peer.deadline);
+    }
+  }
+
+  void step() {
+    Peer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
+    switch (choices_.below(8)) {
+      case 0:
+      case 1: hello(peer, hello_from(choices_)); return;
+      case 2: raw_hello(peer); return;
+      case 3:
+        if (const auto words = parse_ready(ready_from(choices_)); words && peer.ear) {
+          registry_.ready(peer.seat, *words);
+        }
+        return;
+      case 4:
+        if (const auto parting = parse_leave(leave_from(choices_)); parting && peer.ear) {
+          registry_.leave(peer.seat, *parting);
+        }
+        return;
+      case 5:
+        if (peer.ear) {
+          registry_.leave(peer.seat, choices_.below(2) == 0 ? Parting::lost : Parting::with_switch);
+        }
+        return;
+      case 6:
+        now_ = now_ + base::milliseconds(choices_.of<5>({1, 10, 1'000, 70'000, 4'000'000}));
+        return;
+      default:
+        plane_.next_start = static_cast<int>(choices_.below(3));
+        if (choices_.byte() == 255) registry_.stop();
+    }
+  }
+
+  void raw_hello(Peer& peer) {
+    const auto bytes = choices_.some();
+    v1::JoinRequest request;
+    if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      hello(peer, request.hello());
+    }
+  }
+
+  // On a new stream; the one that the peer had before breaks.
+  void hello(Peer& peer, const v1::Hello& hello) {
+    if (peer.ear) {
+      registry_.leave(peer.seat, Parting::lost);
+      registry_.work();
+      CHECK(peer.ear->is_over());
+    }
+    peer.ear = nullptr;
+    const std::string from = choices_.below(2) == 0 ? "10.0.0.1" : "10.0.0.2";
+    const auto words = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
+    if (!words) return;
+    CHECK(words->source.is_set());
+    const base::Duration patience = {std::chrono::nanoseconds(words->patience).count()};
+    peer.deadline = now_ + std::min(patience, base::seconds(3600));
+    peer.ear = std::make_shared<CheckedEar>(*words);
+    peer.seat = registry_.enter(*words, peer.ear);
+  }
+
+  RegistryOptions options() {
+    RegistryOptions options;
+    options.clock = [this] { return now_; };
+    options.entropy = [this] { return entropy_ += 0x9E3779B97F4A7C15ULL; };
+    options.on_event = [](const ControlEvent&) {};
+    options.has_thread = false;
+    options.limits.jobs_max = 6;
+    options.limits.jobs_of_peer_max = 4;
+    return options;
+  }
+
+  Choices choices_;
+  base::Instant now_{1};
+  std::uint64_t entropy_ = 0;
+  CheckedPlane plane_;
+  JobRegistry registry_{&plane_, options()};
+  std::vector<Peer> peers_;
+};
+
+}  // namespace
+}  // namespace infold::control::fuzzing
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace infold::control::fuzzing;
+  Run(Choices({data, size})).all();
+  return 0;
+}

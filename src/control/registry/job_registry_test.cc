@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which jobs come about, and on which terms.
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/parties.h"
+#include "control/registry/job_registry_testing.h"
+
+namespace infold::control::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(Registry, SettlesTermsThatAllCanKeep) {
+  const auto ranks = fill(3);
+  EXPECT_TRUE(plane_.started().empty());
+  make_ready(ranks);
+  ASSERT_EQ(plane_.started().size(), 1U);
+  const JobTerms terms = *ranks[2].ear->terms();
+  EXPECT_EQ(terms.world, 3U);
+  EXPECT_EQ(terms.datagram_bytes_max, 1472U);
+  EXPECT_EQ(terms.elements_max, 64U);
+  EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512);
+  ASSERT_EQ(terms.sites.size(), 1U);
+  EXPECT_EQ(registry_.slots_free(), 488U);
+  EXPECT_EQ(plane_.started()[0].epoch, terms.epoch);
+  for (const Rank& each : ranks) EXPECT_TRUE(each.ear->groups().has_value());
+}
+
+// A3: nothing but the source of entropy decides an epoch: neither the number nor the count of jobs.
+TEST_F(Registry, EpochsAreWhatTheSourceOfEntropySays) {
+  for (const std::uint64_t said : {0xFEDC'BA98'7654'3210U, 0x1234'5678'9ABC'DEF0U}) {
+    entropy_ = said - 1;
+    const auto ranks = run(1);
+    EXPECT_EQ(ranks[0].ear->terms()->epoch, static_cast<std::uint32_t>(said));
+    leave(ranks);
+  }
+}
+
+// Each of the two has slots; what both have is none, which would have ended the switch.
+TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
+  RankWords small = words(0, 2);
+  small.bulk_slots = 0;
+  RankWords bulk = words(1, 2);
+  bulk.small_slots = 0;
+  for (const Rank& rank : {come(small), come(bulk)}) {
+    expect_refused(rank, RefusalReason::invalid, "a job without slots cannot sum");
+  }
+  EXPECT_THAT(registry_.status(), IsEmpty());
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+}
+
+// A block of some formats has 64 elements; as a partial sum it is longer than 548 bytes.
+TEST_F(Registry, PacketsThatHoldNoBlockAreRefusedOrDoWithoutGroups) {
+  plane_.elements = 32;
+  expect_refused(come(words(0, 1)), RefusalReason::invalid, "hold no block of some formats");
+  plane_.elements = 8192;
+  hosts_ = {"a", "a", "b"};
+  plane_.datagram_bytes = 548;
+  EXPECT_THAT(fill(3)[0].ear->terms()->groups, IsEmpty());
+  plane_.datagram_bytes = 1400;
+  EXPECT_EQ(fill(3, "wider")[0].ear->terms()->groups.size(), 1U);
+}
+
+TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
+  const auto ranks = fill(3);
+  say_ready(ranks, {{false, 7, {}}, {false, 7, {}}, {false, 8, {}}});
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::mismatch, "rank 2 has other sites than rank 0");
+  }
+  EXPECT_TRUE(plane_.started().empty());
+  EXPECT_THAT(registry_.status(), IsEmpty()) << "the name is free, whoever has not left";
+}
+
+TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
+  plane_.refuse({RefusalReason::full, "the switch has no room for another job", -1});
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "no room for another job");
+  }
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  EXPECT_TRUE(plane_.ends().empty());
+  EXPECT_TRUE(plane_.forgotten().empty());
+}
+
+TEST_F(Registry, MemoryThatIsMissingIsARefusalAndGivesEverythingBack) {
+  plane_.has_no_memory = true;
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "the switch cannot start the job");
+  }
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  EXPECT_THAT(registry_.status(), IsEmpty());
+  plane_.has_no_memory = false;
+  run(2);
+}
+
+TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
+  for (const bool usual : {false, true}) {
+    const auto ranks = fill(3);
+    say_ready(ranks, {{false, 7, {}}, {false, 7, usual}, {false, 7, !usual}});
+    for (const Rank& rank : ranks) {
+      expect_refused(rank, RefusalReason::mismatch,
+                     usual ? "rank 2 does not verify results, rank 1 does;"
+                           : "rank 2 verifies results, rank 1 does not;");
+      EXPECT_EQ(rank.ear->refusal()->rank, 2);
+    }
+  }
+  EXPECT_TRUE(plane_.started().empty());
+}
+
+// What one rank has finished, another cannot make again: its tensors are the program's.
+TEST_F(Registry, RanksComeBackOnlyWithTheSameCallsFinished) {
+  for (const ReadyWords& other : {ReadyWords{false, 7, {}, 12, 0}, ReadyWords{false, 7, {}, 11, 1},
+                                  ReadyWords{false, 7, {}, 0, 0}}) {
+    const auto ranks = fill(2);
+    say_ready(ranks, {{false, 7, {}, 11, 0}, other});
+    for (const Rank& rank : ranks) expect_refused(rank, RefusalReason::mismatch, "cannot go on");
+  }
+  const auto ranks = fill(2);
+  say_ready(ranks, {{false, 7, {}, 11, 3}, {false, 7, {}, 11, 3}});
+  for (const Rank& rank : ranks) EXPECT_TRUE(rank.ear->groups().has_value());
+}
+
+TEST_F(Registry, ARankThatDoesNotSayWhetherItVerifiesMayJoin) {
+  const auto ranks = fill(3);
+  say_ready(ranks, {{false, 7, true}, {false, 7, {}}, {false, 7, true}});
+  for (const Rank& rank : ranks) EXPECT_TRUE(rank.ear->groups().has_value());
+  EXPECT_EQ(plane_.started().size(), 1U);
+}
+
+TEST_F(Registry, ANameInUseIsRefused) {
+  fill(2);
+  expect_refused(come(words(0, 2)), RefusalReason::in_use, "'job' is running");
+}
+
+TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
+  const Rank first = come(words(1, 4));
+  const Rank second = come(words(0, 2));
+  expect_refused(second, RefusalReason::mismatch, "rank 0 says there are 2 ranks, rank 1 says 4");
+  EXPECT_EQ(second.ear->refusal()->rank, 1);
+  expect_refused(come(words(1, 4)), RefusalReason::in_use, "has a rank 1 already");
+  EXPECT_FALSE(first.ear->refusal().has_value());
+}
+
+// Of 1000: all that it wants, then an eighth of what is free, then 16 each.
+TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
+  std::vector<int> granted;
+  std::uint32_t free = registry_.slots_free();
+  for (;;) {
+    const Rank rank = come(words(0, 1, "job " + std::to_string(granted.size())));
+    if (rank.ear->refusal()) {
+      expect_refused(rank, RefusalReason::full, "has 3 of 1000 slots left");
+      EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 16"));
+      break;
+    }
+    const JobTerms terms = *rank.ear->terms();
+    EXPECT_GT(terms.small_slots, 0);
+    EXPECT_GT(terms.bulk_slots, terms.small_slots);
+    granted.push_back(terms.small_slots + terms.bulk_slots);
+    free -= static_cast<std::uint32_t>(granted.back());
+    EXPECT_EQ(registry_.slots_free(), free);
+  }
+  EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 31, 27, 24, 21, 18, 16, 16,
+                                              16, 16, 16, 16, 16, 16));
+}
+
+// The jobs of a PyTorch program's groups all have rank 0 at one address, and it may have two dozen.
+TEST_F(Registry, TwoDozenGroupsOfOneAddressFitASwitchAsItIsStarted) {
+  plane_.slots = 4096;
+  int jobs = 0;
+  for (;; ++jobs) {
+    RankWords own = words(0, 1, "group " + std::to_string(jobs));
+    own.peer = "10.0.0.1";
+    const Rank rank = come(own);
+    if (rank.ear->refusal()) break;
+    const JobTerms terms = *rank.ear->terms();
+    EXPECT_GE(terms.small_slots + terms.bulk_slots, jobs < 4 ? 512 : 16) << jobs;
+  }
+  EXPECT_EQ(jobs, 27);
+}
+
+// The sizing that docs/howto.md gives.
+TEST_F(Registry, JobsOfOneAddressGetAllThatTheyAskForOf911SlotsEach) {
+  plane_.slots = 911 * 24;
+  for (int job = 0; job < 24; ++job) {
+    RankWords own = words(0, 1, "group " + std::to_string(job));
+    own.peer = "10.0.0.1";
+    const JobTerms terms = come(own).ear->terms().value();
+    EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512) << job;
+  }
+}
+
+TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
+  for (const std::uint32_t total : {64U, 400U}) {
+    plane_.slots = total;
+    const auto ranks = run(1);
+    const JobTerms terms = *ranks[0].ear->terms();
+    EXPECT_EQ(terms.small_slots + terms.bulk_slots, static_cast<int>(total));
+    leave(ranks);
+  }
+}
+
+// Who asks for everything first does not get it.
+TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
+  plane_.slots = 4096;
+  RankWords greedy = words(0, 1, "greedy");
+  greedy.bulk_slots = 30'000;
+  greedy.peer = "10.0.0.1";
+  const Rank first = come(greedy);
+  ASSERT_TRUE(first.ear->terms().has_value());
+  EXPECT_EQ(first.ear->terms()->small_slots + first.ear->terms()->bulk_slots, 2304);
+  std::uint32_t held = 2304;
+  Rank last = first;
+  for (int job = 0; !last.ear->refusal(); ++job) {
+    greedy.job = std::to_string(job);
+    last = come(greedy);
+    if (last.ear->terms()) held += last.ear->terms()->small_slots + last.ear->terms()->bulk_slots;
+  }
+  expect_refused(last, RefusalReason::full, "for jobs whose rank 0 is at 10.0.0.1");
+  EXPECT_LE(held, 3072U);
+  RankWords honest = words(0, 1, "honest");
+  honest.peer = "10.0.0.2";
+  ASSERT_TRUE(come(honest).ear->terms().has_value());
+}
+
+TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
+  RegistryOptions few = options();
+  few.limits.jobs_max = 3;
+  few.limits.jobs_of_peer_max = 2;
+  JobRegistry registry(&plane_, few);
+  const auto come_from = [&](const std::string& peer, const std::string& job) {
+    RankWords own = words(0, 2, job);
+    own.peer = peer;
+    return come(registry, own);
+  };
+  come_from("a", "1");
+  const Rank second = come_from("a", "2");
+  expect_refused(come_from("a", "3"), RefusalReason::full, "2 jobs come from a, as many as may");
+  EXPECT_FALSE(come_from("b", "4").ear->refusal().has_value());
+  expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, as many as it may");
+  registry.leave(second.seat, Parting::lost);
+  EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
+}
+
+TEST_F(Registry, AJobThatNobodySumsForIsRefused) {
+  JobRegistry without_plane(nullptr, options());
+  expect_refused(come(without_plane, words(0, 1)), RefusalReason::invalid, "nobody aggregates");
+}
+
+// With its thread, as servers have it.
+TEST(RegistryThread, TellsWithoutBeingAsked) {
+  FakePlane plane(1);
+  JobRegistry registry(&plane);
+  const auto first = std::make_shared<Ear>(), second = std::make_shared<Ear>();
+  RankWords own = words(0, 2);
+  const auto seat = registry.enter(own, first);
+  own.rank = 1;
+  registry.enter(own, second);
+  while (!first->terms() || !second->terms()) std::this_thread::yield();
+  registry.leave(seat, Parting::lost);
+  while (!second->refusal() || !first->was_dismissed()) std::this_thread::yield();
+  own.patience = std::chrono::milliseconds(20);
+  const auto late = std::make_shared<Ear>();
+  registry.enter(own, late);
+  while (!late->refusal()) std::this_thread::yield();
+  EXPECT_EQ(late->refusal()->reason, RefusalReason::too_late);
+}
+
+}  // namespace
+}  // namespace infold::control::testing

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests of the control plane: a plane and listeners that take note of what they are told, and
+// what ranks say.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "control/rank_listener.h"
+#include "control/registry/plane.h"
+
+namespace infold::control::testing {
+
+class FakePlane final : public Plane {
+ public:
+  explicit FakePlane(std::size_t sites, std::uint32_t slots_of_each = 4096,
+                     std::uint32_t elements_of_chunks = 8192)
+      : slots(slots_of_each), elements(elements_of_chunks) {
+    for (std::size_t site = 0; site < sites; ++site) {
+      sites_.push_back({":" + std::to_string(7700 + site), 0});
+    }
+  }
+  std::vector<SiteAddress> sites() const override {
+    core::SiteRecord record = look_at(record_);
+    record.elements_max = elements;
+    std::vector<SiteAddress> sites = sites_;
+    for (SiteAddress& site : sites) site.record = record;
+    return sites;
+  }
+  std::uint32_t slots_total() const override { return slots; }
+  std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
+  Answer<void> start_job(const JobTerms& terms) override {
+    // Fails as memory that is missing does.
+    if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
+    const std::lock_guard lock(mutex_);
+    if (refusal_) return tl::unexpected(*refusal_);
+    started_.push_back(terms);
+    return {};
+  }
+  void end_job(std::uint16_t, const core::Abort& abort) override {
+    const std::lock_guard lock(mutex_);
+    ends_.push_back(abort);
+  }
+  void forget_job(std::uint16_t job) override {
+    const std::lock_guard lock(mutex_);
+    forgotten_.push_back(job);
+  }
+
+  // Servers' threads read these whenever somebody comes.
+  std::atomic<std::uint32_t> slots;
+  std::atomic<std::uint32_t> datagram_bytes = 8972;
+  std::atomic<std::uint32_t> elements;
+  std::atomic<bool> has_no_memory = false;
+
+  void set_record(const core::SiteRecord& record) {
+    const std::lock_guard lock(mutex_);
+    record_ = record;
+  }
+  void refuse(const Refusal& refusal) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = refusal;
+  }
+  std::vector<JobTerms> started() const { return look_at(started_); }
+  std::vector<core::Abort> ends() const { return look_at(ends_); }
+  std::vector<std::uint16_t> forgotten() const { return look_at(forgotten_); }
+
+ private:
+  template <typename T>
+  T look_at(const T& value) const {
+    const std::lock_guard lock(mutex_);
+    return value;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<Refusal> refusal_;
+  std::vector<JobTerms> started_;
+  std::vector<core::Abort> ends_;
+  std::vector<std::uint16_t> forgotten_;
+  std::vector<SiteAddress> sites_;
+  core::SiteRecord record_;  // but for its elements
+};
+
+// What rank `rank` of a job says; each rank's path carries a byte more than the one's before it.
+inline RankWords words(std::size_t rank, std::size_t world, std::string job = "job") {
+  RankWords words;
+  words.job = std::move(job);
+  words.rank = static_cast<std::uint32_t>(rank);
+  words.world = static_cast<std::uint32_t>(world);
+  words.datagram_bytes_max = 1472 + static_cast<std::uint32_t>(rank);
+  words.small_slots = 64;
+  words.bulk_slots = 448;
+  words.patience = std::chrono::seconds(20);
+  return words;
+}
+
+// What one rank has heard.
+class Ear final : public RankListener {
+ public:
+  void all_here(const JobTerms& terms) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over()) << "heard more after its last word";
+    EXPECT_FALSE(terms_);
+    terms_ = terms;
+  }
+  void all_ready(const std::vector<HostGroup>& groups) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over());
+    EXPECT_TRUE(terms_ && !groups_);
+    groups_ = groups;
+  }
+  void refused(const Refusal& refusal) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over() || groups_);
+    refusal_ = refusal;
+  }
+  void ended(const JobEnd& end) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(groups_ && !end_ && !is_over());
+    end_ = end;
+  }
+  void dismissed() override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(is_over());
+    dismissed_ = true;
+  }
+
+  std::optional<JobTerms> terms() const { return look_at(terms_); }
+  std::optional<std::vector<HostGroup>> groups() const { return look_at(groups_); }
+  std::optional<Refusal> refusal() const { return look_at(refusal_); }
+  std::optional<JobEnd> end() const { return look_at(end_); }
+  bool was_dismissed() const { return look_at(dismissed_); }
+
+ private:
+  bool is_over() const { return refusal_ || dismissed_; }
+  template <typename T>
+  T look_at(const T& value) const {
+    const std::lock_guard lock(mutex_);
+    return value;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<JobTerms> terms_;
+  std::optional<std::vector<HostGroup>> groups_;
+  std::optional<Refusal> refusal_;
+  std::optional<JobEnd> end_;
+  bool dismissed_ = false;
+};
+
+}  // namespace infold::control::testing

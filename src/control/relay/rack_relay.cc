@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks of the rack say; what the parent answers is in rack_relay_answers.cc.
+#include "control/relay/rack_relay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/client/job_stream.h"
+#include "control/job_terms.h"
+#include "control/relay/rack_relay_job.h"
+
+namespace infold::control {
+namespace {
+
+tl::unexpected<Refusal> invalid(std::string message) {
+  return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), -1});
+}
+
+const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
+
+// One channel for all ranks: what connects to the parent is this switch.
+RackRelayOptions completed(RackRelayOptions options) {
+  if (options.link) return options;
+  options.link = [channel = channel_to(options.parent), parent = options.parent](
+                     const RankWords& words, std::shared_ptr<RankListener> listener) {
+    JobStream::Options stream;
+    stream.words = words;
+    stream.host = "the switch's parent " + parent;
+    stream.joins_by = std::chrono::steady_clock::now() + words.patience;
+    stream.connects_by = stream.joins_by;
+    return JobStream::open(channel, stream, std::move(listener));
+  };
+  return options;
+}
+
+}  // namespace
+
+// Hears for one rank, from the link's threads.
+class RackRelay::Ear final : public RankListener {
+ public:
+  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t seat) : inbox_(std::move(inbox)), seat_(seat) {}
+  void all_here(const JobTerms& terms) override { pass(&RackRelay::hear_terms, terms); }
+  void all_ready(const std::vector<HostGroup>& groups) override {
+    pass(&RackRelay::hear_go, groups);
+  }
+  void refused(const Refusal& refusal) override { pass(&RackRelay::hear_refusal, refusal); }
+  void ended(const JobEnd& end) override { pass(&RackRelay::hear_end, end); }
+  void dismissed() override {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(seat_);
+  }
+
+ private:
+  template <typename Word>
+  void pass(void (RackRelay::*hear)(std::uint64_t, const Word&), const Word& word) {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(seat_, word);
+  }
+
+  const std::shared_ptr<Inbox> inbox_;
+  const std::uint64_t seat_;
+};
+
+RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
+    : plane_(plane), uplink_(uplink), options_(completed(std::move(options))) {
+  inbox_->relay = this;
+  if (!options_.has_threads) return;
+  look_ups_.run_on_thread({});
+  agenda_.run_on_thread({});
+}
+
+RackRelay::~RackRelay() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  inbox_->relay = nullptr;
+  for (auto& [seat, rank] : ranks_) cut(rank);
+}
+
+Registrar::Seat RackRelay::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+  const Answer<std::uint32_t> path = uplink_.datagram_bytes_max();
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t seat = ++last_seat_;
+  Rank& rank = ranks_[seat];
+  rank.words = words;
+  rank.listener = std::move(listener);
+  Answer<RankWords> up = tl::unexpected(kStopping);
+  if (!stopping_) {
+    up = path ? words_for_parent(words, *path) : Answer<RankWords>(tl::unexpected(path.error()));
+  }
+  if (!up) {
+    refuse(seat, up.error());
+    return Seat{seat};
+  }
+  rank.has_promise = rank.is_opening = true;
+  agenda_.add([this, seat, up = std::move(*up)] { open_link(seat, up); });
+  return Seat{seat};
+}
+
+// What the parent hears in place of what the rank says: no more than this switch can do.
+Answer<RankWords> RackRelay::words_for_parent(const RankWords& words, std::uint32_t path_bytes) {
+  if (words.rack) {
+    return invalid(
+        words.rack->identity == options_.identity
+            ? fmt::format("--parent of the switch at {} leads back to that switch",
+                          options_.address)
+            : fmt::format(
+                  "the switch at {} has a parent itself, {}; a rack's parent must have none",
+                  options_.address, options_.parent));
+  }
+  RankWords up = words;
+  const std::vector<SiteAddress> sites = plane_.sites();
+  up.rack = RackWords{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
+                      sites.front().record, options_.source};
+  up.datagram_bytes_max =
+      std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
+  Promise& promise = promises_[words.job];
+  if (promise.ranks++ == 0) {
+    const std::uint32_t total = plane_.slots_total();
+    const std::uint32_t free = total - std::min(total, slots_used_ + slots_promised_);
+    promise.slots = granted({words.small_slots, words.bulk_slots}, free, total);
+    promise.counted = std::min(free, promise.slots.small + promise.slots.bulk);
+    slots_promised_ += promise.counted;
+  }
+  up.small_slots = std::min(words.small_slots, promise.slots.small);
+  up.bulk_slots = std::min(words.bulk_slots, promise.slots.bulk);
+  return up;
+}
+
+void RackRelay::open_link(std::uint64_t seat, const RankWords& words) {
+  std::shared_ptr<RankLink> link;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranks_.find(seat);
+    if (found == ranks_.end() || stopping_) return;
+    if (found->second.leaves) {
+      let_go(seat);  // it left before there was a link
+      return;
+    }
+  }
+  link = options_.link(words, std::make_shared<Ear>(inbox_, seat));
+  std::optional<Parting> parting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranks_.find(seat);
+    if (found == ranks_.end() || stopping_) return;  // the link is cut
+    found->second.link = link;
+    found->second.is_opening = false;
+    parting = found->second.leaves;
+  }
+  if (parting) link->leave(*parting);
+}
+
+// What a rank's link is told: only from the agenda, which keeps its order, and without the lock.
+void RackRelay::tell_link(std::uint64_t seat, std::function<void(RankLink&)> word) {
+  agenda_.add([this, seat, word = std::move(word)] {
+    std::shared_ptr<RankLink> link;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = ranks_.find(seat);
+      if (found != ranks_.end()) link = found->second.link;
+    }
+    if (link) word(*link);
+  });
+}
+
+// The rank has what it waited for the parent with, or will never have it.
+void RackRelay::keep_promise(Rank& rank) {
+  if (!std::exchange(rank.has_promise, false)) return;
+  const auto promise = promises_.find(rank.words.job);
+  if (--promise->second.ranks > 0) return;
+  slots_promised_ -= promise->second.counted;
+  promises_.erase(promise);
+}
+
+void RackRelay::ready(Seat seat, const ReadyWords& words) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  if (found == ranks_.end() || !found->second.job || found->second.ready_words) return;
+  found->second.ready_words = words;
+  if (found->second.job->is_looked_up) say_ready(found->first, found->second);
+}
+
+void RackRelay::say_ready(std::uint64_t seat, const Rank& rank) {
+  ReadyWords up = *rank.ready_words;
+  const Job& job = *rank.job;
+  if (!is_one_host(job.terms.groups, job.terms.world)) up.obstacle = job.obstacle;
+  tell_link(seat, [up = std::move(up)](RankLink& link) { link.ready(up); });
+}
+
+void RackRelay::leave(Seat seat, const Parting& parting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  if (found == ranks_.end()) return;
+  Rank& rank = found->second;
+  if (rank.leaves) return;
+  rank.leaves = parting;
+  keep_promise(rank);
+  if (stopping_) {
+    let_go(found->first);
+    return;
+  }
+  if (rank.link) {
+    tell_link(found->first, [parting](RankLink& link) { link.leave(parting); });
+  } else if (!rank.is_opening) {
+    let_go(found->first);
+  }
+}
+
+void RackRelay::stop() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(stopping_, true)) return;
+  for (const auto& [key, job] : jobs_) end_at_plane(*job, {});
+  std::vector<std::uint64_t> refused;
+  for (auto& [seat, rank] : ranks_) {
+    // To the parent, links that end without a word are this switch's end.
+    cut(rank);
+    if (!rank.went) {
+      refused.push_back(seat);
+    } else if (!std::exchange(rank.is_told, true) && !rank.leaves) {
+      agenda_.add([listener = rank.listener] { listener->ended({}); });
+    }
+  }
+  for (const std::uint64_t seat : refused) refuse(seat, kStopping);
+  std::vector<std::uint64_t> leaving;
+  for (const auto& [seat, rank] : ranks_) {
+    if (rank.leaves) leaving.push_back(seat);
+  }
+  for (const std::uint64_t seat : leaving) let_go(seat);
+}
+
+// On the agenda: nothing waits for a link's end under the lock.
+void RackRelay::cut(Rank& rank) {
+  if (!rank.link) return;
+  agenda_.add([link = std::exchange(rank.link, nullptr)]() mutable { link.reset(); });
+}
+
+std::vector<JobStatus> RackRelay::status() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobStatus> list;
+  for (const auto& [key, job] : jobs_) {
+    list.push_back({job->name, job->terms.job, job->terms.world, job->ranks, job->slots_held,
+                    job->at_plane != AtPlane::no || job->began});
+  }
+  return list;
+}
+
+void RackRelay::work() {
+  for (int turn = 0; turn < 2; ++turn) {  // what is looked up is told afterwards
+    agenda_.run();
+    look_ups_.run();
+  }
+  agenda_.run();
+}
+
+}  // namespace infold::control

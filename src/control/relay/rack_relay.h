@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks meet at a rack's switch: it decides nothing, but brings each rank's words to the
+// registry of the parent, over a link for each, and what is answered back. So one registry knows
+// all ranks, whichever switch they come through, and a rank that is lost anywhere ends the job
+// everywhere. On the way it puts in what this switch has: its slots, its limits, and its sites in
+// place of the parent's.
+//
+// What it cannot do is said with ready(), where all ranks of the job hear of it.
+//
+// Two threads, however many ranks there are: one tells plane, links and listeners, and one looks
+// whether the parent's sites can be reached, which takes seconds where they cannot.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/control_event.h"
+#include "control/rank_listener.h"
+#include "control/registrar.h"
+#include "control/registry/agenda.h"
+#include "control/registry/plane.h"
+#include "control/relay/uplink.h"
+
+namespace infold::control {
+
+struct RackRelayOptions {
+  std::string parent;             // its control address
+  std::string address;            // where ranks join here, for errors
+  std::string identity;           // of this switch, in this life
+  io::SocketAddress source = {};  // of packets to the parent; unset: as the connection
+  EventListener on_event = log_event;
+  bool has_threads = true;  // or someone calls work()
+  // A rank's link to the parent, for tests; unset: a JobStream.
+  std::function<std::unique_ptr<RankLink>(const RankWords&, std::shared_ptr<RankListener>)> link =
+      {};
+};
+
+class RackRelay final : public Registrar {
+ public:
+  // `plane` and `uplink` outlive it. Throws std::system_error without a thread.
+  RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options);
+  ~RackRelay() override;
+
+  Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) override;
+  void ready(Seat seat, const ReadyWords& words) override;
+  void leave(Seat seat, const Parting& parting) override;
+  void stop() override;
+  std::vector<JobStatus> status() const override;
+
+  // Without threads: all that is to be told and looked up.
+  void work();
+
+ private:
+  struct Job;
+  struct Rank;
+  struct Promise;
+  class Ear;
+  // What links tell their rank's listener; none is told when the relay has gone.
+  struct Inbox {
+    std::mutex mutex;
+    RackRelay* relay = nullptr;
+  };
+  using Key = std::pair<std::uint16_t, std::uint32_t>;  // the parent's number and epoch
+
+  // All below require the lock, but for those that say that they are tasks.
+  Answer<RankWords> words_for_parent(const RankWords& words, std::uint32_t path_bytes);
+  void open_link(std::uint64_t seat, const RankWords& words);  // a task
+  void keep_promise(Rank& rank);
+  std::shared_ptr<Job> find_or_make(const RankWords& words, const JobTerms& terms);
+  JobTerms own_terms(const JobTerms& terms, std::uint32_t rank) const;
+  void take_slots(Job& job);
+  void give_back_slots(Job& job);
+  void look_up(const std::shared_ptr<Job>& job);  // a task
+  void tell_link(std::uint64_t seat, std::function<void(RankLink&)> word);
+  void say_ready(std::uint64_t seat, const Rank& rank);
+  void begin(const std::shared_ptr<Job>& job);
+  void start_at_plane(const std::shared_ptr<Job>& job);  // a task
+  void go(Rank& rank);
+  void refuse(std::uint64_t seat, const Refusal& refusal);
+  void let_go(std::uint64_t seat);
+  void drop_if_empty(const std::shared_ptr<Job>& job);
+  void give_back(const std::shared_ptr<Job>& job);
+  void end_at_plane(Job& job, const JobEnd& end);
+  void cut(Rank& rank);
+
+  // From the parent.
+  void hear_terms(std::uint64_t seat, const JobTerms& terms);
+  void hear_go(std::uint64_t seat, const std::vector<HostGroup>& groups);
+  void hear_refusal(std::uint64_t seat, const Refusal& refusal);
+  void hear_end(std::uint64_t seat, const JobEnd& end);
+  void hear_dismissal(std::uint64_t seat);
+
+  Plane& plane_;
+  Uplink& uplink_;
+  const RackRelayOptions options_;
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::mutex& mutex_ = inbox_->mutex;
+  std::map<std::string, Promise> promises_;
+  std::map<Key, std::shared_ptr<Job>> jobs_;
+  std::map<std::uint64_t, Rank> ranks_;
+  std::uint64_t last_seat_ = 0;
+  std::uint32_t slots_used_ = 0;
+  std::uint32_t slots_promised_ = 0;
+  bool stopping_ = false;
+  Agenda agenda_;
+  Agenda look_ups_;  // ends first: it adds to the other one
+};
+
+}  // namespace infold::control

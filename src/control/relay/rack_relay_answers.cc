@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parent answers a relay's ranks, and what follows for this switch's plane.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/job_use.h"
+#include "control/parties.h"
+#include "control/registry/at_plane.h"
+#include "control/relay/rack_relay.h"
+#include "control/relay/rack_relay_job.h"
+
+namespace infold::control {
+
+void RackRelay::hear_terms(std::uint64_t seat, const JobTerms& terms) {
+  const auto found = ranks_.find(seat);
+  if (found == ranks_.end() || found->second.leaves || found->second.job) return;
+  Rank& rank = found->second;
+  rank.job = find_or_make(rank.words, terms);
+  const bool is_first = rank.job->ranks++ == 0 && !rank.job->is_looked_up;
+  if (is_first) {
+    take_slots(*rank.job);
+    look_ups_.add([this, job = rank.job] { look_up(job); });
+  }
+  keep_promise(rank);
+  agenda_.add([listener = rank.listener, own = rank.job->terms] { listener->all_here(own); });
+}
+
+std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const RankWords& words,
+                                                        const JobTerms& terms) {
+  std::shared_ptr<Job>& job = jobs_[{terms.job, terms.epoch}];
+  if (job) return job;
+  job = std::make_shared<Job>(words.job, terms);
+  job->terms = own_terms(terms, words.rank);
+  const core::SiteRecord can = plane_.sites().front().record;
+  if (terms.elements_max > can.elements_max ||
+      terms.datagram_bytes_max > plane_.datagram_bytes_max()) {
+    job->obstacle =
+        Refusal{RefusalReason::invalid,
+                "the parent at " + options_.parent +
+                    " asks for longer packets than the switch at " + options_.address + " takes",
+                -1};
+  } else if (const core::FormatSet lacking = terms.formats - can.formats; !lacking.is_empty()) {
+    job->obstacle = Refusal{RefusalReason::invalid,
+                            "the parent at " + options_.parent + " asks for " + names_of(lacking) +
+                                ", which the switch at " + options_.address + " does not sum",
+                            -1};
+  }
+  // What ranks hear holds until they hear of the obstacle.
+  job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
+  job->terms.formats = can.formats & (job->obstacle ? core::FormatSet::all() : terms.formats);
+  return job;
+}
+
+// Our sites in place of the parent's. A job that is all in this rack has its root here.
+JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
+  JobTerms own = terms;
+  own.sites = plane_.sites();
+  const auto is_at_rank = [](const SiteAddress& site) { return site.at_rank; };
+  const auto first_of_ranks = std::find_if(terms.sites.begin(), terms.sites.end(), is_at_rank);
+  const core::RankRange* const rack = rack_of(terms.racks, rank);
+  if (rack != nullptr && is_one_rack(terms.racks, terms.world)) {
+    own.racks.clear();
+  } else if (rack != nullptr) {
+    const auto shared = static_cast<std::size_t>(first_of_ranks - terms.sites.begin());
+    own.sites.resize(std::min(own.sites.size(), shared));
+    own.parent = options_.parent;
+    own.below.emplace();
+    own.below->rack = *rack;
+    const std::string host = options_.parent.substr(0, options_.parent.rfind(':'));
+    for (std::size_t site = 0; site < own.sites.size(); ++site) {
+      const std::string& address = terms.sites[site].address;
+      own.below->sites.push_back(address.starts_with(':') ? host + address : address);
+    }
+  }
+  own.sites.insert(own.sites.end(), first_of_ranks, terms.sites.end());
+  return own;
+}
+
+// Others of this rack may still wait for the parent; what is promised to them is what is taken
+// here.
+void RackRelay::take_slots(Job& job) {
+  const std::uint32_t total = plane_.slots_total();
+  const auto promise = promises_.find(job.name);
+  const std::uint32_t own = promise == promises_.end() ? 0 : promise->second.counted;
+  const std::uint32_t taken = slots_used_ + slots_promised_ - own;
+  if (taken + job.slots() > total) {
+    job.obstacle = no_slots("the switch at " + options_.address, total - std::min(total, taken),
+                            total, job.name, job.slots());
+    return;
+  }
+  slots_used_ += job.slots();
+  job.slots_held = job.slots();
+}
+
+void RackRelay::give_back_slots(Job& job) {
+  slots_used_ -= job.slots_held;
+  job.slots_held = 0;
+}
+
+void RackRelay::look_up(const std::shared_ptr<Job>& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || job->is_dropped) return;
+  }
+  std::optional<Refusal> unreachable;
+  if (job->up.racks.empty()) {
+    unreachable = Refusal{RefusalReason::invalid, "what is at " + options_.parent +
+                                                      " knows nothing of racks: a parent must " +
+                                                      "be an `infold switch` of this version"};
+  } else if (job->terms.below && !is_one_host(job->up.groups, job->up.world)) {
+    const Answer<void> reached = uplink_.reach(job->terms.below->sites, job->up.datagram_bytes_max);
+    if (!reached) unreachable = reached.error();
+  }
+  const std::lock_guard lock(mutex_);
+  if (unreachable && !job->obstacle) job->obstacle = std::move(unreachable);
+  job->is_looked_up = true;
+  for (auto& [seat, rank] : ranks_) {
+    if (rank.job == job && rank.ready_words) say_ready(seat, rank);
+  }
+}
+
+void RackRelay::hear_go(std::uint64_t seat, const std::vector<HostGroup>& groups) {
+  const auto found = ranks_.find(seat);
+  if (found == ranks_.end() || !found->second.job || found->second.leaves) return;
+  Rank& rank = found->second;
+  const std::shared_ptr<Job> job = rank.job;
+  rank.may_go = true;
+  if (!std::exchange(job->has_begun, true)) {
+    job->terms.groups = groups;
+    begin(job);
+  } else if (job->began) {
+    go(rank);
+  } else if (job->obstacle) {
+    refuse(seat, *job->obstacle);
+  }
+}
+
+void RackRelay::begin(const std::shared_ptr<Job>& job) {
+  if (is_one_host(job->terms.groups, job->terms.world)) {
+    give_back_slots(*job);
+    job->began = true;
+    for (auto& [seat, rank] : ranks_) {
+      if (rank.job == job && rank.may_go) go(rank);
+    }
+    return;
+  }
+  job->at_plane = AtPlane::starting;
+  agenda_.add([this, job] { start_at_plane(job); });
+}
+
+// A job of the same number that the parent had in an earlier life is over, and makes room.
+void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
+  std::optional<Refusal> obstacle;
+  bool forgets = false;
+  {
+    const std::lock_guard lock(mutex_);
+    obstacle = job->obstacle;
+    for (const auto& [key, other] : jobs_) {
+      if (other == job || key.first != job->terms.job || other->at_plane != AtPlane::yes) continue;
+      if (other->ended) {
+        other->at_plane = AtPlane::no;
+        forgets = true;
+      } else {
+        obstacle = Refusal{RefusalReason::in_use,
+                           fmt::format("the parent at {} has given number {} to two jobs",
+                                       options_.parent, key.first),
+                           -1};
+      }
+    }
+  }
+  if (forgets) plane_.forget_job(job->terms.job);
+  const Answer<void> started =
+      obstacle ? Answer<void>(tl::unexpected(*obstacle)) : start_job(plane_, job->terms);
+  const std::lock_guard lock(mutex_);
+  job->at_plane = started ? AtPlane::yes : AtPlane::no;
+  job->began = started.has_value();
+  if (!started) job->obstacle = started.error();
+  if (job->is_dropped) {
+    give_back(job);
+    return;
+  }
+  std::vector<std::uint64_t> waiting;
+  for (const auto& [seat, rank] : ranks_) {
+    if (rank.job == job && rank.may_go && !rank.leaves) waiting.push_back(seat);
+  }
+  for (const std::uint64_t seat : waiting) {
+    started ? go(ranks_.at(seat)) : refuse(seat, *job->obstacle);
+  }
+}
+
+void RackRelay::go(Rank& rank) {
+  if (rank.leaves || std::exchange(rank.went, true)) return;
+  agenda_.add(
+      [listener = rank.listener, groups = rank.job->terms.groups] { listener->all_ready(groups); });
+}
+
+void RackRelay::hear_refusal(std::uint64_t seat, const Refusal& refusal) {
+  const auto found = ranks_.find(seat);
+  if (found == ranks_.end()) return;
+  cut(found->second);  // it was the link's last word
+  if (found->second.leaves) {
+    let_go(seat);
+  } else {
+    refuse(seat, refusal);
+  }
+}
+
+// The rank's last word. A link that has not had its own yet leaves first.
+void RackRelay::refuse(std::uint64_t seat, const Refusal& refusal) {
+  Rank& rank = ranks_.at(seat);
+  ControlEvent event;
+  event.kind = ControlEvent::refused;
+  event.job = rank.words.job;
+  event.rank = static_cast<int>(rank.words.rank);
+  event.peer = rank.words.peer;
+  event.reason = refusal.message;
+  if (rank.listener) {
+    agenda_.add([listener = std::exchange(rank.listener, nullptr), refusal,
+                 event = std::move(event), tell = options_.on_event] {
+      tell(event);
+      listener->refused(refusal);
+    });
+  }
+  if (rank.link && rank.may_go) {
+    // To the parent the rank is in the job, and nobody else will say that it is not.
+    rank.leaves = Parting::lost;
+    tell_link(seat, [](RankLink& link) { link.leave(Parting::lost); });
+    return;
+  }
+  let_go(seat);
+}
+
+// Each link says it, and each to its own rank. With nothing in it, the parent itself has gone.
+void RackRelay::hear_end(std::uint64_t seat, const JobEnd& end) {
+  const auto found = ranks_.find(seat);
+  if (found == ranks_.end() || !found->second.job) return;
+  Rank& rank = found->second;
+  JobEnd told = end;
+  const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
+  if (!says_who) told.lost_switch = options_.parent;
+  end_at_plane(*rank.job, end);
+  if (rank.leaves || std::exchange(rank.is_told, true)) return;
+  if (rank.went) {
+    agenda_.add([listener = rank.listener, told] { listener->ended(told); });
+    return;
+  }
+  const std::string lost = told.lost_rank ? fmt::format("rank {}", *told.lost_rank)
+                                          : "the switch at " + told.lost_switch;
+  refuse(seat, {RefusalReason::too_late, lost + " was lost while joining",
+                told.lost_rank ? static_cast<int>(*told.lost_rank) : -1});
+}
+
+void RackRelay::end_at_plane(Job& job, const JobEnd& end) {
+  if (std::exchange(job.ended, true) || job.at_plane != AtPlane::yes) return;
+  agenda_.add([plane = &plane_, number = job.terms.job, abort = abort_for_plane(end)] {
+    plane->end_job(number, abort);
+  });
+}
+
+void RackRelay::hear_dismissal(std::uint64_t seat) {
+  if (ranks_.contains(seat)) let_go(seat);
+}
+
+void RackRelay::let_go(std::uint64_t seat) {
+  const auto found = ranks_.find(seat);
+  Rank& rank = found->second;
+  keep_promise(rank);
+  cut(rank);
+  const std::shared_ptr<RankListener> listener = std::move(rank.listener);
+  const std::shared_ptr<Job> job = std::move(rank.job);
+  ranks_.erase(found);
+  if (job && --job->ranks == 0) drop_if_empty(job);
+  if (listener) agenda_.add([listener] { listener->dismissed(); });
+}
+
+// The last rank of this rack has gone.
+void RackRelay::drop_if_empty(const std::shared_ptr<Job>& job) {
+  if (std::exchange(job->is_dropped, true)) return;
+  const auto place = jobs_.find({job->terms.job, job->terms.epoch});
+  if (place != jobs_.end() && place->second == job) jobs_.erase(place);
+  if (job->at_plane != AtPlane::starting) give_back(job);
+}
+
+void RackRelay::give_back(const std::shared_ptr<Job>& job) {
+  if (std::exchange(job->at_plane, AtPlane::no) == AtPlane::yes) {
+    agenda_.add([this, job] {
+      plane_.forget_job(job->terms.job);
+      const std::lock_guard lock(mutex_);
+      give_back_slots(*job);
+    });
+    return;
+  }
+  give_back_slots(*job);
+}
+
+}  // namespace infold::control

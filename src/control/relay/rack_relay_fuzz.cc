@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes become what ranks of a rack say, what their parent answers on each link, and when links
+// end. Whatever comes: listeners hear exactly one last word, slots are conserved, the plane has no
+// number twice, and a link is told nothing after its last word.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/registry/fuzzing.h"
+#include "control/relay/rack_relay.h"
+#include "control/service/parse_request.h"
+
+namespace infold::control::fuzzing {
+namespace {
+
+class FixedUplink final : public Uplink {
+ public:
+  Answer<std::uint32_t> datagram_bytes_max() const override { return 8972; }
+  Answer<void> reach(const std::vector<std::string>&, std::uint32_t) override {
+    if (std::exchange(is_unreachable, false)) {
+      return tl::unexpected(Refusal{RefusalReason::too_late, "nothing comes back", -1});
+    }
+    return {};
+  }
+  bool is_unreachable = false;
+};
+
+constexpr const char* kFrom = "10.0.0.1";
+constexpr const char* kSource = "10.0.0.8";  // of the rack's own packets
+
+// Unset for what can be no host's.
+io::SocketAddress host_of(const char* text) {
+  const auto host = io::SocketAddress::parse_host(text, "fuzz");
+  return host && !host->is_any() && !host->is_multicast() ? *host : io::SocketAddress();
+}
+
+// What the parent knows of one link; keeps to the order of rank_listener.h.
+struct Above {
+  std::shared_ptr<RankListener> listener;
+  RankWords words;
+  bool said_terms = false, was_ready = false, said_go = false, said_end = false;
+  bool has_left = false, is_over = false;
+};
+
+class Link final : public RankLink {
+ public:
+  explicit Link(std::shared_ptr<Above> above) : above_(std::move(above)) {}
+  ~Link() override { above_->is_over = true; }
+  void ready(const ReadyWords&) override { above_->was_ready = true; }
+  void leave(const Parting&) override { above_->has_left = true; }
+
+ private:
+  std::shared_ptr<Above> above_;
+};
+
+struct Peer {
+  Registrar::Seat seat{};
+  std::shared_ptr<CheckedEar> ear;
+};
+
+class Run {
+ public:
+  explicit Run(Choices choices) : choices_(choices), peers_(8) {}
+
+  void all() {
+    while (choices_.are_left()) {
+      step();
+      if (choices_.below(4) != 0) relay_.work();
+    }
+    for (const Peer& peer : peers_) {
+      if (peer.ear) relay_.leave(peer.seat, Parting::lost);
+    }
+    relay_.work();
+    for (const auto& above : above_) end_link(*above);
+    relay_.work();
+    for (const Peer& peer : peers_) CHECK(!peer.ear || peer.ear->is_over());
+    for (const JobStatus& job : relay_.status()) CHECK(job.ranks == 0);
+    CHECK(relay_.status().empty());
+    CHECK(plane_.living.empty());
+  }
+
+ private:
+  void step() {
+    Peer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
+    switch (choices_.below(8)) {
+      case 0:
+      case 1: hello(peer); return;
+      case 2:
+        if (const auto words = parse_ready(ready_from(choices_)); words && peer.ear) {
+          relay_.ready(peer.seat, *words);
+        }
+        return;
+      case 3:
+        if (const auto parting = parse_leave(leave_from(choices_)); parting && peer.ear) {
+          relay_.leave(peer.seat, *parting);
+        }
+        return;
+      case 4:
+        if (choices_.byte() == 255) relay_.stop();
+        uplink_.is_unreachable = choices_.below(4) == 0;
+        plane_.next_start = static_cast<int>(choices_.below(3));
+        return;
+      default:
+        if (!above_.empty()) answer(*above_[choices_.byte() % above_.size()]);
+    }
+  }
+
+  void hello(Peer& peer) {
+    if (peer.ear && !peer.ear->is_over()) return;
+    peer.ear = nullptr;
+    const auto words = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
+    if (!words) return;
+    peer.ear = std::make_shared<CheckedEar>();
+    peer.seat = relay_.enter(*words, peer.ear);
+  }
+
+  // One step further, or the last word.
+  void answer(Above& above) {
+    if (above.is_over) return;
+    if (above.has_left || choices_.below(8) == 0) {
+      end_link(above);
+    } else if (!above.said_terms) {
+      above.said_terms = true;
+      above.listener->all_here(terms_for(above.words));
+    } else if (above.was_ready && !above.said_go) {
+      above.said_go = true;
+      above.listener->all_ready({});
+    } else if (above.said_go && !std::exchange(above.said_end, true)) {
+      JobEnd end;
+      if (choices_.below(2) == 0) end.lost_rank = 0;
+      above.listener->ended(end);
+    }
+  }
+
+  void end_link(Above& above) {
+    if (std::exchange(above.is_over, true)) return;
+    if (above.has_left) {
+      above.listener->dismissed();
+    } else if (!above.said_go) {
+      above.listener->refused({RefusalReason::too_late, "refused", -1});
+    } else {
+      above.is_over = false;  // it ends, and waits for the relay to leave
+      if (!std::exchange(above.said_end, true)) above.listener->ended({});
+      relay_.work();
+    }
+  }
+
+  JobTerms terms_for(const RankWords& words) {
+    JobTerms terms;
+    terms.job = static_cast<std::uint16_t>(1 + choices_.below(2));
+    const std::uint8_t epoch = choices_.byte();  // and where the ranks' packets come from
+    terms.epoch = epoch % 2;
+    terms.world = words.world;
+    for (std::uint32_t rank = 0; rank < terms.world && (epoch & 2) != 0; ++rank) {
+      terms.rank_sources.push_back(host_of(source_from(epoch / 4 + rank)));
+    }
+    terms.datagram_bytes_max = words.datagram_bytes_max;
+    terms.elements_max = choices_.of<2>({1056, 8192});
+    terms.small_slots = static_cast<std::uint16_t>(words.small_slots);
+    terms.bulk_slots = static_cast<std::uint16_t>(words.bulk_slots);
+    if (terms.small_slots + terms.bulk_slots == 0) terms.small_slots = 1;
+    terms.formats = core::FormatSet(choices_.of<3>({0x7F, 0x04, 0x10}));
+    terms.sites = {{":7700", 0}, {":7701", 0}};
+    const auto world = static_cast<std::uint16_t>(words.world);
+    if (choices_.below(4) != 0) terms.racks = {{0, world}};
+    return terms;
+  }
+
+  RackRelayOptions options() {
+    RackRelayOptions options;
+    options.parent = "10.0.0.9:7700";
+    options.address = "10.0.0.8:7700";
+    options.identity = "rack-1";
+    options.source = host_of(kSource);
+    options.on_event = [](const ControlEvent&) {};
+    options.has_threads = false;
+    options.link = [this](const RankWords& words, std::shared_ptr<RankListener> listener) {
+      const auto above = std::make_shared<Above>();
+      above->listener = std::move(listener);
+      above->words = words;
+      CHECK(words.source.is_set() && words.rack->source == host_of(kSource));
+      above_.push_back(above);
+      return std::make_unique<Link>(above);
+    };
+    return options;
+  }
+
+  Choices choices_;
+  CheckedPlane plane_;
+  FixedUplink uplink_;
+  std::vector<std::shared_ptr<Above>> above_;
+  RackRelay relay_{plane_, uplink_, options()};
+  std::vector<Peer> peers_;
+};
+
+}  // namespace
+}  // namespace infold::control::fuzzing
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace infold::control::fuzzing;
+  Run(Choices({data, size})).all();
+  return 0;
+}

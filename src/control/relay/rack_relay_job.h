@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A relay's records of jobs, ranks and promises. Internal to rack_relay*.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "control/job_terms.h"
+#include "control/registry/at_plane.h"
+#include "control/relay/rack_relay.h"
+
+namespace infold::control {
+
+// Slots that ranks who wait for the parent have asked it for.
+struct RackRelay::Promise {
+  Slots slots;
+  std::uint32_t counted = 0;
+  std::uint32_t ranks = 0;
+};
+
+struct RackRelay::Job {
+  Job(std::string job_name, JobTerms at_parent)
+      : name(std::move(job_name)), up(std::move(at_parent)) {}
+
+  const std::string name;
+  const JobTerms up;        // as the parent has it
+  JobTerms terms;           // as our ranks do
+  std::uint32_t ranks = 0;  // of this rack that have not gone
+  std::uint32_t slots_held = 0;
+  bool is_looked_up = false;        // whether the parent's sites can be reached
+  std::optional<Refusal> obstacle;  // why this switch cannot take the job
+  bool has_begun = false;           // the parent has said Go to some rank
+  bool began = false;               // and our plane, if it is needed, has the job
+  AtPlane at_plane = AtPlane::no;
+  bool ended = false;
+  bool is_dropped = false;
+
+  std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
+};
+
+struct RackRelay::Rank {
+  RankWords words;
+  std::shared_ptr<RankListener> listener;
+  bool is_opening = false;         // a link
+  std::shared_ptr<RankLink> link;  // null: not yet, or cut
+  std::shared_ptr<Job> job;        // null: the parent has not said it
+  bool has_promise = false;
+  std::optional<ReadyWords> ready_words;
+  bool may_go = false;   // as the parent says
+  bool went = false;     // and was told
+  bool is_told = false;  // of the end
+  std::optional<Parting> leaves;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who owns a connection that was handed on does not say when it closes it. Each is therefore known
+// by its socket's cookie, which no other socket ever has: where the descriptor's cookie is another
+// one, the connection is gone.
+#include "control/service/acceptor.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <list>
+#include <map>
+#include <mutex>
+#include <netinet/tcp.h>
+#include <optional>
+#include <sys/epoll.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "control/service/peer_limits.h"
+#include "io/clock.h"
+#include "io/doorbell.h"
+#include "io/file_descriptor.h"
+#include "io/listen.h"
+#include "io/tcp_connection.h"
+
+namespace infold::control {
+namespace {
+
+// How often connections that are gone are looked for when there seems to be no room.
+constexpr auto kSweepEvery = base::milliseconds(10);
+// How often what has come over connections is counted.
+constexpr auto kCountEvery = base::milliseconds(200);
+// So soon after a connection has begun: one may come and go between two countings.
+constexpr auto kCountSoon = base::milliseconds(10);
+// What a connection counts beside what comes over it.
+constexpr double kBytesOfConnection = 4096;
+// How long accepting rests where not even the spare descriptor helps.
+constexpr auto kRest = base::milliseconds(50);
+constexpr int kBacklog = 1024;
+
+std::optional<std::uint64_t> cookie_of(int descriptor) {
+  std::uint64_t cookie = 0;
+  socklen_t bytes = sizeof(cookie);
+  if (getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) != 0) return std::nullopt;
+  return cookie;
+}
+
+io::FileDescriptor spare() { return io::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// Any address of IPv4 is any of IPv6 as well, where the host has that.
+base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
+  const auto try_at = [](const sockaddr* at, socklen_t bytes) {
+    io::FileDescriptor socket(
+        ::socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    const int off = 0;
+    setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (at->sa_family == AF_INET6) {
+      setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (bind(socket.get(), at, bytes) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+      return io::FileDescriptor();
+    }
+    return socket;
+  };
+  io::FileDescriptor socket;
+  if (!address.is_ipv6() && address.is_any()) {
+    sockaddr_in6 any = {};
+    any.sin6_family = AF_INET6;
+    any.sin6_port = htons(address.port());
+    socket = try_at(reinterpret_cast<const sockaddr*>(&any), sizeof(any));
+  }
+  if (!socket.is_open()) socket = try_at(address.data(), address.bytes());
+  if (socket.is_open()) return socket;
+  return base::fail(base::Code::unavailable, "control", io::bind_problem(errno), errno);
+}
+
+}  // namespace
+
+class Acceptor::State {
+ public:
+  State(io::FileDescriptor listener, io::Doorbell bell, const AcceptorLimits& limits)
+      : listener_(std::move(listener)),
+        limits_(limits),
+        bell_(std::move(bell)),
+        counts_(limits.connections_max, limits.connections_of_peer_max),
+        bytes_(limits.bytes_per_second_of_peer, limits.bytes_at_once_of_peer) {
+    watch(listener_.get(), EPOLLIN);
+    watch(bell_.descriptor(), EPOLLIN);
+  }
+  ~State() { stop(); }
+
+  void start(Users users) {
+    users_ = std::move(users);
+    thread_ = std::thread([this] { run(); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    stops_ = true;
+    bell_.ring();
+    thread_.join();
+    listener_ = io::FileDescriptor();  // new connections are refused, and do not wait for our end
+  }
+  void close(const io::SocketAddress& from) {
+    const std::lock_guard lock(to_close_mutex_);
+    if (std::find(to_close_.begin(), to_close_.end(), from) != to_close_.end()) return;
+    to_close_.push_back(from);
+    bell_.ring();
+  }
+  io::SocketAddress address() const { return io::local_address_of(listener_.get()); }
+
+ private:
+  // A connection; while it is silent, we own its descriptor.
+  struct Known {
+    std::uint64_t cookie = 0;
+    std::string peer;
+    io::SocketAddress from;
+    std::uint64_t bytes = 0;  // that had come when they were counted last
+  };
+  struct Silent {
+    io::FileDescriptor socket;
+    base::Instant until;
+  };
+
+  void watch(int descriptor, std::uint32_t events) {
+    epoll_event event = {};
+    event.events = events;
+    event.data.fd = descriptor;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  }
+
+  void run() {
+    while (!stops_) {
+      std::array<epoll_event, 64> events;
+      const int count = epoll_wait(epoll_.get(), events.data(), events.size(), patience_ms());
+      for (int i = 0; i < count; ++i) {
+        const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+        if (descriptor == bell_.descriptor()) {
+          close_asked();
+        } else if (descriptor == listener_.get()) {
+          accept_all();
+        } else {
+          hand_on(descriptor);
+        }
+      }
+      const base::Instant now = io::monotonic_now();
+      close_silent(now);
+      if (now >= count_at_) count_bytes(now);
+    }
+  }
+
+  int patience_ms() const {
+    if (known_.empty()) return -1;
+    base::Instant next = count_at_;
+    if (!silent_.empty()) next = std::min(next, silent_.front().until);
+    const base::Duration left = next - io::monotonic_now();
+    return static_cast<int>(std::max<std::int64_t>(left.ns / 1'000'000 + 1, 0));
+  }
+
+  void accept_all() {
+    for (;;) {
+      sockaddr_storage from = {};
+      socklen_t bytes = sizeof(from);
+      io::FileDescriptor socket(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &bytes,
+                                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (socket.is_open()) {
+        admit(std::move(socket), {reinterpret_cast<const sockaddr*>(&from), bytes});
+      } else if (errno == EMFILE || errno == ENFILE) {
+        if (!turn_one_away()) return;
+      } else if (errno != ECONNABORTED && errno != EINTR) {
+        return;
+      }
+    }
+  }
+
+  // Without descriptors: closes one connection with the help of the spare one. A host that waits in
+  // the queue instead would not know.
+  bool turn_one_away() {
+    users_.turned_away("", "no descriptors are left for connections (RLIMIT_NOFILE)");
+    spare_ = io::FileDescriptor();
+    const bool closed = io::FileDescriptor(accept(listener_.get(), nullptr, nullptr)).is_open();
+    spare_ = spare();
+    if (closed) return true;
+    io::rest(kRest);  // the socket stays readable, and this thread has nothing else to do
+    return false;
+  }
+
+  void admit(io::FileDescriptor socket, const io::SocketAddress& from) {
+    const std::string peer = peer_of(from);
+    if (bytes_.is_empty(peer, io::monotonic_now()) || !users_.may_connect(peer)) return;
+    PeerCounts::Taken taken = counts_.take(peer);
+    if (taken != PeerCounts::Taken::yes && sweep()) taken = counts_.take(peer);
+    if (taken != PeerCounts::Taken::yes) {
+      const bool is_all = taken == PeerCounts::Taken::all_full;
+      users_.turned_away(
+          peer, fmt::format("{} has {} connections, as many as it may",
+                            is_all ? "the switch" : "the address",
+                            is_all ? limits_.connections_max : limits_.connections_of_peer_max));
+      return;
+    }
+    const int on = 1;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    forget(socket.get());  // an older connection had this number
+    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from, 0};
+    watch(socket.get(), EPOLLIN | EPOLLRDHUP);
+    silent_.push_back({std::move(socket), io::monotonic_now() + limits_.silence_max});
+    of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
+  }
+
+  // Whoever owns the connection hears that it has ended. The duplicate holds whatever the number
+  // stands for now, so that no other connection is meant where that one is gone.
+  void close_asked() {
+    bell_.silence();
+    std::vector<io::SocketAddress> asked;
+    {
+      const std::lock_guard lock(to_close_mutex_);
+      asked.swap(to_close_);
+    }
+    for (const auto& [descriptor, known] : known_) {
+      if (std::find(asked.begin(), asked.end(), known.from) != asked.end()) cut(descriptor, known);
+    }
+  }
+
+  // With the spare descriptor's number, where there is no other.
+  void cut(int descriptor, const Known& known) {
+    spare_ = io::FileDescriptor();
+    {
+      const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+      if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+    }
+    spare_ = spare();
+  }
+
+  // gRPC reads whatever comes before anybody can judge it: a header block without an end, frames
+  // that mean nothing. So a peer pays for bytes. A peer that owes and still sends more than its
+  // rate loses those connections that brought no less than their mean; a rank beside a flood keeps
+  // its own.
+  void count_bytes(base::Instant now) {
+    struct Sum {
+      std::uint64_t bytes = 0;
+      std::uint64_t connections = 0;
+    };
+    struct Share {
+      int descriptor;
+      std::uint64_t bytes;
+    };
+    const double seconds = static_cast<double>((now - counted_at_).ns) * 1e-9;
+    std::map<std::string_view, Sum> sums;
+    std::vector<Share> shares;
+    for (auto& [descriptor, known] : known_) {
+      const std::uint64_t bytes = io::received_bytes_of(descriptor);
+      // Of another connection, which has the number now.
+      if (bytes <= known.bytes || cookie_of(descriptor) != known.cookie) continue;
+      Sum& sum = sums[known.peer];
+      sum.bytes += bytes - known.bytes;
+      ++sum.connections;
+      shares.push_back({descriptor, bytes - known.bytes});
+      known.bytes = bytes;
+    }
+    std::erase_if(sums, [&](const auto& each) {
+      const auto bytes = static_cast<double>(each.second.bytes);
+      const bool pays = bytes_.take_or_owe(std::string(each.first), now, bytes);
+      return pays || bytes <= limits_.bytes_per_second_of_peer * seconds;
+    });
+    for (const auto& [peer, sum] : sums) {
+      users_.turned_away(std::string(peer),
+                         fmt::format("more than {} KiB a second come from the address",
+                                     limits_.bytes_per_second_of_peer >> 10));
+    }
+    for (const Share& share : shares) {
+      const Known& known = known_.at(share.descriptor);
+      const auto sum = sums.find(known.peer);
+      if (sum == sums.end()) continue;
+      if (share.bytes * sum->second.connections >= sum->second.bytes) cut(share.descriptor, known);
+    }
+    // Soon again while connections come, as far as that leaves nine tenths of the time for others.
+    counted_at_ = now;
+    const base::Instant end = io::monotonic_now();
+    count_from_ = end + (end - now) * 9;
+    count_at_ = std::max(now + kCountEvery, count_from_);
+  }
+
+  void forget(int descriptor) {
+    const auto found = known_.find(descriptor);
+    if (found == known_.end()) return;
+    counts_.give_back(found->second.peer);
+    known_.erase(found);
+  }
+
+  // Whether any connection turned out to be gone.
+  bool sweep() {
+    const base::Instant now = io::monotonic_now();
+    if (now - swept_at_ < kSweepEvery) return false;
+    swept_at_ = now;
+    const std::uint32_t before = counts_.count();
+    for (auto each = known_.begin(); each != known_.end();) {
+      const auto next = std::next(each);
+      if (cookie_of(each->first) != each->second.cookie) forget(each->first);
+      each = next;
+    }
+    return counts_.count() < before;
+  }
+
+  void hand_on(int descriptor) {
+    const auto found = of_silent_.find(descriptor);
+    if (found == of_silent_.end()) return;
+    char first = 0;
+    const ssize_t bytes = recv(descriptor, &first, 1, MSG_PEEK);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+    io::FileDescriptor socket = std::move(found->second->socket);
+    silent_.erase(found->second);
+    of_silent_.erase(found);
+    if (bytes > 0) {
+      const base::Instant now = io::monotonic_now();
+      bytes_.take_or_owe(known_.at(descriptor).peer, now, kBytesOfConnection);
+      count_at_ = std::min(count_at_, std::max(now + kCountSoon, count_from_));
+      users_.take(socket.release());
+    } else {
+      forget(descriptor);
+    }
+  }
+
+  void close_silent(base::Instant now) {
+    while (!silent_.empty() && silent_.front().until <= now) {
+      const int descriptor = silent_.front().socket.get();
+      forget(descriptor);
+      of_silent_.erase(descriptor);
+      silent_.pop_front();
+    }
+  }
+
+  io::FileDescriptor listener_;
+  const AcceptorLimits limits_;
+  Users users_;
+  const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
+  const io::Doorbell bell_;  // rings for what the two below say
+  std::atomic<bool> stops_ = false;
+  std::mutex to_close_mutex_;
+  std::vector<io::SocketAddress> to_close_;
+  io::FileDescriptor spare_ = spare();
+  PeerCounts counts_;
+  PeerRates bytes_;
+  std::map<int, Known> known_;
+  std::list<Silent> silent_;  // by time
+  std::map<int, std::list<Silent>::iterator> of_silent_;
+  base::Instant swept_at_;
+  base::Instant counted_at_ = io::monotonic_now();
+  base::Instant count_from_;  // not before
+  base::Instant count_at_;
+  std::thread thread_;
+};
+
+base::Result<std::unique_ptr<Acceptor>> Acceptor::listen(const io::SocketAddress& address,
+                                                         const AcceptorLimits& limits) {
+  base::Result<io::FileDescriptor> listener = listen_at(address);
+  if (!listener) return tl::unexpected(listener.error());
+  base::Result<io::Doorbell> bell = io::Doorbell::open();
+  if (!bell) return tl::unexpected(bell.error());
+  return std::unique_ptr<Acceptor>(
+      new Acceptor(std::make_unique<State>(std::move(*listener), std::move(*bell), limits)));
+}
+
+Acceptor::Acceptor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Acceptor::~Acceptor() = default;
+
+void Acceptor::start(Users users) { state_->start(std::move(users)); }
+void Acceptor::stop() { state_->stop(); }
+void Acceptor::close(const io::SocketAddress& from) { state_->close(from); }
+
+io::SocketAddress Acceptor::address() const { return state_->address(); }
+
+}  // namespace infold::control

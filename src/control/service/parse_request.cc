@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/service/parse_request.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/end_message.h"
+#include "control/record_message.h"
+#include "control/refusal_message.h"
+#include "core/stripe.h"
+#include "io/socket_address.h"
+#include "wire/infold_wire.h"
+
+namespace infold::control {
+namespace {
+
+constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
+// Of the least MTU that every host has to carry, less headers; it holds a block of every format.
+constexpr std::uint32_t kDatagramBytesMin = 512;
+constexpr std::uint32_t kDatagramBytesMax = 65'507;  // of UDP over IPv4
+constexpr std::uint32_t kElementBytesMax = 8;
+constexpr std::size_t kNameBytesMax = 128;
+// "host:port", where a host's name has 253 bytes at most.
+constexpr std::size_t kAddressBytesMax = 262;
+
+tl::unexpected<Refusal> invalid(std::string message, int rank = -1) {
+  return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), rank});
+}
+
+// Control characters would make a line of a log or an error into several.
+bool is_plain(std::string_view text, std::size_t bytes_max) {
+  return text.size() <= bytes_max && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
+
+Answer<SiteAddress> parse_site(const v1::Hello& hello) {
+  const std::string& text = hello.site_address();
+  if (hello.site_weight() > core::Stripe::kWeightMax) {
+    return invalid(fmt::format("rank {}'s site has weight {}; allowed: 0 to {}", hello.rank(),
+                               hello.site_weight(), core::Stripe::kWeightMax));
+  }
+  const bool is_short = is_plain(text, kAddressBytesMax);
+  const auto address = io::SocketAddress::parse_number(is_short ? text : "", "a site");
+  if (!address || address->is_any() || address->is_multicast() || address->port() == 0) {
+    return invalid(fmt::format("rank {}'s site is at '{}', which is no host's address with a port",
+                               hello.rank(), is_short ? text : "..."));
+  }
+  const auto record = record_of(hello.has_site_record() ? &hello.site_record() : nullptr);
+  if (!record) return invalid(fmt::format("rank {}'s site has {}", hello.rank(), record.error()));
+  return SiteAddress{address->text(), hello.site_weight(), true, *record};
+}
+
+// Whose packets come from there: as it is said, or where the connection comes from.
+Answer<io::SocketAddress> parse_source(const std::string& text, const io::SocketAddress& from) {
+  if (text.empty()) return from;
+  const bool is_short = is_plain(text, kAddressBytesMax);
+  const auto address = io::SocketAddress::parse_host(is_short ? text : "", "a source");
+  if (!address || address->is_any() || address->is_multicast()) {
+    return invalid(fmt::format("packets cannot come from '{}', which is no host's address",
+                               is_short ? text : "..."));
+  }
+  return *address;
+}
+
+Answer<RackWords> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
+  if (rack.identity().empty() || !is_plain(rack.identity(), kNameBytesMax) ||
+      !is_plain(rack.address(), kAddressBytesMax)) {
+    return invalid("the rack's switch has no name or address that can be");
+  }
+  if (rack.sites() == 0 || rack.sites() > core::Stripe::kSitesMax) {
+    return invalid(
+        fmt::format("the rack's switch at {} says that it has {} sites; allowed: 1 to {}",
+                    rack.address(), rack.sites(), core::Stripe::kSitesMax));
+  }
+  const auto record = record_of(rack.has_record() ? &rack.record() : nullptr);
+  if (!record) {
+    return invalid(fmt::format("the rack's switch at {} has {}", rack.address(), record.error()));
+  }
+  const Answer<io::SocketAddress> source = parse_source(rack.source(), from);
+  if (!source) return tl::unexpected(source.error());
+  return RackWords{rack.identity(), rack.address(), rack.sites(), *record, *source};
+}
+
+Answer<void> check_numbers(const v1::Hello& hello) {
+  if (hello.world() == 0 || hello.world() > kWorldMax || hello.rank() >= hello.world()) {
+    return invalid(fmt::format("rank {} of {} cannot be: ranks are 0 to world - 1, worlds 1 to {}",
+                               hello.rank(), hello.world(), kWorldMax));
+  }
+  if (hello.datagram_bytes_max() < kDatagramBytesMin) {
+    return invalid(fmt::format("datagrams of {} bytes hold no chunk; {} is the least",
+                               hello.datagram_bytes_max(), kDatagramBytesMin));
+  }
+  if (hello.datagram_bytes_max() > kDatagramBytesMax) {
+    return invalid(fmt::format("no datagram has {} bytes; {} is the most",
+                               hello.datagram_bytes_max(), kDatagramBytesMax));
+  }
+  if (hello.small_slots() == 0 && hello.bulk_slots() == 0) {
+    return invalid("a job without slots cannot sum");
+  }
+  if (hello.small_slots() > kSlotsMax || hello.bulk_slots() > kSlotsMax - hello.small_slots()) {
+    return invalid(fmt::format("{} and {} slots are too many; allowed: {} together",
+                               hello.small_slots(), hello.bulk_slots(), kSlotsMax));
+  }
+  if (hello.element_bytes() > kElementBytesMax) {
+    return invalid(fmt::format("no element has {} bytes", hello.element_bytes()));
+  }
+  return {};
+}
+
+// As long as an error for people is, and in one line.
+Refusal parse_refusal(const v1::Refused& refused) {
+  constexpr std::size_t kMessageBytesMax = 1024;
+  Refusal refusal = refusal_of(refused);
+  std::size_t bytes = std::min(refusal.message.size(), kMessageBytesMax);
+  // Not within a character, which no message could carry on.
+  while (bytes < refusal.message.size() && (refusal.message[bytes] & 0xC0) == 0x80) --bytes;
+  refusal.message.resize(bytes);
+  std::replace_if(
+      refusal.message.begin(), refusal.message.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  if (refusal.rank < -1 || refusal.rank >= int{kWorldMax}) refusal.rank = -1;
+  return refusal;
+}
+
+}  // namespace
+
+Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer,
+                              const io::SocketAddress& from) {
+  if (hello.protocol_version() != kProtocolVersion) {
+    return invalid("the switch speaks another version of the protocol: " +
+                   std::to_string(kProtocolVersion));
+  }
+  if (hello.job().empty() || !is_plain(hello.job(), kNameBytesMax)) {
+    return invalid(
+        fmt::format("the job's name must have 1 to {} characters, none of them a control character",
+                    kNameBytesMax));
+  }
+  if (Answer<void> checked = check_numbers(hello); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  RankWords words;
+  words.job = hello.job();
+  words.rank = hello.rank();
+  words.world = hello.world();
+  words.datagram_bytes_max = hello.datagram_bytes_max();
+  words.small_slots = hello.small_slots();
+  words.bulk_slots = hello.bulk_slots();
+  if (!hello.site_address().empty()) {
+    Answer<SiteAddress> site = parse_site(hello);
+    if (!site) return tl::unexpected(site.error());
+    words.site = std::move(*site);
+  }
+  if (!hello.host_identity().empty()) {
+    if (!is_plain(hello.host_identity(), kNameBytesMax) ||
+        !is_plain(hello.host_meeting(), kNameBytesMax)) {
+      return invalid(
+          fmt::format("the host's names must have at most {} characters, none of them "
+                      "a control character",
+                      kNameBytesMax));
+    }
+    words.host = RankHost{hello.host_identity(), hello.host_meeting()};
+  }
+  words.always_shares = hello.always_shares();
+  if (hello.element_bytes() != 0) words.element_bytes = hello.element_bytes();
+  words.patience = std::chrono::milliseconds(hello.patience_ms());
+  if (hello.has_rack()) {
+    Answer<RackWords> rack = parse_rack(hello.rack(), from);
+    if (!rack) return tl::unexpected(rack.error());
+    words.rack = std::move(*rack);
+  }
+  Answer<io::SocketAddress> source = parse_source(hello.source(), from);
+  if (!source) return tl::unexpected(source.error());
+  words.source = *source;
+  words.peer = std::move(peer);
+  return words;
+}
+
+Answer<ReadyWords> parse_ready(const v1::Ready& ready) {
+  ReadyWords words;
+  words.shares_memory = ready.shares_memory();
+  words.site_order = ready.site_order();
+  if (ready.has_verifies()) words.verifies = ready.verifies();
+  words.calls_finished = ready.calls_finished();
+  words.calls_beyond = ready.calls_beyond();
+  if (ready.has_obstacle()) words.obstacle = parse_refusal(ready.obstacle());
+  return words;
+}
+
+Answer<Parting> parse_leave(const v1::Leave& leave) {
+  Parting parting = Parting::in_order;
+  if (!leave.abort().empty()) {
+    parting.abort = abort_of(leave);
+    if (!parting.abort) return invalid("the reason that a rank left with is unknown");
+  }
+  if (leave.has_why()) parting.why = parse_refusal(leave.why());
+  return parting;
+}
+
+}  // namespace infold::control

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a peer may say: each field that would reach a CHECK, or cost too much, is refused by name.
+#include "control/service/parse_request.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/end_message.h"
+#include "control/record_message.h"
+
+namespace infold::control::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Hello usual() {
+  v1::Hello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_job("job");
+  hello.set_rank(1);
+  hello.set_world(2);
+  hello.set_datagram_bytes_max(1472);
+  hello.set_small_slots(64);
+  hello.set_bulk_slots(448);
+  hello.set_patience_ms(20'000);
+  return hello;
+}
+
+TEST(ParseHello, TakesWhatRanksOfOursSay) {
+  v1::Hello hello = usual();
+  hello.set_site_address("[fd00::1]:700");
+  hello.set_site_weight(64);
+  hello.set_host_identity("a");
+  hello.set_host_meeting("b");
+  hello.mutable_rack()->set_identity("life");
+  hello.mutable_rack()->set_address("tor-1.example:7700");
+  hello.mutable_rack()->set_sites(64);
+  core::SiteRecord record;
+  *hello.mutable_site_record() = message_of(record);
+  record.elements_max = 32;
+  *hello.mutable_rack()->mutable_record() = message_of(record);
+  const Answer<RankWords> words = parse_hello(hello, "10.0.0.1");
+  ASSERT_TRUE(words.has_value()) << words.error().message;
+  EXPECT_EQ(words->site->address, "[fd00::1]:700");
+  EXPECT_EQ(words->site->record, core::SiteRecord());
+  EXPECT_EQ(words->rack->sites, 64U);
+  EXPECT_EQ(words->rack->record, record);
+  EXPECT_EQ(words->peer, "10.0.0.1");
+}
+
+struct Wrong {
+  std::function<void(v1::Hello&)> make;
+  std::string says;
+};
+
+TEST(ParseHello, RefusesWhatNoMachineCanDo) {
+  const auto site = [](const std::string& address, std::uint32_t weight) {
+    return [=](v1::Hello& hello) {
+      hello.set_site_address(address);
+      hello.set_site_weight(weight);
+    };
+  };
+  const auto rack = [](std::uint32_t sites, std::uint32_t elements) {
+    return [=](v1::Hello& hello) {
+      hello.mutable_rack()->set_identity("a");
+      hello.mutable_rack()->set_sites(sites);
+      core::SiteRecord record;
+      record.elements_max = elements;
+      *hello.mutable_rack()->mutable_record() = message_of(record);
+    };
+  };
+  const std::vector<Wrong> all = {
+      {[](v1::Hello& hello) { hello.set_protocol_version(2); }, "another version"},
+      {[](v1::Hello& hello) { hello.set_job(""); }, "1 to 128 characters"},
+      {[](v1::Hello& hello) { hello.set_job(std::string(129, 'x')); }, "1 to 128 characters"},
+      {[](v1::Hello& hello) { hello.set_job("a\nb"); }, "control character"},
+      {[](v1::Hello& hello) { hello.set_world(0); }, "rank 1 of 0 cannot be"},
+      {[](v1::Hello& hello) { hello.set_world(257); }, "worlds 1 to 256"},
+      {[](v1::Hello& hello) { hello.set_rank(2); }, "rank 2 of 2 cannot be"},
+      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(511); }, "512 is the least"},
+      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(65'508); }, "65507 is the most"},
+      {[](v1::Hello& hello) {
+         hello.set_small_slots(0);
+         hello.set_bulk_slots(0);
+       },
+       "without slots"},
+      {[](v1::Hello& hello) { hello.set_bulk_slots(32'767); }, "too many; allowed: 32767 together"},
+      {[](v1::Hello& hello) { hello.set_small_slots(0xFFFFFFFF); }, "too many; allowed: 32767"},
+      {[](v1::Hello& hello) { hello.set_element_bytes(9); }, "no element has 9 bytes"},
+      {[](v1::Hello& hello) {
+         hello.set_host_identity("a");
+         hello.set_host_meeting(std::string(129, 'x'));
+       },
+       "at most 128 characters"},
+      {site("10.0.0.1:700", 65), "weight 65; allowed: 0 to 64"},
+      {site("somewhere.example:700", 1), "no host's address"},
+      {site("10.0.0.1", 1), "no host's address"},
+      {site("10.0.0.1:0", 1), "no host's address"},
+      {site("0.0.0.0:700", 1), "no host's address"},
+      {site("224.0.0.1:700", 1), "no host's address"},
+      {site("[ff02::1]:700", 1), "no host's address"},
+      {site("255.255.255.255:700", 1), "no host's address"},
+      {rack(0, 64), "has 0 sites; allowed: 1 to 64"},
+      {rack(65, 64), "has 65 sites; allowed: 1 to 64"},
+      {rack(1, 31), "the rack's switch at  has elements_max of 31; a block has 32"},
+      {[=](v1::Hello& hello) {
+         rack(1, 64)(hello);
+         hello.mutable_rack()->clear_record();
+       },
+       "the rack's switch at  has no record of what it can, as older versions have none"},
+      {site("10.0.0.1:700", 1), "rank 1's site has no record of what it can"},
+  };
+  for (const Wrong& wrong : all) {
+    v1::Hello hello = usual();
+    wrong.make(hello);
+    const Answer<RankWords> words = parse_hello(hello, "");
+    ASSERT_FALSE(words.has_value()) << wrong.says;
+    EXPECT_EQ(words.error().reason, RefusalReason::invalid);
+    EXPECT_THAT(words.error().message, HasSubstr(wrong.says));
+  }
+}
+
+TEST(ParseReady, ShortensWhatOthersWillHear) {
+  v1::Ready ready;
+  ready.mutable_obstacle()->set_rank(1'000'000);
+  std::string text(1023, 'x');
+  text += "\xC3\xA4 and\nmore";  // a character of two bytes, the second of which is too much
+  ready.mutable_obstacle()->set_message(text);
+  const Answer<ReadyWords> words = parse_ready(ready);
+  ASSERT_TRUE(words && words->obstacle);
+  EXPECT_EQ(words->obstacle->rank, -1);
+  EXPECT_EQ(words->obstacle->message, std::string(1023, 'x'));
+  ready.mutable_obstacle()->set_message("one\ntwo");
+  EXPECT_EQ(parse_ready(ready)->obstacle->message, "one two");
+}
+
+TEST(ParseLeave, AnUnknownReasonIsNone) {
+  v1::Leave leave;
+  leave.set_abort("nonsense");
+  EXPECT_FALSE(parse_leave(leave).has_value());
+  leave = leave_of(core::Abort{core::AbortReason::mismatch, 0, 1, {}, {}});
+  ASSERT_TRUE(parse_leave(leave) && parse_leave(leave)->abort);
+  leave.mutable_why()->set_message("why");
+  EXPECT_EQ(parse_leave(leave)->why->message, "why");
+}
+
+}  // namespace
+}  // namespace infold::control::testing

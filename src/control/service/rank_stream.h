@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's end of one rank's stream: brings the rank's words to a registrar and writes what its
+// listener hears. Takes no thread, and waits for nobody: at most three messages go to a rank, and a
+// peer that does not take one in time is cut off.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "base/instant.h"
+#include "control/alarm.h"
+#include "control/rank_listener.h"
+#include "control/service/acceptor.h"
+#include "control/service/stream_gate.h"
+#include "io/socket_address.h"
+#include "proto/infold/v1/control.pb.h"
+
+namespace infold::control {
+
+struct StreamTimes {
+  base::Duration hello_max = base::seconds(10);   // from the stream's opening
+  base::Duration write_max = base::seconds(5);    // until a message is on its way
+  base::Duration goodbye_max = base::seconds(5);  // for the peer to take the stream's end
+};
+
+// What all streams of a server share. Outlives the server's streams, but not what they hear.
+struct StreamHost {
+  Registrar& registrar;
+  Acceptor& acceptor;
+  StreamGate gate;
+  StreamTimes times;
+  EventListener on_event;  // of refusals of what no registrar hears
+};
+
+class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::JoinReply>,
+                         public RankListener,
+                         public std::enable_shared_from_this<RankStream> {
+ public:
+  // Owns itself until the stream is done.
+  static RankStream* open(grpc::CallbackServerContext& context, StreamHost& host);
+
+  void all_here(const JobTerms& terms) override;
+  void all_ready(const std::vector<HostGroup>& groups) override;
+  void refused(const Refusal& refusal) override;
+  void ended(const JobEnd& end) override;
+  void dismissed() override;
+
+ private:
+  RankStream(grpc::CallbackServerContext& context, StreamHost& host);
+  void start();
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  Answer<void> handle(const v1::JoinRequest& request);
+  Answer<void> handle_hello(const v1::Hello& hello);
+  void part(const Parting& parting);
+  Parting without_a_word();
+  void send(v1::JoinReply reply, bool is_last);
+  // The two below require the lock.
+  void pump();
+  void finish_soon();
+  void set_alarm(Alarm& alarm, base::Duration in, void (RankStream::*ring)());
+  void give_up_on_hello();
+  void cut();
+
+  const io::SocketAddress from_;  // unset: not known
+  const std::string peer_;
+
+  // gRPC orders its calls, which checkers of threads do not see: what they share is read and
+  // written with the lock.
+  std::mutex mutex_;
+  StreamHost* host_;  // these two are null when the stream is done
+  grpc::CallbackServerContext* context_;
+  std::shared_ptr<RankStream> self_;
+  v1::JoinRequest request_;
+  v1::JoinReply reply_;
+  std::deque<v1::JoinReply> replies_;
+  Alarm hello_alarm_, write_alarm_, goodbye_alarm_;
+  std::optional<Registrar::Seat> seat_;
+  std::optional<Parting> parting_;
+  bool is_counted_ = false;
+  bool said_hello_ = false;
+  bool through_rack_ = false;
+  bool writes_ = false;
+  bool wants_finish_ = false;
+  bool finishes_ = false;
+};
+
+}  // namespace infold::control

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may connect, open a stream, and say Hello on it. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "control/control_event.h"
+#include "control/registrar.h"
+#include "control/service/peer_limits.h"
+
+namespace infold::control {
+
+struct StreamLimits {
+  // A rank of one job has one: 16 jobs of 256 ranks, or 64 groups of 64.
+  std::uint32_t streams_max = 4096;
+  std::uint32_t streams_of_peer_max = 3072;
+  // A host that starts 50 groups on 8 ranks says 400 at once.
+  std::uint32_t hellos_per_second = 512;
+  std::uint32_t hellos_at_once = 2048;
+  // Every rank opens one, also those that are refused or give up before their Hello.
+  std::uint32_t openings_per_second = 1024;
+  std::uint32_t openings_at_once = 2304;
+};
+
+class StreamGate {
+ public:
+  StreamGate(const StreamLimits& limits, EventListener on_event);
+
+  // False for a peer that has opened more streams than it may, until it has paid for them in time.
+  // Its connections are closed meanwhile: to refuse a stream costs as much as to take it.
+  bool may_connect(const std::string& peer);
+  // A refusal says which limit. What it let in is given back with close().
+  Answer<void> open(const std::string& peer);
+  void close(const std::string& peer);
+  Answer<void> hello(const std::string& peer);
+
+ private:
+  tl::unexpected<Refusal> refuse(const std::string& peer, std::string message);
+
+  const StreamLimits limits_;
+  const EventListener on_event_;
+  std::mutex mutex_;
+  PeerCounts streams_;
+  PeerRates hellos_;
+  PeerRates openings_;
+};
+
+}  // namespace infold::control
