@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/prng.h"
+#include "oracle/oracle.h"
+#include "oracle/oracle_float.h"
 #include "runtime/format_choice.h"
-#include "sim/oracle.h"
-#include "sim/oracle_float.h"
 
 namespace infold::cli {
 namespace {
@@ -120,7 +120,8 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
       const std::uint64_t bits = prng.next();
       std::memcpy(at, &bits, bytes);
     } else {
-      sim::store_float(static_cast<core::DataType>(each.type), at, 0, value_of(each, rank, prng));
+      oracle::store_float(static_cast<core::DataType>(each.type), at, 0,
+                          value_of(each, rank, prng));
     }
   }
 }
@@ -129,7 +130,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
 std::vector<std::byte> reduced(const VerifyCase& each, int part, int world) {
   const auto format = format_of(each, world);
   std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(world));
-  sim::OracleRequest request;
+  oracle::Request request;
   request.layout = format->layout;
   request.collective = each.collective == Collective::all_reduce ? core::Collective::all_reduce
                                                                  : core::Collective::reduce;
@@ -143,7 +144,7 @@ std::vector<std::byte> reduced(const VerifyCase& each, int part, int world) {
     request.inputs.push_back(input.data());
   }
   std::vector<std::byte> result(each.elements * element_bytes(each.type));
-  sim::expected_result(request, result);
+  oracle::expected_result(request, result);
   return result;
 }
 

@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/oracle_float.h"
+#include "oracle/oracle_float.h"
 
 namespace infold::cli {
 namespace {
@@ -126,7 +126,7 @@ TEST(VerifyBattery, ExpectedSumsOfFloatsAreWithinTheStatedBounds) {
     for (int rank = 0; rank < kWorld; ++rank) {
       const auto input = input_of(each, rank, kWorld);
       for (std::uint64_t i = 0; i < each.elements; ++i) {
-        const double value = sim::load_float(type, input.data(), i);
+        const double value = oracle::load_float(type, input.data(), i);
         exact[i] += value;
         largest = std::max(largest, std::fabs(value));
       }
@@ -134,7 +134,7 @@ TEST(VerifyBattery, ExpectedSumsOfFloatsAreWithinTheStatedBounds) {
     const auto expected = expected_of(each, 0, kWorld);
     const double divisor = each.reduction == Reduction::average ? kWorld : 1;
     for (std::uint64_t i = 0; i < each.elements; ++i) {
-      const double got = sim::load_float(type, expected->data(), i);
+      const double got = oracle::load_float(type, expected->data(), i);
       const double bound = 2 * kWorld * largest * unit_of(each.wire) / divisor +
                            2 * rounding_of(each.type) * std::fabs(exact[i] / divisor) +
                            std::ldexp(1.0, -24);

@@ -46,7 +46,7 @@ constexpr Wire kWires[] = {
     {"f32_agreed", {WireFormat::i32, DataType::f32}, Reduction::sum, true},
 };
 
-class Axes : public testing::TestWithParam<std::tuple<Wire, ValueKind>> {
+class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> {
  protected:
   static Scenario base_scenario() {
     const auto& [wire, kind] = GetParam();
@@ -187,7 +187,8 @@ TEST_P(Axes, EarlierTensorsOnTheSameSlots) {
   scenario.bulk_slots = 2;
   const CallPlan last = scenario.calls[0];
   scenario.calls.clear();
-  for (const ValueKind kind : {ValueKind::extreme, ValueKind::special, ValueKind::apart}) {
+  for (const oracle::ValueKind kind :
+       {oracle::ValueKind::extreme, oracle::ValueKind::special, oracle::ValueKind::apart}) {
     CallPlan earlier = last;
     earlier.elements = 2'000;
     earlier.values.kind = kind;
@@ -199,13 +200,15 @@ TEST_P(Axes, EarlierTensorsOnTheSameSlots) {
 }
 
 std::string name_of(const testing::TestParamInfo<Axes::ParamType>& each) {
-  return std::string(std::get<0>(each.param).name) + "_" + value_kind_name(std::get<1>(each.param));
+  return std::string(std::get<0>(each.param).name) + "_" +
+         oracle::value_kind_name(std::get<1>(each.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, Axes,
                          testing::Combine(testing::ValuesIn(kWires),
-                                          testing::Values(ValueKind::heavy, ValueKind::apart,
-                                                          ValueKind::special)),
+                                          testing::Values(oracle::ValueKind::heavy,
+                                                          oracle::ValueKind::apart,
+                                                          oracle::ValueKind::special)),
                          name_of);
 
 }  // namespace

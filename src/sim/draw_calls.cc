@@ -76,7 +76,7 @@ bool draw_leaving_out_zeros(const CallPlan& call) {
       call.reduction != Reduction::min && call.reduction != Reduction::max;
   const bool can_be = is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed;
   // Where blocks are mostly zeros, mostly.
-  const std::uint64_t share = call.values.kind == ValueKind::sparse ? 3 : 1;
+  const std::uint64_t share = call.values.kind == oracle::ValueKind::sparse ? 3 : 1;
   return can_be && base::mix64(call.values.seed + 3) % 4 < share;
 }
 
@@ -105,10 +105,10 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
     call.after_previous = !calls.empty() && prng.chance(0.1);
     call.offset_bytes = prng.chance(0.3) ? static_cast<std::uint32_t>(prng.below(64)) : 0;
     if (spread_out) call.gap = base::microseconds(prng.between(0, 300));
-    call.values = {
-        .dtype = call.layout.dtype,
-        .kind = static_cast<ValueKind>(prng.below(static_cast<std::uint64_t>(ValueKind::count_))),
-        .seed = prng.next()};
+    call.values = {.dtype = call.layout.dtype,
+                   .kind = static_cast<oracle::ValueKind>(
+                       prng.below(static_cast<std::uint64_t>(oracle::ValueKind::count_))),
+                   .seed = prng.next()};
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
     call.sized_by_previous = draw_size_later(call);

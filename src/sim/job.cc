@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "numeric/codec.h"
+#include "oracle/oracle.h"
 #include "sim/agreed_codes.h"
 #include "sim/checksum.h"
-#include "sim/oracle.h"
 
 namespace infold::sim {
 namespace {
@@ -106,8 +106,8 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
   const std::size_t bytes = tensor_bytes(call);
   if (contributes(call, rank) || call.in_place) own.input.resize(call.offset_bytes + bytes);
   if (contributes(call, rank)) {
-    fill_values(call.values, value_rank(call, rank),
-                std::span(own.input).subspan(call.offset_bytes));
+    oracle::fill_values(call.values, value_rank(call, rank),
+                        std::span(own.input).subspan(call.offset_bytes));
   }
   if (receives(call, rank) && !call.in_place) own.output.resize(call.offset_bytes + bytes);
   const std::uint32_t blocks = call.layout.block_count(static_cast<std::uint32_t>(call.elements));
@@ -209,21 +209,21 @@ std::string Job::compare(const Step& step) const {
   if (step.agrees) return compare_codes(step.call);
   // The inputs as they were, because in-place results have replaced them.
   std::vector<std::vector<std::byte>> inputs;
-  OracleRequest request{.layout = call.layout,
-                        .collective = call.collective,
-                        .reduction = call.reduction,
-                        .agreed = call.agreed,
-                        .world = scenario_.world,
-                        .elements = call.elements,
-                        .inputs = {}};
+  oracle::Request request{.layout = call.layout,
+                          .collective = call.collective,
+                          .reduction = call.reduction,
+                          .agreed = call.agreed,
+                          .world = scenario_.world,
+                          .elements = call.elements,
+                          .inputs = {}};
   for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
     if (!contributes(call, rank)) continue;
     inputs.emplace_back(tensor_bytes(call));
-    fill_values(call.values, value_rank(call, rank), inputs.back());
+    oracle::fill_values(call.values, value_rank(call, rank), inputs.back());
     request.inputs.push_back(inputs.back().data());
   }
   std::vector<std::byte> expected(tensor_bytes(call));
-  expected_result(request, expected);
+  oracle::expected_result(request, expected);
   for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
     const auto got = result(step.call, rank);
     if (got.empty()) continue;
@@ -261,7 +261,7 @@ std::string Job::compare_inputs(const Step& step) const {
   std::vector<std::byte> before(tensor_bytes(call));
   for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
     if (!contributes(call, rank)) continue;
-    fill_values(call.values, value_rank(call, rank), before);
+    oracle::fill_values(call.values, value_rank(call, rank), before);
     const auto now = std::span(tensors(step.call, rank).input).subspan(call.offset_bytes);
     if (std::memcmp(now.data(), before.data(), before.size()) != 0) {
       return fmt::format("call {} failed and changed the input of rank {}", step.call, rank);

@@ -124,7 +124,7 @@ CallPlan sum_of_floats(WireFormat format, std::uint64_t elements, std::uint64_t 
   CallPlan call;
   call.layout = {format, core::DataType::f32};
   call.elements = elements;
-  call.values = {.dtype = core::DataType::f32, .kind = ValueKind::heavy, .seed = seed};
+  call.values = {.dtype = core::DataType::f32, .kind = oracle::ValueKind::heavy, .seed = seed};
   return call;
 }
 
@@ -132,7 +132,7 @@ CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed) {
   CallPlan call;
   call.layout = {WireFormat::i32, core::DataType::i32};
   call.elements = elements;
-  call.values = {.dtype = core::DataType::i32, .kind = ValueKind::heavy, .seed = seed};
+  call.values = {.dtype = core::DataType::i32, .kind = oracle::ValueKind::heavy, .seed = seed};
   return call;
 }
 

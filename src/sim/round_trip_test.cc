@@ -65,7 +65,7 @@ TEST(RoundTrips, OneMoreForEachLevelOfATree) {
 TEST(RoundTrips, TwoWhereExponentsAreTooFarApart) {
   for (const WireFormat format : kBlockFormats) {
     CallPlan call = sum_of_floats(format, 4 * kChunk);
-    call.values.kind = ValueKind::apart;
+    call.values.kind = oracle::ValueKind::apart;
     EXPECT_EQ(round_trips(on_ideal_links(8, 1, call)), 2);
   }
 }

@@ -179,7 +179,7 @@ std::string describe(const Scenario& scenario) {
                         core::dtype_name(call.layout.dtype), core::format_name(call.layout.format),
                         call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
                         call.leaves_out_zeros ? " without zeros" : "", call.elements,
-                        value_kind_name(call.values.kind));
+                        oracle::value_kind_name(call.values.kind));
   }
   return text;
 }

@@ -13,9 +13,9 @@
 #include "core/format.h"
 #include "core/packet.h"
 #include "core/worker.h"
+#include "oracle/values.h"
 #include "sim/faults.h"
 #include "sim/link.h"
-#include "sim/values.h"
 
 namespace infold::sim {
 
@@ -38,7 +38,7 @@ struct CallPlan {
   std::uint32_t offset_bytes = 0;  // of the tensor in its buffer
   base::Duration gap;              // from the call before it
   base::Duration deadline;         // from submission; 0: none
-  ValueSource values;
+  oracle::ValueSource values;
   std::vector<std::uint16_t> value_rank;  // whose data each rank brings; empty: its own
 };
 

@@ -8,7 +8,7 @@ from tidy_checks.repo import Finding, check
 
 # Folders in which the same inputs must give the same bytes.
 DECIDING = ("wire/", "src/base/", "src/trace/", "src/core/", "src/numeric/", "src/sparse/",
-            "src/plan/", "src/codec/", "src/sim/")
+            "src/plan/", "src/codec/", "src/sim/", "src/oracle/")
 
 
 # The places that may read the wall clock, where a step of it ends or prolongs nothing.
@@ -50,8 +50,8 @@ BANS = (
     Ban(r"\b(shared_ptr|make_shared)\b", "a value or unique_ptr: core has one owner for each thing",
         ("src/core/",)),
     Ban(r"\bstd::(thread|jthread|mutex|atomic|condition_variable)\b",
-        "the loops of src/runtime: this layer has no threads", ("src/core/", "src/sim/"),
-        tests=False),
+        "the loops of src/runtime: this layer has no threads",
+        ("src/core/", "src/sim/", "src/oracle/"), tests=False),
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "virtual time, or a wait with a deadline for the event itself", only_tests=True),
     Ban(r"\b(printf|fprintf|puts|fputs|putchar)\s*\(|\bstd::(cout|cerr|clog)\b",
@@ -61,7 +61,7 @@ BANS = (
         tests=False,
         allowed_in=("src/base/zeroed_array.h",)),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
-        ("src/core/", "src/sim/", "src/numeric/", "src/sparse/", "src/plan/")),
+        ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),

@@ -25,7 +25,9 @@ ALLOWED = {
     "sparse": BELOW_PLAN,
     "codec": BELOW_PLAN,
     "plan": BELOW_PLAN,
-    "sim": BELOW_TOP,
+    # Told apart from what it judges: it may not use the codecs.
+    "oracle": BELOW_CORE | {"core"},
+    "sim": BELOW_TOP | {"oracle"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_TOP | {"io", "bpf", "runtime"} | CONTROL,

@@ -13,9 +13,9 @@
 
 #include "core/format.h"
 
-namespace infold::sim {
+namespace infold::oracle {
 
-struct OracleRequest {
+struct Request {
   core::ElementLayout layout;
   core::Collective collective = core::Collective::all_reduce;
   core::Reduction reduction = core::Reduction::sum;
@@ -26,9 +26,9 @@ struct OracleRequest {
   std::vector<const std::byte*> inputs;
 };
 
-void expected_result(const OracleRequest& request, std::span<std::byte> result);
+void expected_result(const Request& request, std::span<std::byte> result);
 
 // The agreed exponent codes of such a request, as they are before the sum (bit 15: specials).
-std::vector<std::uint16_t> expected_codes(const OracleRequest& request);
+std::vector<std::uint16_t> expected_codes(const Request& request);
 
-}  // namespace infold::sim
+}  // namespace infold::oracle

@@ -11,7 +11,7 @@
 
 #include "core/format.h"
 
-namespace infold::sim {
+namespace infold::oracle {
 
 enum class ValueKind : std::uint8_t {
   smooth,   // uniform in [-1, 1]; integers of up to 7 bits
@@ -33,4 +33,4 @@ struct ValueSource {
 // Writes elements [0, tensor.size() / dtype_bytes) of one rank.
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor);
 
-}  // namespace infold::sim
+}  // namespace infold::oracle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values from hashes.
-#include "sim/values.h"
+#include "oracle/values.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 
-namespace infold::sim {
+namespace infold::oracle {
 namespace {
 
 struct FloatShape {
@@ -129,4 +129,4 @@ void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::b
   }
 }
 
-}  // namespace infold::sim
+}  // namespace infold::oracle

@@ -2,7 +2,7 @@
 //
 // The oracle on sums that a person can do, so that it is not merely the second of two programs
 // that agree.
-#include "sim/oracle.h"
+#include "oracle/oracle.h"
 
 #include <cmath>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace infold::sim {
+namespace infold::oracle {
 namespace {
 
 using core::DataType;
@@ -19,7 +19,7 @@ using core::WireFormat;
 template <typename T>
 std::vector<T> reduce(std::vector<std::vector<T>> ranks, core::ElementLayout layout,
                       core::Reduction reduction = core::Reduction::sum, bool agreed = false) {
-  OracleRequest request;
+  Request request;
   request.layout = layout;
   request.reduction = reduction;
   request.agreed = agreed;
@@ -98,4 +98,4 @@ TEST(Oracle, AgreedExponentsKeepRoomForAllRanks) {
 }
 
 }  // namespace
-}  // namespace infold::sim
+}  // namespace infold::oracle

@@ -12,7 +12,7 @@
 
 #include "core/format.h"
 
-namespace infold::sim {
+namespace infold::oracle {
 
 struct FloatTraits {
   int fraction_bits;
@@ -98,4 +98,4 @@ inline void store_float(core::DataType dtype, std::byte* tensor, std::uint64_t i
   std::memcpy(tensor + index * 2, &bits, 2);
 }
 
-}  // namespace infold::sim
+}  // namespace infold::oracle

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Spec sections 3 and 4 once more, said differently.
-#include "sim/oracle.h"
+#include "oracle/oracle.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
-#include "sim/oracle_float.h"
-#include "sim/values.h"
+#include "oracle/oracle_float.h"
+#include "oracle/values.h"
 
-namespace infold::sim {
+namespace infold::oracle {
 namespace {
 
 using core::Collective;
@@ -81,7 +81,7 @@ int bit_length(Wide value) {
 
 class BlockFloatSum {
  public:
-  BlockFloatSum(const OracleRequest& request, const Block& block)
+  BlockFloatSum(const Request& request, const Block& block)
       : layout_(request.layout), sums_(block.elements) {
     int highest = 0;
     for (std::size_t rank = 0; rank < block.values.size(); ++rank) {
@@ -147,7 +147,7 @@ std::uint16_t agreed_code(const Block& block, ElementLayout layout) {
 
 class AgreedSum {
  public:
-  AgreedSum(const OracleRequest& request, const Block& block) : sums_(block.elements) {
+  AgreedSum(const Request& request, const Block& block) : sums_(block.elements) {
     const int agreed = agreed_code(block, request.layout);
     const bool special = (agreed & kSpecialBit) != 0;
     const int code = agreed & ~kSpecialBit;
@@ -173,7 +173,7 @@ class AgreedSum {
   int unit_ = 0;
 };
 
-Block load_block(const OracleRequest& request, std::uint64_t index) {
+Block load_block(const Request& request, std::uint64_t index) {
   const std::uint32_t length = request.layout.block_elements();
   Block block;
   block.first = index * length;
@@ -188,13 +188,13 @@ Block load_block(const OracleRequest& request, std::uint64_t index) {
   return block;
 }
 
-std::uint64_t block_total(const OracleRequest& request) {
+std::uint64_t block_total(const Request& request) {
   const std::uint32_t length = request.layout.block_elements();
   return (request.elements + length - 1) / length;
 }
 
 template <typename Sum>
-void sum_blocks(const OracleRequest& request, std::byte* result) {
+void sum_blocks(const Request& request, std::byte* result) {
   const auto divisor = request.reduction == Reduction::average
                            ? static_cast<std::uint32_t>(request.inputs.size())
                            : 1U;
@@ -210,7 +210,7 @@ void sum_blocks(const OracleRequest& request, std::byte* result) {
 }
 
 // -0 is less than +0, and a NaN anywhere is the result.
-void compare_floats(const OracleRequest& request, std::byte* result) {
+void compare_floats(const Request& request, std::byte* result) {
   const bool greatest = request.reduction == Reduction::max;
   const auto precedes = [](double a, double b) {
     return a < b || (a == b && std::signbit(a) && !std::signbit(b));
@@ -229,7 +229,7 @@ void compare_floats(const OracleRequest& request, std::byte* result) {
 }
 
 template <typename Int>
-void reduce_integers(const OracleRequest& request, std::byte* result) {
+void reduce_integers(const Request& request, std::byte* result) {
   for (std::uint64_t i = 0; i < request.elements; ++i) {
     Wide sum = 0;
     Wide least = 0;
@@ -259,7 +259,7 @@ void reduce_integers(const OracleRequest& request, std::byte* result) {
 
 }  // namespace
 
-void expected_result(const OracleRequest& request, std::span<std::byte> result) {
+void expected_result(const Request& request, std::span<std::byte> result) {
   CHECK_THAT(result.size(), ==, request.elements * dtype_bytes(request.layout.dtype));
   CHECK(!request.inputs.empty());
   if (request.collective == Collective::broadcast) {
@@ -280,7 +280,7 @@ void expected_result(const OracleRequest& request, std::span<std::byte> result) 
   return sum_blocks<BlockFloatSum>(request, result.data());
 }
 
-std::vector<std::uint16_t> expected_codes(const OracleRequest& request) {
+std::vector<std::uint16_t> expected_codes(const Request& request) {
   std::vector<std::uint16_t> codes;
   for (std::uint64_t index = 0; index < block_total(request); ++index) {
     codes.push_back(agreed_code(load_block(request, index), request.layout));
@@ -288,4 +288,4 @@ std::vector<std::uint16_t> expected_codes(const OracleRequest& request) {
   return codes;
 }
 
-}  // namespace infold::sim
+}  // namespace infold::oracle
