@@ -162,7 +162,7 @@ struct infold_header {
   uint8_t magic;
   uint8_t version_kind; /* version in the high nibble, infold_kind in the low */
   uint8_t flags;
-  uint8_t worker; /* towards the root: the sender; towards the workers: who completed the slot */
+  uint8_t worker; /* sender; of RESULT and REALIGN who completed; of PENDING, ABORTED: to whom */
   infold_be16 job;
   infold_be16 slot;
   infold_be32 epoch;

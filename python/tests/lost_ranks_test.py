@@ -157,7 +157,7 @@ _SIZES_TIMEOUT_S = 3
 
 
 def _says_its_sizes_late(rank, world, file, dies):
-    """Rank 1 does, or never."""
+    """Rank 1 does, or never. Its delay is the case that is tested."""
     store = dist.FileStore(file, world)
     if rank == 1:
         store = _Watched(store, lambda: os._exit(0) if dies else time.sleep(1))

@@ -4,7 +4,7 @@
 // that a peer decides: connections, bytes of a request, and the time for the whole of it. A peer
 // that comes when all connections are taken gets the place of the one that has had it longest.
 //
-// It does not encrypt and asks nobody who he is: listen where only those who may read can connect.
+// It has no encryption and no authentication: listen where only those who may read can connect.
 #pragma once
 
 #include <functional>
