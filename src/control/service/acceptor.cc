@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include "control/service/hand_over.h"
 #include "control/service/peer_limits.h"
 #include "io/clock.h"
 #include "io/doorbell.h"
@@ -36,10 +37,8 @@ namespace {
 
 // How often connections that are gone are looked for when there seems to be no room.
 constexpr auto kSweepEvery = base::milliseconds(10);
-// How often what has come over connections is counted.
-constexpr auto kCountEvery = base::milliseconds(200);
-// So soon after a connection has begun: one may come and go between two countings.
-constexpr auto kCountSoon = base::milliseconds(10);
+// A peer that owes may send its rate in each stretch of this length.
+constexpr auto kStretch = base::milliseconds(200);
 // What a connection counts beside what comes over it.
 constexpr double kBytesOfConnection = 4096;
 // How long accepting rests where not even the spare descriptor helps.
@@ -100,10 +99,13 @@ class Acceptor::State {
 
   void start(Users users) {
     users_ = std::move(users);
+    hand_over_.emplace(users_.take);
     thread_ = std::thread([this] { run(); });
   }
   void stop() {
     if (!thread_.joinable()) return;
+    // While connections are handed over, somebody counts what comes over them.
+    hand_over_->stop();
     stops_ = true;
     bell_.ring();
     thread_.join();
@@ -123,18 +125,24 @@ class Acceptor::State {
     std::uint64_t cookie = 0;
     std::string peer;
     io::SocketAddress from;
-    std::uint64_t bytes = 0;  // that had come when they were counted last
+    std::uint64_t bytes = 0;       // that had come when they were counted last
+    std::uint64_t of_stretch = 0;  // those of them that came in the present stretch
   };
   struct Silent {
     io::FileDescriptor socket;
     base::Instant until;
   };
+  // What a peer sent in the present stretch, over these connections.
+  struct Sent {
+    std::uint64_t bytes = 0;
+    std::vector<int> descriptors;
+  };
 
-  void watch(int descriptor, std::uint32_t events) {
+  void watch(int descriptor, std::uint32_t events, int operation = EPOLL_CTL_ADD) {
     epoll_event event = {};
     event.events = events;
     event.data.fd = descriptor;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+    epoll_ctl(epoll_.get(), operation, descriptor, &event);
   }
 
   void run() {
@@ -147,21 +155,19 @@ class Acceptor::State {
           close_asked();
         } else if (descriptor == listener_.get()) {
           accept_all();
-        } else {
+        } else if (of_silent_.contains(descriptor)) {
           hand_on(descriptor);
+        } else {
+          count_bytes(descriptor);
         }
       }
-      const base::Instant now = io::monotonic_now();
-      close_silent(now);
-      if (now >= count_at_) count_bytes(now);
+      close_silent(io::monotonic_now());
     }
   }
 
   int patience_ms() const {
-    if (known_.empty()) return -1;
-    base::Instant next = count_at_;
-    if (!silent_.empty()) next = std::min(next, silent_.front().until);
-    const base::Duration left = next - io::monotonic_now();
+    if (silent_.empty()) return -1;
+    const base::Duration left = silent_.front().until - io::monotonic_now();
     return static_cast<int>(std::max<std::int64_t>(left.ns / 1'000'000 + 1, 0));
   }
 
@@ -209,7 +215,7 @@ class Acceptor::State {
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     forget(socket.get());  // an older connection had this number
-    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from, 0};
+    known_[socket.get()] = {cookie_of(socket.get()).value_or(0), peer, from};
     watch(socket.get(), EPOLLIN | EPOLLRDHUP);
     silent_.push_back({std::move(socket), io::monotonic_now() + limits_.silence_max});
     of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
@@ -229,68 +235,78 @@ class Acceptor::State {
     }
   }
 
-  // With the spare descriptor's number, where there is no other.
+  // With the spare descriptor's number, where there is no other. The owner's close resets the
+  // connection: a peer whose window is full would not hear of a mere end.
   void cut(int descriptor, const Known& known) {
     spare_ = io::FileDescriptor();
     {
       const io::FileDescriptor same(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-      if (cookie_of(same.get()) == known.cookie) shutdown(same.get(), SHUT_RDWR);
+      if (cookie_of(same.get()) == known.cookie) {
+        const linger at_once = {1, 0};
+        setsockopt(same.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        shutdown(same.get(), SHUT_RDWR);
+      }
     }
     spare_ = spare();
   }
 
   // gRPC reads whatever comes before anybody can judge it: a header block without an end, frames
-  // that mean nothing. So a peer pays for bytes. A peer that owes and still sends more than its
-  // rate loses those connections that brought no less than their mean; a rank beside a flood keeps
-  // its own.
-  void count_bytes(base::Instant now) {
-    struct Sum {
-      std::uint64_t bytes = 0;
-      std::uint64_t connections = 0;
-    };
-    struct Share {
-      int descriptor;
-      std::uint64_t bytes;
-    };
-    const double seconds = static_cast<double>((now - counted_at_).ns) * 1e-9;
-    std::map<std::string_view, Sum> sums;
-    std::vector<Share> shares;
-    for (auto& [descriptor, known] : known_) {
-      const std::uint64_t bytes = io::received_bytes_of(descriptor);
-      // Of another connection, which has the number now.
-      if (bytes <= known.bytes || cookie_of(descriptor) != known.cookie) continue;
-      Sum& sum = sums[known.peer];
-      sum.bytes += bytes - known.bytes;
-      ++sum.connections;
-      shares.push_back({descriptor, bytes - known.bytes});
-      known.bytes = bytes;
+  // that mean nothing. It makes room for as much as came without a pause, and 1.51 aborts where an
+  // int cannot count that. So a peer pays for bytes as they come. A peer that owes and still sends
+  // more than its rate loses those connections that brought no less than their mean; a rank beside
+  // a flood keeps its own.
+  void count_bytes(int descriptor) {
+    const auto found = known_.find(descriptor);
+    if (found == known_.end()) return;
+    Known& own = found->second;
+    const std::uint64_t bytes = io::received_bytes_of(descriptor);
+    // Else of another connection, which has the number now.
+    if (bytes <= own.bytes || cookie_of(descriptor) != own.cookie) return;
+    const base::Instant now = io::monotonic_now();
+    if (now - stretch_from_ >= kStretch) begin_stretch(now);
+    const std::uint64_t more = bytes - own.bytes;
+    Sent& sent = sent_[own.peer];
+    if (own.of_stretch == 0) sent.descriptors.push_back(descriptor);
+    own.bytes = bytes;
+    own.of_stretch += more;
+    sent.bytes += more;
+    if (bytes_.take_or_owe(own.peer, now, static_cast<double>(more))) return;
+    const double seconds = static_cast<double>(kStretch.ns) * 1e-9;
+    if (static_cast<double>(sent.bytes) <= limits_.bytes_per_second_of_peer * seconds) return;
+    users_.turned_away(own.peer, fmt::format("more than {} KiB a second come from the address",
+                                             limits_.bytes_per_second_of_peer >> 10));
+    cut_greedy(sent);
+  }
+
+  void begin_stretch(base::Instant now) {
+    stretch_from_ = now;
+    for (const auto& [peer, sent] : sent_) {
+      for (const int descriptor : sent.descriptors) {
+        const auto found = known_.find(descriptor);
+        if (found != known_.end()) found->second.of_stretch = 0;
+      }
     }
-    std::erase_if(sums, [&](const auto& each) {
-      const auto bytes = static_cast<double>(each.second.bytes);
-      const bool pays = bytes_.take_or_owe(std::string(each.first), now, bytes);
-      return pays || bytes <= limits_.bytes_per_second_of_peer * seconds;
+    sent_.clear();
+  }
+
+  void cut_greedy(Sent& sent) {
+    const std::uint64_t bytes = sent.bytes;
+    const std::uint64_t connections = sent.descriptors.size();
+    std::erase_if(sent.descriptors, [&](int descriptor) {
+      Known& known = known_.at(descriptor);
+      if (known.of_stretch * connections < bytes) return false;
+      sent.bytes -= known.of_stretch;
+      known.of_stretch = 0;
+      cut(descriptor, known);
+      return true;
     });
-    for (const auto& [peer, sum] : sums) {
-      users_.turned_away(std::string(peer),
-                         fmt::format("more than {} KiB a second come from the address",
-                                     limits_.bytes_per_second_of_peer >> 10));
-    }
-    for (const Share& share : shares) {
-      const Known& known = known_.at(share.descriptor);
-      const auto sum = sums.find(known.peer);
-      if (sum == sums.end()) continue;
-      if (share.bytes * sum->second.connections >= sum->second.bytes) cut(share.descriptor, known);
-    }
-    // Soon again while connections come, as far as that leaves nine tenths of the time for others.
-    counted_at_ = now;
-    const base::Instant end = io::monotonic_now();
-    count_from_ = end + (end - now) * 9;
-    count_at_ = std::max(now + kCountEvery, count_from_);
   }
 
   void forget(int descriptor) {
     const auto found = known_.find(descriptor);
     if (found == known_.end()) return;
+    const auto sent = sent_.find(found->second.peer);
+    if (sent != sent_.end()) std::erase(sent->second.descriptors, descriptor);
     counts_.give_back(found->second.peer);
     known_.erase(found);
   }
@@ -311,18 +327,16 @@ class Acceptor::State {
 
   void hand_on(int descriptor) {
     const auto found = of_silent_.find(descriptor);
-    if (found == of_silent_.end()) return;
     char first = 0;
     const ssize_t bytes = recv(descriptor, &first, 1, MSG_PEEK);
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
     io::FileDescriptor socket = std::move(found->second->socket);
     silent_.erase(found->second);
     of_silent_.erase(found);
     if (bytes > 0) {
-      const base::Instant now = io::monotonic_now();
-      bytes_.take_or_owe(known_.at(descriptor).peer, now, kBytesOfConnection);
-      count_at_ = std::min(count_at_, std::max(now + kCountSoon, count_from_));
-      users_.take(socket.release());
+      bytes_.take_or_owe(known_.at(descriptor).peer, io::monotonic_now(), kBytesOfConnection);
+      watch(descriptor, EPOLLIN | EPOLLET, EPOLL_CTL_MOD);  // again whenever more has come
+      count_bytes(descriptor);
+      hand_over_->give(std::move(socket));
     } else {
       forget(descriptor);
     }
@@ -352,9 +366,9 @@ class Acceptor::State {
   std::list<Silent> silent_;  // by time
   std::map<int, std::list<Silent>::iterator> of_silent_;
   base::Instant swept_at_;
-  base::Instant counted_at_ = io::monotonic_now();
-  base::Instant count_from_;  // not before
-  base::Instant count_at_;
+  base::Instant stretch_from_;
+  std::map<std::string, Sent> sent_;
+  std::optional<HandOver> hand_over_;
   std::thread thread_;
 };
 

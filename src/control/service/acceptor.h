@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A listening TCP socket and one thread that accepts. A connection is handed on when its first
-// bytes have come, so that what connects and says nothing costs a descriptor for a while and
-// nothing else. Survives a shortage of descriptors: a spare one is given up to turn connections
-// away, and accepting goes on when there are some again. Connections that were handed on can be
-// closed here by their peers' addresses, and are closed where a peer sends more than it may.
+// A listening TCP socket, a thread that accepts and counts, and one that hands connections on. A
+// connection is handed on when its first bytes have come, so that what connects and says nothing
+// costs a descriptor for a while and nothing else. Survives a shortage of descriptors: a spare one
+// is given up to turn connections away, and accepting goes on when there are some again. The
+// acceptor can close connections that it has handed on: those from an address, when asked, and
+// those of a peer that sends more than it may.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,15 @@ struct AcceptorLimits {
   std::uint32_t connections_max = 0;
   std::uint32_t connections_of_peer_max = 0;
   base::Duration silence_max;  // until the first bytes
-  // Over all connections of a peer. They are counted now and then, not as they come.
+  // Over all connections of a peer.
   std::uint32_t bytes_per_second_of_peer = 0;
   std::uint32_t bytes_at_once_of_peer = 0;
 };
 
 class Acceptor {
  public:
-  // Called from the acceptor's thread. `take` owns the descriptor, which is not blocking;
-  // `turned_away` hears why a peer's connection was closed.
+  // `take` owns the descriptor, which is not blocking; `turned_away` hears why a peer's connection
+  // was closed. The acceptor's thread calls the others, a thread of its own `take`.
   struct Users {
     std::function<void(int descriptor)> take;
     std::function<bool(const std::string& peer)> may_connect;

@@ -146,7 +146,7 @@ io::SocketAddress ControlServer::address() const { return state_->address; }
 // as many and a few.
 ControlServer::Budget ControlServer::budget() const {
   const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
-  return {state_->options.connections_max, 3 * processors + 10,
+  return {state_->options.connections_max, 3 * processors + 11,
           kConnectionBytes * state_->options.connections_max};
 }
 
