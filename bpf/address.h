@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where workers are: packets in a worker's name come from one host, and answers go to the port that
- * the last valid one came from (src/runtime/aggregation_site.cc does the same), so that workers may
+ * the last valid one came from (src/site/aggregation_site.cc does the same), so that workers may
  * sit behind a NAT. A parent is spoken to first: it answers the host's probe, whose way the
  * kernel's routes and neighbours decide.
  */

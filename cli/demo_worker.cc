@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "api/join.h"
 #include "cli/commands.h"
 #include "cli/demo_processes.h"
 #include "cli/join_flags.h"
 #include "io/lossy_port.h"
-#include "runtime/join.h"
 
 namespace infold::cli {
 namespace {

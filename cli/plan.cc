@@ -18,7 +18,7 @@
 #include "cli/quantity.h"
 #include "core/stripe.h"
 #include "plan/verdict.h"
-#include "runtime/format_choice.h"
+#include "rank/calls/format_choice.h"
 
 namespace infold::cli {
 namespace {

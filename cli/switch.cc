@@ -18,7 +18,7 @@
 #include "control/service/control_server.h"
 #include "io/descriptors.h"
 #include "io/socket_address.h"
-#include "runtime/switch_server.h"
+#include "switch/switch_server.h"
 
 namespace infold::cli {
 namespace {

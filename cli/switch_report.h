@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "control/service/control_server.h"
 #include "io/page_server.h"
-#include "runtime/switch_status.h"
+#include "site/switch_status.h"
 
 namespace infold::cli {
 

@@ -21,7 +21,7 @@
 #include "cli/interrupt.h"
 #include "cli/join_flags.h"
 #include "cli/verify_battery.h"
-#include "runtime/divergence.h"
+#include "rank/divergence.h"
 
 namespace infold::cli {
 namespace {

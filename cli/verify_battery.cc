@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "oracle/oracle.h"
 #include "oracle/oracle_float.h"
-#include "runtime/format_choice.h"
+#include "rank/calls/format_choice.h"
 
 namespace infold::cli {
 namespace {

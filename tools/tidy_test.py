@@ -63,7 +63,7 @@ class TidyTest(unittest.TestCase):
                 ("src/core", "std::shared_ptr<int> p;", "one owner"),
                 ("src/plan", "int x = rand();", "Prng"),
                 ("src/core", "std::mutex m;", "no threads"),
-                ("src/runtime", "auto t = std::chrono::system_clock::now();", "wall clock"),
+                ("src/rank", "auto t = std::chrono::system_clock::now();", "wall clock"),
                 ("src/control", "const auto at = time(nullptr);", "wall clock"),
                 ("cli", "return std::time(nullptr);", "wall clock"),
                 ("cli", "::time(out);", "wall clock"),
@@ -71,8 +71,8 @@ class TidyTest(unittest.TestCase):
                 ("src/io", "clock_gettime(CLOCK_REALTIME, &now);", "wall clock"),
                 ("src/io", "clock_gettime(CLOCK_REALTIME_COARSE, &now);", "wall clock"),
                 ("src/control", "gpr_now(GPR_CLOCK_REALTIME);", "wall clock"),
-                ("src/runtime", 'printf("x");', "cli/output.h"),
-                ("src/runtime", "throw 1;", "Result"),
+                ("src/rank", 'printf("x");', "cli/output.h"),
+                ("src/rank", "throw 1;", "Result"),
                 ("bpf", "bpf_loop(4, each, &sum, 0);", "kernel_loop")):
             self.finds("banned-calls", {f"{folder}/x.cc": TOP + code}, instead)
         self.finds("banned-calls", {"src/io/x_test.cc": "sleep_for(1ms);"}, "virtual time")
@@ -85,7 +85,7 @@ class TidyTest(unittest.TestCase):
             "tests/x_test.cc": "system_clock::now();"})
         self.accepts("banned-calls", {
             "src/core/x.cc": 'static_assert(1); CHECK(x); // assert(x)\nconst char* s = "rand()";',
-            "src/runtime/x.cc": "steady_clock::now();", "cli/x.cc": 'printf("x");',
+            "src/rank/x.cc": "steady_clock::now();", "cli/x.cc": 'printf("x");',
             "src/core/x_test.cc": 'printf("x");'})
 
     def test_line_length(self):

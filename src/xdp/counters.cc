@@ -12,7 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/check.h"
-#include "runtime/packet_counts.h"
+#include "site/packet_counts.h"
 #include "xdp/program.h"
 
 namespace infold::xdp {

@@ -10,7 +10,7 @@
 
 #include "control/registry/job_registry.h"
 #include "control/relay/rack_relay.h"
-#include "runtime/switch_server.h"
+#include "switch/switch_server.h"
 #include "xdp/host_check.h"
 
 namespace infold::xdp {

@@ -20,7 +20,7 @@
 #include "core/aggregator.h"
 #include "core/site_record.h"
 #include "io/socket_address.h"
-#include "runtime/neighbours.h"
+#include "site/neighbours.h"
 
 struct bpf_map;
 struct bpf_object;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "io/udp_socket.h"
-#include "runtime/aggregation_site.h"
+#include "site/aggregation_site.h"
 #include "tests/conformance/plane.h"
 
 namespace infold::conformance {

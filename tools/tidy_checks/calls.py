@@ -50,7 +50,7 @@ BANS = (
     Ban(r"\b(shared_ptr|make_shared)\b", "a value or unique_ptr: core has one owner for each thing",
         ("src/core/",)),
     Ban(r"\bstd::(thread|jthread|mutex|atomic|condition_variable)\b",
-        "the loops of src/runtime: this layer has no threads",
+        "the loops of src/site and src/rank: this layer has no threads",
         ("src/core/", "src/sim/", "src/oracle/"), tests=False),
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "virtual time, or a wait with a deadline for the event itself", only_tests=True),

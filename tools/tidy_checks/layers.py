@@ -13,6 +13,8 @@ BELOW_PLAN = BELOW_CORE | {"trace", "core", "numeric"}
 BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
 BELOW_CONTROL = BELOW_TOP | {"io", "proto"}
 CONTROL = {"control", "control/client", "control/registry", "control/relay", "control/service"}
+BELOW_SITE = BELOW_TOP | {"io"} | CONTROL
+RANK = {"rank", "rank/calls", "rank/session"}
 ALLOWED = {
     "public": set(),
     "wire": set(),
@@ -30,15 +32,23 @@ ALLOWED = {
     "sim": BELOW_TOP | {"oracle"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
-    "xdp": BELOW_TOP | {"io", "bpf", "runtime"} | CONTROL,
+    "xdp": BELOW_SITE | {"bpf", "site", "switch"},
     "control": BELOW_CONTROL,
     "control/client": BELOW_CONTROL | {"control"},
     "control/registry": BELOW_CONTROL | {"control"},
     "control/relay": BELOW_CONTROL | {"control", "control/client", "control/registry"},
     "control/service": BELOW_CONTROL | {"control"},
-    "runtime": BELOW_TOP | {"io"} | CONTROL,
+    "site": BELOW_SITE,
+    "switch": BELOW_SITE | {"site"},
+    "rank/calls": BELOW_SITE,
+    "rank": BELOW_SITE | {"site", "rank/calls"},
+    # A rank that sums runs a switch for its job.
+    "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
+    "api": BELOW_SITE | {"site", "switch"} | RANK,
     "proto": set(),
 }
+# Rooms whose tests make their calls from above, through the public API or a switch.
+ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}}
 # What only tests include may itself include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
@@ -70,9 +80,10 @@ def resolve(repo, path, quoted, angled):
 
 
 def are_tests_beside(path, own, other):
-    name = path.rpartition("/")[2]
-    return bool(_TEST.search(name)) and other is not None and own.split("/")[0] == \
-        other.split("/")[0]
+    if other is None or not _TEST.search(path.rpartition("/")[2]):
+        return False
+    layer = own.split("/")[0]
+    return layer == other.split("/")[0] or other in ABOVE.get(layer, ())
 
 
 def includes(repo, path):

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/environment.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "io/log.h"
+
+namespace infold::runtime {
+namespace {
+
+constexpr int kWorldMax = 256;
+constexpr int kWeightMax = 64;
+constexpr int kMtuMin = 576;
+constexpr int kMtuMax = 9216;
+constexpr int kPortMax = 65535;
+
+using Names = std::initializer_list<const char*>;
+
+std::optional<std::pair<std::string, std::string>> first_of(Names names) {
+  for (const char* name : names) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return std::pair<std::string, std::string>{name, value};
+  }
+  return std::nullopt;
+}
+
+Error invalid(std::string message) {
+  return {Code::invalid_argument, "join: " + std::move(message), -1, ""};
+}
+
+std::optional<int> number_in(std::string_view text, int least, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number < least || number > most ? std::nullopt : std::optional(number);
+}
+
+// A number that the caller gave, or that one of the variables holds.
+std::optional<Error> settle(int& number, bool given, const char* what, int least, int most,
+                            Names names) {
+  if (given) {
+    if (number >= least && number <= most) return std::nullopt;
+    return invalid(std::string(what) + " is " + std::to_string(number) +
+                   "; allowed: " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  const auto found = first_of(names);
+  if (!found) {
+    return invalid(std::string("no ") + what + ": set JoinOptions." + what + " or " +
+                   *names.begin());
+  }
+  const std::optional<int> value = number_in(found->second, least, most);
+  if (!value) {
+    return invalid(found->first + " is '" + found->second + "'; allowed: " + std::to_string(least) +
+                   " to " + std::to_string(most));
+  }
+  number = *value;
+  return std::nullopt;
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    if (comma != 0) parts.emplace_back(text.substr(0, comma));
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+  }
+  return parts;
+}
+
+std::optional<Error> find_rendezvous(JoinOptions& options) {
+  if (const auto own = first_of({"INFOLD_RENDEZVOUS"})) {
+    options.rendezvous = own->second;
+    return std::nullopt;
+  }
+  const auto host = first_of({"MASTER_ADDR"});
+  const auto port = first_of({"MASTER_PORT"});
+  if (!host || !port) {
+    return invalid(
+        "no switch and no place to meet: set JoinOptions.switches or INFOLD_SWITCHES to join "
+        "switches, or JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0");
+  }
+  const std::optional<int> number = number_in(port->second, 1, kPortMax - 1);
+  if (!number) return invalid("MASTER_PORT is '" + port->second + "'; allowed: 1 to 65534");
+  const bool is_bare_ipv6 = host->second.find(':') != std::string::npos;
+  options.rendezvous =
+      (is_bare_ipv6 ? "[" + host->second + "]" : host->second) + ":" + std::to_string(*number + 1);
+  return std::nullopt;
+}
+
+std::optional<Error> settle_shared_memory(JoinOptions& options) {
+  if (options.host.empty()) {
+    if (const auto host = first_of({"INFOLD_HOST"})) options.host = host->second;
+  }
+  const auto given = first_of({"INFOLD_SHARED_MEMORY"});
+  const bool is_open = options.use_environment && options.shared_memory == SharedMemory::automatic;
+  if (!given || !is_open) return std::nullopt;
+  if (given->second == "off") {
+    options.shared_memory = SharedMemory::off;
+  } else if (given->second == "always") {
+    options.shared_memory = SharedMemory::always;
+  } else if (given->second != "auto") {
+    return invalid("INFOLD_SHARED_MEMORY is '" + given->second +
+                   "'; allowed: auto, off and always");
+  }
+  return std::nullopt;
+}
+
+// One process of many may be told to verify by its program, all of them by the variable.
+std::optional<Error> settle_verify(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_VERIFY"});
+  if (!options.use_environment || !given) return std::nullopt;
+  const std::optional<int> value = number_in(given->second, 0, 1);
+  if (!value) return invalid("INFOLD_VERIFY is '" + given->second + "'; allowed: 0 and 1");
+  options.verify = options.verify || *value == 1;
+  return std::nullopt;
+}
+
+std::optional<Error> settle_rejoin(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_REJOIN"});
+  if (!options.use_environment || !given) return std::nullopt;
+  const std::optional<int> value = number_in(given->second, 0, 1);
+  if (!value) return invalid("INFOLD_REJOIN is '" + given->second + "'; allowed: 0 and 1");
+  options.rejoin = options.rejoin && *value == 1;
+  return std::nullopt;
+}
+
+// The log is the process' and no option of a job's, so that programs that read the rest of the
+// environment themselves leave this variable to us.
+std::optional<Error> settle_log() {
+  const auto given = first_of({"INFOLD_LOG"});
+  if (!given) return std::nullopt;
+  const auto options = trace::parse_log_options(given->second);
+  if (!options) {
+    return invalid("INFOLD_LOG is '" + given->second +
+                   "'; allowed: off, error, warn, info or debug, and text or json after a comma");
+  }
+  io::set_log(*options);
+  return std::nullopt;
+}
+
+std::optional<Error> check(const JoinOptions& options) {
+  if (options.rank >= options.world) {
+    return invalid("rank is " + std::to_string(options.rank) + " in a world of " +
+                   std::to_string(options.world) + "; allowed: 0 to " +
+                   std::to_string(options.world - 1));
+  }
+  for (const int weight : {options.switch_weight, options.worker_weight}) {
+    if (weight >= 1 && weight <= kWeightMax) continue;
+    return invalid("a weight is " + std::to_string(weight) + "; allowed: 1 to 64");
+  }
+  if (options.mtu_bytes != 0 && (options.mtu_bytes < kMtuMin || options.mtu_bytes > kMtuMax)) {
+    return invalid("mtu_bytes is " + std::to_string(options.mtu_bytes) +
+                   "; allowed: 0, or 576 to 9216");
+  }
+  if (options.deadline.count() <= 0) return invalid("deadline must be more than zero");
+  if (options.connect_deadline.count() <= 0) {
+    return invalid("connect_deadline must be more than zero");
+  }
+  if (options.wire > WireFormat::fixed32) return invalid("wire is not a WireFormat");
+  if (options.sites > Sites::mixed) return invalid("sites is not a Sites");
+  if (options.shared_memory > SharedMemory::always) {
+    return invalid("shared_memory is not a SharedMemory");
+  }
+  const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;
+  if (needs_switch && options.switches.empty()) {
+    return invalid(
+        "sites asks for switches and none is named: set JoinOptions.switches or "
+        "INFOLD_SWITCHES");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<JoinOptions> complete_from_environment(JoinOptions options) {
+  if (auto error =
+          settle(options.rank, options.rank >= 0, "rank", 0, kWorldMax - 1,
+                 {"INFOLD_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})) {
+    return tl::unexpected(*error);
+  }
+  if (auto error = settle(
+          options.world, options.world != 0, "world", 1, kWorldMax,
+          {"INFOLD_WORLD", "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})) {
+    return tl::unexpected(*error);
+  }
+  if (options.job.empty()) {
+    const auto name = first_of({"INFOLD_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"});
+    options.job = name ? name->second : "default";
+  }
+  if (options.address.empty() && options.use_environment) {
+    if (const auto address = first_of({"INFOLD_ADDRESS"})) options.address = address->second;
+  }
+  const bool may_have_switches = options.sites != Sites::workers && options.use_environment;
+  if (options.switches.empty() && may_have_switches) {
+    if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);
+  }
+  if (options.sites == Sites::automatic) {
+    options.sites = options.switches.empty() ? Sites::workers : Sites::switches;
+  }
+  if (options.sites == Sites::workers && options.rendezvous.empty()) {
+    if (auto error = find_rendezvous(options)) return tl::unexpected(*error);
+  }
+  if (auto error = settle_log()) return tl::unexpected(*error);
+  if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);
+  if (auto error = settle_verify(options)) return tl::unexpected(*error);
+  if (auto error = settle_rejoin(options)) return tl::unexpected(*error);
+  if (auto error = check(options)) return tl::unexpected(*error);
+  return options;
+}
+
+}  // namespace infold::runtime

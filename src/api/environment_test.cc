@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a process' environment adds to the options of joining.
+
+#include "api/environment.h"
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/join_testing.h"
+#include "io/log.h"
+
+namespace infold::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Environment, SaysWhetherMemoryIsShared) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  const auto completed = [&given] { return runtime::complete_from_environment(given); };
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::automatic);
+  setenv("INFOLD_SHARED_MEMORY", "off", 1);
+  setenv("INFOLD_HOST", "left", 1);
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::off);
+  EXPECT_EQ(completed()->host, "left");
+  setenv("INFOLD_SHARED_MEMORY", "always", 1);
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::always);
+  given.shared_memory = SharedMemory::off;
+  EXPECT_EQ(completed()->shared_memory, SharedMemory::off) << "what the caller says counts";
+  given.shared_memory = SharedMemory::automatic;
+  setenv("INFOLD_SHARED_MEMORY", "yes", 1);
+  EXPECT_THAT(completed().error().message,
+              HasSubstr("INFOLD_SHARED_MEMORY is 'yes'; allowed: auto, off and always"));
+  unsetenv("INFOLD_SHARED_MEMORY");
+  unsetenv("INFOLD_HOST");
+}
+
+// Also for programs that have read the rest, since the log has no option.
+TEST(Environment, SaysWhatIsLogged) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  given.use_environment = false;
+  EXPECT_FALSE(io::process_log().takes(trace::LogLevel::debug));
+  setenv("INFOLD_LOG", "debug,json", 1);
+  EXPECT_TRUE(runtime::complete_from_environment(given).has_value());
+  EXPECT_TRUE(io::process_log().takes(trace::LogLevel::debug));
+  setenv("INFOLD_LOG", "loud", 1);
+  EXPECT_THAT(runtime::complete_from_environment(given).error().message,
+              HasSubstr("INFOLD_LOG is 'loud'; allowed: off, error, warn, info or debug"));
+  unsetenv("INFOLD_LOG");
+  io::set_log({});
+}
+
+TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
+  setenv("INFOLD_SHARED_MEMORY", "off", 1);
+  setenv("INFOLD_VERIFY", "1", 1);
+  setenv("INFOLD_REJOIN", "0", 1);
+  setenv("INFOLD_ADDRESS", "10.9.9.9", 1);
+  setenv("INFOLD_SWITCHES", "a:1", 1);
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  given.use_environment = false;
+  const auto settled = runtime::complete_from_environment(given);
+  ASSERT_TRUE(settled.has_value()) << settled.error().message;
+  EXPECT_EQ(settled->shared_memory, SharedMemory::automatic);
+  EXPECT_FALSE(settled->verify);
+  EXPECT_TRUE(settled->rejoin);
+  EXPECT_EQ(settled->address, "");
+  EXPECT_EQ(settled->sites, Sites::workers);
+  for (const char* name : {"INFOLD_SHARED_MEMORY", "INFOLD_VERIFY", "INFOLD_REJOIN",
+                           "INFOLD_ADDRESS", "INFOLD_SWITCHES"}) {
+    unsetenv(name);
+  }
+}
+
+TEST(Environment, TakesLaunchersNames) {
+  setenv("RANK", "3", 1);
+  setenv("WORLD_SIZE", "8", 1);
+  setenv("MASTER_ADDR", "10.0.0.9", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  const auto options = runtime::complete_from_environment({});
+  ASSERT_TRUE(options.has_value()) << options.error().message;
+  EXPECT_EQ(options->rank, 3);
+  EXPECT_EQ(options->world, 8);
+  EXPECT_EQ(options->rendezvous, "10.0.0.9:29501");
+  EXPECT_EQ(options->sites, Sites::workers);
+  setenv("INFOLD_SWITCHES", "a:1,b:2", 1);
+  setenv("INFOLD_RANK", "9", 1);
+  const auto outside = runtime::complete_from_environment({});
+  ASSERT_FALSE(outside.has_value());
+  EXPECT_THAT(outside.error().message, HasSubstr("rank is 9 in a world of 8"));
+  setenv("INFOLD_RANK", "x", 1);
+  EXPECT_THAT(runtime::complete_from_environment({}).error().message,
+              HasSubstr("INFOLD_RANK is 'x'; allowed: 0 to 255"));
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "INFOLD_SWITCHES", "INFOLD_RANK"}) {
+    unsetenv(name);
+  }
+  EXPECT_THAT(runtime::complete_from_environment({}).error().message, HasSubstr("no rank"));
+}
+
+}  // namespace
+}  // namespace infold::testing

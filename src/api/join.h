@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joining with something between a rank and its network: for demonstrations and tests of what the
+// network may do. Programs use Communicator::join().
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <infold/join_options.h>
+#include <infold/result.h>
+
+#include "io/datagram_port.h"
+#include "rank/member.h"
+
+namespace infold::runtime {
+
+using PortWrap =
+    std::function<std::unique_ptr<io::DatagramPort>(std::unique_ptr<io::DatagramPort>)>;
+
+// As Communicator::join(), for a communicator that is made from the member.
+Result<std::shared_ptr<Member>> join_through(const JoinOptions& options, const PortWrap& wrap);
+
+}  // namespace infold::runtime

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/absence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/digest.h"
+#include "io/clock.h"
+#include "rank/member.h"
+
+namespace infold::runtime {
+namespace {
+
+// Ranks notice within moments of each other and then try over and over, so that the tries of all
+// overlap; a communicator that is destroyed meanwhile waits no longer than this.
+constexpr std::chrono::nanoseconds kTry = std::chrono::seconds(2);
+
+// Another try cannot end otherwise.
+bool is_final(const Error& error) {
+  return error.code == Code::mismatch || error.code == Code::invalid_argument;
+}
+
+}  // namespace
+
+Absence::Absence(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience)
+    : member_(member),
+      rejoin_(std::move(rejoin)),
+      patience_(patience),
+      thread_([this] { run(); }) {}
+
+bool Absence::add(Call& call) {
+  const std::lock_guard lock(mutex_);
+  call.order = ++last_order_;
+  call.is_kept = state_ == State::away;
+  kept_ += call.is_kept ? 1 : 0;
+  calls_.push_back(&call);
+  return call.is_kept;
+}
+
+void Absence::remove(Call& call) {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::find(calls_.begin(), calls_.end(), &call);
+  if (place == calls_.end()) return;
+  kept_ -= std::exchange(call.is_kept, false) ? 1 : 0;
+  calls_.erase(place);
+  // The thread sleeps while the job is present, and is not to wake up for every call.
+  if (state_ == State::away) changed_.notify_all();
+}
+
+bool Absence::keep(Call& call) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::over) return false;
+  changed_.notify_all();
+  if (!call.input_survives) {
+    state_ = State::over;
+    why_over_ = "a call in place without keep_input cannot be made again";
+    return false;
+  }
+  state_ = State::away;
+  kept_ += std::exchange(call.is_kept, true) ? 0 : 1;
+  return true;
+}
+
+bool Absence::keeps(const Call& call) {
+  const std::lock_guard lock(mutex_);
+  return call.is_kept;
+}
+
+void Absence::begin() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::present) state_ = State::away;
+  changed_.notify_all();
+}
+
+void Absence::give_up(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::over) why_over_ = why;
+  state_ = State::over;
+  changed_.notify_all();
+}
+
+void Absence::close() {
+  give_up("this rank has left the job");
+  if (thread_.joinable()) thread_.join();
+}
+
+std::vector<Call*> Absence::end() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::over) return {};
+  state_ = State::present;
+  kept_ = 0;
+  for (Call* const call : calls_) call->is_kept = false;
+  return calls_;
+}
+
+void Absence::run() {
+  std::unique_lock lock(mutex_);
+  while (state_ != State::over) {
+    changed_.wait(lock, [this] { return state_ != State::present; });
+    if (state_ == State::over) break;
+    lock.unlock();
+    const std::optional<std::string> failed = come_back();
+    if (failed) give_up(*failed);
+    lock.lock();
+  }
+  std::vector<Call*> kept;
+  std::copy_if(calls_.begin(), calls_.end(), std::back_inserter(kept),
+               [](const Call* call) { return call->is_kept; });
+  const std::string why = why_over_;
+  lock.unlock();
+  for (Call* const call : kept) member_.fail_kept(*call, why);
+}
+
+// Nothing once the job is back, else why it is not.
+std::optional<std::string> Absence::come_back() {
+  const base::Instant limit = io::monotonic_now() + base::Duration{patience_.count()};
+  std::string why;
+  std::unique_lock lock(mutex_);
+  // Every call in flight hears of the end; only then is it known which are finished.
+  changed_.wait(lock, [this] { return kept_ == calls_.size() || state_ == State::over; });
+  lock.unlock();
+  member_.leave_network();
+  lock.lock();
+  while (state_ != State::over) {
+    const std::chrono::nanoseconds left = time_left(limit);
+    if (left.count() <= 0) return why.empty() ? "no time was left to join it again" : why;
+    const CallHistory done = history();
+    lock.unlock();
+    Result<Reentry> entry = rejoin_.attempt(done, std::min(left, kTry));
+    if (entry) {
+      member_.resume(std::move(*entry));
+      return std::nullopt;
+    }
+    why = "it could not be joined again (" + entry.error().message + ")";
+    if (is_final(entry.error())) return why;
+    lock.lock();
+    changed_.wait_for(lock, rejoin_.pause, [this] { return state_ == State::over; });
+  }
+  return why_over_;
+}
+
+CallHistory Absence::history() const {
+  const std::uint64_t finished = calls_.empty() ? last_order_ : calls_.front()->order - 1;
+  if (finished + calls_.size() == last_order_) return {finished, 0};
+  base::Digest digest;
+  std::size_t next = 0;
+  for (std::uint64_t order = finished + 1; order <= last_order_; ++order) {
+    if (next < calls_.size() && calls_[next]->order == order) {
+      ++next;
+    } else {
+      digest.add(order);
+    }
+  }
+  return {finished, digest.value()};
+}
+
+// Until the first call that is kept would be late.
+std::chrono::nanoseconds Absence::time_left(base::Instant limit) const {
+  for (const Call* const call : calls_) limit = std::min(limit, call->description.deadline);
+  return std::chrono::nanoseconds((limit - io::monotonic_now()).ns);
+}
+
+}  // namespace infold::runtime

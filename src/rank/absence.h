@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a rank does while its job is without a switch: calls in flight are kept, a thread joins the
+// job again, and the member then makes them once more, in their order. All ranks have to come back
+// with the same calls finished, because the tensors of a finished call are the program's again.
+//
+//   present -> away -> present      the job is back
+//              away -> over         in vain: the calls that were kept fail
+//
+// Any thread may call anything; close() is for one.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <infold/result.h>
+
+#include "core/worker.h"
+#include "io/datagram_port.h"
+#include "rank/calls/call.h"
+#include "rank/network.h"
+
+namespace infold::runtime {
+
+class Member;
+
+// Which calls of a rank are finished; the same at all ranks of a job that comes back.
+struct CallHistory {
+  std::uint64_t finished = 0;  // all calls up to this one
+  std::uint64_t digest = 0;    // of those beyond it
+};
+
+// What a member needs to take part in a job again.
+struct Reentry {
+  core::WorkerOptions worker;
+  std::unique_ptr<io::DatagramPort> port;
+  std::shared_ptr<Network> network;
+  std::function<void(Member&)> watch;  // tells it of lost ranks and sites until the network's end
+};
+// How a member comes back. Without `attempt` it cannot.
+struct Rejoin {
+  std::function<Result<Reentry>(const CallHistory&, std::chrono::nanoseconds patience)> attempt;
+  std::chrono::nanoseconds pause{};  // after one that failed
+};
+
+class Absence {
+ public:
+  // Throws std::system_error when no thread can be had.
+  Absence(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience);
+  ~Absence() { close(); }
+
+  // A call begins. true: the job is away, and the call is kept.
+  bool add(Call& call);
+  // It has been concluded.
+  void remove(Call& call);
+  // Keeps a call that met the loss of a switch; false where it has to fail.
+  bool keep(Call& call);
+  bool keeps(const Call& call);
+
+  // The job has lost a switch.
+  void begin();
+  // For good: what is kept fails, and why ends the message.
+  void give_up(const std::string& why);
+  void close();
+
+  // The job is back; returns the calls to be made again.
+  std::vector<Call*> end();
+
+ private:
+  enum class State : std::uint8_t { present, away, over };
+
+  void run();
+  std::optional<std::string> come_back();
+  CallHistory history() const;
+  std::chrono::nanoseconds time_left(base::Instant limit) const;
+
+  Member& member_;
+  Rejoin rejoin_;
+  std::chrono::nanoseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::present;
+  std::string why_over_;
+  std::vector<Call*> calls_;  // that are not finished, in their order
+  std::size_t kept_ = 0;      // of them
+  std::uint64_t last_order_ = 0;
+  std::thread thread_;  // last, because it uses all of the above
+};
+
+}  // namespace infold::runtime

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// After a divergence all ranks know of it, so each ends its part of the job by itself: a message
+// about it could overtake the last exchange at a slower rank, which would then name the wrong
+// cause.
+#include "rank/checked_calls.h"
+
+#include <utility>
+
+#include "rank/divergence.h"
+#include "rank/member.h"
+
+namespace infold::runtime {
+namespace {
+
+// A root's result is its alone, and parts of a reduce_scatter are meant to differ.
+bool is_same_for_all(const CallRequest& request) {
+  return request.collective == core::Collective::all_reduce ||
+         request.collective == core::Collective::broadcast;
+}
+
+// Then ranks may hold their results in different ways.
+bool leaves_out_zeros(const CallRequest& request) {
+  return request.rows.has_value() || request.options.layout != Layout::dense;
+}
+
+}  // namespace
+
+CheckedCalls::CheckedCalls(Member& member) : member_(member), thread_([this] { run(); }) {}
+
+CheckedCalls::~CheckedCalls() { stop(); }
+
+void CheckedCalls::add(Call& call, const CallRequest& request) {
+  const std::lock_guard lock(mutex_);
+  items_.push_back({&call, request, {request.list.begin(), request.list.end()}});
+  changed_.notify_all();
+}
+
+void CheckedCalls::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void CheckedCalls::stop() {
+  close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CheckedCalls::run() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    if (items_.empty()) return;
+    Item item = std::move(items_.front());
+    item.request.list = item.list;
+    items_.pop_front();
+    const bool left = closed_;
+    lock.unlock();
+    item.call->finish(left ? tl::unexpected(Error{Code::cancelled,
+                                                  call_text(item.call->description.name) +
+                                                      ": this rank has left the job before it",
+                                                  member_.rank(), ""})
+                           : make(item));
+  }
+}
+
+Result<Completion> CheckedCalls::make(const Item& item) {
+  const CallName name = item.call->description.name;
+  if (!divergence_.empty()) {
+    return tl::unexpected(Error{Code::aborted,
+                                call_text(name) + ": the job had ended before (" + divergence_ +
+                                    ")" + kMakeNewCommunicators,
+                                -1, ""});
+  }
+  const Result<Completion> done = member_.begin(item.request, name).wait();
+  if (!done || !is_same_for_all(item.request)) return done;
+  std::optional<Error> error;
+  if (leaves_out_zeros(item.request)) {
+    error = check(item, [&](const Peers& peers) {
+      return item.request.output_rows != nullptr
+                 ? find_sparse_divergence(*item.request.output_rows, peers)
+                 : find_sparse_divergence(item.request.output, peers);
+    });
+  } else {
+    std::vector<MutableTensorView> results = item.list;
+    if (!item.request.is_list) results.push_back(item.request.output);
+    for (std::size_t i = 0; i < results.size() && !error; ++i) {
+      error = check(item, [&](const Peers& peers) { return find_divergence(results[i], peers); });
+    }
+  }
+  if (error) return tl::unexpected(std::move(*error));
+  return done;
+}
+
+template <typename Find>
+std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
+  const CallName name = item.call->description.name;
+  const CallOptions options = {.reduction = Reduction::max,
+                               .deadline = item.request.options.deadline};
+  const Peers peers = {
+      member_.rank(), member_.world(), [&](std::span<std::int64_t> in_place) -> Result<void> {
+        const MutableTensorView view(in_place);
+        const CallRequest request = {core::Collective::all_reduce, view, view, 0, options};
+        const auto done = member_.begin(request, name).wait();
+        if (!done) return tl::unexpected(done.error());
+        return {};
+      }};
+  const Result<std::optional<Divergence>> found = find(peers);
+  if (!found) return found.error();
+  if (!*found) return std::nullopt;
+  divergence_ = call_text(name) + ": ranks hold different results: " + describe(**found);
+  return Error{Code::mismatch, divergence_ + kMakeNewCommunicators, (*found)->ranks.front(),
+               "result"};
+}
+
+}  // namespace infold::runtime

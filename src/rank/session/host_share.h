@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's part in its host's shared memory: the meeting it would host, then its own port, and at
+// the leader the leaves, aggregators that sum what the host's ranks send and hand it on to a site
+// each, or keep it where the whole job is on one host.
+//
+// open(), meet() once the group is proposed, then take_port() and lead() once it is in use.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/instant.h"
+#include "control/host_groups.h"
+#include "io/shared_memory_meeting.h"
+#include "io/udp_port.h"
+#include "site/aggregator_driver.h"
+
+namespace infold::runtime {
+
+class HostShare {
+ public:
+  // Null where the system offers no such memory, or does not say which host this is.
+  static std::unique_ptr<HostShare> open(const std::string& host_name);
+
+  // What others need to know to find us.
+  control::RankHost words() const { return {identity_, meeting_->name()}; }
+
+  // Comes together with the ranks of our group. False if that is not possible, or takes too long.
+  bool meet(const control::HostGroup& group, std::uint32_t rank, const io::MeetingTerms& terms,
+            base::Instant deadline);
+
+  // Peer s leads to leaf s of the leader.
+  std::unique_ptr<io::DatagramPort> take_port() { return std::move(port_); }
+
+  // Leader only: sums from now on. One leaf per channel of the rings, each with a parent that is
+  // the network's peer of that number; or with none, without a network. The leaves' workers are
+  // the group's ranks. Throws std::system_error without a thread.
+  void lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,
+            std::unique_ptr<io::UdpPort> network);
+
+ private:
+  HostShare(std::string identity, io::SharedMemoryMeeting meeting)
+      : identity_(std::move(identity)), meeting_(std::move(meeting)) {}
+  base::Result<void> host_meeting(const control::HostGroup& group, const io::MeetingTerms& terms,
+                                  base::Instant deadline);
+  base::Result<void> attend_meeting(const control::HostGroup& group, std::uint32_t rank,
+                                    const io::MeetingTerms& terms, base::Instant deadline);
+
+  std::string identity_;
+  std::optional<io::SharedMemoryMeeting> meeting_;  // until we have met
+  std::unique_ptr<io::SharedMemoryPort> port_;
+  std::unique_ptr<io::SharedMemoryPort> leader_port_;
+  std::unique_ptr<AggregatorDriver> driver_;
+};
+
+}  // namespace infold::runtime

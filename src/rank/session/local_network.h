@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A LocalGroup's pretended network: its embedded aggregators with the thread that runs them, and
+// one port per rank, joined as the options say. Ports outlive it; what they send then goes into a
+// queue that nobody reads. Any thread may call the const methods.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <infold/local_group.h>
+
+#include "core/worker.h"
+#include "io/datagram_port.h"
+#include "rank/network.h"
+#include "site/aggregator_driver.h"
+
+namespace infold::runtime {
+
+class LocalNetwork final : public Network {
+ public:
+  // What one rank needs to take part.
+  struct Seat {
+    core::WorkerOptions worker;
+    std::unique_ptr<io::DatagramPort> port;
+  };
+
+  // Requires: options in range (local_group.cc checks). Throws std::system_error or bad_alloc.
+  explicit LocalNetwork(const LocalGroupOptions& options);
+
+  // Its aggregators outlive every member and tell all of them.
+  void note_end(const core::Abort&) override {}
+  void note_site_lost(std::uint8_t) override {}
+  std::vector<Seat> take_seats() { return std::move(seats_); }
+  io::PortCounters port_counters() const { return aggregators_->port_counters(); }
+
+ private:
+  std::vector<Seat> seats_;
+  std::unique_ptr<AggregatorDriver> aggregators_;
+};
+
+}  // namespace infold::runtime

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any answers of one or two control planes, in any order, through all that a rank makes of them
+// before it opens sockets: terms, a plan of sites, a place at each, and the machines themselves.
+// Each of the two takes every second message; a message is a length and its bytes.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "control/client/answer_reader.h"
+#include "core/aggregator.h"
+#include "core/worker.h"
+#include "rank/session/site_plan.h"
+#include "switch/switch_server.h"
+
+namespace {
+
+using namespace infold;
+
+struct Host {
+  control::AnswerReader reader;
+  std::optional<control::JobTerms> terms;
+  bool is_running = false;
+
+  void read(const v1::JoinReply& reply) {
+    const std::optional<control::Heard> heard = reader.read(reply);
+    if (!heard) return;
+    if (const auto* const told = std::get_if<control::JobTerms>(&*heard)) {
+      terms = *told;
+      reader.note_ready(true);
+    } else if (const auto* const go = std::get_if<control::Go>(&*heard)) {
+      terms->groups = go->groups;
+      is_running = true;
+    }
+  }
+};
+
+// What JobSession does with terms that all hosts have settled.
+void take_part(const JoinOptions& options, const control::RankWords& words,
+               std::span<const runtime::HostTerms> hosts) {
+  runtime::SitePlanInput input = {options, {}, 64, 448, {}};
+  input.limits.datagram_bytes_max = words.datagram_bytes_max;
+  if (words.site) input.own_site = *io::SocketAddress::parse_number(words.site->address, "own");
+  const Result<runtime::SitePlan> plan = runtime::plan_sites(input, hosts);
+  if (!plan) return;
+  core::WorkerOptions worker;
+  worker.rank = static_cast<std::uint16_t>(words.rank);
+  worker.world = static_cast<std::uint16_t>(words.world);
+  worker.sites = plan->sites;
+  worker.limits = plan->limits;
+  worker.small_slots = plan->small_slots;
+  worker.bulk_slots = plan->bulk_slots;
+  worker.transfers_max = 4;
+  runtime::place_at_sites(hosts, *plan, worker);
+  for (std::size_t site = 0; site < worker.sites.size(); ++site) {
+    static_cast<void>(runtime::party_at(hosts, *plan, site, words.rank));
+  }
+  const core::Worker machine(worker);
+  if (!plan->own) return;
+  control::JobTerms flat = *hosts.front().terms;
+  flat.groups.clear();
+  flat.racks.clear();
+  const core::Aggregator aggregator(runtime::aggregator_options(flat));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  control::RankWords words;
+  words.job = "job";
+  words.world = data[0] % 8 + 1U;
+  words.rank = data[1] % words.world;
+  words.datagram_bytes_max = 1472;
+  words.small_slots = 64;
+  words.bulk_slots = 448;
+  const bool has_two = (data[0] & 0x80) != 0;
+  JoinOptions options;
+  options.sites = Sites::switches;
+  if ((data[0] & 0x40) != 0) {
+    words.site = control::SiteAddress{"127.0.0.1:9000", 1, true};
+    options.sites = has_two ? Sites::mixed : Sites::workers;
+  }
+  std::vector<Host> hosts(has_two ? 2 : 1, Host{{words, "the host"}, {}, false});
+  std::size_t turn = 0;
+  for (std::size_t at = 2; at + 2 <= size;) {
+    const std::size_t bytes = (data[at] << 8 | data[at + 1]) % 1024U;
+    at += 2;
+    const std::size_t taken = std::min(bytes, size - at);
+    v1::JoinReply reply;
+    static_cast<void>(reply.ParseFromArray(data + at, static_cast<int>(taken)));
+    hosts[turn++ % hosts.size()].read(reply);
+    at += taken;
+  }
+  std::vector<runtime::HostTerms> terms;
+  for (Host& host : hosts) {
+    if (host.is_running) {
+      terms.push_back({&*host.terms, *io::SocketAddress::parse_number("10.0.0.1:7700", "host")});
+    }
+    static_cast<void>(host.reader.end("closed"));
+    CHECK(host.reader.is_over());
+  }
+  const bool agree =
+      terms.size() == hosts.size() && terms.front().terms->groups == terms.back().terms->groups;
+  if (agree) take_part(options, words, terms);
+  return 0;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/session/summing_port.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "api/join.h"
+#include "api/join_testing.h"
+#include "io/clock.h"
+#include "io/forwarding_port.h"
+#include "numeric/codec.h"
+
+namespace infold::testing {
+namespace {
+
+using runtime::AggregationSite;
+using runtime::SummingPort;
+using Datagram = std::array<std::byte, INFOLD_HEADER_BYTES>;
+
+constexpr std::uint16_t kJob = 3;
+constexpr io::Peer kOwn{0};
+
+io::UdpSocket open_socket() {
+  io::UdpOptions udp;
+  udp.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
+  return std::move(*io::UdpSocket::open(udp));
+}
+
+// A worker's part of a barrier.
+Datagram part_of(std::uint8_t worker, std::uint16_t slot = 0) {
+  core::Header header;
+  header.kind = core::Kind::skip;
+  header.worker = worker;
+  header.job = kJob;
+  header.epoch = 7;
+  header.slot = slot;
+  header.round = 1;
+  header.words.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
+  Datagram datagram;
+  core::write_header(header, datagram);
+  return datagram;
+}
+
+core::Kind kind_of(std::span<const std::byte> datagram) {
+  core::Packet packet;
+  EXPECT_EQ(core::parse(datagram, packet), core::Malformed::none);
+  return packet.header.kind;
+}
+
+// The port of one worker of a job, whose others are sockets.
+class Rank {
+ public:
+  Rank(std::uint16_t world, std::uint8_t own) {
+    auto site = std::make_unique<AggregationSite>(open_socket());
+    address_[0] = site->address();
+    core::AggregatorOptions options;
+    options.job = kJob;
+    options.epoch = 7;
+    options.slot_count = 8;
+    options.world = world;
+    for (std::uint16_t rank = 0; rank < world; ++rank) options.workers.push_back({rank, 1});
+    auto job = std::make_unique<AggregationSite::Job>(options, std::uint16_t{4});
+    site->swap_job(kJob, job);
+    site->adopt(kJob, own);
+    port_.emplace(std::make_unique<io::UdpPort>(open_socket(), std::vector{address_[0]}),
+                  std::move(site), kOwn);
+  }
+
+  SummingPort& port() { return *port_; }
+
+  void contribute_from(io::UdpSocket& remote, std::span<const std::byte> datagram) {
+    remote.send(address_, datagram);
+    remote.flush();
+  }
+  void contribute(std::span<const std::byte> datagram) {
+    port_->send(kOwn, datagram);
+    port_->flush();
+  }
+  // Of the port, once so many datagrams have been served for others.
+  std::vector<core::Kind> answers_after(std::size_t served) {
+    std::vector<core::Kind> kinds;
+    const base::Instant limit = io::monotonic_now() + base::seconds(10);
+    for (std::size_t so_far = 0; io::monotonic_now() < limit;) {
+      for (const io::Received& each : port_->receive()) {
+        EXPECT_EQ(each.from, kOwn);
+        kinds.push_back(kind_of(each.datagram));
+      }
+      so_far += *port_->served();
+      if (so_far >= served) return kinds;
+      port_->wait(limit);
+    }
+    ADD_FAILURE() << "nothing came";
+    return kinds;
+  }
+
+ private:
+  std::array<io::SocketAddress, 1> address_;
+  std::optional<SummingPort> port_;
+};
+
+// Waits for at least one.
+std::vector<core::Kind> answers_at(io::UdpSocket& remote) {
+  std::vector<core::Kind> kinds;
+  const base::Instant limit = io::monotonic_now() + base::seconds(10);
+  while (kinds.empty() && io::monotonic_now() < limit) {
+    remote.wait(limit);
+    for (const auto& arrival : remote.receive()) kinds.push_back(kind_of(arrival.datagram));
+  }
+  return kinds;
+}
+
+using Kinds = std::vector<core::Kind>;
+
+TEST(SummingPort, AnswersItsOwnWorkerAndOthers) {
+  Rank rank(2, 0);
+  io::UdpSocket remote = open_socket();
+  rank.contribute(part_of(0));
+  EXPECT_TRUE(rank.port().receive().empty());
+  rank.contribute_from(remote, part_of(1));
+  EXPECT_EQ(rank.answers_after(1), Kinds{core::Kind::result});
+  EXPECT_EQ(answers_at(remote), Kinds{core::Kind::result});
+  EXPECT_TRUE(rank.port().receive().empty()) << "answered twice";
+  EXPECT_EQ(rank.port().counters().sent, 1U);
+}
+
+TEST(SummingPort, CompletesAChunkItself) {
+  Rank rank(2, 1);
+  io::UdpSocket remote = open_socket();
+  rank.contribute_from(remote, part_of(0));
+  EXPECT_TRUE(rank.answers_after(1).empty());
+  rank.contribute(part_of(1));
+  EXPECT_EQ(answers_at(remote), Kinds{core::Kind::result});
+  EXPECT_EQ(rank.answers_after(0), Kinds{core::Kind::result});
+}
+
+// The own worker has no address, so that others' have to be told apart all the same.
+TEST(SummingPort, AnswersEachWorkerWhereItIs) {
+  for (std::uint8_t own = 0; own < 4; ++own) {
+    Rank rank(4, own);
+    std::vector<io::UdpSocket> remotes;
+    std::vector<std::uint8_t> numbers;
+    for (std::uint8_t worker = 0; worker < 4; ++worker) {
+      if (worker == own) continue;
+      numbers.push_back(worker);
+      remotes.push_back(open_socket());
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      rank.contribute_from(remotes[i], part_of(numbers[i]));
+      rank.contribute_from(remotes[i], part_of(numbers[i]));  // asks, too
+      EXPECT_TRUE(rank.answers_after(2).empty());
+      EXPECT_EQ(answers_at(remotes[i]), Kinds{core::Kind::pending}) << int{numbers[i]};
+      for (io::UdpSocket& other : remotes) EXPECT_TRUE(other.receive().empty());
+    }
+    rank.contribute(part_of(own));
+    EXPECT_EQ(rank.answers_after(0), Kinds{core::Kind::result});
+    for (io::UdpSocket& remote : remotes) EXPECT_EQ(answers_at(remote), Kinds{core::Kind::result});
+  }
+}
+
+TEST(SummingPort, TakesNothingFromOthersInTheNameOfItsOwnWorker) {
+  Rank rank(2, 0);
+  io::UdpSocket forger = open_socket();
+  io::UdpSocket remote = open_socket();
+  rank.contribute_from(forger, part_of(0));
+  EXPECT_TRUE(rank.answers_after(1).empty());
+  rank.contribute_from(remote, part_of(1));
+  EXPECT_TRUE(rank.answers_after(1).empty()) << "the forger's part was taken";
+  rank.contribute(part_of(0));
+  EXPECT_EQ(answers_at(remote), Kinds{core::Kind::result});
+  EXPECT_EQ(rank.answers_after(0), Kinds{core::Kind::result});
+  EXPECT_TRUE(forger.receive().empty());
+}
+
+TEST(SummingPort, WakesWhoeverWaitsForWhatASenderCompletes) {
+  Rank rank(1, 0);
+  for (std::uint16_t slot = 0; slot < 8; ++slot) {
+    auto answered = std::async(std::launch::async, [&] {
+      const base::Instant limit = io::monotonic_now() + base::seconds(20);
+      while (io::monotonic_now() < limit) {
+        rank.port().wait(limit);
+        if (rank.port().receive().size() == 1) return true;
+      }
+      return false;
+    });
+    rank.contribute(part_of(0, slot));
+    EXPECT_TRUE(answered.get());
+  }
+}
+
+struct Hearing {
+  std::atomic<bool> works = false;
+  std::atomic<bool> has_lost = false;  // something of the first site's
+};
+
+// Loses all that comes until it hears.
+class DeafPort final : public io::ForwardingPort {
+ public:
+  DeafPort(std::unique_ptr<io::DatagramPort> port, Hearing& hearing)
+      : ForwardingPort(std::move(port)), hearing_(hearing) {}
+
+  std::span<const io::Received> receive() override {
+    const std::span<const io::Received> batch = ForwardingPort::receive();
+    if (hearing_.works) return batch;
+    for (const io::Received& each : batch) {
+      if (each.from == io::Peer{0}) hearing_.has_lost = true;
+    }
+    hearing_.has_lost.notify_all();
+    return {};
+  }
+
+ private:
+  Hearing& hearing_;
+};
+
+// A rank that has its sum and makes no further call still repeats it to one that has not.
+TEST(SummingPort, IsServedBetweenCalls) {
+  JoinOptions options = options_of(0, 2);
+  options.sites = Sites::workers;
+  options.rendezvous = free_address();
+  options.shared_memory = SharedMemory::off;
+  Hearing hearing;
+  std::promise<void> both_are_done;
+  const auto sum_on = [&](int rank, const runtime::PortWrap& wrap, const auto& after) {
+    JoinOptions own = options;
+    own.rank = rank;
+    const auto member = runtime::join_through(own, wrap);
+    ASSERT_TRUE(member.has_value()) << member.error().message;
+    Communicator communicator(*member);
+    std::vector<float> tensor(1000, 1);
+    const auto done = communicator.all_reduce(tensor).wait();
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+    EXPECT_EQ(tensor[999], 2.0F);
+    after();
+  };
+  std::thread first([&] {
+    sum_on(0, {}, [&] {
+      hearing.has_lost.wait(false);
+      hearing.works = true;
+      both_are_done.get_future().wait_for(std::chrono::seconds(20));
+    });
+  });
+  const auto deafen = [&hearing](std::unique_ptr<io::DatagramPort> port) {
+    return std::make_unique<DeafPort>(std::move(port), hearing);
+  };
+  sum_on(1, deafen, [&] { both_are_done.set_value(); });
+  first.join();
+}
+
+}  // namespace
+}  // namespace infold::testing

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Knows when, never what: every decision is the worker's.
+#include "rank/worker_driver.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "site/driver_thread.h"
+
+namespace infold::runtime {
+namespace {
+
+// How long a leaving rank keeps telling aggregators that do not answer. Peers that miss it learn
+// from their own deadlines.
+constexpr base::Duration kLeaveMax = base::milliseconds(200);
+
+// How long the thread leaves the port to callers that come back, and how often it looks meanwhile.
+constexpr base::Duration kRest = base::milliseconds(10);
+constexpr base::Duration kRestPiece = base::milliseconds(1);
+// The same where others wait for what the port sums.
+constexpr base::Duration kRestOfSite = base::milliseconds(1);
+// Answers are taken by so many, and then answered: one look at the clock and one train for all.
+constexpr std::size_t kTrain = 32;
+// So many ahead of the one being handled, memory is asked for.
+constexpr std::size_t kExpected = 2;
+// More than this is a transfer whose caller may be busy with something else.
+constexpr std::uint32_t kFewInFlight = 64;
+
+}  // namespace
+
+WorkerDriver::WorkerDriver(const core::WorkerOptions& options,
+                           std::unique_ptr<io::DatagramPort> port, EventSink& sink)
+    : worker_(options),
+      port_(std::move(port)),
+      serves_site_(port_->served().has_value()),
+      sink_(sink),
+      out_(options.limits.datagram_bytes_max) {
+  thread_ = start_driver_thread("infold-rank", [this] { run(); });
+}
+
+WorkerDriver::~WorkerDriver() { stop(); }
+
+void WorkerDriver::run() {
+  for (;;) {
+    take_wheel();
+    while (!caller_drives_.load() && !restarts_.load()) {
+      if (drive_once(base::Instant::never())) continue;
+      const std::lock_guard lock(wheel_mutex_);
+      is_over_ = true;
+      wheel_freed_.notify_all();
+      return;
+    }
+    hand_over_wheel();
+  }
+}
+
+// Reads, steps and waits once; false once the driver is no longer needed, or at the deadline.
+bool WorkerDriver::drive_once(base::Instant deadline) {
+  const std::span<const io::Received> batch = port_->receive();
+  const std::size_t served = port_->served().value_or(0);
+  const std::optional<base::Instant> next = step(batch, served);
+  sink_.settle();
+  if (!next) return false;
+  if (!batch.empty() || served > 0) {
+    if (gathers_for_.ns > 0) io::rest(gathers_for_);
+    return true;
+  }
+  const base::Instant now = io::monotonic_now();
+  if (deadline != base::Instant::never() && now >= deadline) return false;
+  polling_.wait(now, waits_shortly_, [&] { port_->wait(std::min(*next, deadline)); });
+  return true;
+}
+
+// The thread's turn. It stays aside while a caller drives, and rests for a while after, because a
+// caller that waits for one call often waits for the next; but not while there is work.
+void WorkerDriver::take_wheel() {
+  std::unique_lock lock(wheel_mutex_);
+  for (;;) {
+    const bool rests = !is_called_ && !has_work_.load() && io::monotonic_now() < rests_until_;
+    if (!wheel_taken_ && !caller_drives_.load() && !restarts_.load() && !rests) break;
+    wheel_freed_.wait_for(lock, std::chrono::nanoseconds(kRestPiece.ns));
+  }
+  wheel_taken_ = true;
+  is_called_ = false;
+}
+
+void WorkerDriver::hand_over_wheel() {
+  const std::lock_guard lock(wheel_mutex_);
+  wheel_taken_ = false;
+  wheel_freed_.notify_all();
+}
+
+bool WorkerDriver::take_wheel_from_thread() {
+  if (caller_drives_.exchange(true)) return false;
+  std::unique_lock lock(wheel_mutex_);
+  if (wheel_taken_) port_->wake();
+  wheel_freed_.wait(lock, [this] { return !wheel_taken_ || is_over_; });
+  if (is_over_) {
+    caller_drives_.store(false);
+    return false;
+  }
+  wheel_taken_ = true;
+  return true;
+}
+
+// By a caller. Nobody drives then, until the thread or the next caller does.
+void WorkerDriver::return_wheel() {
+  bool is_called = false;
+  base::Duration rest;
+  {
+    const std::lock_guard lock(mutex_);
+    sleeps_until_ = {};
+    is_called = needs_thread();
+    rest = serves_site_ ? kRestOfSite : kRest;
+  }
+  const std::lock_guard lock(wheel_mutex_);
+  wheel_taken_ = false;
+  is_called_ = is_called_ || is_called;
+  rests_until_ = io::monotonic_now() + rest;
+  caller_drives_.store(false);
+  if (is_called_) wheel_freed_.notify_all();
+}
+
+// Whether work cannot wait for the thread's next look. Notes whether there is any.
+bool WorkerDriver::needs_thread() {
+  has_work_.store(worker_.in_flight() > 0 || worker_.failure().has_value());
+  return worker_.failure().has_value() || worker_.in_flight() > kFewInFlight;
+}
+
+// When the worker wants to be called next; nothing once the thread is no longer needed.
+std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch,
+                                                std::size_t served) {
+  const std::lock_guard lock(mutex_);
+  base::Instant now = io::monotonic_now();
+  if (port_->is_blocked()) {
+    port_->flush();
+    transmit(now);
+  }
+  if (!batch.empty()) polling_.found(now);
+  std::size_t handled = 0;
+  for (const io::Received& received : batch) {
+    if (handled + kExpected < batch.size()) {
+      const io::Received& later = batch[handled + kExpected];
+      worker_.expect(static_cast<std::uint8_t>(later.from), later.datagram);
+    }
+    worker_.handle_datagram(now, static_cast<std::uint8_t>(received.from), received.datagram);
+    if (++handled % kTrain != 0 && handled < batch.size()) continue;
+    transmit(now);
+    now = io::monotonic_now();
+  }
+  if (worker_.poll_timeout().value_or(base::Instant::never()) <= now) {
+    worker_.handle_timeout(now);
+    transmit(now);
+  }
+  flush(now);
+  const bool has_news = worker_.has_event();
+  while (const auto event = worker_.poll_event()) sink_.take(now, *event);
+
+  const std::uint32_t in_flight = worker_.in_flight();
+  waits_shortly_ = in_flight > 0 && in_flight <= kFewInFlight;
+  const auto next = worker_.poll_timeout();
+  if (ends_at_ != base::Instant::never() && (!next || ends_at_ <= now)) return std::nullopt;
+  base::Instant wanted = std::min(next.value_or(base::Instant::never()), ends_at_);
+  const std::size_t arrived = batch.size() + served;
+  const bool is_short = arrived > 0 && arrived < kTrain / 2;
+  gathers_for_ = is_short ? worker_.patience() : base::Duration{};
+  // What the sink makes of events comes after this.
+  if (has_news) wanted = now;
+  // What is due cannot go out before there is room, which wakes us.
+  if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
+  sleeps_until_ = arrived == 0 ? wanted : base::Instant{};
+  return wanted;
+}
+
+void WorkerDriver::transmit(base::Instant now) {
+  while (!port_->is_blocked()) {
+    const std::span<std::byte> place = port_->place();
+    const std::span<std::byte> out = place.empty() ? std::span(out_) : place;
+    const auto datagram = worker_.poll_transmit(now, out);
+    if (!datagram) return;
+    port_->send(io::Peer{datagram->site}, out.first(datagram->bytes));
+  }
+}
+
+// A path that has become too narrow takes none of the repeats either.
+void WorkerDriver::flush(base::Instant now) {
+  port_->flush();
+  const auto narrow = port_->narrow_peer();
+  if (!narrow || worker_.failure()) return;
+  worker_.find_narrow_path(now, static_cast<std::uint8_t>(narrow->peer),
+                           static_cast<std::uint32_t>(narrow->mtu_bytes));
+  transmit(now);
+  port_->flush();
+}
+
+void WorkerDriver::after_command(base::Instant now) {
+  transmit(now);
+  flush(now);
+  // A job that has ended has events to hand out at once.
+  if (needs_thread()) {
+    const std::lock_guard lock(wheel_mutex_);
+    if (!is_called_ && !wheel_taken_) wheel_freed_.notify_all();
+    is_called_ = true;
+  }
+  const bool has_news = worker_.failure() || worker_.has_event();
+  const base::Instant next =
+      has_news ? now : worker_.poll_timeout().value_or(base::Instant::never());
+  if (next >= sleeps_until_) return;
+  sleeps_until_ = next;
+  port_->wake();
+}
+
+void WorkerDriver::restart(const core::WorkerOptions& options,
+                           std::unique_ptr<io::DatagramPort> port) {
+  restarts_.store(true);
+  std::unique_lock wheel(wheel_mutex_);
+  if (wheel_taken_) port_->wake();
+  wheel_freed_.wait(wheel, [this] { return !wheel_taken_; });
+  wheel_taken_ = true;
+  wheel.unlock();
+  core::Worker worker(options);
+  const std::lock_guard lock(mutex_);
+  wheel.lock();
+  worker_ = std::move(worker);
+  port_.swap(port);
+  serves_site_ = port_->served().has_value();
+  out_.resize(options.limits.datagram_bytes_max);
+  sleeps_until_ = {};
+  gathers_for_ = {};
+  restarts_.store(false);
+  wheel_taken_ = false;
+  wheel_freed_.notify_all();
+}
+
+void WorkerDriver::wake() {
+  const std::lock_guard lock(mutex_);
+  port_->wake();
+}
+
+io::PortCounters WorkerDriver::port_counters() {
+  const std::lock_guard lock(mutex_);
+  return port_->counters();
+}
+
+void WorkerDriver::leave() {
+  const bool serves_site = with_worker([this](core::Worker& worker, base::Instant now) {
+    worker.leave(now);
+    return serves_site_;
+  });
+  if (!serves_site) stop();
+}
+
+void WorkerDriver::stop() {
+  if (!thread_.joinable()) return;
+  with_worker([this](core::Worker& worker, base::Instant now) {
+    worker.leave(now);
+    ends_at_ = now + kLeaveMax;
+    sleeps_until_ = base::Instant::never();  // so that it is woken
+  });
+  thread_.join();
+}
+
+}  // namespace infold::runtime

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A packet's job and worker are in its header; where the answer goes is the aggregator's to say.
+#include "site/aggregation_site.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "io/log.h"
+#include "io/path_probe.h"
+#include "site/polling.h"
+#include "wire/infold_wire.h"
+
+namespace infold::runtime {
+namespace {
+
+constexpr std::size_t kJobNumbers = 1 << 16;
+
+// Whether a worker's packet has passed all checks of R-007: answers then go where it came from.
+bool was_accepted(core::Verdict verdict) {
+  return verdict <= core::Verdict::answered_ended ||
+         verdict == core::Verdict::dropped_stale_round ||
+         verdict == core::Verdict::dropped_early_round || verdict == core::Verdict::dropped_repeat;
+}
+
+// Of no job here, as an aggregator would put it.
+core::Verdict judge_unknown(std::span<const std::byte> datagram) {
+  core::Packet packet;
+  const core::Malformed malformed = core::parse_at_aggregator(datagram, packet);
+  return malformed == core::Malformed::none ? core::Verdict::dropped_foreign_job
+                                            : core::Verdict::dropped_malformed;
+}
+
+void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) sum[i] += verdicts[i];
+}
+
+}  // namespace
+
+AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t small,
+                          const Neighbours& neighbours)
+    : aggregator(options),
+      small_slots(small),
+      addresses(options.workers.size()),
+      parent({neighbours.parent}),
+      workers(options.workers),
+      sources(neighbours.workers) {
+  CHECK(options.parent_worker.has_value() == neighbours.parent.is_set());
+  sources.resize(workers.size());
+}
+
+// Whether answers to the worker go there already.
+bool AggregationSite::Job::is_known(std::uint8_t worker, const io::SocketAddress& from) const {
+  return worker < addresses.size() && addresses[place_of(worker)] == from;
+}
+
+// Nothing of the worker in this process comes through a socket.
+bool AggregationSite::Job::may_come(std::uint8_t worker, const io::SocketAddress& from) const {
+  if (worker >= sources.size()) return true;  // the aggregator says that there is no such worker
+  if (worker == own) return false;
+  return !sources[worker].is_set() || sources[worker].is_same_host(from);
+}
+
+std::size_t AggregationSite::Job::place_of(std::uint8_t worker) const {
+  const std::size_t last = addresses.size() - 1;
+  if (!own) return worker;
+  if (worker == *own) return last;
+  return worker == last ? *own : worker;
+}
+
+AggregationSite::AggregationSite(io::UdpSocket socket)
+    : socket_(std::move(socket)), address_(socket_.local_address()), jobs_(kJobNumbers) {}
+
+void AggregationSite::swap_job(std::uint16_t number, std::unique_ptr<Job>& job) {
+  jobs_[number].swap(job);
+  if (job) add_verdicts(job->aggregator.counters(), past_);
+  std::erase(numbers_, number);
+  if (jobs_[number]) numbers_.push_back(number);
+}
+
+void AggregationSite::end_job(std::uint16_t number, const core::Abort& abort) {
+  if (!jobs_[number]) return;
+  jobs_[number]->aggregator.end(abort);
+  send(*jobs_[number]);
+  socket_.flush();
+}
+
+void AggregationSite::end_all_jobs(const core::Abort& abort) {
+  for (std::size_t number = 0; number < jobs_.size(); ++number) {
+    end_job(static_cast<std::uint16_t>(number), abort);
+  }
+}
+
+SiteStatistics AggregationSite::statistics() const {
+  SiteStatistics statistics;
+  statistics.socket = socket_.counters();
+  statistics.packets = past_;
+  statistics.packets[count_index(core::Verdict::dropped_malformed)] += statistics.socket.misfits;
+  for (const std::uint16_t number : numbers_) {
+    const core::Aggregator& aggregator = jobs_[number]->aggregator;
+    statistics.jobs.push_back({number, aggregator.counters(), aggregator.memory_bytes()});
+    add_verdicts(aggregator.counters(), statistics.packets);
+  }
+  return statistics;
+}
+
+std::size_t AggregationSite::serve() {
+  const std::span<const io::UdpSocket::Arrival> batch = socket_.receive();
+  for (const io::UdpSocket::Arrival& arrival : batch) handle(arrival.datagram, arrival.from);
+  socket_.flush();
+  return batch.size();
+}
+
+void AggregationSite::adopt(std::uint16_t number, std::uint8_t worker) {
+  CHECK(jobs_[number] != nullptr);
+  Job& job = *jobs_[number];
+  CHECK_THAT(worker, <, job.addresses.size());
+  CHECK(!job.own);
+  socket_.flush();  // trains refer to the addresses that they are for
+  std::swap(job.addresses[worker], job.addresses.back());
+  job.known -= job.addresses.back().is_set() ? 1 : 0;
+  job.addresses.back() = {};
+  job.own = worker;
+  for (Answers* const answers : {&answers_, &taken_}) answers->places.reserve(kAnswersMax);
+  taken_spans_.reserve(kAnswersMax);
+}
+
+void AggregationSite::handle_own(std::span<const std::byte> datagram) { handle(datagram, nullptr); }
+
+std::span<const std::span<const std::byte>> AggregationSite::take_answers() {
+  std::swap(answers_, taken_);
+  answers_.bytes.clear();
+  answers_.places.clear();
+  taken_spans_.clear();
+  for (const auto& [first, bytes] : taken_.places) {
+    taken_spans_.push_back(std::span(taken_.bytes).subspan(first, bytes));
+  }
+  return taken_spans_;
+}
+
+// `from` is null for the worker in this process.
+void AggregationSite::handle(std::span<const std::byte> datagram, const io::SocketAddress* from) {
+  if (from != nullptr && io::is_probe(datagram)) {
+    echo(datagram, *from);
+    return;
+  }
+  infold_header header{};
+  const bool has_header = datagram.size() >= sizeof(header);
+  if (has_header) std::memcpy(&header, datagram.data(), sizeof(header));
+  Job* const job = has_header ? jobs_[infold_from_be16(header.job)].get() : nullptr;
+  if (job == nullptr) {
+    ++past_[count_index(judge_unknown(datagram))];
+    return;
+  }
+  // Workers say who they are and may be anywhere, even where the parent is.
+  const bool down = core::travels_down(header);
+  core::Source source;
+  bool is_new = false;
+  if (from == nullptr) {
+    source = {core::Source::Side::below, job->own};
+  } else if (down) {
+    if (!(*from == job->parent[0])) source.side = core::Source::Side::below;
+  } else {
+    is_new = !job->is_known(header.worker, *from);
+    source.is_elsewhere = is_new && !job->may_come(header.worker, *from);
+  }
+  last_was_small_ = is_of_small_tensor(datagram, job->small_slots);
+  const core::Verdict verdict = job->aggregator.handle_datagram(datagram, source);
+  if (is_new && was_accepted(verdict)) learn(*job, header.worker, *from);
+  if (verdict == core::Verdict::dropped_wrong_source) warn_of(*job, header, *from);
+  send(*job);
+}
+
+// Of the first, the second, the fourth and so on, so that a flood says little, however long it
+// lasts.
+void AggregationSite::warn_of(const Job& job, const infold_header& header,
+                              const io::SocketAddress& from) {
+  const std::uint64_t count =
+      job.aggregator.counters()[count_index(core::Verdict::dropped_wrong_source)];
+  if (!std::has_single_bit(count)) return;
+  io::log(trace::LogLevel::warn, "wrong_source",
+          {{"number", infold_from_be16(header.job)},
+           {"rank", job.workers[header.worker].first},
+           {"address", from.text()},
+           {"expected",
+            header.worker == job.own ? "this process" : job.sources[header.worker].host_text()},
+           {"dropped", count}});
+}
+
+// Never larger than what came, so that a forged sender gains nothing by it.
+void AggregationSite::echo(std::span<const std::byte> probe, const io::SocketAddress& to) {
+  ++past_[count_index(PlaneVerdict::answered_probe)];
+  echo_.assign(probe.begin(), probe.end());
+  io::answer_probe(echo_);
+  echo_to_[0] = to;
+  socket_.send(echo_to_, echo_);
+  socket_.flush();
+}
+
+void AggregationSite::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {
+  if (worker >= job.addresses.size() || worker == job.own) return;
+  io::SocketAddress& address = job.addresses[job.place_of(worker)];
+  socket_.flush();  // trains refer to the addresses that they are for
+  job.known += address.is_set() ? 0 : 1;
+  address = from;
+}
+
+void AggregationSite::send(Job& job) {
+  while (const auto transmit = job.aggregator.poll_transmit()) {
+    if (transmit->to == core::Aggregator::To::parent) {
+      socket_.send(job.parent, transmit->datagram);
+    } else if (transmit->to == core::Aggregator::To::all_workers) {
+      send_to_all(job, transmit->datagram);
+    } else if (transmit->worker == job.own) {
+      answer_own(transmit->datagram);
+    } else {
+      send_to(job, job.place_of(transmit->worker), transmit->datagram);
+    }
+  }
+}
+
+void AggregationSite::send_to(const Job& job, std::size_t place,
+                              std::span<const std::byte> datagram) {
+  if (job.addresses[place].is_set()) {
+    socket_.send(std::span(job.addresses).subspan(place, 1), datagram);
+  }
+}
+
+void AggregationSite::send_to_all(const Job& job, std::span<const std::byte> datagram) {
+  const std::size_t remotes = job.remote_count();
+  if (job.own) answer_own(datagram);
+  if (remotes > 0 && job.known == remotes) {
+    socket_.send(std::span(job.addresses).first(remotes), datagram);
+    return;
+  }
+  for (std::size_t place = 0; place < remotes; ++place) send_to(job, place, datagram);
+}
+
+void AggregationSite::answer_own(std::span<const std::byte> datagram) {
+  if (answers_.places.size() == kAnswersMax) return;
+  answers_.places.emplace_back(answers_.bytes.size(), datagram.size());
+  answers_.bytes.insert(answers_.bytes.end(), datagram.begin(), datagram.end());
+}
+
+}  // namespace infold::runtime

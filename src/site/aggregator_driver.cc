@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A datagram's link says which aggregator it is for, and whose it can be: a worker's link brings
+// nothing of the parent or of another worker.
+#include "site/aggregator_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "io/clock.h"
+#include "site/driver_thread.h"
+
+namespace infold::runtime {
+
+AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port)
+    : nodes_(std::move(nodes)), port_(std::move(port)) {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    aggregators_.emplace_back(nodes_[index].options);
+    using Side = core::Source::Side;
+    const auto add = [&](io::Peer peer, core::Source source) {
+      const auto place = static_cast<std::size_t>(peer);
+      links_.resize(std::max(links_.size(), place + 1));
+      links_[place] = {index, source};
+    };
+    for (std::size_t worker = 0; worker < nodes_[index].workers.size(); ++worker) {
+      const core::Source source = {Side::below, static_cast<std::uint8_t>(worker)};
+      add(nodes_[index].workers[worker], source);
+    }
+    if (nodes_[index].parent) add(*nodes_[index].parent, {Side::above, {}});
+  }
+  thread_ = start_driver_thread("infold-switch", [this] { run(); });
+}
+
+AggregatorDriver::~AggregatorDriver() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  port_->wake();
+  thread_.join();
+}
+
+void AggregatorDriver::run() {
+  for (;;) {
+    const std::span<const io::Received> batch = port_->receive();
+    if (!step(batch)) return;
+    const base::Instant now = io::monotonic_now();
+    if (!batch.empty()) {
+      polling_.found(now);
+    } else {
+      polling_.wait(now, last_was_small_, [this] { port_->wait(base::Instant::never()); });
+    }
+  }
+}
+
+bool AggregatorDriver::step(std::span<const io::Received> batch) {
+  const std::lock_guard lock(mutex_);
+  for (const io::Received& received : batch) handle(received);
+  port_->flush();
+  return !stops_;
+}
+
+void AggregatorDriver::handle(const io::Received& received) {
+  CHECK_THAT(static_cast<std::size_t>(received.from), <, links_.size());
+  const Link& link = links_[static_cast<std::size_t>(received.from)];
+  core::Aggregator& aggregator = aggregators_[link.node];
+  last_was_small_ = is_of_small_tensor(received.datagram, nodes_[link.node].small_slots);
+  aggregator.handle_datagram(received.datagram, link.source);
+  while (const auto transmit = aggregator.poll_transmit()) send(nodes_[link.node], *transmit);
+}
+
+void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& transmit) {
+  switch (transmit.to) {
+    case core::Aggregator::To::worker:
+      if (transmit.worker < node.workers.size()) {
+        port_->send(node.workers[transmit.worker], transmit.datagram);
+      }
+      return;
+    case core::Aggregator::To::all_workers:
+      for (const io::Peer worker : node.workers) port_->send(worker, transmit.datagram);
+      return;
+    case core::Aggregator::To::parent: port_->send(*node.parent, transmit.datagram); return;
+  }
+}
+
+io::PortCounters AggregatorDriver::port_counters() {
+  const std::lock_guard lock(mutex_);
+  return port_->counters();
+}
+
+core::VerdictCounters AggregatorDriver::verdicts() {
+  const std::lock_guard lock(mutex_);
+  core::VerdictCounters sum{};
+  for (const core::Aggregator& aggregator : aggregators_) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += aggregator.counters()[i];
+  }
+  return sum;
+}
+
+}  // namespace infold::runtime

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a job's embedded aggregators on one thread and one port: reads, calls, drains, writes and
+// sleeps until something arrives. Aggregators have no timers, so there is nothing else to do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/aggregator.h"
+#include "io/datagram_port.h"
+#include "site/polling.h"
+
+namespace infold::runtime {
+
+class AggregatorDriver {
+ public:
+  // One aggregator and its links at the port.
+  struct Node {
+    core::AggregatorOptions options;
+    std::vector<io::Peer> workers;  // in the order of options.workers
+    std::optional<io::Peer> parent;
+    std::uint16_t small_slots = 0;  // below it are those for small tensors
+  };
+
+  // Every peer of the port belongs to one node. Throws std::system_error without a thread.
+  AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port);
+  ~AggregatorDriver();
+
+  io::PortCounters port_counters();
+  core::VerdictCounters verdicts();
+
+ private:
+  void run();
+  bool step(std::span<const io::Received> batch);
+  void handle(const io::Received& received);
+  void send(const Node& node, const core::Aggregator::Transmit& transmit);
+
+  struct Link {
+    std::size_t node = 0;
+    core::Source source;
+  };
+
+  std::vector<Node> nodes_;
+  std::mutex mutex_;
+  std::vector<core::Aggregator> aggregators_;
+  std::vector<Link> links_;  // by peer
+  std::unique_ptr<io::DatagramPort> port_;
+  Polling polling_;
+  bool last_was_small_ = false;
+  bool stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace infold::runtime

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A switch at one moment, whichever plane it is: what metrics show while it runs and its report at
+// its end. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/registry/job_registry.h"
+#include "site/packet_counts.h"
+
+namespace infold::runtime {
+
+// Datagrams, and their bytes without headers.
+struct Traffic {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What a plane knows of one job.
+struct JobPackets {
+  std::uint16_t job = 0;
+  core::VerdictCounters verdicts{};
+  std::size_t memory_bytes = 0;
+};
+
+// What moving packets took in user space.
+struct SocketWork {
+  std::uint64_t calls_received = 0;  // system calls, or messages within one
+  std::uint64_t calls_sent = 0;
+  std::uint64_t unsent = 0;  // datagrams that the kernel did not take
+};
+
+struct SwitchStatus {
+  const char* plane = "user";
+  std::vector<control::JobStatus> jobs;
+  std::uint32_t slots = 0;  // of each site, for all jobs together
+  std::uint32_t slots_used = 0;
+  Traffic received;
+  Traffic sent;
+  PacketCounts packets{};             // of all jobs there have been
+  std::vector<JobPackets> by_job;     // of those there are
+  std::size_t memory_bytes = 0;       // of slots
+  std::optional<SocketWork> sockets;  // none where packets never come to a process
+};
+
+}  // namespace infold::runtime

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "switch/uplink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "io/entropy.h"
+#include "io/path_probe.h"
+#include "io/route.h"
+#include "io/udp_socket.h"
+
+namespace infold::runtime {
+namespace {
+
+// Fifty tries: a path that loses a third of all packets passes.
+constexpr base::Duration kProbeMax = base::seconds(1);
+
+std::uint32_t header_bytes(const io::SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
+
+tl::unexpected<control::Refusal> refuse(std::string message) {
+  return tl::unexpected(control::Refusal{control::RefusalReason::too_late, std::move(message), -1});
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress& parent,
+                                                         const io::SocketAddress& listen,
+                                                         const io::SocketAddress& control) {
+  const base::Result<io::Route> route = io::route_to(parent);
+  if (!route) return base::fail(base::Code::unavailable, "parent", "cannot be reached: no route");
+  io::SocketAddress own = control.is_any() ? route->local : control;
+  own.set_port(control.port());
+  if (own == parent) {
+    return base::fail(base::Code::invalid_argument, "parent", "is this switch itself");
+  }
+  io::SocketAddress from = listen.is_any() ? route->local : listen;
+  from.set_port(0);
+  return std::unique_ptr<UdpUplink>(new UdpUplink(parent, from, own));
+}
+
+control::RackRelayOptions UdpUplink::relay_options() const {
+  // Where the connection to the parent comes from needs no word, nor does a NAT between them.
+  const base::Result<io::Route> route = io::route_to(parent_);
+  const bool is_elsewhere = route && !from_.is_same_host(route->local);
+  return {parent_.text(), control_.text(),
+          fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
+          is_elsewhere ? from_ : io::SocketAddress()};
+}
+
+control::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
+  const base::Result<io::Route> route = io::route_to(parent_);
+  if (!route) {
+    return refuse(fmt::format("no route leads from the switch at {} to its parent {}",
+                              control_.text(), parent_.text()));
+  }
+  const auto mtu = static_cast<std::uint32_t>(std::max(route->mtu_bytes, 0));
+  return mtu - std::min(mtu, header_bytes(parent_));
+}
+
+control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
+                                       std::uint32_t datagram_bytes) {
+  io::UdpOptions udp;
+  udp.bind = from_;
+  udp.datagram_bytes_max = datagram_bytes;
+  base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
+  if (!socket)
+    return refuse(fmt::format("the switch at {}: {}", control_.text(), socket.error().detail));
+  for (const std::string& text : sites) {
+    const auto site = io::SocketAddress::parse(text, "a site");
+    if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
+    const io::PathReport report = io::probe_path(*socket, *site, datagram_bytes, kProbeMax);
+    if (report.carries) continue;
+    if (!report.answers) {
+      return refuse(fmt::format(
+          "nothing comes back over UDP from {} to the rack's switch at {}, though it could join "
+          "there; does a firewall between them drop UDP?",
+          text, control_.text()));
+    }
+    return refuse(fmt::format(
+        "packets of {} bytes do not come back from {} to the rack's switch at {}, smaller ones do: "
+        "the path carries less than its ends say; choose a smaller MTU",
+        datagram_bytes + header_bytes(*site), text, control_.text()));
+  }
+  return {};
+}
+
+control::Answer<std::vector<io::SocketAddress>> sites_of_parent(const control::BelowParent& below) {
+  std::vector<io::SocketAddress> sites;
+  for (const std::string& text : below.sites) {
+    const auto site = io::SocketAddress::parse(text, "a site");
+    if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
+    sites.push_back(*site);
+  }
+  return sites;
+}
+
+}  // namespace infold::runtime
