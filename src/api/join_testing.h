@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -147,13 +149,17 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   return bits;
 }
 
-// A port that is free over UDP and TCP, as far as anyone can tell.
+// A port that is free over UDP and TCP. The system gives ports from 32,768 on to sockets that ask
+// for none, and other tests that run now have other process numbers: nobody takes it meanwhile.
 inline std::string free_address() {
-  io::UdpOptions udp;
-  udp.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
+  constexpr unsigned kFirst = 10'000, kPorts = 22'000, kOfProcess = 16;
+  static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * kOfProcess;
   for (;;) {
-    const io::SocketAddress address = io::UdpSocket::open(udp)->local_address();
-    if (io::listen_at(address, "test")) return address.text();
+    const unsigned port = kFirst + next++ % kPorts;
+    const auto address = *io::SocketAddress::parse("127.0.0.1:" + std::to_string(port), "test");
+    io::UdpOptions udp;
+    udp.bind = address;
+    if (io::UdpSocket::open(udp) && io::listen_at(address, "test")) return address.text();
   }
 }
 
