@@ -29,7 +29,7 @@ enum {
 };
 
 /* Counters: core::Verdict in its order, then what only a packet program sees, in the order of
- * runtime::PlaneVerdict. */
+ * site::PlaneVerdict. */
 enum infold_xdp_count {
   INFOLD_XDP_CONTRIBUTED,
   INFOLD_XDP_COMPLETED,

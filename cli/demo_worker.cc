@@ -41,14 +41,14 @@ class DemoWorker final : public Command {
     options.wire = wire_of(wire_);
     options.rejoin = false;  // the demo starts no switch again
     const auto member =
-        runtime::join_through(options, [this, &options](std::unique_ptr<io::DatagramPort> port) {
+        api::join_through(options, [this, &options](std::unique_ptr<io::DatagramPort> port) {
           io::LossyOptions lossy;
           lossy.loss = lossy.loss_of_received = loss_;
           lossy.seed = loss_seed_ * 1'000'003U + static_cast<std::uint64_t>(options.rank + 1);
           return std::make_unique<io::LossyPort>(std::move(port), lossy);
         });
     if (!member) return fail(output, member.error().message);
-    runtime::Member& own = **member;
+    rank::Member& own = **member;
     Communicator communicator(*member);
     const TrainingResult result = train_as_rank(
         training_, communicator, [&own] { return count(own); },
@@ -67,7 +67,7 @@ class DemoWorker final : public Command {
     return ExitCode::kFailed;
   }
 
-  static PacketCounts count(runtime::Member& member) {
+  static PacketCounts count(rank::Member& member) {
     const io::PortCounters port = member.port_counters();
     const Statistics statistics = member.statistics();
     return {static_cast<std::int64_t>(port.sent + port.arrived),

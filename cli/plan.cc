@@ -91,9 +91,9 @@ class Plan final : public Command {
 
   ExitCode run(Output& output) override {
     plan::Question question;
-    const auto format = runtime::choose_format({.type = named(kTypes, data_type_name, dtype_),
-                                                .wire = named(kWires, wire_format_name, wire_),
-                                                .world = workers_});
+    const auto format = rank::choose_format({.type = named(kTypes, data_type_name, dtype_),
+                                             .wire = named(kWires, wire_format_name, wire_),
+                                             .world = workers_});
     if (!format) {
       output.log("infold plan: {}\n", format.error().message);
       return ExitCode::kBadUsage;

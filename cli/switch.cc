@@ -89,7 +89,7 @@ class Switch final : public Command {
       return run_xdp_switch(
           {listen_at_, control_at_, metrics_at_, devices_, slots_, mtu_, pin_, parent_at_}, output);
     }
-    runtime::SwitchOptions options;
+    switches::SwitchOptions options;
     options.listen = listen_at_;
     options.control = control_at_;
     options.parent = parent_at_;
@@ -102,9 +102,9 @@ class Switch final : public Command {
 
  private:
   ExitCode run_user_switch(Output& output, const InterruptGuard& guard,
-                           const runtime::SwitchOptions& options) const {
+                           const switches::SwitchOptions& options) const {
     give_back_what_is_freed();
-    const auto server = runtime::SwitchServer::start(options);
+    const auto server = switches::SwitchServer::start(options);
     if (!server) {
       const std::string_view where = server.error().where;
       const bool is_control = where == "control" && !control_.empty();
@@ -148,7 +148,7 @@ class Switch final : public Command {
     return "";
   }
 
-  void announce(Output& output, const runtime::SwitchServer& server, bool pinned,
+  void announce(Output& output, const switches::SwitchServer& server, bool pinned,
                 const std::string& metrics) const {
     const std::string control = server.control_address().text();
     const double megabytes =

@@ -10,13 +10,13 @@
 namespace infold::cli {
 namespace {
 
-using runtime::SwitchStatus;
+using site::SwitchStatus;
 using trace::Metric;
 using trace::PrometheusText;
 
 // Whether this plane counts by that reason at all. What a socket's kernel drops is not told to us.
 bool counts(const SwitchStatus& status, std::size_t reason) {
-  return !status.sockets || !runtime::is_of_program(reason);
+  return !status.sockets || !site::is_of_program(reason);
 }
 
 std::string name_of(const SwitchStatus& status, std::uint16_t job) {
@@ -47,18 +47,18 @@ void write_jobs(const SwitchStatus& status, PrometheusText& text) {
 void write_packets(const SwitchStatus& status, PrometheusText& text) {
   text.begin(Metric::counter, "infold_packets_total",
              "Packets by what became of them, of all jobs there have been and of none.");
-  for (std::size_t i = 0; i < runtime::kPacketCounts; ++i) {
+  for (std::size_t i = 0; i < site::kPacketCounts; ++i) {
     if (!counts(status, i)) continue;
-    text.sample({{"verdict", runtime::count_name(i)}}, status.packets[i]);
+    text.sample({{"verdict", site::count_name(i)}}, status.packets[i]);
   }
   if (status.by_job.empty()) return;
   text.begin(Metric::counter, "infold_job_packets_total",
              "Packets of a job by what became of them, since it began.");
-  for (const runtime::JobPackets& job : status.by_job) {
+  for (const site::JobPackets& job : status.by_job) {
     const std::string name = name_of(status, job.job);
     if (name.empty()) continue;  // it has ended in between
     for (std::size_t i = 0; i < job.verdicts.size(); ++i) {
-      text.sample({{"job_name", name}, {"verdict", runtime::count_name(i)}}, job.verdicts[i]);
+      text.sample({{"job_name", name}, {"verdict", site::count_name(i)}}, job.verdicts[i]);
     }
   }
 }
@@ -106,9 +106,9 @@ void report_joining(Output& output, const control::ControlServer::Budget& joinin
 void report_end(Output& output, const SwitchStatus& status) {
   nlohmann::ordered_json by_reason;
   std::string reasons;
-  for (std::size_t i = 0; i < runtime::kPacketCounts; ++i) {
+  for (std::size_t i = 0; i < site::kPacketCounts; ++i) {
     if (!counts(status, i)) continue;
-    const std::string name = runtime::count_name(i);
+    const std::string name = site::count_name(i);
     by_reason[name] = status.packets[i];
     if (status.packets[i] != 0) reasons += fmt::format(", {} {}", status.packets[i], name);
   }

@@ -16,17 +16,17 @@
 namespace infold::cli {
 
 // In the format of trace/prometheus.h.
-std::string metrics_text(const runtime::SwitchStatus& status);
+std::string metrics_text(const site::SwitchStatus& status);
 
 // At the start: the most that the control plane takes.
 void report_joining(Output& output, const control::ControlServer::Budget& joining);
 
-void report_end(Output& output, const runtime::SwitchStatus& status);
+void report_end(Output& output, const site::SwitchStatus& status);
 
 // Hands out metrics at /metrics for as long as it lives; `look` is called on a thread of its own.
 // Null if the address is not set.
 base::Result<std::unique_ptr<io::PageServer>> serve_metrics(
-    const io::SocketAddress& metrics, std::function<runtime::SwitchStatus()> look);
+    const io::SocketAddress& metrics, std::function<site::SwitchStatus()> look);
 
 // HOST:PORT, empty without a page.
 std::string metrics_place(const io::PageServer* page);

@@ -14,12 +14,12 @@
 namespace infold::cli {
 namespace {
 
-using runtime::count_index;
+using site::count_index;
 using testing::HasSubstr;
 using testing::Not;
 
-runtime::SwitchStatus status_of(bool is_user) {
-  runtime::SwitchStatus status;
+site::SwitchStatus status_of(bool is_user) {
+  site::SwitchStatus status;
   status.plane = is_user ? "user" : "xdp";
   status.jobs = {{"train", 3, 4, 4, 512, true}, {"late", 0, 2, 1, 0, false}};
   status.slots = 4096;
@@ -29,8 +29,8 @@ runtime::SwitchStatus status_of(bool is_user) {
   status.sent = {40, 4000};
   status.packets[count_index(core::Verdict::completed)] = 20;
   status.packets[count_index(core::Verdict::dropped_foreign_job)] = 5;
-  status.packets[count_index(runtime::PlaneVerdict::answered_probe)] = 8;
-  runtime::JobPackets& job = status.by_job.emplace_back();
+  status.packets[count_index(site::PlaneVerdict::answered_probe)] = 8;
+  site::JobPackets& job = status.by_job.emplace_back();
   job.job = 3;
   job.verdicts[count_index(core::Verdict::completed)] = 19;
   status.by_job.push_back({9, {}, 0});  // has just ended
@@ -38,7 +38,7 @@ runtime::SwitchStatus status_of(bool is_user) {
   return status;
 }
 
-std::string reported(const runtime::SwitchStatus& status, bool json) {
+std::string reported(const site::SwitchStatus& status, bool json) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   Output output(json, file.get(), stderr);
   report_end(output, status);
@@ -89,7 +89,7 @@ TEST(SwitchReport, APlaneSaysNothingOfWhatItCannotKnow) {
 
 TEST(SwitchReport, TheEndHasTheNamesOfTheMetrics) {
   for (const bool is_user : {true, false}) {
-    const runtime::SwitchStatus status = status_of(is_user);
+    const site::SwitchStatus status = status_of(is_user);
     EXPECT_EQ(reported(status, false),
               "stopped: 50 packets of 0.0 MB in, 40 of 0.0 MB out, 20 completed, "
               "5 dropped_foreign_job, 8 answered_probe\n");
@@ -108,7 +108,7 @@ TEST(SwitchReport, TheEndHasTheNamesOfTheMetrics) {
 
 // A rank's leave ends a job in order; who reads the report must not look for a failure.
 TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
-  runtime::SwitchStatus status = status_of(true);
+  site::SwitchStatus status = status_of(true);
   status.packets[count_index(core::Verdict::job_ended)] = 1;
   status.packets[count_index(core::Verdict::answered_ended)] = 3;
   const std::string text = reported(status, false);
@@ -119,8 +119,8 @@ TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
 // A reason that has no name would be counted as another one's.
 TEST(SwitchReport, EveryReasonHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (std::size_t i = 0; i < runtime::kPacketCounts; ++i) names.insert(runtime::count_name(i));
-  EXPECT_EQ(names.size(), runtime::kPacketCounts);
+  for (std::size_t i = 0; i < site::kPacketCounts; ++i) names.insert(site::count_name(i));
+  EXPECT_EQ(names.size(), site::kPacketCounts);
   EXPECT_EQ(names.count("unknown"), 0U);
 }
 

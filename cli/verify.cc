@@ -79,7 +79,7 @@ class Verify final : public Command {
     Result<Communicator> joined = join_.join(stop_);
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
-    const runtime::Peers peers = peers_of(communicator);
+    const rank::Peers peers = peers_of(communicator);
     if (const std::string problem = agree(peers); !problem.empty()) {
       return fail(output, InterruptGuard::interrupted() ? kStopped : problem);
     }
@@ -111,8 +111,8 @@ class Verify final : public Command {
     return ExitCode::kFailed;
   }
 
-  // As runtime::peers_of, whose calls nothing gives up.
-  runtime::Peers peers_of(Communicator& communicator) const {
+  // As rank::peers_of, whose calls nothing gives up.
+  rank::Peers peers_of(Communicator& communicator) const {
     const auto greatest = [this, &communicator](std::span<std::int64_t> values) -> Result<void> {
       const auto done =
           wait_or_cancel(communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
@@ -123,20 +123,20 @@ class Verify final : public Command {
   }
 
   // Ranks with other options would make other calls.
-  std::string agree(const runtime::Peers& peers) const {
+  std::string agree(const rank::Peers& peers) const {
     base::Digest digest;
     digest.add(seed_);
     digest.add(rounds_);
     for (const std::uint64_t each : elements_) digest.add(each);
     const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
-    const auto found = runtime::find_divergence(own, peers);
+    const auto found = rank::find_divergence(own, peers);
     if (!found) return found.error().message;
     if (!*found) return "";
     return fmt::format("rank {} was started with another --seed, --rounds or --elements",
                        (*found)->ranks.front());
   }
 
-  std::optional<Finding> make(Communicator& communicator, const runtime::Peers& peers,
+  std::optional<Finding> make(Communicator& communicator, const rank::Peers& peers,
                               const VerifyCase& each, std::string& error) {
     ++call_;
     Tally& tally = tallies_[each.collective];
@@ -157,7 +157,7 @@ class Verify final : public Command {
     tally.elements += got.size() / element_bytes(each.type);
     if (is_same_for_all(each.collective)) {
       const TensorView view(got.data(), got.size() / element_bytes(each.type), each.type);
-      const auto found = runtime::find_divergence(view, peers);
+      const auto found = rank::find_divergence(view, peers);
       if (!found) error = found.error().message;
       if (!found) return std::nullopt;
       if (*found) return finding_of(each, **found);
@@ -237,7 +237,7 @@ class Verify final : public Command {
   }
 
   // With what the values must give, of which each rank knows its own.
-  std::optional<Finding> compare(const runtime::Peers& peers, const VerifyCase& each,
+  std::optional<Finding> compare(const rank::Peers& peers, const VerifyCase& each,
                                  const std::vector<std::byte>& got,
                                  const std::optional<std::vector<std::byte>>& wanted,
                                  std::string& error) const {
@@ -254,16 +254,16 @@ class Verify final : public Command {
     std::uint64_t facts[3] = {};
     if (wrong) {
       facts[0] = *wrong;
-      facts[1] = runtime::bits_at(view(got), *wrong);
-      facts[2] = runtime::bits_at(view(*wanted), *wrong);
+      facts[1] = rank::bits_at(view(got), *wrong);
+      facts[2] = rank::bits_at(view(*wanted), *wrong);
     }
     for (std::uint64_t& fact : facts) {
-      const auto all = runtime::numbers_of_all(peers, static_cast<std::int64_t>(fact));
+      const auto all = rank::numbers_of_all(peers, static_cast<std::int64_t>(fact));
       if (!all) error = all.error().message;
       if (!all) return std::nullopt;
       fact = static_cast<std::uint64_t>((*all)[static_cast<std::size_t>(rank)]);
     }
-    runtime::Divergence difference;
+    rank::Divergence difference;
     difference.type = each.type;
     difference.element = facts[0];
     difference.ranks = {rank};
@@ -272,16 +272,16 @@ class Verify final : public Command {
     return finding_of(each, difference, "reference");
   }
 
-  Finding finding_of(const VerifyCase& each, const runtime::Divergence& found,
+  Finding finding_of(const VerifyCase& each, const rank::Divergence& found,
                      const char* against = "ranks") const {
-    const std::string value = runtime::value_text(found.type, found.value_bits);
-    const std::string other = runtime::value_text(found.type, found.others_bits);
-    const auto ulps = runtime::ulps_between(found.type, found.value_bits, found.others_bits);
+    const std::string value = rank::value_text(found.type, found.value_bits);
+    const std::string other = rank::value_text(found.type, found.others_bits);
+    const auto ulps = rank::ulps_between(found.type, found.value_bits, found.others_bits);
     const bool between_ranks = std::string_view(against) == "ranks";
     Finding finding;
     finding.text =
         fmt::format("call {}, {} ({}): {}", call_, collective_name(each.collective), describe(each),
-                    between_ranks ? runtime::describe(found)
+                    between_ranks ? rank::describe(found)
                                   : fmt::format("rank {} has {} at element {}, the values give {}: "
                                                 "{} ulp",
                                                 found.ranks.front(), value, found.element, other,

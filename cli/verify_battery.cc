@@ -37,20 +37,20 @@ bool is_rooted(Collective collective) {
   return collective == Collective::reduce || collective == Collective::broadcast;
 }
 
-Result<runtime::FormatChoice> format_of(const VerifyCase& each, int world) {
-  runtime::FormatRequest request;
+Result<rank::FormatChoice> format_of(const VerifyCase& each, int world) {
+  rank::FormatRequest request;
   request.collective = each.collective == Collective::all_reduce ? core::Collective::all_reduce
                                                                  : core::Collective::reduce;
   request.type = each.type;
   request.reduction = each.reduction;
   request.wire = each.wire;
   request.world = static_cast<std::uint32_t>(world);
-  return runtime::choose_format(request);
+  return rank::choose_format(request);
 }
 
 bool can_be_asked(const VerifyCase& each, int world) {
-  const bool has_choice = runtime::is_float(each.type) && (each.reduction == Reduction::sum ||
-                                                           each.reduction == Reduction::average);
+  const bool has_choice = rank::is_float(each.type) && (each.reduction == Reduction::sum ||
+                                                        each.reduction == Reduction::average);
   if (has_choice == (each.wire == WireFormat::automatic)) return false;
   const auto format = format_of(each, world);
   if (!format) return false;
@@ -112,7 +112,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
   const std::size_t bytes = element_bytes(each.type);
   const std::size_t first = tensor.size() / bytes;
   tensor.resize(tensor.size() + each.elements * bytes);
-  const bool as_bits = !runtime::is_float(each.type) || !reduces(each.collective);
+  const bool as_bits = !rank::is_float(each.type) || !reduces(each.collective);
   for (std::uint64_t i = 0; i < each.elements; ++i) {
     std::byte* const at = tensor.data() + (first + i) * bytes;
     if (each.is_sparse && is_zero_stretch(each, rank, i / kStretch)) continue;
@@ -223,7 +223,7 @@ std::string describe(const VerifyCase& each) {
   if (each.wire != WireFormat::automatic) {
     text += fmt::format(" as {}", wire_format_name(each.wire));
   }
-  if (reduces(each.collective) && runtime::is_float(each.type)) {
+  if (reduces(each.collective) && rank::is_float(each.type)) {
     text += fmt::format(", {} values", values_name(each.values));
   }
   if (is_rooted(each.collective)) text += fmt::format(", root {}", each.root);

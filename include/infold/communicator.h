@@ -25,7 +25,7 @@
 
 namespace infold {
 
-namespace runtime {
+namespace rank {
 class Member;
 }
 
@@ -38,7 +38,7 @@ class Communicator {
 
   // Belongs to no job: every call fails with invalid_argument. So does a moved-from one.
   Communicator() = default;
-  explicit Communicator(std::shared_ptr<runtime::Member> member);
+  explicit Communicator(std::shared_ptr<rank::Member> member);
   Communicator(Communicator&& other) noexcept = default;
   Communicator& operator=(Communicator&& other) noexcept;
   // Leaves the job: calls in flight fail with `cancelled`, here at once, and at the other ranks
@@ -97,7 +97,7 @@ class Communicator {
   std::string interface() const;
 
  private:
-  std::shared_ptr<runtime::Member> member_;
+  std::shared_ptr<rank::Member> member_;
 };
 
 }  // namespace infold

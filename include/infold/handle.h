@@ -17,7 +17,7 @@
 
 namespace infold {
 
-namespace runtime {
+namespace rank {
 class Call;
 }
 
@@ -25,7 +25,7 @@ class [[nodiscard]] Handle {
  public:
   // Stands for no call: done, and its waits fail with invalid_argument.
   Handle() = default;
-  explicit Handle(std::shared_ptr<runtime::Call> call);
+  explicit Handle(std::shared_ptr<rank::Call> call);
   Handle(Handle&& other) noexcept = default;
   Handle& operator=(Handle&& other) noexcept;
   ~Handle();
@@ -46,7 +46,7 @@ class [[nodiscard]] Handle {
   void cancel();
 
  private:
-  std::shared_ptr<runtime::Call> call_;
+  std::shared_ptr<rank::Call> call_;
 };
 
 }  // namespace infold

@@ -17,10 +17,10 @@
 
 namespace infold {
 
-namespace runtime {
+namespace rank {
 class LocalNetwork;
 class Member;
-}  // namespace runtime
+}  // namespace rank
 
 // What the network does to each packet on each link; a seed makes the choices repeatable as far
 // as threads allow. Probabilities in [0, 0.9].
@@ -71,8 +71,8 @@ class LocalGroup {
 
  private:
   LocalGroup();
-  std::shared_ptr<runtime::LocalNetwork> network_;
-  std::vector<std::shared_ptr<runtime::Member>> members_;  // for their counts
+  std::shared_ptr<rank::LocalNetwork> network_;
+  std::vector<std::shared_ptr<rank::Member>> members_;  // for their counts
   std::vector<Communicator> communicators_;
   Communicator none_;
 };

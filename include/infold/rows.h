@@ -15,7 +15,7 @@
 
 namespace infold {
 
-namespace runtime {
+namespace rank {
 struct RowsMemory;
 }
 
@@ -46,8 +46,8 @@ class Rows {
   operator RowsView() const { return {indices(), values(), rows(), row_elements()}; }
 
  private:
-  friend struct runtime::RowsMemory;
-  std::unique_ptr<runtime::RowsMemory> memory_;
+  friend struct rank::RowsMemory;
+  std::unique_ptr<rank::RowsMemory> memory_;
 };
 
 }  // namespace infold

@@ -10,7 +10,7 @@
 
 #include "io/log.h"
 
-namespace infold::runtime {
+namespace infold::api {
 namespace {
 
 constexpr int kWorldMax = 256;
@@ -213,4 +213,4 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   return options;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::api

@@ -6,9 +6,9 @@
 #include <infold/join_options.h>
 #include <infold/result.h>
 
-namespace infold::runtime {
+namespace infold::api {
 
 // The options with every gap filled; fails naming what nobody has said, or what is out of range.
 Result<JoinOptions> complete_from_environment(JoinOptions options);
 
-}  // namespace infold::runtime
+}  // namespace infold::api

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 TEST(Environment, SaysWhetherMemoryIsShared) {
   JoinOptions given = options_of(0, 2);
   given.rendezvous = "10.0.0.9:1";
-  const auto completed = [&given] { return runtime::complete_from_environment(given); };
+  const auto completed = [&given] { return api::complete_from_environment(given); };
   EXPECT_EQ(completed()->shared_memory, SharedMemory::automatic);
   setenv("INFOLD_SHARED_MEMORY", "off", 1);
   setenv("INFOLD_HOST", "left", 1);
@@ -45,10 +45,10 @@ TEST(Environment, SaysWhatIsLogged) {
   given.use_environment = false;
   EXPECT_FALSE(io::process_log().takes(trace::LogLevel::debug));
   setenv("INFOLD_LOG", "debug,json", 1);
-  EXPECT_TRUE(runtime::complete_from_environment(given).has_value());
+  EXPECT_TRUE(api::complete_from_environment(given).has_value());
   EXPECT_TRUE(io::process_log().takes(trace::LogLevel::debug));
   setenv("INFOLD_LOG", "loud", 1);
-  EXPECT_THAT(runtime::complete_from_environment(given).error().message,
+  EXPECT_THAT(api::complete_from_environment(given).error().message,
               HasSubstr("INFOLD_LOG is 'loud'; allowed: off, error, warn, info or debug"));
   unsetenv("INFOLD_LOG");
   io::set_log({});
@@ -63,7 +63,7 @@ TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
   JoinOptions given = options_of(0, 2);
   given.rendezvous = "10.0.0.9:1";
   given.use_environment = false;
-  const auto settled = runtime::complete_from_environment(given);
+  const auto settled = api::complete_from_environment(given);
   ASSERT_TRUE(settled.has_value()) << settled.error().message;
   EXPECT_EQ(settled->shared_memory, SharedMemory::automatic);
   EXPECT_FALSE(settled->verify);
@@ -81,7 +81,7 @@ TEST(Environment, TakesLaunchersNames) {
   setenv("WORLD_SIZE", "8", 1);
   setenv("MASTER_ADDR", "10.0.0.9", 1);
   setenv("MASTER_PORT", "29500", 1);
-  const auto options = runtime::complete_from_environment({});
+  const auto options = api::complete_from_environment({});
   ASSERT_TRUE(options.has_value()) << options.error().message;
   EXPECT_EQ(options->rank, 3);
   EXPECT_EQ(options->world, 8);
@@ -89,17 +89,17 @@ TEST(Environment, TakesLaunchersNames) {
   EXPECT_EQ(options->sites, Sites::workers);
   setenv("INFOLD_SWITCHES", "a:1,b:2", 1);
   setenv("INFOLD_RANK", "9", 1);
-  const auto outside = runtime::complete_from_environment({});
+  const auto outside = api::complete_from_environment({});
   ASSERT_FALSE(outside.has_value());
   EXPECT_THAT(outside.error().message, HasSubstr("rank is 9 in a world of 8"));
   setenv("INFOLD_RANK", "x", 1);
-  EXPECT_THAT(runtime::complete_from_environment({}).error().message,
+  EXPECT_THAT(api::complete_from_environment({}).error().message,
               HasSubstr("INFOLD_RANK is 'x'; allowed: 0 to 255"));
   for (const char* name :
        {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "INFOLD_SWITCHES", "INFOLD_RANK"}) {
     unsetenv(name);
   }
-  EXPECT_THAT(runtime::complete_from_environment({}).error().message, HasSubstr("no rank"));
+  EXPECT_THAT(api::complete_from_environment({}).error().message, HasSubstr("no rank"));
 }
 
 }  // namespace

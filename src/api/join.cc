@@ -16,10 +16,10 @@
 #include "rank/session/job_session.h"
 
 namespace infold {
-namespace runtime {
+namespace api {
 namespace {
 
-std::string places_of(const JobSession::Seat& seat) {
+std::string places_of(const rank::JobSession::Seat& seat) {
   if (seat.paths.parties_on_network == 0) return "the memory of this host";
   std::string places;
   for (const std::string& name : seat.site_names) places += (places.empty() ? "" : ", ") + name;
@@ -29,7 +29,7 @@ std::string places_of(const JobSession::Seat& seat) {
 // One line of the log for how joining went. That a job is back belongs to the warning that it had
 // lost its switch, a failure to the error that the program gets.
 void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
-                 const JobSession::Seat& seat, const Error* error) {
+                 const rank::JobSession::Seat& seat, const Error* error) {
   const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
   if (error != nullptr) {
     io::log(is_again ? trace::LogLevel::debug : trace::LogLevel::info, "join_failed",
@@ -48,18 +48,21 @@ void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
            {"took_ms", took_ms}});
 }
 
-Result<std::shared_ptr<JobSession>> enter(const JoinOptions& options, const CallHistory* history,
-                                          const PortWrap& wrap, JobSession::Seat& seat) {
+Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
+                                                const rank::CallHistory* history,
+                                                const PortWrap& wrap,
+                                                rank::JobSession::Seat& seat) {
   const base::Instant begun = io::monotonic_now();
-  auto joined = JobSession::join(options, history != nullptr ? *history : CallHistory{}, seat);
+  auto joined =
+      rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, seat);
   log_outcome(options, history != nullptr, begun, seat, joined ? nullptr : &joined.error());
   if (!joined) return tl::unexpected(std::move(joined.error()));
   if (wrap) seat.port = wrap(std::move(seat.port));
-  return std::shared_ptr<JobSession>(std::move(*joined));
+  return std::shared_ptr<rank::JobSession>(std::move(*joined));
 }
 
 // The session stops listening before the member goes.
-void watch(JobSession& session, Member& member) {
+void watch(rank::JobSession& session, rank::Member& member) {
   session.watch({[&member](std::uint32_t rank) { member.lose_rank(rank); },
                  [&member](std::uint8_t site, const std::string& lost_switch) {
                    member.lose_site(site, lost_switch);
@@ -71,40 +74,41 @@ void watch(JobSession& session, Member& member) {
 // at the others for a while, in which a reason may come. A rank that came back within that time
 // would take its place beside seats that are about to go, and fail with them: on and on.
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
-constexpr auto kPauseOfMany = JobSession::kReasonMax + std::chrono::milliseconds(100);
+constexpr auto kPauseOfMany = rank::JobSession::kReasonMax + std::chrono::milliseconds(100);
 
-Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
+rank::Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
-  Rejoin rejoin;
+  rank::Rejoin rejoin;
   rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
-  rejoin.attempt = [options, wrap](const CallHistory& history,
-                                   std::chrono::nanoseconds patience) -> Result<Reentry> {
+  rejoin.attempt = [options, wrap](const rank::CallHistory& history,
+                                   std::chrono::nanoseconds patience) -> Result<rank::Reentry> {
     JoinOptions again = options;
     again.deadline = again.connect_deadline = patience;
-    JobSession::Seat seat;
+    rank::JobSession::Seat seat;
     const auto session = enter(again, &history, wrap, seat);
     if (!session) return tl::unexpected(session.error());
-    return Reentry{std::move(seat.worker), std::move(seat.port), *session,
-                   [weak = std::weak_ptr(*session)](Member& member) {
-                     if (const auto living = weak.lock()) watch(*living, member);
-                   }};
+    return rank::Reentry{std::move(seat.worker), std::move(seat.port), *session,
+                         [weak = std::weak_ptr(*session)](rank::Member& member) {
+                           if (const auto living = weak.lock()) watch(*living, member);
+                         }};
   };
   return rejoin;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Member>> join_through(const JoinOptions& options, const PortWrap& wrap) {
+Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
+                                                   const PortWrap& wrap) {
   Result<JoinOptions> complete = complete_from_environment(options);
   if (!complete) return tl::unexpected(std::move(complete.error()));
   try {
-    JobSession::Seat seat;
+    rank::JobSession::Seat seat;
     const auto session = enter(*complete, nullptr, wrap, seat);
     if (!session) return tl::unexpected(session.error());
-    const auto member = std::make_shared<Member>(
-        MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
-                      std::move(seat.site_names), seat.paths, complete->verify,
-                      rejoin_of(*complete, wrap)},
+    const auto member = std::make_shared<rank::Member>(
+        rank::MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
+                            std::move(seat.site_names), seat.paths, complete->verify,
+                            rejoin_of(*complete, wrap)},
         std::move(seat.port));
     watch(**session, *member);
     return member;
@@ -117,10 +121,10 @@ Result<std::shared_ptr<Member>> join_through(const JoinOptions& options, const P
   }
 }
 
-}  // namespace runtime
+}  // namespace api
 
 Result<Communicator> Communicator::join(const JoinOptions& options) {
-  auto member = runtime::join_through(options, {});
+  auto member = api::join_through(options, {});
   if (!member) return tl::unexpected(std::move(member.error()));
   return Communicator(std::move(*member));
 }

@@ -13,12 +13,13 @@
 #include "io/datagram_port.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::api {
 
 using PortWrap =
     std::function<std::unique_ptr<io::DatagramPort>(std::unique_ptr<io::DatagramPort>)>;
 
 // As Communicator::join(), for a communicator that is made from the member.
-Result<std::shared_ptr<Member>> join_through(const JoinOptions& options, const PortWrap& wrap);
+Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
+                                                   const PortWrap& wrap);
 
-}  // namespace infold::runtime
+}  // namespace infold::api

@@ -41,8 +41,8 @@ void run_at_own_addresses(int world, const JoinOptions& common) {
   run_at_own_addresses(std::vector(static_cast<std::size_t>(world), common));
 }
 
-std::uint64_t wrong_sources(runtime::SwitchServer& server) {
-  return server.status().packets[runtime::count_index(core::Verdict::dropped_wrong_source)];
+std::uint64_t wrong_sources(switches::SwitchServer& server) {
+  return server.status().packets[site::count_index(core::Verdict::dropped_wrong_source)];
 }
 
 JoinOptions options_at(const std::string& address, int world, Sites sites = Sites::switches) {
@@ -156,7 +156,7 @@ TEST(JoinSource, RacksSendFromTheAddressTheyListenAt) {
     all.push_back(options_at(above, 5, sites));
     run_at_own_addresses(all);
   }
-  for (runtime::SwitchServer* const each : {parent.get(), a.get(), b.get()}) {
+  for (switches::SwitchServer* const each : {parent.get(), a.get(), b.get()}) {
     EXPECT_EQ(wrong_sources(*each), 0U);
   }
 }

@@ -85,13 +85,13 @@ TEST(Join, ARankThatVerifiesAloneIsNamed) {
 TEST(Join, TheVariableMakesAllRanksCompare) {
   JoinOptions options = options_of(0, 1);
   options.rendezvous = "127.0.0.1:1";
-  EXPECT_FALSE(runtime::complete_from_environment(options)->verify);
+  EXPECT_FALSE(api::complete_from_environment(options)->verify);
   setenv("INFOLD_VERIFY", "1", 1);
-  EXPECT_TRUE(runtime::complete_from_environment(options)->verify);
+  EXPECT_TRUE(api::complete_from_environment(options)->verify);
   setenv("INFOLD_VERIFY", "0", 1);
-  EXPECT_FALSE(runtime::complete_from_environment(options)->verify);
+  EXPECT_FALSE(api::complete_from_environment(options)->verify);
   setenv("INFOLD_VERIFY", "yes", 1);
-  EXPECT_THAT(runtime::complete_from_environment(options).error().message,
+  EXPECT_THAT(api::complete_from_environment(options).error().message,
               HasSubstr("INFOLD_VERIFY is 'yes'; allowed: 0 and 1"));
   unsetenv("INFOLD_VERIFY");
 }
@@ -175,12 +175,11 @@ void hear_the_reason_late(const JoinOptions& common, const Hosts& hosts = {}) {
     options.rank = rank;
     options.shared_memory = hosts.empty() ? SharedMemory::off : SharedMemory::always;
     if (!hosts.empty()) options.host = hosts[static_cast<std::size_t>(rank)];
-    const auto member =
-        runtime::join_through(options, [rank](std::unique_ptr<io::DatagramPort> port) {
-          io::LossyOptions lossy;
-          lossy.loss_of_received = rank == 2 ? 1 : 0;
-          return std::make_unique<io::LossyPort>(std::move(port), lossy);
-        });
+    const auto member = api::join_through(options, [rank](std::unique_ptr<io::DatagramPort> port) {
+      io::LossyOptions lossy;
+      lossy.loss_of_received = rank == 2 ? 1 : 0;
+      return std::make_unique<io::LossyPort>(std::move(port), lossy);
+    });
     ASSERT_TRUE(member.has_value()) << member.error().message;
     Communicator communicator(*member);
     if (rank == 2) have_left.wait();

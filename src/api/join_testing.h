@@ -25,16 +25,16 @@
 
 namespace infold::testing {
 
-inline std::unique_ptr<runtime::SwitchServer> start_switch(const std::string& listen,
-                                                           unsigned threads = 1,
-                                                           std::uint32_t slots = 4096,
-                                                           const std::string& parent = "") {
-  runtime::SwitchOptions options;
+inline std::unique_ptr<switches::SwitchServer> start_switch(const std::string& listen,
+                                                            unsigned threads = 1,
+                                                            std::uint32_t slots = 4096,
+                                                            const std::string& parent = "") {
+  switches::SwitchOptions options;
   options.listen = *io::SocketAddress::parse(listen, "test");
   options.threads = threads;
   options.slots = slots;
   if (!parent.empty()) options.parent = *io::SocketAddress::parse(parent, "test");
-  auto server = runtime::SwitchServer::start(options);
+  auto server = switches::SwitchServer::start(options);
   EXPECT_TRUE(server.has_value());
   return std::move(*server);
 }

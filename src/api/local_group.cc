@@ -83,16 +83,16 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
   if (auto error = check(options)) return tl::unexpected(std::move(*error));
   try {
     LocalGroup group;
-    group.network_ = std::make_shared<runtime::LocalNetwork>(options);
-    for (runtime::LocalNetwork::Seat& seat : group.network_->take_seats()) {
-      runtime::MemberOptions member;
+    group.network_ = std::make_shared<rank::LocalNetwork>(options);
+    for (rank::LocalNetwork::Seat& seat : group.network_->take_seats()) {
+      rank::MemberOptions member;
       member.worker = std::move(seat.worker);
       member.wire = options.wire;
       member.deadline = options.deadline;
       member.network = group.network_;
       member.verify = options.verify;
       group.members_.push_back(
-          std::make_shared<runtime::Member>(std::move(member), std::move(seat.port)));
+          std::make_shared<rank::Member>(std::move(member), std::move(seat.port)));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;

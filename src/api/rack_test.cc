@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr char kAny[] = "127.0.0.1:0";
 
-std::string address_of(const runtime::SwitchServer& server) {
+std::string address_of(const switches::SwitchServer& server) {
   return server.control_address().text();
 }
 
@@ -33,7 +33,7 @@ struct Tree {
         a(start_switch(kAny, a_threads, 4096, address_of(*parent))),
         b(start_switch(kAny, b_threads, 4096, address_of(*parent))) {}
 
-  std::unique_ptr<runtime::SwitchServer> parent, a, b;
+  std::unique_ptr<switches::SwitchServer> parent, a, b;
 };
 
 using Change = std::function<void(int rank, JoinOptions& options)>;
@@ -70,7 +70,7 @@ std::vector<std::byte> bits_at_rank_zero(const std::vector<std::string>& switche
   return bits;
 }
 
-std::uint64_t datagrams_received(runtime::SwitchServer& server) {
+std::uint64_t datagrams_received(switches::SwitchServer& server) {
   std::uint64_t sum = 0;
   for (const auto& shard : server.statistics()) sum += shard.socket.datagrams_received;
   return sum;
@@ -249,10 +249,10 @@ TEST(Racks, JobsComeBackToAParentAndToARack) {
 }
 
 TEST(Racks, ASwitchIsNotItsOwnParent) {
-  runtime::SwitchOptions options;
+  switches::SwitchOptions options;
   options.listen = *io::SocketAddress::parse(free_address(), "test");
   options.parent = options.listen;
-  const auto server = runtime::SwitchServer::start(options);
+  const auto server = switches::SwitchServer::start(options);
   ASSERT_FALSE(server.has_value());
   EXPECT_STREQ(server.error().detail, "is this switch itself");
 }

@@ -41,7 +41,7 @@ class LimitedPlane final : public control::Plane {
 
  private:
   const core::SiteRecord record_;
-  const std::unique_ptr<runtime::SwitchServer> switch_ = start_switch("127.0.0.1:0");
+  const std::unique_ptr<switches::SwitchServer> switch_ = start_switch("127.0.0.1:0");
 };
 
 struct LimitedSwitch {

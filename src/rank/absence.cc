@@ -8,7 +8,7 @@
 #include "io/clock.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // Ranks notice within moments of each other and then try over and over, so that the tries of all
@@ -160,4 +160,4 @@ std::chrono::nanoseconds Absence::time_left(base::Instant limit) const {
   return std::chrono::nanoseconds((limit - io::monotonic_now()).ns);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -28,7 +28,7 @@
 #include "rank/calls/call.h"
 #include "rank/network.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class Member;
 
@@ -95,4 +95,4 @@ class Absence {
   std::thread thread_;  // last, because it uses all of the above
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -110,7 +110,7 @@ class Absence : public ::testing::Test {
   }
 
   std::string address_;
-  std::unique_ptr<runtime::SwitchServer> server_;
+  std::unique_ptr<switches::SwitchServer> server_;
   JoinOptions options_;
 };
 

@@ -10,7 +10,7 @@
 #include "rank/divergence.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // A root's result is its alone, and parts of a reduce_scatter are meant to differ.
@@ -114,4 +114,4 @@ std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
                "result"};
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

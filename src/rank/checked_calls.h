@@ -22,7 +22,7 @@
 #include "rank/calls/call.h"
 #include "rank/calls/request.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class Member;
 
@@ -60,4 +60,4 @@ class CheckedCalls {
   std::thread thread_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

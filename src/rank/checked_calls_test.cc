@@ -20,7 +20,7 @@
 #include "rank/member.h"
 #include "rank/session/local_network.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 using ::infold::testing::expect_done;
@@ -236,4 +236,4 @@ TEST(CheckedCalls, ARefusedCallSaysWhy) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -13,13 +13,13 @@ namespace {
 using core::Collective;
 
 // Without a member there is no job, and the handle says so.
-Handle start(const std::shared_ptr<runtime::Member>& member, const runtime::CallRequest& request) {
+Handle start(const std::shared_ptr<rank::Member>& member, const rank::CallRequest& request) {
   return member ? member->start(request) : Handle();
 }
 
 // Sizes that are too large are refused before anybody looks at their product.
-runtime::CallRequest request_of(const RowsView& rows, const CallOptions& options) {
-  runtime::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
+rank::CallRequest request_of(const RowsView& rows, const CallOptions& options) {
+  rank::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
   request.input = {nullptr, rows.rows * rows.row_elements, rows.values.type};
   request.rows = rows;
   return request;
@@ -27,7 +27,7 @@ runtime::CallRequest request_of(const RowsView& rows, const CallOptions& options
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<runtime::Member> member) : member_(std::move(member)) {}
+Communicator::Communicator(std::shared_ptr<rank::Member> member) : member_(std::move(member)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   if (this != &other) {
@@ -51,21 +51,21 @@ Handle Communicator::all_reduce(MutableTensorView in_place, const CallOptions& o
 }
 
 Handle Communicator::all_reduce(const RowsView& input, Rows& output, const CallOptions& options) {
-  runtime::CallRequest request = request_of(input, options);
+  rank::CallRequest request = request_of(input, options);
   request.output_rows = &output;
   return start(member_, request);
 }
 
 Handle Communicator::all_reduce(const RowsView& input, MutableTensorView output,
                                 const CallOptions& options) {
-  runtime::CallRequest request = request_of(input, options);
+  rank::CallRequest request = request_of(input, options);
   request.output = output;
   return start(member_, request);
 }
 
 Handle Communicator::all_reduce_list(std::span<const MutableTensorView> tensors,
                                      const CallOptions& options) {
-  runtime::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
+  rank::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
   request.is_list = true;
   request.list = tensors;
   if (!tensors.empty()) request.input.type = tensors.front().type;

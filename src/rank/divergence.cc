@@ -17,7 +17,7 @@
 #include "numeric/order_key.h"
 #include "rank/calls/format_choice.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
@@ -277,4 +277,4 @@ std::string describe(const Divergence& divergence) {
          value_text(divergence.type, divergence.others_bits) + ": " + distance_text(divergence);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

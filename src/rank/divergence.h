@@ -20,7 +20,7 @@
 #include <infold/rows.h>
 #include <infold/tensor.h>
 
-namespace infold::runtime {
+namespace infold::rank {
 
 // The one thing that ranks say to each other: the greatest of their numbers, place by place.
 struct Peers {
@@ -64,4 +64,4 @@ std::uint64_t bits_at(TensorView tensor, std::uint64_t element);
 // "rank 2 has 1.00000012 (0x3f800001) at element 417, the others 1 (0x3f800000): 1 ulp apart"
 std::string describe(const Divergence& divergence);
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

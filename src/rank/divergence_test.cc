@@ -18,7 +18,7 @@
 
 #include "api/testing.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 using ::infold::testing::make_group;
@@ -137,4 +137,4 @@ TEST(Divergence, AnErrorOfTheExchangeIsTheAnswer) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::rank

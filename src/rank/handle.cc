@@ -23,7 +23,7 @@ tl::unexpected<Error> no_call() {
                               -1, ""});
 }
 
-void let_go(std::shared_ptr<runtime::Call> call) {
+void let_go(std::shared_ptr<rank::Call> call) {
   if (!call) return;
   static_cast<void>(call->wait());
   call->member().recycle(*call);
@@ -31,7 +31,7 @@ void let_go(std::shared_ptr<runtime::Call> call) {
 
 }  // namespace
 
-Handle::Handle(std::shared_ptr<runtime::Call> call) : call_(std::move(call)) {}
+Handle::Handle(std::shared_ptr<rank::Call> call) : call_(std::move(call)) {}
 
 Handle& Handle::operator=(Handle&& other) noexcept {
   if (this != &other) let_go(std::exchange(call_, std::move(other.call_)));

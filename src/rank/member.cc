@@ -10,7 +10,7 @@
 
 #include "io/clock.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // Beyond any program's patience, and small enough that adding it to a clock cannot overflow.
@@ -352,4 +352,4 @@ Statistics Member::statistics() {
   return statistics;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

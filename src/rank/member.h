@@ -34,7 +34,7 @@
 #include "rank/network.h"
 #include "rank/worker_driver.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 // See Statistics and Communicator::interface().
 struct Paths {
@@ -200,4 +200,4 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::optional<CheckedCalls> checked_;  // likewise
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

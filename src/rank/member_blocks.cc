@@ -7,7 +7,7 @@
 #include "io/clock.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 std::optional<Error> Member::launch_blocks(Call& call, const CallRequest& request,
                                            const FormatChoice& choice) {
@@ -92,4 +92,4 @@ void Member::begin_next_step(Call& call, std::uint32_t done) {
   });
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

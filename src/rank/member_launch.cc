@@ -9,7 +9,7 @@
 #include "rank/calls/agreement.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 static_assert(static_cast<int>(Priority::urgent) == static_cast<int>(core::Priority::urgent));
@@ -233,4 +233,4 @@ base::Result<core::TransferId> Member::submit_agreement(Call& call,
   return submit(agreement, nullptr);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

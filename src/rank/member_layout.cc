@@ -6,7 +6,7 @@
 #include "io/clock.h"
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 sparse::TensorKind kind_of(const CallRequest& request, const FormatChoice& choice) {
@@ -98,4 +98,4 @@ void Member::note_outcome(const Call& call) {
   layout_choice_.done(call.choice->number, outcome);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -5,7 +5,7 @@
 
 #include "rank/member.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // Rows of a few elements are found among all that lie in their blocks. Where that leaves so much
@@ -66,4 +66,4 @@ void Member::deliver_rows(Call& call) {
   RowsMemory::put(std::move(result), *call.description.output_rows);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -8,7 +8,7 @@
 
 #include "core/packet.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class Network {
  public:
@@ -19,4 +19,4 @@ class Network {
   virtual void note_site_lost(std::uint8_t site) = 0;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

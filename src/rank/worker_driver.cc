@@ -8,7 +8,7 @@
 
 #include "site/driver_thread.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // How long a leaving rank keeps telling aggregators that do not answer. Peers that miss it learn
@@ -36,7 +36,7 @@ WorkerDriver::WorkerDriver(const core::WorkerOptions& options,
       serves_site_(port_->served().has_value()),
       sink_(sink),
       out_(options.limits.datagram_bytes_max) {
-  thread_ = start_driver_thread("infold-rank", [this] { run(); });
+  thread_ = site::start_driver_thread("infold-rank", [this] { run(); });
 }
 
 WorkerDriver::~WorkerDriver() { stop(); }
@@ -261,4 +261,4 @@ void WorkerDriver::stop() {
   thread_.join();
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -28,7 +28,7 @@
 #include "io/datagram_port.h"
 #include "site/polling.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class EventSink {
  public:
@@ -119,7 +119,7 @@ class WorkerDriver {
   // Where packets come one by one, waking up for each costs more than the packet: whoever drives
   // lets some gather first, as long as the worker has patience.
   base::Duration gathers_for_;
-  Polling polling_;
+  site::Polling polling_;
   bool waits_shortly_ = false;  // for few packets, all of which are under way
   base::Instant ends_at_ = base::Instant::never();
 
@@ -136,4 +136,4 @@ class WorkerDriver {
   std::thread thread_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

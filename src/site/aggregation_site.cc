@@ -14,7 +14,7 @@
 #include "site/polling.h"
 #include "wire/infold_wire.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 constexpr std::size_t kJobNumbers = 1 << 16;
@@ -245,4 +245,4 @@ void AggregationSite::answer_own(std::span<const std::byte> datagram) {
   answers_.bytes.insert(answers_.bytes.end(), datagram.begin(), datagram.end());
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

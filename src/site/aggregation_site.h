@@ -21,7 +21,7 @@
 #include "site/neighbours.h"
 #include "site/switch_status.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 struct SiteStatistics {
   PacketCounts packets{};  // of all jobs there have been
@@ -121,4 +121,4 @@ class AggregationSite {
   std::vector<std::span<const std::byte>> taken_spans_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -9,7 +9,7 @@
 
 #include "io/clock.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 io::UdpSocket open_socket(const char* at = "127.0.0.1:0") {
@@ -143,4 +143,4 @@ TEST_F(Site, APacketThatFailsACheckMovesNoAnswers) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -11,7 +11,7 @@
 #include "io/clock.h"
 #include "site/driver_thread.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port)
     : nodes_(std::move(nodes)), port_(std::move(port)) {
@@ -98,4 +98,4 @@ core::VerdictCounters AggregatorDriver::verdicts() {
   return sum;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

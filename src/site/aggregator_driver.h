@@ -15,7 +15,7 @@
 #include "io/datagram_port.h"
 #include "site/polling.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 class AggregatorDriver {
  public:
@@ -56,4 +56,4 @@ class AggregatorDriver {
   std::thread thread_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::site

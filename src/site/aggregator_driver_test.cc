@@ -12,7 +12,7 @@
 #include "io/clock.h"
 #include "io/memory_port.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 constexpr io::MemoryPortOptions kPort;
@@ -102,4 +102,4 @@ TEST_F(Leaf, TakesNoContributionFromAnotherRanksLinkOrTheParents) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::site

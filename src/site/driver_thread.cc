@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <utility>
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 class SignalsBlocked {
@@ -34,4 +34,4 @@ std::thread start_driver_thread(const char* name, std::function<void()> body) {
   return thread;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

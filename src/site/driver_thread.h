@@ -7,9 +7,9 @@
 #include <functional>
 #include <thread>
 
-namespace infold::runtime {
+namespace infold::site {
 
 // Throws std::system_error when no thread can be had.
 std::thread start_driver_thread(const char* name, std::function<void()> body);
 
-}  // namespace infold::runtime
+}  // namespace infold::site

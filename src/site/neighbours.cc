@@ -5,7 +5,7 @@
 
 #include "control/parties.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 io::SocketAddress at(const std::vector<io::SocketAddress>& list, std::size_t index) {
@@ -28,4 +28,4 @@ std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
   return sources;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -9,7 +9,7 @@
 #include "core/aggregator.h"
 #include "io/socket_address.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 struct Neighbours {
   io::SocketAddress parent = {};  // with its port; unset: none
@@ -22,4 +22,4 @@ struct Neighbours {
 std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
                                               const core::AggregatorOptions& options);
 
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -8,7 +8,7 @@
 
 #include "switch/switch_server.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 using ::testing::ElementsAre;
@@ -31,7 +31,7 @@ control::JobTerms terms_of(std::uint32_t world) {
 
 std::vector<std::string> sources_of(const control::JobTerms& terms) {
   std::vector<std::string> texts;
-  for (const auto& each : worker_sources(terms, aggregator_options(terms))) {
+  for (const auto& each : worker_sources(terms, switches::aggregator_options(terms))) {
     texts.push_back(each.is_set() ? each.host_text() : "anywhere");
   }
   return texts;
@@ -61,4 +61,4 @@ TEST(WorkerSources, OfRacksAtTheirParentAndOfRanksInARack) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::site

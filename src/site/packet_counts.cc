@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 const char* count_name(std::size_t index) {
   CHECK_THAT(index, <, kPacketCounts);
@@ -24,4 +24,4 @@ const char* count_name(std::size_t index) {
   return "unknown";
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

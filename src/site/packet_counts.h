@@ -11,7 +11,7 @@
 
 #include "core/aggregator.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 enum class PlaneVerdict : std::uint8_t {
   dropped_checksum,
@@ -45,4 +45,4 @@ constexpr bool is_of_program(std::size_t index) {
 // As in reports and metrics. Requires: index < kPacketCounts.
 const char* count_name(std::size_t index);
 
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -19,7 +19,7 @@
 #include "base/instant.h"
 #include "wire/infold_wire.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 class Polling {
  public:
@@ -75,4 +75,4 @@ inline bool is_of_small_tensor(std::span<const std::byte> datagram, std::uint16_
   return infold_from_be16(slot) < small_slots;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

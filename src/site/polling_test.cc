@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 using base::Duration;
@@ -59,4 +59,4 @@ TEST_F(Waiting, LongTransfersNeitherPollNorTeach) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -10,7 +10,7 @@
 #include "io/clock.h"
 #include "site/driver_thread.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 SwitchShard::SwitchShard(io::UdpSocket socket)
     : site_(std::make_unique<AggregationSite>(std::move(socket))),
@@ -98,4 +98,4 @@ void SwitchShard::run_commands() {
   for (const std::function<void()>& each : commands) each();
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::site

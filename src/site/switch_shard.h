@@ -14,7 +14,7 @@
 #include "site/aggregation_site.h"
 #include "site/polling.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 class SwitchShard {
  public:
@@ -56,4 +56,4 @@ class SwitchShard {
   std::thread thread_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::site

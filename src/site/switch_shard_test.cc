@@ -8,7 +8,7 @@
 
 #include "io/udp_socket.h"
 
-namespace infold::runtime {
+namespace infold::site {
 namespace {
 
 io::UdpSocket open_socket() {
@@ -70,4 +70,4 @@ TEST(SwitchShard, ALivingJobKeepsItsNumber) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -11,7 +11,7 @@
 #include "control/registry/job_registry.h"
 #include "site/packet_counts.h"
 
-namespace infold::runtime {
+namespace infold::site {
 
 // Datagrams, and their bytes without headers.
 struct Traffic {
@@ -46,4 +46,4 @@ struct SwitchStatus {
   std::optional<SocketWork> sockets;  // none where packets never come to a process
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::site

@@ -12,7 +12,7 @@
 #include "numeric/codec.h"
 #include "switch/uplink.h"
 
-namespace infold::runtime {
+namespace infold::switches {
 
 core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
   core::AggregatorOptions options;
@@ -42,10 +42,10 @@ namespace {
 constexpr int kPortTries = 16;
 
 // A job is at every shard.
-void add_jobs(const std::vector<JobPackets>& jobs, SwitchStatus& status) {
-  for (const JobPackets& each : jobs) {
+void add_jobs(const std::vector<site::JobPackets>& jobs, site::SwitchStatus& status) {
+  for (const site::JobPackets& each : jobs) {
     status.memory_bytes += each.memory_bytes;
-    const auto same = [&](const JobPackets& other) { return other.job == each.job; };
+    const auto same = [&](const site::JobPackets& other) { return other.job == each.job; };
     const auto place = std::find_if(status.by_job.begin(), status.by_job.end(), same);
     if (place == status.by_job.end()) {
       status.by_job.push_back(each);
@@ -86,7 +86,7 @@ base::Result<void> SwitchServer::open_sites() {
   for (unsigned shard = 0; shard < options_.threads; ++shard) {
     base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
-    shards_.push_back(std::make_unique<SwitchShard>(std::move(*socket)));
+    shards_.push_back(std::make_unique<site::SwitchShard>(std::move(*socket)));
     const std::uint16_t port = shards_.back()->address().port();
     udp.bind.set_port(options_.listen.port() == 0 ? std::uint16_t{0}
                                                   : static_cast<std::uint16_t>(port + 1));
@@ -132,7 +132,7 @@ std::vector<control::SiteAddress> SwitchServer::sites() const {
   std::vector<control::SiteAddress> sites;
   core::SiteRecord record;
   record.elements_max = options_.elements_max;
-  for (const std::unique_ptr<SwitchShard>& shard : shards_) {
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) {
     const io::SocketAddress address = shard->address();
     sites.push_back(
         {address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere(), 0,
@@ -150,19 +150,20 @@ std::size_t SwitchServer::memory_bytes_max(std::uint32_t datagram_bytes) const {
   return slot_bytes * options_.slots * shards_.size();
 }
 
-std::vector<SiteStatistics> SwitchServer::statistics() {
-  std::vector<SiteStatistics> all;
-  for (const std::unique_ptr<SwitchShard>& shard : shards_) all.push_back(shard->statistics());
+std::vector<site::SiteStatistics> SwitchServer::statistics() {
+  std::vector<site::SiteStatistics> all;
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_)
+    all.push_back(shard->statistics());
   return all;
 }
 
-SwitchStatus SwitchServer::status() {
-  SwitchStatus status;
+site::SwitchStatus SwitchServer::status() {
+  site::SwitchStatus status;
   status.jobs = registrar_->status();
   status.slots = options_.slots;
   for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
-  SocketWork& work = status.sockets.emplace();
-  for (SiteStatistics& shard : statistics()) {
+  site::SocketWork& work = status.sockets.emplace();
+  for (site::SiteStatistics& shard : statistics()) {
     status.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
     status.received.bytes += shard.socket.bytes_received;
     status.sent.packets += shard.socket.datagrams_sent;
@@ -170,7 +171,7 @@ SwitchStatus SwitchServer::status() {
     work.calls_received += shard.socket.calls_received;
     work.calls_sent += shard.socket.calls_sent;
     work.unsent += shard.socket.blocked + shard.socket.refused + shard.socket.too_long;
-    for (std::size_t i = 0; i < kPacketCounts; ++i) status.packets[i] += shard.packets[i];
+    for (std::size_t i = 0; i < site::kPacketCounts; ++i) status.packets[i] += shard.packets[i];
     add_jobs(shard.jobs, status);
   }
   return status;
@@ -178,13 +179,13 @@ SwitchStatus SwitchServer::status() {
 
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
   const core::AggregatorOptions aggregator = aggregator_options(terms);
-  const Neighbours workers = {{}, worker_sources(terms, aggregator)};
+  const site::Neighbours workers = {{}, site::worker_sources(terms, aggregator)};
   if (!terms.below) {
     return add_to_shards(aggregator, terms.small_slots, std::vector(shards_.size(), workers));
   }
   const control::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
   if (!parents) return tl::unexpected(parents.error());
-  std::vector<Neighbours> below(std::min(parents->size(), shards_.size()), workers);
+  std::vector<site::Neighbours> below(std::min(parents->size(), shards_.size()), workers);
   for (std::size_t i = 0; i < below.size(); ++i) below[i].parent = (*parents)[i];
   return add_to_shards(aggregator, terms.small_slots, below);
 }
@@ -193,7 +194,7 @@ control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
 // one refuses a number before any other has changed; memory may be missing at any.
 control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& aggregator,
                                                   std::uint16_t small_slots,
-                                                  const std::vector<Neighbours>& shards) {
+                                                  const std::vector<site::Neighbours>& shards) {
   std::size_t added = 0;
   try {
     for (; added < shards.size(); ++added) {
@@ -212,11 +213,11 @@ control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions&
 }
 
 void SwitchServer::end_job(std::uint16_t job, const core::Abort& abort) {
-  for (const std::unique_ptr<SwitchShard>& shard : shards_) shard->end_job(job, abort);
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) shard->end_job(job, abort);
 }
 
 void SwitchServer::forget_job(std::uint16_t job) {
-  for (const std::unique_ptr<SwitchShard>& shard : shards_) shard->remove_job(job);
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) shard->remove_job(job);
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::switches

@@ -17,7 +17,7 @@
 #include "site/switch_shard.h"
 #include "switch/uplink.h"
 
-namespace infold::runtime {
+namespace infold::switches {
 
 struct SwitchOptions {
   io::SocketAddress listen;   // of the first shard; the others take the ports after it
@@ -39,9 +39,9 @@ class SwitchServer final : public control::Plane {
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
   // What all slots take when jobs use datagrams of this size.
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
-  std::vector<SiteStatistics> statistics();
+  std::vector<site::SiteStatistics> statistics();
   std::vector<control::JobStatus> jobs() const { return registrar_->status(); }
-  SwitchStatus status();  // from any thread; asks each shard between two batches
+  site::SwitchStatus status();  // from any thread; asks each shard between two batches
   bool uses_trains() const { return shards_.front()->uses_trains(); }
 
   std::vector<control::SiteAddress> sites() const override;
@@ -57,11 +57,11 @@ class SwitchServer final : public control::Plane {
   base::Result<void> listen();
   control::Answer<void> add_to_shards(const core::AggregatorOptions& aggregator,
                                       std::uint16_t small_slots,
-                                      const std::vector<Neighbours>& shards);
+                                      const std::vector<site::Neighbours>& shards);
   base::Result<void> make_registrar(const io::SocketAddress& control);
 
   SwitchOptions options_;
-  std::vector<std::unique_ptr<SwitchShard>> shards_;
+  std::vector<std::unique_ptr<site::SwitchShard>> shards_;
   std::unique_ptr<UdpUplink> uplink_;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;
@@ -70,4 +70,4 @@ class SwitchServer final : public control::Plane {
 // What an aggregator at one of the job's sites needs to know, wherever it runs.
 core::AggregatorOptions aggregator_options(const control::JobTerms& terms);
 
-}  // namespace infold::runtime
+}  // namespace infold::switches

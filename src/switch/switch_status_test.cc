@@ -16,9 +16,9 @@
 namespace infold::testing {
 namespace {
 
-using runtime::count_index;
-using runtime::PlaneVerdict;
-using runtime::SwitchStatus;
+using site::count_index;
+using site::PlaneVerdict;
+using site::SwitchStatus;
 
 TEST(SwitchStatusTest, PacketsOfNoJobAreToldFromBytesThatAreNone) {
   const auto server = start_switch("127.0.0.1:0");
@@ -67,7 +67,7 @@ TEST(SwitchStatusTest, IsReadWhileJobsComeAndGo) {
       EXPECT_GE(status.packets[count_index(core::Verdict::completed)], completed);
       completed = status.packets[count_index(core::Verdict::completed)];
       jobs_seen = std::max(jobs_seen, status.by_job.size());
-      for (const runtime::JobPackets& job : status.by_job) EXPECT_GT(job.memory_bytes, 0U);
+      for (const site::JobPackets& job : status.by_job) EXPECT_GT(job.memory_bytes, 0U);
     }
   });
   JoinOptions options = options_of(0, 3);

@@ -11,7 +11,7 @@
 #include "io/route.h"
 #include "io/udp_socket.h"
 
-namespace infold::runtime {
+namespace infold::switches {
 namespace {
 
 // Fifty tries: a path that loses a third of all packets passes.
@@ -96,4 +96,4 @@ control::Answer<std::vector<io::SocketAddress>> sites_of_parent(const control::B
   return sites;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::switches

@@ -13,7 +13,7 @@
 #include "control/relay/uplink.h"
 #include "io/socket_address.h"
 
-namespace infold::runtime {
+namespace infold::switches {
 
 class UdpUplink final : public control::Uplink {
  public:
@@ -40,4 +40,4 @@ class UdpUplink final : public control::Uplink {
 // Where a rack's sums go, for each of its sites.
 control::Answer<std::vector<io::SocketAddress>> sites_of_parent(const control::BelowParent& below);
 
-}  // namespace infold::runtime
+}  // namespace infold::switches

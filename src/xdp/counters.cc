@@ -19,8 +19,8 @@ namespace infold::xdp {
 namespace {
 
 using core::Verdict;
-using runtime::count_index;
-using runtime::PlaneVerdict;
+using site::count_index;
+using site::PlaneVerdict;
 
 // Each of the program's counters and the reason that it stands for.
 constexpr std::pair<int, std::size_t> kReasons[] = {
@@ -94,7 +94,7 @@ void add(std::span<const infold_xdp_counters> counters, Counters& sum) {
 
 }  // namespace
 
-std::string_view counter_name(std::size_t counter) { return runtime::count_name(counter); }
+std::string_view counter_name(std::size_t counter) { return site::count_name(counter); }
 
 Counters Program::counters() const {
   Counters sum{};

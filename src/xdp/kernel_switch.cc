@@ -119,7 +119,7 @@ base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& control
     registrar_ = std::make_unique<control::JobRegistry>(this);
     return {};
   }
-  auto uplink = runtime::UdpUplink::find(options_.parent, options_.listen, control);
+  auto uplink = switches::UdpUplink::find(options_.parent, options_.listen, control);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
   registrar_ = std::make_unique<control::RackRelay>(*this, *uplink_, uplink_->relay_options());
@@ -142,11 +142,11 @@ std::vector<control::SiteAddress> KernelSwitch::sites() const {
 std::uint32_t KernelSwitch::jobs_max() const { return kJobsMax; }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
-  const core::AggregatorOptions options = runtime::aggregator_options(terms);
-  runtime::Neighbours neighbours = {{}, runtime::worker_sources(terms, options)};
+  const core::AggregatorOptions options = switches::aggregator_options(terms);
+  site::Neighbours neighbours = {{}, site::worker_sources(terms, options)};
   Job job = {terms.epoch, options.parent_worker.value_or(0), {}, neighbours.workers};
   if (terms.below) {
-    const auto parents = runtime::sites_of_parent(*terms.below);
+    const auto parents = switches::sites_of_parent(*terms.below);
     if (!parents) return tl::unexpected(parents.error());
     neighbours.parent = job.parent = parents->front();
   }

@@ -61,7 +61,7 @@ class KernelSwitch final : public control::Plane {
   io::SocketAddress control_address() const { return control_->address(); }
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
-  runtime::SwitchStatus status();  // from any thread
+  site::SwitchStatus status();  // from any thread
 
   // For at most this long, then tells what has changed, in sentences. A worker behind an interface
   // that is gone is lost to its job; one behind an interface that is down may come back.
@@ -114,7 +114,7 @@ class KernelSwitch final : public control::Plane {
   bool told_of_unsummed_ = false;
   bool told_of_unsendable_ = false;
   std::uint64_t wrong_sources_ = 0;  // looked at
-  std::unique_ptr<runtime::UdpUplink> uplink_;
+  std::unique_ptr<switches::UdpUplink> uplink_;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;
 };

@@ -227,7 +227,7 @@ base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
 }
 
 base::Result<void> Program::add_job(const core::AggregatorOptions& options,
-                                    const runtime::Neighbours& neighbours) {
+                                    const site::Neighbours& neighbours) {
   if (options.datagram_bytes_max > datagram_bytes_max_) {
     return fail(Code::out_of_range, kWhere, "was loaded for smaller datagrams",
                 options.datagram_bytes_max);

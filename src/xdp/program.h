@@ -46,7 +46,7 @@ struct ProgramOptions {
 };
 
 using Counters = std::array<std::uint64_t, INFOLD_XDP_COUNTERS>;
-// As runtime::count_name.
+// As site::count_name.
 std::string_view counter_name(std::size_t counter);
 
 // A direct worker of a job, as far as the program has heard of it.
@@ -84,7 +84,7 @@ class Program {
   // Starts the job afresh, also if there is one of this number.
   // A parent that is not named may be anybody who answers as one.
   base::Result<void> add_job(const core::AggregatorOptions& options,
-                             const runtime::Neighbours& neighbours = {});
+                             const site::Neighbours& neighbours = {});
   // Its slots may then be another job's. Requires: no packet of it is on its way through the
   // program, which holds after close_job() and wait_for_packets(), or where nothing is attached.
   void remove_job(std::uint16_t job);

@@ -25,15 +25,15 @@ std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   return news;
 }
 
-runtime::SwitchStatus KernelSwitch::status() {
-  runtime::SwitchStatus status;
+site::SwitchStatus KernelSwitch::status() {
+  site::SwitchStatus status;
   status.plane = "xdp";
   status.jobs = registrar_->status();
   status.slots = options_.slots;
   for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
   const Counters counters = program_.counters();
   std::copy(counters.begin(), counters.end(), status.packets.begin());
-  status.packets[runtime::count_index(runtime::PlaneVerdict::dropped_stray)] = strays_;
+  status.packets[site::count_index(site::PlaneVerdict::dropped_stray)] = strays_;
   const infold_xdp_traffic traffic = program_.traffic();
   status.received = {traffic.received_packets + strays_, traffic.received_bytes};
   status.sent = {traffic.sent_packets, traffic.sent_bytes};
@@ -42,7 +42,7 @@ runtime::SwitchStatus KernelSwitch::status() {
   for (const auto& [number, job] : jobs_) {
     const std::optional<Counters> own = program_.counters_of_job(number);
     if (!own) continue;
-    runtime::JobPackets& packets = status.by_job.emplace_back();
+    site::JobPackets& packets = status.by_job.emplace_back();
     packets.job = number;
     std::copy_n(own->begin(), packets.verdicts.size(), packets.verdicts.begin());
   }

@@ -44,15 +44,14 @@ std::string SitePlane::configure(const PlaneJob& job) {
   }
   places_.push_back({From::parent, 0, 1, open_at(kParent)});
   places_.push_back({From::elsewhere, 0, 0, open_at(kElsewhere)});
-  runtime::Neighbours neighbours;
+  site::Neighbours neighbours;
   if (job.parent_worker) {
     neighbours.parent = place_of(From::parent, 0, 1).socket.local_address();
   }
   neighbours.workers.resize(job.workers.size(), *io::SocketAddress::parse_host(kWorkers, "test"));
   site_.emplace(open_at(kWorkers));
   address_[0] = site_->address();
-  auto added =
-      std::make_unique<runtime::AggregationSite::Job>(options, std::uint16_t{1}, neighbours);
+  auto added = std::make_unique<site::AggregationSite::Job>(options, std::uint16_t{1}, neighbours);
   site_->swap_job(job.job, added);
   return "";
 }
@@ -104,9 +103,9 @@ void SitePlane::take_until_echo(Place& place) {
 }
 
 std::optional<std::string> SitePlane::drop_reason() {
-  const runtime::PacketCounts after = site_->statistics().packets;
+  const site::PacketCounts after = site_->statistics().packets;
   const std::string prefix = "dropped_";
-  for (std::size_t i = 0; i < runtime::count_index(core::Verdict::count_); ++i) {
+  for (std::size_t i = 0; i < site::count_index(core::Verdict::count_); ++i) {
     const std::string name = core::verdict_name(static_cast<core::Verdict>(i));
     if (after[i] != before_[i] && name.starts_with(prefix)) return name.substr(prefix.size());
   }

@@ -40,11 +40,11 @@ class SitePlane final : public Plane {
   void take_until_echo(Place& place);
 
   const core::Arithmetic* arithmetic_;
-  std::optional<runtime::AggregationSite> site_;
+  std::optional<site::AggregationSite> site_;
   std::array<io::SocketAddress, 1> address_;
   std::vector<Place> places_;
   std::vector<Outgoing> sent_;
-  runtime::PacketCounts before_{};
+  site::PacketCounts before_{};
 };
 
 }  // namespace infold::conformance

@@ -91,7 +91,7 @@ XdpPlane* XdpPlane::shared(std::string* why_not, bool grows) {
 
 XdpPlane::XdpPlane(xdp::Program program) : program_(std::move(program)) {}
 
-void XdpPlane::add(const core::AggregatorOptions& options, const runtime::Neighbours& neighbours) {
+void XdpPlane::add(const core::AggregatorOptions& options, const site::Neighbours& neighbours) {
   const auto added = program_.add_job(options, neighbours);
   CHECK(added.has_value());
   std::erase_if(jobs_, [&](const auto& job) { return job.job == options.job; });
@@ -112,7 +112,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
   remove_all();
   job_with_ports_ = job.ports ? std::optional(job.job) : std::nullopt;
-  runtime::Neighbours neighbours;
+  site::Neighbours neighbours;
   if (job.parent_worker) neighbours.parent = address(ipv6_ ? kParent6 : kParent4);
   neighbours.workers.resize(job.workers.size(), address(ipv6_ ? kWorker6 : kWorker4));
   add(aggregator_options(job), neighbours);

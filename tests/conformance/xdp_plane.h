@@ -40,7 +40,7 @@ class XdpPlane final : public Plane {
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
   // Another job beside the configured one; frames of either may be injected.
-  void add(const core::AggregatorOptions& options, const runtime::Neighbours& neighbours = {});
+  void add(const core::AggregatorOptions& options, const site::Neighbours& neighbours = {});
   void remove_all();
   // The same for a whole frame, right or wrong.
   void inject_frame(std::span<const std::byte> frame);

@@ -8,7 +8,7 @@
 
 #include "numeric/codec.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 constexpr std::uint16_t kCodeMask = static_cast<std::uint16_t>(~numeric::kAgreedSpecial);
@@ -49,4 +49,4 @@ constexpr core::TensorCodec kCodec = {.element_bytes = 1, .encode = encode, .dec
 
 const core::TensorCodec& agreement_codec() { return kCodec; }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

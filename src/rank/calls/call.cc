@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace infold::runtime {
+namespace infold::rank {
 
 void Call::reset() {
   const std::lock_guard lock(mutex_);
@@ -57,4 +57,4 @@ Result<Completion> Call::wait() const {
   return *result_;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

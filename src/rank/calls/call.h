@@ -29,7 +29,7 @@
 #include "sparse/block_sum.h"
 #include "sparse/layout_choice.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class Member;
 
@@ -103,4 +103,4 @@ class Call {
   std::optional<Result<Completion>> result_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

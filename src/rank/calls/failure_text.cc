@@ -9,7 +9,7 @@
 #include <infold/options.h>
 #include <infold/tensor.h>
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 const char* collective_name(std::int64_t collective) {
@@ -252,4 +252,4 @@ Code public_code(base::Code code) {
   return Code::aborted;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -16,7 +16,7 @@
 #include "core/worker.h"
 #include "sparse/block_sum.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 // A rank's calls are numbered from 1; the same number is the same call on every rank. 0 is none of
 // them, and stands for the job.
@@ -56,4 +56,4 @@ Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& le
 
 Code public_code(base::Code code);
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -8,7 +8,7 @@
 
 #include "numeric/codec.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // The public enums have the numbers of the wire's, so that one cast converts.
@@ -101,4 +101,4 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   return choice;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -13,7 +13,7 @@
 #include "core/format.h"
 #include "core/tensor_codec.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 struct FormatRequest {
   core::Collective collective = core::Collective::all_reduce;
@@ -36,4 +36,4 @@ constexpr bool is_float(DataType type) { return core::is_float(static_cast<core:
 // Errors have a message without the call's name.
 Result<FormatChoice> choose_format(const FormatRequest& request);
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

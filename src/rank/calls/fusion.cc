@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 void Fusion::clear() {
   pieces_.clear();
@@ -49,4 +49,4 @@ void Fusion::scatter(const std::byte* staging) const {
   }
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -10,7 +10,7 @@
 
 #include <infold/tensor.h>
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class Fusion {
  public:
@@ -44,4 +44,4 @@ class Fusion {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -8,7 +8,7 @@
 
 #include "sparse/block_sum.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // A packet's shape field tells sizes apart up to here.
@@ -242,4 +242,4 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
   return first < second + b_bytes && second < first + a_bytes;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -15,7 +15,7 @@
 
 #include "core/format.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 struct CallRequest {
   core::Collective collective = core::Collective::barrier;
@@ -44,4 +44,4 @@ CallRequest part_of(const CallRequest& request, int root, int rank);
 // Two tensors of equal length.
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes);
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -11,7 +11,7 @@
 
 #include "rank/calls/scratch_pool.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 struct RowsMemory {
   std::weak_ptr<ScratchPool> pool;
@@ -38,4 +38,4 @@ struct RowsMemory {
   }
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

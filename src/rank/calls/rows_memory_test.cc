@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 Rows rows_of(const std::shared_ptr<ScratchPool>& pool) {
@@ -43,4 +43,4 @@ TEST(RowsMemory, StaysWhereThePoolIsGone) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // More free buffers than any program has calls in flight for long; beyond it the smallest goes.
@@ -57,4 +57,4 @@ std::size_t ScratchPool::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-namespace infold::runtime {
+namespace infold::rank {
 
 struct Scratch {
   std::unique_ptr<std::byte[]> bytes;
@@ -31,4 +31,4 @@ class ScratchPool {
   std::vector<Scratch> free_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -9,7 +9,7 @@
 #include "io/host_identity.h"
 #include "io/host_port.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 using Side = io::SharedMemoryLink::Side;
@@ -78,7 +78,7 @@ void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::ui
                      std::unique_ptr<io::UdpPort> network) {
   CHECK(leader_port_ != nullptr);
   const std::size_t members = leader_port_->peer_count() / leaves.size();
-  std::vector<AggregatorDriver::Node> nodes(leaves.size());
+  std::vector<site::AggregatorDriver::Node> nodes(leaves.size());
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     nodes[leaf].options = leaves[leaf];
     nodes[leaf].small_slots = small_slots;
@@ -97,7 +97,7 @@ void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::ui
   } else {
     port = std::move(leader_port_);
   }
-  driver_ = std::make_unique<AggregatorDriver>(std::move(nodes), std::move(port));
+  driver_ = std::make_unique<site::AggregatorDriver>(std::move(nodes), std::move(port));
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

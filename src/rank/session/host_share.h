@@ -17,7 +17,7 @@
 #include "io/udp_port.h"
 #include "site/aggregator_driver.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class HostShare {
  public:
@@ -52,7 +52,7 @@ class HostShare {
   std::optional<io::SharedMemoryMeeting> meeting_;  // until we have met
   std::unique_ptr<io::SharedMemoryPort> port_;
   std::unique_ptr<io::SharedMemoryPort> leader_port_;
-  std::unique_ptr<AggregatorDriver> driver_;
+  std::unique_ptr<site::AggregatorDriver> driver_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -19,7 +19,7 @@
 #include "site/neighbours.h"
 #include "switch/switch_server.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 constexpr std::uint32_t kSmallSlots = 64;
@@ -311,8 +311,9 @@ void JobSession::serve_site() {
   control::JobTerms flat = terms();
   flat.groups.clear();
   flat.racks.clear();
-  const core::AggregatorOptions options = aggregator_options(flat);
-  CHECK(shard_->add_job(options, flat.small_slots, {{}, worker_sources(flat, options)}));  // only
+  const core::AggregatorOptions options = switches::aggregator_options(flat);
+  CHECK(shard_->add_job(options, flat.small_slots,
+                        {{}, site::worker_sources(flat, options)}));  // only
 }
 
 // From here on the worker's driver serves this rank's site.
@@ -320,7 +321,7 @@ std::unique_ptr<io::DatagramPort> JobSession::summing_port(core::WorkerOptions& 
   const std::uint8_t own = *plan_.own;
   core::SiteOptions& site = worker.sites[own];
   site.is_own = true;
-  std::unique_ptr<AggregationSite> aggregators = shard_->take_site();
+  std::unique_ptr<site::AggregationSite> aggregators = shard_->take_site();
   aggregators->adopt(site.job, site.worker);
   shard_.reset();
   return std::make_unique<SummingPort>(
@@ -396,4 +397,4 @@ void JobSession::log_switch_lost(const std::string& address) {
            {"rejoins", options_.rejoin}});
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -32,7 +32,7 @@
 #include "rank/session/site_plan.h"
 #include "site/switch_shard.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class JobSession final : public Network {
  public:
@@ -127,7 +127,7 @@ class JobSession final : public Network {
   std::unique_ptr<io::UdpSocket> socket_;
   SitePlan plan_;
   std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
-  std::unique_ptr<SwitchShard> shard_;
+  std::unique_ptr<site::SwitchShard> shard_;
   bool site_is_served_ = false;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> server_;
@@ -136,4 +136,4 @@ class JobSession final : public Network {
   std::atomic<bool> loss_is_logged_ = false;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -11,7 +11,7 @@
 #include "numeric/codec.h"
 #include "rank/session/job_session.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // How long ranks of a host may take to come together before they do without: some milliseconds,
@@ -97,4 +97,4 @@ void JobSession::lead(const core::WorkerOptions& worker, const control::HostGrou
   share_->lead(leaves, worker.small_slots, std::move(network));
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -10,7 +10,7 @@
 #include "io/path_probe.h"
 #include "rank/session/job_session.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 constexpr int kMtuMost = 9216;
@@ -87,7 +87,7 @@ Result<void> JobSession::open_sockets() {
   udp.send_buffer_bytes = 16 << 20;
   auto site = io::UdpSocket::open(udp);
   if (!site) return tl::unexpected(error_of(site.error(), route_.local.host_text()));
-  shard_ = std::make_unique<SwitchShard>(std::move(*site));
+  shard_ = std::make_unique<site::SwitchShard>(std::move(*site));
   return {};
 }
 
@@ -115,4 +115,4 @@ Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
   return {};
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -10,7 +10,7 @@
 #include "io/memory_port.h"
 #include "numeric/codec.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 // IPv6 and UDP, which a real network would take from the MTU.
@@ -43,10 +43,10 @@ class Builder {
       return;
     }
     const auto rack_size = static_cast<std::size_t>(options_.rack_size);
-    AggregatorDriver::Node spine = new_node();
+    site::AggregatorDriver::Node spine = new_node();
     for (std::size_t first = 0; first < world_; first += rack_size) {
       const std::size_t ranks = std::min(rack_size, world_ - first);
-      AggregatorDriver::Node& rack = add_node(first, ranks, weight);
+      site::AggregatorDriver::Node& rack = add_node(first, ranks, weight);
       const auto [to_spine, to_rack] = io::MemoryPort::connect(*switch_, *switch_);
       rack.parent = to_spine;
       rack.options.parent_worker = static_cast<std::uint8_t>(spine.workers.size());
@@ -62,8 +62,9 @@ class Builder {
     }
     return std::move(seats_);
   }
-  std::unique_ptr<AggregatorDriver> make_driver() {
-    return std::make_unique<AggregatorDriver>(std::move(nodes_), lossy(std::move(switch_), 0));
+  std::unique_ptr<site::AggregatorDriver> make_driver() {
+    return std::make_unique<site::AggregatorDriver>(std::move(nodes_),
+                                                    lossy(std::move(switch_), 0));
   }
 
  private:
@@ -87,8 +88,8 @@ class Builder {
     return worker;
   }
 
-  AggregatorDriver::Node new_node() const {
-    AggregatorDriver::Node node;
+  site::AggregatorDriver::Node new_node() const {
+    site::AggregatorDriver::Node node;
     node.options.slot_count = kSlots;
     node.options.world = static_cast<std::uint32_t>(world_);
     node.options.datagram_bytes_max = static_cast<std::uint32_t>(datagram_bytes());
@@ -98,8 +99,9 @@ class Builder {
   }
 
   // An aggregator with these ranks as its direct workers.
-  AggregatorDriver::Node& add_node(std::size_t first, std::size_t ranks, std::uint16_t weight) {
-    AggregatorDriver::Node& node = nodes_.emplace_back(new_node());
+  site::AggregatorDriver::Node& add_node(std::size_t first, std::size_t ranks,
+                                         std::uint16_t weight) {
+    site::AggregatorDriver::Node& node = nodes_.emplace_back(new_node());
     for (std::size_t rank = first; rank < first + ranks; ++rank) {
       node.workers.push_back(io::MemoryPort::connect(*ranks_[rank], *switch_).second);
       node.options.workers.push_back(range(rank, 1));
@@ -125,7 +127,7 @@ class Builder {
   std::unique_ptr<io::MemoryPort> switch_;
   std::vector<std::unique_ptr<io::MemoryPort>> ranks_;
   std::vector<LocalNetwork::Seat> seats_;
-  std::vector<AggregatorDriver::Node> nodes_;
+  std::vector<site::AggregatorDriver::Node> nodes_;
 };
 
 }  // namespace
@@ -139,4 +141,4 @@ LocalNetwork::LocalNetwork(const LocalGroupOptions& options) {
   aggregators_ = builder.make_driver();
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -15,7 +15,7 @@
 #include "rank/network.h"
 #include "site/aggregator_driver.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class LocalNetwork final : public Network {
  public:
@@ -36,7 +36,7 @@ class LocalNetwork final : public Network {
 
  private:
   std::vector<Seat> seats_;
-  std::unique_ptr<AggregatorDriver> aggregators_;
+  std::unique_ptr<site::AggregatorDriver> aggregators_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -8,7 +8,7 @@
 #include "control/parties.h"
 #include "core/stripe.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 Error unavailable(std::string message) {
@@ -164,4 +164,4 @@ void place_at_sites(std::span<const HostTerms> hosts, const SitePlan& plan,
   }
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

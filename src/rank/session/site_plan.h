@@ -18,7 +18,7 @@
 #include "core/worker.h"
 #include "io/socket_address.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 // What one control plane has answered. Borrows.
 struct HostTerms {
@@ -58,4 +58,4 @@ std::uint8_t party_at(std::span<const HostTerms> hosts, const SitePlan& plan, st
 void place_at_sites(std::span<const HostTerms> hosts, const SitePlan& plan,
                     core::WorkerOptions& worker);
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -41,11 +41,11 @@ struct Host {
 
 // What JobSession does with terms that all hosts have settled.
 void take_part(const JoinOptions& options, const control::RankWords& words,
-               std::span<const runtime::HostTerms> hosts) {
-  runtime::SitePlanInput input = {options, {}, 64, 448, {}};
+               std::span<const rank::HostTerms> hosts) {
+  rank::SitePlanInput input = {options, {}, 64, 448, {}};
   input.limits.datagram_bytes_max = words.datagram_bytes_max;
   if (words.site) input.own_site = *io::SocketAddress::parse_number(words.site->address, "own");
-  const Result<runtime::SitePlan> plan = runtime::plan_sites(input, hosts);
+  const Result<rank::SitePlan> plan = rank::plan_sites(input, hosts);
   if (!plan) return;
   core::WorkerOptions worker;
   worker.rank = static_cast<std::uint16_t>(words.rank);
@@ -55,16 +55,16 @@ void take_part(const JoinOptions& options, const control::RankWords& words,
   worker.small_slots = plan->small_slots;
   worker.bulk_slots = plan->bulk_slots;
   worker.transfers_max = 4;
-  runtime::place_at_sites(hosts, *plan, worker);
+  rank::place_at_sites(hosts, *plan, worker);
   for (std::size_t site = 0; site < worker.sites.size(); ++site) {
-    static_cast<void>(runtime::party_at(hosts, *plan, site, words.rank));
+    static_cast<void>(rank::party_at(hosts, *plan, site, words.rank));
   }
   const core::Worker machine(worker);
   if (!plan->own) return;
   control::JobTerms flat = *hosts.front().terms;
   flat.groups.clear();
   flat.racks.clear();
-  const core::Aggregator aggregator(runtime::aggregator_options(flat));
+  const core::Aggregator aggregator(switches::aggregator_options(flat));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     hosts[turn++ % hosts.size()].read(reply);
     at += taken;
   }
-  std::vector<runtime::HostTerms> terms;
+  std::vector<rank::HostTerms> terms;
   for (Host& host : hosts) {
     if (host.is_running) {
       terms.push_back({&*host.terms, *io::SocketAddress::parse_number("10.0.0.1:7700", "host")});

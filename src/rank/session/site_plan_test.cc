@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace infold::runtime {
+namespace infold::rank {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST_F(SitePlans, RanksAreCountedByRackAndGroup) {
 }
 
 }  // namespace
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -5,10 +5,10 @@
 
 #include <utility>
 
-namespace infold::runtime {
+namespace infold::rank {
 
 SummingPort::SummingPort(std::unique_ptr<io::UdpPort> network,
-                         std::unique_ptr<AggregationSite> site, io::Peer own)
+                         std::unique_ptr<site::AggregationSite> site, io::Peer own)
     : network_(std::move(network)),
       own_(own),
       site_(std::move(site)),
@@ -67,4 +67,4 @@ io::PortCounters SummingPort::counters() const {
   return counters;
 }
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

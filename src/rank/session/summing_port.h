@@ -15,13 +15,13 @@
 #include "io/udp_port.h"
 #include "site/aggregation_site.h"
 
-namespace infold::runtime {
+namespace infold::rank {
 
 class SummingPort final : public io::DatagramPort {
  public:
   // `own` is the peer of the network's port that stands for the site. Requires: the site has
   // adopted the worker that uses this port.
-  SummingPort(std::unique_ptr<io::UdpPort> network, std::unique_ptr<AggregationSite> site,
+  SummingPort(std::unique_ptr<io::UdpPort> network, std::unique_ptr<site::AggregationSite> site,
               io::Peer own);
   ~SummingPort() override;  // tells every job that this aggregator has stopped
 
@@ -45,11 +45,11 @@ class SummingPort final : public io::DatagramPort {
   std::vector<io::Received> received_;
 
   std::mutex mutex_;  // of what follows: senders and whoever receives use the site
-  std::unique_ptr<AggregationSite> site_;
+  std::unique_ptr<site::AggregationSite> site_;
   bool sleeps_ = false;
   // Held from what is sent to the own site until the flush after it: each lock waits for all that
   // was written before.
   std::unique_lock<std::mutex> sending_;
 };
 
-}  // namespace infold::runtime
+}  // namespace infold::rank

@@ -22,8 +22,8 @@
 namespace infold::testing {
 namespace {
 
-using runtime::AggregationSite;
-using runtime::SummingPort;
+using rank::SummingPort;
+using site::AggregationSite;
 using Datagram = std::array<std::byte, INFOLD_HEADER_BYTES>;
 
 constexpr std::uint16_t kJob = 3;
@@ -229,10 +229,10 @@ TEST(SummingPort, IsServedBetweenCalls) {
   options.shared_memory = SharedMemory::off;
   Hearing hearing;
   std::promise<void> both_are_done;
-  const auto sum_on = [&](int rank, const runtime::PortWrap& wrap, const auto& after) {
+  const auto sum_on = [&](int rank, const api::PortWrap& wrap, const auto& after) {
     JoinOptions own = options;
     own.rank = rank;
-    const auto member = runtime::join_through(own, wrap);
+    const auto member = api::join_through(own, wrap);
     ASSERT_TRUE(member.has_value()) << member.error().message;
     Communicator communicator(*member);
     std::vector<float> tensor(1000, 1);
