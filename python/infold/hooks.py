@@ -9,7 +9,7 @@ from infold.options import LAYOUTS
 
 # From the most exact to the smallest.
 _ORDER = ("bfp32", "bfp16", "bfp8")
-# Leaving out zeros takes two round trips more: 200 us, say, in which 10 Gbit/s carry 250 KB.
+# Leaving out zeros takes one round trip more, or two: 200 us, say, in which 10 Gbit/s carry 250 KB.
 _LARGE_BYTES = 256 << 10
 
 
