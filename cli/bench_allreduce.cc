@@ -15,16 +15,16 @@
 #include <fmt/format.h>
 #include <infold/communicator.h>
 
-#include "bench/zeros.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/join_flags.h"
+#include "lab/interrupt.h"
+#include "lab/zeros.h"
 
 namespace infold::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using bench::Zeros;
+using lab::Zeros;
 
 // Enough for a median, and few seconds even on slow links.
 constexpr std::uint64_t kBytesInAll = 128'000'000;
@@ -57,7 +57,7 @@ enum class Held : std::uint8_t { whole, in_place, rows };
 template <typename T>
 class Tensors {
  public:
-  Tensors(std::size_t elements, int rank, const bench::ZerosOptions& zeros, Held held)
+  Tensors(std::size_t elements, int rank, const lab::ZerosOptions& zeros, Held held)
       : elements_(elements), zeros_(zeros, elements), held_(held) {
     if (held == Held::rows) {
       hold_rows(rank, zeros.row_elements);
@@ -179,8 +179,8 @@ class BenchAllreduce final : public Command {
           wire_);
       return ExitCode::kBadUsage;
     }
-    const InterruptGuard guard;
-    const InterruptStop stop(guard);
+    const lab::InterruptGuard guard;
+    const lab::InterruptStop stop(guard);
     Result<Communicator> joined = join_.join(stop.token());
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
@@ -191,7 +191,7 @@ class BenchAllreduce final : public Command {
     }
     for (const std::uint64_t bytes : bytes_) {
       const Timing timing = measure(communicator, bytes, stop.token());
-      if (InterruptGuard::interrupted()) return fail(output, "stopped on request");
+      if (lab::InterruptGuard::interrupted()) return fail(output, "stopped on request");
       if (!timing.error.empty()) return fail(output, timing.error);
       if (communicator.rank() == 0) print(output, communicator, bytes, timing);
       if (!timing.right) return fail(output, "a sum is wrong");
@@ -255,7 +255,7 @@ class BenchAllreduce final : public Command {
         cpu_of_inputs += cpu_seconds() - cpu_so_far;
       }
       const Clock::time_point start = Clock::now();
-      const auto done = wait_or_cancel(tensors.all_reduce(communicator, options), stop);
+      const auto done = lab::wait_or_cancel(tensors.all_reduce(communicator, options), stop);
       if (i >= warm_up) {
         timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
       }
@@ -263,7 +263,7 @@ class BenchAllreduce final : public Command {
         timing.error = done.error().message;
         return timing;
       }
-      if (InterruptGuard::interrupted()) return timing;
+      if (lab::InterruptGuard::interrupted()) return timing;
     }
     timing.cpu_seconds = cpu_seconds() - cpu_before - cpu_of_inputs;
     const Statistics after = communicator.statistics();
@@ -331,7 +331,7 @@ class BenchAllreduce final : public Command {
   std::string wire_;  // empty: bfp32, where elements are floats
   std::uint64_t iterations_ = 0;
   std::string layout_ = "dense";
-  bench::ZerosOptions zeros_;
+  lab::ZerosOptions zeros_;
   bool in_place_ = false;
   bool check_ = false;
 };

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/compare_lab.h"
 #include "cli/compare_report.h"
-#include "cli/interrupt.h"
 #include "cli/quantity.h"
+#include "lab/compare_lab.h"
+#include "lab/interrupt.h"
 
 namespace infold::cli {
 namespace {
@@ -64,14 +64,14 @@ class Progress {
   Progress(Output& output, std::size_t runs)
       : output_(output), runs_(runs), live_(isatty(STDERR_FILENO) != 0) {}
 
-  void begin(const Implementation& implementation, std::uint64_t world, std::uint64_t bytes,
+  void begin(const lab::Implementation& implementation, std::uint64_t world, std::uint64_t bytes,
              unsigned round) {
     ++run_;
     title_ = fmt::format("[{:>3}/{}] {} workers, {:>7}, round {}, {}", run_, runs_, world,
-                         size_text(bytes), round, implementation.name);
+                         lab::size_text(bytes), round, implementation.name);
     if (live_) output_.log("\r\x1b[K{} ... {}", title_, left());
   }
-  void end(const Sample& sample) {
+  void end(const lab::Sample& sample) {
     const std::string outcome =
         sample.error.empty() ? fmt::format("{:.3f} ms", sample.measured.value("median_ms", 0.0))
                              : "FAILED: " + sample.error;
@@ -142,7 +142,7 @@ class BenchCompare final : public Command {
       return ExitCode::kBadUsage;
     }
     if (geteuid() != 0) throw std::runtime_error("the lab's links need root; use sudo");
-    const InterruptGuard guard;
+    const lab::InterruptGuard guard;
     Comparison comparison;
     comparison.conditions = wanted_;
     comparison.command = command_line();
@@ -160,7 +160,7 @@ class BenchCompare final : public Command {
       output.log("stopped on request; what was measured is in {}\n", out_);
       return ExitCode::kFailed;
     }
-    for (const Sample& sample : comparison.samples) {
+    for (const lab::Sample& sample : comparison.samples) {
       if (!sample.error.empty()) return ExitCode::kFailed;
     }
     return ExitCode::kDone;
@@ -181,10 +181,10 @@ class BenchCompare final : public Command {
          {std::tuple("--infold", &ours_, "infold-"), std::tuple("--peers", &peers_, "")}) {
       if (*list == std::vector<std::string>{"none"}) continue;
       for (const std::string& word : *list) {
-        const auto found = implementation_of(prefix + word);
+        const auto found = lab::implementation_of(prefix + word);
         if (!found || found->is_ours() != (*prefix != '\0')) {
           return fmt::format("{} knows no '{}'; there are {}", option, word,
-                             fmt::join(implementation_names(), ", "));
+                             fmt::join(lab::implementation_names(), ", "));
         }
         wanted_.implementations.push_back(*found);
       }
@@ -210,17 +210,17 @@ class BenchCompare final : public Command {
     const auto& all = wanted_.implementations;
     Progress progress(output,
                       wanted_.worlds.size() * wanted_.bytes.size() * wanted_.rounds * all.size());
-    CompareLab lab(wanted_, Places::find());
+    lab::CompareLab lab(wanted_, lab::Places::find());
     for (const std::uint64_t world : wanted_.worlds) {
       lab.up(world);
       for (unsigned round = 1; round <= wanted_.rounds; ++round) {
         for (const std::uint64_t bytes : wanted_.bytes) {
           for (std::size_t turn = 0; turn < all.size(); ++turn) {
             // Nobody always comes after the same one.
-            const Implementation& each = all[(turn + round - 1) % all.size()];
+            const lab::Implementation& each = all[(turn + round - 1) % all.size()];
             progress.begin(each, world, bytes, round);
-            const Sample sample = lab.measure(each, bytes, round);
-            if (InterruptGuard::interrupted()) return;
+            const lab::Sample sample = lab.measure(each, bytes, round);
+            if (lab::InterruptGuard::interrupted()) return;
             progress.end(sample);
             output.object({{"event", "sample"},
                            {"impl", sample.impl},
@@ -259,14 +259,14 @@ class BenchCompare final : public Command {
       pictures += " goodput.svg";
     }
     output.text("{}\nin {}: results.json table.txt{}\n", table, out_, pictures);
-    for (const Summary& each : summarise(wanted_, comparison.samples)) {
+    for (const lab::Summary& each : lab::summarise(wanted_, comparison.samples)) {
       nlohmann::ordered_json object = {{"event", "summary"}};
       object.update(summary_json(each));
       output.object(object);
     }
   }
 
-  Conditions wanted_;
+  lab::Conditions wanted_;
   std::vector<std::string> ours_ = {"bfp32"};
   std::vector<std::string> peers_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
   std::string out_ = "infold-compare";

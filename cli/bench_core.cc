@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "cli/allocation_count.h"
-#include "cli/bench_packets.h"
 #include "cli/commands.h"
 #include "core/aggregator.h"
 #include "core/worker.h"
+#include "lab/allocation_count.h"
+#include "lab/bench_packets.h"
 #include "numeric/codec.h"
 
 namespace infold::cli {
@@ -46,16 +46,16 @@ double thread_time_ns() {
 Timing measure(std::size_t packets, const std::function<void()>& batch) {
   batch();  // fills caches and windows
   std::vector<double> samples;
-  const std::uint64_t allocations_before = allocation_count();
+  const std::uint64_t allocations_before = lab::allocation_count();
   samples.reserve(kSamples);
-  const std::uint64_t own_allocations = allocation_count() - allocations_before;
+  const std::uint64_t own_allocations = lab::allocation_count() - allocations_before;
   for (std::size_t i = 0; i < kSamples; ++i) {
     const double start = thread_time_ns();
     batch();
     samples.push_back((thread_time_ns() - start) / static_cast<double>(packets));
   }
   Timing timing;
-  timing.allocations = allocation_count() - allocations_before - own_allocations;
+  timing.allocations = lab::allocation_count() - allocations_before - own_allocations;
   const auto middle = samples.begin() + kSamples / 2;
   std::nth_element(samples.begin(), middle, samples.end());
   timing.median_ns = *middle;
@@ -68,17 +68,17 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
 // All workers' contributions to slot after slot: the aggregator adds, completes, answers.
 Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
   core::AggregatorOptions options;
-  options.epoch = kBenchEpoch;
+  options.epoch = lab::kBenchEpoch;
   options.slot_count = kSlots;
   options.world = workers;
-  options.datagram_bytes_max = kBenchDatagramBytes;
+  options.datagram_bytes_max = lab::kBenchDatagramBytes;
   options.arithmetic = &numeric::arithmetic();
   for (std::uint16_t rank = 0; rank < workers; ++rank) options.workers.push_back({rank, 1});
   core::Aggregator aggregator(options);
 
   std::vector<std::vector<std::byte>> contributions;
   for (std::uint16_t rank = 0; rank < workers; ++rank) {
-    contributions.push_back(make_bench_contribution(layout, rank));
+    contributions.push_back(lab::make_bench_contribution(layout, rank));
   }
 
   std::uint32_t round = 0;
@@ -109,23 +109,23 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
 // One worker streams a tensor; each contribution is answered with a result made beforehand.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   core::WorkerOptions options;
-  options.limits.datagram_bytes_max = kBenchDatagramBytes;
-  options.sites = {{.epoch = kBenchEpoch}};
+  options.limits.datagram_bytes_max = lab::kBenchDatagramBytes;
+  options.sites = {{.epoch = lab::kBenchEpoch}};
   constexpr std::size_t kChunks = 4 * kSlots;
   options.small_slots = kChunks;  // the tensor is small: full packets only, no announcement
   options.bulk_slots = 0;
   core::Worker worker(options);
 
   const std::uint32_t elements = core::chunk_elements(layout, options.limits);
-  const std::vector<std::byte> input = make_bench_tensor(layout, kChunks * elements, 1);
+  const std::vector<std::byte> input = lab::make_bench_tensor(layout, kChunks * elements, 1);
   std::vector<std::byte> output(input.size());
-  std::vector<std::byte> datagram(kBenchDatagramBytes);
+  std::vector<std::byte> datagram(lab::kBenchDatagramBytes);
   base::Instant now;
 
   core::TransferRequest request;
   request.layout = layout;
   request.elements = kChunks * elements;
-  request.codec = &bench_codec(layout);
+  request.codec = &lab::bench_codec(layout);
   request.input = input.data();
   request.output = output.data();
   const std::size_t transfers = std::max<std::size_t>(1, packets_wanted / (2 * kChunks));
@@ -174,7 +174,7 @@ class BenchCore final : public Command {
                 "allocations");
     std::uint64_t allocations = 0;
     for (const char* role : {"aggregator", "worker"}) {
-      for (const BenchWire& wire : bench_wires()) {
+      for (const lab::BenchWire& wire : lab::bench_wires()) {
         if (role_ != "all" && role_ != role) continue;
         if (wire_ != "all" && wire_ != wire.name) continue;
         const bool aggregates = std::string_view(role) == "aggregator";
@@ -190,7 +190,8 @@ class BenchCore final : public Command {
   }
 
  private:
-  void print(Output& output, const char* role, const BenchWire& wire, const Timing& timing) const {
+  void print(Output& output, const char* role, const lab::BenchWire& wire,
+             const Timing& timing) const {
     output.text("{:<11} {:<6} {:>14.1f} {:>8.1f} {:>12}\n", role, wire.name, timing.median_ns,
                 timing.mad_ns, timing.allocations);
     output.object({{"role", role},

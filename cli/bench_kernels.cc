@@ -18,7 +18,7 @@
 #include "base/aligned.h"
 #include "base/check.h"
 #include "cli/commands.h"
-#include "cli/kernel_case.h"
+#include "lab/kernel_case.h"
 
 namespace infold::cli {
 namespace {
@@ -90,7 +90,7 @@ struct Speed {
 
 class Contest {
  public:
-  explicit Contest(KernelCase kernel)
+  explicit Contest(lab::KernelCase kernel)
       : kernel_(std::move(kernel)),
         repeats_((kSampleBytesMin + kernel_.tensor_bytes - 1) / kernel_.tensor_bytes),
         source_(kernel_.tensor_bytes, std::byte{1}),
@@ -133,7 +133,7 @@ class Contest {
     }
   }
 
-  KernelCase kernel_;
+  lab::KernelCase kernel_;
   std::size_t repeats_;
   base::CacheLineVector<std::byte> source_;
   base::CacheLineVector<std::byte> target_;
@@ -164,8 +164,8 @@ class BenchKernels final : public Command {
       if (best || target_ == "all" || target_ == set.name) sets.push_back(&set);
     }
     if (sets.empty()) return refuse_target(output);
-    std::vector<KernelBench> benches = kernel_benches();
-    std::erase_if(benches, [this](const KernelBench& bench) {
+    std::vector<lab::KernelBench> benches = lab::kernel_benches();
+    std::erase_if(benches, [this](const lab::KernelBench& bench) {
       return bench.name.find(kernel_) == std::string::npos;
     });
     if (benches.empty()) return refuse_kernel(output);
@@ -175,7 +175,7 @@ class BenchKernels final : public Command {
         "them, with its MAD\n");
     output.text("{:<27} {:<6} {:<9} {:>7} {:>7} {:>6} {:>6}\n", "kernel", "place", "target", "GB/s",
                 "beside", "ratio", "MAD");
-    for (const KernelBench& bench : benches) {
+    for (const lab::KernelBench& bench : benches) {
       for (const Place& place : kPlaces) {
         if (place_ != "all" && place_ != place.name) continue;
         for (const numeric::KernelSet* set : sets) {
@@ -217,7 +217,7 @@ class BenchKernels final : public Command {
 
   ExitCode refuse_kernel(Output& output) const {
     std::string names;
-    for (const KernelBench& bench : kernel_benches()) names += "\n  " + bench.name;
+    for (const lab::KernelBench& bench : lab::kernel_benches()) names += "\n  " + bench.name;
     output.log("infold bench kernels: --kernel is '{}', but must be part of one of{}\n", kernel_,
                names);
     return ExitCode::kBadUsage;

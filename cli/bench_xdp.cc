@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/xdp_cost.h"
-#include "cli/xdp_network.h"
+#include "lab/xdp_cost.h"
+#include "lab/xdp_network.h"
 
 namespace infold::cli {
 namespace {
@@ -40,24 +40,24 @@ class BenchXdp final : public Command {
   }
 
  private:
-  bool is_wanted(const BenchWire& wire) const { return wire_ == "all" || wire_ == wire.name; }
+  bool is_wanted(const lab::BenchWire& wire) const { return wire_ == "all" || wire_ == wire.name; }
 
   ExitCode measure_runs(Output& output) const {
     output.text("{:<6} {:<9} {:>7} {:>8} {:>7}  {}\n", "wire", "packet", "ns min", "median", "MAD",
                 "what happens");
-    for (const BenchWire& wire : bench_wires()) {
+    for (const lab::BenchWire& wire : lab::bench_wires()) {
       if (!is_wanted(wire)) continue;
-      const auto measured = measure_xdp(
-          wire, packets_, [&](const XdpCost& cost) { print_cost(output, wire.name, cost); });
+      const auto measured = lab::measure_xdp(
+          wire, packets_, [&](const lab::XdpCost& cost) { print_cost(output, wire.name, cost); });
       if (!measured) return fail(output, measured.error());
     }
     if (wire_ != "all") return ExitCode::kDone;
-    const auto measured = measure_xdp_control(
-        packets_, [&](const XdpCost& cost) { print_cost(output, "any", cost); });
+    const auto measured = lab::measure_xdp_control(
+        packets_, [&](const lab::XdpCost& cost) { print_cost(output, "any", cost); });
     return measured ? ExitCode::kDone : fail(output, measured.error());
   }
 
-  static void print_cost(Output& output, const char* wire, const XdpCost& cost) {
+  static void print_cost(Output& output, const char* wire, const lab::XdpCost& cost) {
     output.text("{:<6} {:<9} {:>7.0f} {:>8.0f} {:>7.0f}  {}\n", wire, cost.packet, cost.ns_min,
                 cost.ns_median, cost.ns_mad, cost.meaning);
     output.object({{"wire", wire},
@@ -73,18 +73,18 @@ class BenchXdp final : public Command {
   }
 
   ExitCode measure_network(Output& output) const {
-    std::vector<BenchWire> wires;
-    for (const BenchWire& wire : bench_wires()) {
+    std::vector<lab::BenchWire> wires;
+    for (const lab::BenchWire& wire : lab::bench_wires()) {
       if (is_wanted(wire)) wires.push_back(wire);
     }
-    XdpNetworkOptions options;
+    lab::XdpNetworkOptions options;
     options.world = world_;
     // As many packets in a sample as that of a test-run has.
     options.rounds = std::max<std::uint32_t>(10, packets_ / (32 * world_));
     output.text("{:<8} {:>9} {:>6} {:>12} {:>10}\n", "program", "ns median", "MAD", "packets/s",
                 "of bounce");
     try {
-      measure_xdp_network(options, wires, [&](const XdpNetworkCost& cost) {
+      lab::measure_xdp_network(options, wires, [&](const lab::XdpNetworkCost& cost) {
         output.text("{:<8} {:>9.0f} {:>6.0f} {:>12.0f} {:>10.2f}\n", cost.program, cost.ns_median,
                     cost.ns_mad, cost.packets_per_second, cost.of_bounce);
         output.object({{"program", cost.program},

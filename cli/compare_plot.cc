@@ -9,7 +9,7 @@
 
 #include "cli/compare_report.h"
 #include "cli/quantity.h"
-#include "cli/svg.h"
+#include "lab/svg.h"
 
 namespace infold::cli {
 namespace {
@@ -21,19 +21,20 @@ constexpr double kBottom = 500;
 constexpr double kLegendWidth = 212;
 
 struct Curve {
-  LegendEntry legend;
-  Points points;
+  lab::LegendEntry legend;
+  lab::Points points;
   bool marks = true;
 };
 
 // In the order in which they are to be drawn and listed.
-std::vector<Curve> curves_of(const Comparison& comparison, const std::vector<Summary>& summaries,
-                             double (*x)(const Summary&), double (*y)(const Summary&)) {
+std::vector<Curve> curves_of(const Comparison& comparison,
+                             const std::vector<lab::Summary>& summaries,
+                             double (*x)(const lab::Summary&), double (*y)(const lab::Summary&)) {
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < comparison.conditions.implementations.size(); ++i) {
     const std::string& name = comparison.conditions.implementations[i].name;
-    Curve curve{{fmt::format("series-{}", i % kSeriesStyles), name}, {}};
-    for (const Summary& each : summaries) {
+    Curve curve{{fmt::format("series-{}", i % lab::kSeriesStyles), name}, {}};
+    for (const lab::Summary& each : summaries) {
       if (each.impl == name && each.rounds > 0) curve.points.emplace_back(x(each), y(each));
     }
     if (!curve.points.empty()) curves.push_back(curve);
@@ -66,17 +67,17 @@ std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   return most > 0 ? std::pair(least, most) : std::pair(1.0, 10.0);
 }
 
-std::string draw(const Conditions& conditions, const Panel& panel,
+std::string draw(const lab::Conditions& conditions, const lab::Panel& panel,
                  const std::vector<Curve>& curves) {
   std::string svg;
-  std::vector<LegendEntry> legend;
+  std::vector<lab::LegendEntry> legend;
   for (const Curve& curve : curves) {
-    svg += draw_curve(panel, curve.legend.style, curve.points);
-    if (curve.marks) svg += draw_marks(panel, curve.legend.style, curve.points);
+    svg += lab::draw_curve(panel, curve.legend.style, curve.points);
+    if (curve.marks) svg += lab::draw_marks(panel, curve.legend.style, curve.points);
     legend.push_back(curve.legend);
   }
   if (conditions.bits_per_second <= 0) legend.push_back({"", kNoBound});
-  return svg + draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
+  return svg + lab::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
 }
 
 // Text that `Picture` borrows.
@@ -94,82 +95,84 @@ Words words_of(const Comparison& comparison, std::string title, const std::strin
 }
 
 std::string begin(const Words& words) {
-  Picture picture;
+  lab::Picture picture;
   picture.height = 590;
   picture.description = words.title;
   picture.title = words.title;
   picture.subtitle = words.subtitle;
   picture.footer = words.footer;
-  return begin_picture(picture);
+  return lab::begin_picture(picture);
 }
 
 }  // namespace
 
 std::string draw_times(const Comparison& comparison, std::uint64_t world) {
-  const Conditions& conditions = comparison.conditions;
-  std::vector<Summary> summaries = summarise(conditions, comparison.samples);
-  std::erase_if(summaries, [&](const Summary& each) { return each.world != world; });
+  const lab::Conditions& conditions = comparison.conditions;
+  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const lab::Summary& each) { return each.world != world; });
   std::vector<Curve> curves = curves_of(
-      comparison, summaries, [](const Summary& s) { return static_cast<double>(s.bytes); },
-      [](const Summary& s) { return s.median_ms; });
+      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.bytes); },
+      [](const lab::Summary& s) { return s.median_ms; });
   const auto [least, most] = range_of(curves);
   const auto [bytes_least, bytes_most] =
       std::minmax_element(conditions.bytes.begin(), conditions.bytes.end());
-  const Panel panel{decade_scale(static_cast<double>(*bytes_least),
-                                 static_cast<double>(*bytes_most), kLeft, kRight),
-                    decade_scale(least, most, kBottom, kTop)};
+  const lab::Panel panel{lab::decade_scale(static_cast<double>(*bytes_least),
+                                           static_cast<double>(*bytes_most), kLeft, kRight),
+                         lab::decade_scale(least, most, kBottom, kTop)};
   for (const Bound& bound : kBounds) {
     Curve curve{{bound.style, bound.text}, {}, false};
     for (double bytes = panel.x.low; bytes <= panel.x.high * 1.01; bytes *= 1.2589254) {
-      const double ms = 1e3 * bound_s(conditions, *implementation_of(bound.implementation), world,
-                                      static_cast<std::uint64_t>(bytes));
+      const double ms =
+          1e3 * lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world,
+                             static_cast<std::uint64_t>(bytes));
       if (ms >= panel.y.low && ms <= panel.y.high) curve.points.emplace_back(bytes, ms);
     }
     if (!curve.points.empty()) curves.push_back(curve);
   }
 
-  std::vector<Tick> sizes = ticks_of(panel.x);
-  for (Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
+  std::vector<lab::Tick> sizes = lab::ticks_of(panel.x);
+  for (lab::Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
   const Words words = words_of(comparison, "Time to sum a tensor over all workers",
                                fmt::format("{} workers, {}", world, describe(conditions)));
-  return begin(words) + draw_y_axis(panel, ticks_of(panel.y), "milliseconds") +
-         draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
-         std::string(kSvgEnd);
+  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
+         lab::draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
+         std::string(lab::kSvgEnd);
 }
 
 std::string draw_goodput(const Comparison& comparison) {
-  const Conditions& conditions = comparison.conditions;
+  const lab::Conditions& conditions = comparison.conditions;
   const std::uint64_t bytes = *std::max_element(conditions.bytes.begin(), conditions.bytes.end());
-  std::vector<Summary> summaries = summarise(conditions, comparison.samples);
-  std::erase_if(summaries, [&](const Summary& each) { return each.bytes != bytes; });
+  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const lab::Summary& each) { return each.bytes != bytes; });
   std::vector<Curve> curves = curves_of(
-      comparison, summaries, [](const Summary& s) { return static_cast<double>(s.world); },
-      [](const Summary& s) { return s.goodput_mbps(); });
+      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.world); },
+      [](const lab::Summary& s) { return s.goodput_mbps(); });
   const auto [least_world, most_world] =
       std::minmax_element(conditions.worlds.begin(), conditions.worlds.end());
   for (const Bound& bound : kBounds) {
     Curve curve{{bound.style, bound.text}, {}, false};
     for (std::uint64_t world = *least_world; world <= *most_world; ++world) {
       const double seconds =
-          bound_s(conditions, *implementation_of(bound.implementation), world, bytes);
+          lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world, bytes);
       if (seconds > 0) {
         curve.points.emplace_back(world, static_cast<double>(bytes) * 8 / seconds / 1e6);
       }
     }
     if (!curve.points.empty()) curves.push_back(curve);
   }
-  const Panel panel{
+  const lab::Panel panel{
       {static_cast<double>(*least_world), static_cast<double>(*most_world), kLeft, kRight},
-      linear_scale(range_of(curves).second, kBottom, kTop)};
-  std::vector<Tick> worlds;
+      lab::linear_scale(range_of(curves).second, kBottom, kTop)};
+  std::vector<lab::Tick> worlds;
   for (const std::uint64_t world : conditions.worlds) {
     worlds.push_back({static_cast<double>(world), fmt::format("{}", world)});
   }
-  const Words words = words_of(
-      comparison, fmt::format("Goodput of a tensor of {}", size_text(bytes)), describe(conditions));
-  return begin(words) + draw_y_axis(panel, ticks_of(panel.y), "Mbit/s of tensor") +
-         draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
-         std::string(kSvgEnd);
+  const Words words =
+      words_of(comparison, fmt::format("Goodput of a tensor of {}", lab::size_text(bytes)),
+               describe(conditions));
+  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "Mbit/s of tensor") +
+         lab::draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
+         std::string(lab::kSvgEnd);
 }
 
 }  // namespace infold::cli

@@ -8,13 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/compare.h"
+#include "lab/compare.h"
 
 namespace infold::cli {
 
 struct Comparison {
-  Conditions conditions;
-  std::vector<Sample> samples;
+  lab::Conditions conditions;
+  std::vector<lab::Sample> samples;
   std::string command;     // as it was typed
   std::string machine;     // processor, cores, kernel
   std::string started;     // date and time, UTC
@@ -23,12 +23,12 @@ struct Comparison {
 };
 
 // "100mbit links, MTU 1500, 1 % loss"
-std::string describe(const Conditions& conditions);
+std::string describe(const lab::Conditions& conditions);
 
 // For each world and size a row per implementation, with its time as a multiple of the first's.
 std::string comparison_table(const Comparison& comparison);
 nlohmann::ordered_json comparison_json(const Comparison& comparison);
-nlohmann::ordered_json summary_json(const Summary& summary);
+nlohmann::ordered_json summary_json(const lab::Summary& summary);
 
 // Time against size in one world, both by decades, with what the links allow as lines of dots.
 std::string draw_times(const Comparison& comparison, std::uint64_t world);

@@ -2,7 +2,7 @@
 //
 // A comparison's arithmetic and what is written of it, from samples made by hand.
 
-#include "cli/compare.h"
+#include "lab/compare.h"
 
 #include <algorithm>
 #include <string>
@@ -17,10 +17,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Implementation named(const char* name) { return implementation_of(name).value(); }
+lab::Implementation named(const char* name) { return lab::implementation_of(name).value(); }
 
-Conditions conditions() {
-  Conditions conditions;
+lab::Conditions conditions() {
+  lab::Conditions conditions;
   conditions.worlds = {2, 8};
   conditions.bytes = {4096, 26214400};
   conditions.implementations = {named("infold-bfp32"), named("gloo-ring")};
@@ -29,8 +29,8 @@ Conditions conditions() {
   return conditions;
 }
 
-Sample sample(const std::string& impl, std::uint64_t world, std::uint64_t bytes, unsigned round,
-              double median_ms) {
+lab::Sample sample(const std::string& impl, std::uint64_t world, std::uint64_t bytes,
+                   unsigned round, double median_ms) {
   return {impl,
           world,
           bytes,
@@ -61,49 +61,52 @@ Comparison comparison() {
 }
 
 TEST(Compare, KnowsItsImplementations) {
-  for (const std::string& name : implementation_names()) {
-    EXPECT_EQ(implementation_of(name)->name, name);
-    EXPECT_EQ(implementation_of(name)->is_ours(), name.starts_with("infold-"));
+  for (const std::string& name : lab::implementation_names()) {
+    EXPECT_EQ(lab::implementation_of(name)->name, name);
+    EXPECT_EQ(lab::implementation_of(name)->is_ours(), name.starts_with("infold-"));
   }
-  EXPECT_FALSE(implementation_of("gloo").has_value());
-  EXPECT_EQ(named("infold-workers-bfp8").way, Way::infold_workers);
+  EXPECT_FALSE(lab::implementation_of("gloo").has_value());
+  EXPECT_EQ(named("infold-workers-bfp8").way, lab::Way::infold_workers);
 }
 
 TEST(Compare, BoundsAreTheBytesOfTheBusiestLink) {
-  const Conditions with = conditions();
+  const lab::Conditions with = conditions();
   // 352 elements are 1408 bytes of tensor in a frame of 1494: 18618.2 frames.
-  EXPECT_NEAR(bound_s(with, named("infold-bfp32"), 8, 26214400), 2.225, 0.002);
-  EXPECT_NEAR(bound_s(with, named("infold-workers-bfp32"), 8, 26214400), 2.225 * 14 / 8, 0.004);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp32"), 8, 26214400), 2.225, 0.002);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-workers-bfp32"), 8, 26214400), 2.225 * 14 / 8,
+              0.004);
   // 1448 bytes in a frame of 1514, seven eighths of the tensor twice.
-  EXPECT_NEAR(bound_s(with, named("gloo-ring"), 8, 26214400), 3.837, 0.01);
-  EXPECT_NEAR(bound_s(with, named("gloo-oneshot"), 8, 26214400), 2.1927 * 7, 0.05);
+  EXPECT_NEAR(lab::bound_s(with, named("gloo-ring"), 8, 26214400), 3.837, 0.01);
+  EXPECT_NEAR(lab::bound_s(with, named("gloo-oneshot"), 8, 26214400), 2.1927 * 7, 0.05);
   // Half and a quarter of the bytes for each element.
-  EXPECT_NEAR(bound_s(with, named("infold-bfp16"), 8, 26214400), 1.127, 0.01);
-  EXPECT_NEAR(bound_s(with, named("infold-bfp8"), 8, 26214400), 0.577, 0.01);
-  Conditions unshaped = with;
+  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp16"), 8, 26214400), 1.127, 0.01);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp8"), 8, 26214400), 0.577, 0.01);
+  lab::Conditions unshaped = with;
   unshaped.bits_per_second = 0;
-  EXPECT_EQ(bound_s(unshaped, named("gloo-ring"), 8, 26214400), 0);
+  EXPECT_EQ(lab::bound_s(unshaped, named("gloo-ring"), 8, 26214400), 0);
 }
 
 TEST(Compare, BoundsOfSumsWithoutZerosAreThoseOfTheUnion) {
-  Conditions with = conditions();
+  lab::Conditions with = conditions();
   with.zeros.share = 0.9;
-  const double dense = bound_s(with, named("infold-bfp32"), 8, 26214400);
-  const double ring = bound_s(with, named("gloo-ring"), 8, 26214400);
+  const double dense = lab::bound_s(with, named("infold-bfp32"), 8, 26214400);
+  const double ring = lab::bound_s(with, named("gloo-ring"), 8, 26214400);
   const double share = 0.5695;  // 1 - 0.9^8
-  EXPECT_NEAR(bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), share * dense, 0.001);
-  EXPECT_NEAR(bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense, 0.001);
-  EXPECT_NEAR(bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), share * dense, 0.001);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense,
+              0.001);
+  EXPECT_NEAR(lab::bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
   // Seven others' tenths; as many bytes of indices as of half the values, where each has one.
-  EXPECT_NEAR(bound_s(with, named("gloo-coo"), 8, 26214400), 2.1927 * 0.7 * (1 + 1 / 128.0), 0.01);
-  EXPECT_NEAR(bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);
+  EXPECT_NEAR(lab::bound_s(with, named("gloo-coo"), 8, 26214400), 2.1927 * 0.7 * (1 + 1 / 128.0),
+              0.01);
+  EXPECT_NEAR(lab::bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);
   with.zeros.at_end = true;
-  EXPECT_NEAR(bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense, 0.001);
+  EXPECT_NEAR(lab::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense, 0.001);
   EXPECT_THAT(describe(with), HasSubstr("90 % zeros at the end"));
 }
 
 TEST(Compare, SummarisesRoundsByTheirMedian) {
-  const std::vector<Summary> all = summarise(conditions(), comparison().samples);
+  const std::vector<lab::Summary> all = lab::summarise(conditions(), comparison().samples);
   ASSERT_EQ(all.size(), 8U);
   EXPECT_EQ(all[0].impl, "infold-bfp32");
   EXPECT_EQ(all[1].impl, "gloo-ring");
@@ -123,7 +126,7 @@ TEST(Compare, CountsFailuresAndWrongSums) {
   some.samples.resize(2);
   some.samples[0].error = "rank 1 ended with status 1";
   some.samples[1].measured["check"] = "wrong";
-  const std::vector<Summary> all = summarise(some.conditions, some.samples);
+  const std::vector<lab::Summary> all = lab::summarise(some.conditions, some.samples);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].check, "failed");
   EXPECT_EQ(all[0].rounds, 0U);

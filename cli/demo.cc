@@ -10,10 +10,10 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/demo_plot.h"
-#include "cli/demo_processes.h"
-#include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "lab/demo_plot.h"
+#include "lab/demo_processes.h"
+#include "lab/interrupt.h"
 
 namespace infold::cli {
 namespace {
@@ -29,15 +29,15 @@ class TrainingProgress {
         title_(std::move(title)),
         steps_(steps) {}
 
-  bool update(const StepReport& report) {
+  bool update(const lab::StepReport& report) {
     print(report);
-    return !InterruptGuard::interrupted();
+    return !lab::InterruptGuard::interrupted();
   }
   // Leaves the cursor on a line of its own.
   void end() { line_.end(); }
 
  private:
-  void print(const StepReport& report) {
+  void print(const lab::StepReport& report) {
     std::string packets;
     if (report.packets.lost + report.packets.resent > 0) {
       packets = fmt::format("   packets lost {}, sent again {}", report.packets.lost,
@@ -109,8 +109,8 @@ class Demo final : public Command {
   ExitCode run(Output& output) override {
     const std::string path = picture_path();
     if (!can_write(path)) return fail(output, "cannot write " + path + kChooseAnother);
-    const InterruptGuard guard;
-    ProcessOptions options;
+    const lab::InterruptGuard guard;
+    lab::ProcessOptions options;
     options.training.seed = seed_;
     options.training.steps = steps_;
     options.training.hash_step = std::min<std::size_t>(steps_, 30);
@@ -121,39 +121,41 @@ class Demo final : public Command {
     output.text(
         "{} worker processes and a switch train a model of {} parameters over UDP on this host;\n"
         "every worker's link loses {:g} % of its packets each way; gradients travel as {}.\n\n",
-        workers_, DigitModel::parameter_count(), loss_percent_, wire_);
+        workers_, lab::DigitModel::parameter_count(), loss_percent_, wire_);
 
-    const TrainingResult alone = train(output, "one worker", options, false);
+    const lab::TrainingResult alone = train(output, "one worker", options, false);
     if (alone.stopped) return stop(output);
-    const TrainingResult together =
+    const lab::TrainingResult together =
         train(output, fmt::format("{} workers, infold", workers_), options, true);
     if (together.stopped) return stop(output);
     if (!together.error.empty()) return fail(output, together.error);
 
-    ProcessOptions again = options;
+    lab::ProcessOptions again = options;
     again.training.steps = options.training.hash_step;
     again.loss = loss_of_repeat(loss_percent_) / 100;
     again.loss_seed = seed_ + 77;
     again.switches = 2;
-    const TrainingResult repeat = train(output, "again, two switches", again, true);
+    const lab::TrainingResult repeat = train(output, "again, two switches", again, true);
     if (repeat.stopped) return stop(output);
     if (!repeat.error.empty()) return fail(output, repeat.error);
     return conclude(output, alone, together, repeat);
   }
 
  private:
-  static TrainingResult train(Output& output, const std::string& title,
-                              const ProcessOptions& options, bool together) {
+  static lab::TrainingResult train(Output& output, const std::string& title,
+                                   const lab::ProcessOptions& options, bool together) {
     TrainingProgress line(output, title, options.training.steps);
-    const Progress progress = [&line](const StepReport& report) { return line.update(report); };
-    const TrainingResult result =
-        together ? train_in_processes(options, progress) : train_alone(options.training, progress);
+    const lab::Progress progress = [&line](const lab::StepReport& report) {
+      return line.update(report);
+    };
+    const lab::TrainingResult result = together ? lab::train_in_processes(options, progress)
+                                                : lab::train_alone(options.training, progress);
     line.end();
     return result;
   }
 
-  std::vector<Check> check(const TrainingResult& alone, const TrainingResult& together,
-                           const TrainingResult& repeat) const {
+  std::vector<Check> check(const lab::TrainingResult& alone, const lab::TrainingResult& together,
+                           const lab::TrainingResult& repeat) const {
     double difference = 0;
     for (std::size_t i = 0; i < alone.steps.size(); ++i) {
       difference = std::max(difference, std::abs(alone.steps[i].loss - together.steps[i].loss));
@@ -165,7 +167,7 @@ class Demo final : public Command {
         {"integer sum", together.wrong_sums == 0,
          together.wrong_sums == 0
              ? fmt::format("{} sums equal to plain addition, on every worker",
-                           DigitModel::parameter_count())
+                           lab::DigitModel::parameter_count())
              : fmt::format("{} of all workers' sums differ from plain addition",
                            together.wrong_sums)},
         {"same model everywhere", same,
@@ -181,8 +183,8 @@ class Demo final : public Command {
     };
   }
 
-  ExitCode conclude(Output& output, const TrainingResult& alone, const TrainingResult& together,
-                    const TrainingResult& repeat) {
+  ExitCode conclude(Output& output, const lab::TrainingResult& alone,
+                    const lab::TrainingResult& together, const lab::TrainingResult& repeat) {
     const std::vector<Check> checks = check(alone, together, repeat);
     const bool passed =
         std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.passed; });
@@ -192,7 +194,7 @@ class Demo final : public Command {
     }
     const std::string path = picture_path();
     std::ofstream file(path);
-    file << draw_demo_plot(
+    file << lab::draw_demo_plot(
         {static_cast<int>(workers_), loss_percent_, wire_, alone.steps, together.steps});
     file.close();
     if (!file) return fail(output, "cannot write " + path + kChooseAnother);
@@ -201,9 +203,9 @@ class Demo final : public Command {
     return passed ? ExitCode::kDone : ExitCode::kFailed;
   }
 
-  void print_table(Output& output, const TrainingResult& alone,
-                   const TrainingResult& together) const {
-    const PacketCounts& packets = together.packets;
+  void print_table(Output& output, const lab::TrainingResult& alone,
+                   const lab::TrainingResult& together) const {
+    const lab::PacketCounts& packets = together.packets;
     const double passed = static_cast<double>(std::max<std::int64_t>(packets.passed, 1));
     output.text("\n{:24}{:>16}{:>16}\n", "", "one worker", fmt::format("{} workers", workers_));
     output.text("{:24}{:>16.4f}{:>16.4f}\n", "loss, first step", alone.steps.front().loss,
@@ -222,13 +224,14 @@ class Demo final : public Command {
     output.text("{:24}{:>16}{:>16}\n\n", "questions, 32 bytes", "", packets.asked);
   }
 
-  void print_object(Output& output, const TrainingResult& alone, const TrainingResult& together,
-                    const std::vector<Check>& checks, const std::string& path) const {
+  void print_object(Output& output, const lab::TrainingResult& alone,
+                    const lab::TrainingResult& together, const std::vector<Check>& checks,
+                    const std::string& path) const {
     nlohmann::ordered_json object = {{"event", "result"},
                                      {"workers", workers_},
                                      {"wire", wire_},
                                      {"steps", steps_},
-                                     {"parameters", DigitModel::parameter_count()},
+                                     {"parameters", lab::DigitModel::parameter_count()},
                                      {"loss_alone", alone.steps.back().loss},
                                      {"loss_together", together.steps.back().loss},
                                      {"accuracy_alone", alone.accuracy},

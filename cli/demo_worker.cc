@@ -8,9 +8,9 @@
 
 #include "api/join.h"
 #include "cli/commands.h"
-#include "cli/demo_processes.h"
 #include "cli/join_flags.h"
 #include "io/lossy_port.h"
+#include "lab/demo_processes.h"
 
 namespace infold::cli {
 namespace {
@@ -50,14 +50,14 @@ class DemoWorker final : public Command {
     if (!member) return fail(output, member.error().message);
     rank::Member& own = **member;
     Communicator communicator(*member);
-    const TrainingResult result = train_as_rank(
+    const lab::TrainingResult result = lab::train_as_rank(
         training_, communicator, [&own] { return count(own); },
-        [&output](const StepReport& report) {
-          output.object(to_json(report));
+        [&output](const lab::StepReport& report) {
+          output.object(lab::to_json(report));
           return true;
         });
     if (!result.error.empty()) return fail(output, result.error);
-    if (communicator.rank() == 0) output.object(end_to_json(result));
+    if (communicator.rank() == 0) output.object(lab::end_to_json(result));
     return ExitCode::kDone;
   }
 
@@ -67,7 +67,7 @@ class DemoWorker final : public Command {
     return ExitCode::kFailed;
   }
 
-  static PacketCounts count(rank::Member& member) {
+  static lab::PacketCounts count(rank::Member& member) {
     const io::PortCounters port = member.port_counters();
     const Statistics statistics = member.statistics();
     return {static_cast<std::int64_t>(port.sent + port.arrived),
@@ -77,7 +77,7 @@ class DemoWorker final : public Command {
   }
 
   JoinFlags join_;
-  TrainingOptions training_;
+  lab::TrainingOptions training_;
   double loss_ = 0.01;
   std::string wire_ = "bfp32";
   std::uint64_t loss_seed_ = 1;

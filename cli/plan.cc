@@ -12,11 +12,11 @@
 
 #include "base/check.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/plan_measure.h"
 #include "cli/plan_table.h"
 #include "cli/quantity.h"
 #include "core/stripe.h"
+#include "lab/interrupt.h"
 #include "plan/verdict.h"
 #include "rank/calls/format_choice.h"
 
@@ -128,9 +128,9 @@ class Plan final : public Command {
 
  private:
   static ExitCode verify(Output& output, const plan::Question& question, const FormatNames& names) {
-    const InterruptGuard guard;
+    const lab::InterruptGuard guard;
     const std::vector<plan::Placement> placements = plan::predict(question);
-    const Places places = Places::find();
+    const lab::Places places = lab::Places::find();
     if (const auto refusal =
             refuse_to_measure(question, names, placements, this_lab_machine(places))) {
       output.log("infold plan: --verify: {}\n", refusal->text);
@@ -142,7 +142,7 @@ class Plan final : public Command {
           output.log("infold plan: measuring {}, {} sums of {}\n", placement.name, iterations,
                      plan::time_text(placement.time_s));
         });
-    if (InterruptGuard::interrupted()) {
+    if (lab::InterruptGuard::interrupted()) {
       output.log("infold plan: stopped on request; the lab is gone\n");
       return ExitCode::kFailed;
     }

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/interrupt.h"
 #include "cli/quantity.h"
+#include "lab/interrupt.h"
 #include "plan/verdict.h"
 
 namespace infold::cli {
@@ -78,7 +78,7 @@ std::optional<std::string> too_fast(const plan::Question& question, const LabMac
 
 // Why the weights of a placement cannot be asked for: a job has one for its switches and one for
 // its workers.
-std::string uneven(const plan::Placement& placement, SumPlaces& places) {
+std::string uneven(const plan::Placement& placement, lab::SumPlaces& places) {
   std::optional<unsigned> host_weight, worker_weight;
   for (const plan::SiteShare& site : placement.sites) {
     const bool is_worker = site.name.starts_with("worker ");
@@ -149,7 +149,7 @@ double busy_share(const CoreTime& before, const CoreTime& after) {
 
 }  // namespace
 
-LabMachine this_lab_machine(const Places& places) {
+LabMachine this_lab_machine(const lab::Places& places) {
   LabMachine machine;
   machine.cores = std::max(1U, std::thread::hardware_concurrency());
   machine.memory_bytes = memory_available();
@@ -202,8 +202,8 @@ std::optional<Refusal> refuse_to_measure(const plan::Question& question, const F
   return std::nullopt;
 }
 
-LabLinks lab_links(const plan::Question& question) {
-  LabLinks links;
+lab::LabLinks lab_links(const plan::Question& question) {
+  lab::LabLinks links;
   links.hosts = question.worker_rates.size() + question.hosts.size();
   links.rate = rate_words(question.worker_rates.front());
   links.mtu = question.framing.mtu;
@@ -226,7 +226,7 @@ PlacementPlan plan_measurement(const plan::Question& question, const FormatNames
     }
     return plan;
   }
-  SumPlaces places;
+  lab::SumPlaces places;
   places.on_switch = placement.kind == plan::PlacementKind::switch_in_path;
   places.on_workers = placement.kind == plan::PlacementKind::workers ||
                       placement.kind == plan::PlacementKind::mixed;
@@ -243,30 +243,31 @@ unsigned measured_iterations(double predicted_s) {
 
 std::vector<PlacementMeasured> measure_placements(
     const plan::Question& question, const FormatNames& names,
-    const std::vector<plan::Placement>& placements, const Places& places,
+    const std::vector<plan::Placement>& placements, const lab::Places& places,
     const std::function<void(const plan::Placement& placement, unsigned iterations)>& begin) {
   const LabMachine machine = this_lab_machine(places);
-  Lab lab(places);
+  lab::Lab lab(places);
   lab.up(lab_links(question));
   std::vector<PlacementMeasured> all;
   for (const plan::Placement& placement : placements) {
     const PlacementPlan plan = plan_measurement(question, names, placement, machine);
     PlacementMeasured& one = all.emplace_back();
     one.not_measured = plan.not_measured;
-    if (!plan.not_measured.empty() || InterruptGuard::interrupted()) continue;
-    SumJob job;
+    if (!plan.not_measured.empty() || lab::InterruptGuard::interrupted()) continue;
+    lab::SumJob job;
     job.world = question.worker_rates.size();
     job.bytes = question.tensor_bytes;
     job.dtype = names.dtype;
     job.wire = names.dtype == "i32" ? "automatic" : names.wire;
     job.iterations = measured_iterations(placement.time_s);
-    job.deadline = hopeless_after(placement.time_s, job.iterations);
+    job.deadline = lab::hopeless_after(placement.time_s, job.iterations);
     begin(placement, job.iterations);
     const std::filesystem::path folder = lab.fresh_folder();
     const CoreTime before = core_time();
-    const Measured measured = lab.run(plan.is_ring ? launch_gloo(lab, job, "ring", folder)
-                                                   : launch_infold(lab, job, *plan.places),
-                                      job.deadline);
+    const lab::Measured measured =
+        lab.run(plan.is_ring ? lab::launch_gloo(lab, job, "ring", folder)
+                             : lab::launch_infold(lab, job, *plan.places),
+                job.deadline);
     one.busy = busy_share(before, core_time());
     one.error = measured.error;
     if (measured.error.empty()) one.seconds = measured.result.value("median_ms", 0.0) / 1e3;

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/lab.h"
-#include "cli/launch.h"
 #include "cli/plan_table.h"
+#include "lab/lab.h"
+#include "lab/launch.h"
 #include "plan/placement.h"
 
 namespace infold::cli {
@@ -28,7 +28,7 @@ struct LabMachine {
   bool is_root = false;
   bool has_gloo = false;  // as a ring to measure
 };
-LabMachine this_lab_machine(const Places& places);
+LabMachine this_lab_machine(const lab::Places& places);
 
 // Why nothing of this can be measured here; empty if it can.
 struct Refusal {
@@ -40,11 +40,11 @@ std::optional<Refusal> refuse_to_measure(const plan::Question& question, const F
                                          const LabMachine& machine);
 
 // A host for each worker, then one for each of the question's hosts. Requires: equal workers.
-LabLinks lab_links(const plan::Question& question);
+lab::LabLinks lab_links(const plan::Question& question);
 
 // Where a placement's sums are made in that lab, or why it is predicted only. A ring has no places.
 struct PlacementPlan {
-  std::optional<SumPlaces> places;
+  std::optional<lab::SumPlaces> places;
   bool is_ring = false;
   std::string not_measured;
 };
@@ -59,7 +59,7 @@ unsigned measured_iterations(double predicted_s);
 // no lab can be had.
 std::vector<PlacementMeasured> measure_placements(
     const plan::Question& question, const FormatNames& names,
-    const std::vector<plan::Placement>& placements, const Places& places,
+    const std::vector<plan::Placement>& placements, const lab::Places& places,
     const std::function<void(const plan::Placement& placement, unsigned iterations)>& begin);
 
 }  // namespace infold::cli

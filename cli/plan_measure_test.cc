@@ -86,7 +86,7 @@ TEST(PlanMeasure, RefusesWhatTheLabCannotBe) {
 TEST(PlanMeasure, GivesEachHostItsRate) {
   plan::Question mixed = question(3, 100e6);
   mixed.hosts = {{"host:1G", 1e9}, {"host:250M", 250e6}};
-  const LabLinks links = lab_links(mixed);
+  const lab::LabLinks links = lab_links(mixed);
   EXPECT_EQ(links.hosts, 5U);
   EXPECT_EQ(links.rate, "100mbit");
   EXPECT_THAT(links.rates_at, ElementsAre(Pair(3, "1000mbit"), Pair(4, "250mbit")));

@@ -12,7 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
-#include "cli/swarm.h"
+#include "lab/swarm.h"
 #include "sim/draw.h"
 #include "sim/named.h"
 #include "sim/simulation.h"
@@ -29,7 +29,7 @@ extern "C" void tell_seed_and_die(int) {
   std::size_t length = 31;
   char digits[20];
   std::size_t count = 0;
-  std::uint64_t seed = seed_of_this_thread();
+  std::uint64_t seed = lab::seed_of_this_thread();
   for (; seed > 0; seed /= 10) digits[count++] = static_cast<char>('0' + seed % 10);
   if (count == 0) _exit(1);
   while (count > 0) text[length++] = digits[--count];
@@ -177,7 +177,7 @@ class Sim final : public Command {
         jobs_ > 0 ? jobs_ : std::max(1U, std::thread::hardware_concurrency());
     ProgressLine progress(output, swarm_, kReportsOfSwarm);
     const auto start = std::chrono::steady_clock::now();
-    const SwarmResult result = cli::run_swarm(
+    const lab::SwarmResult result = lab::run_swarm(
         {.first_seed = first_seed_, .seed_count = swarm_, .job_count = jobs},
         [&](std::uint64_t runs, std::uint64_t failures) {
           progress.show(runs, fmt::format("{} of {} runs, {} failed", runs, swarm_, failures));

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/switch_log.h"
 #include "cli/switch_report.h"
 #include "cli/switch_xdp.h"
 #include "control/service/control_server.h"
 #include "io/descriptors.h"
 #include "io/socket_address.h"
+#include "lab/interrupt.h"
 #include "switch/switch_server.h"
 
 namespace infold::cli {
@@ -78,7 +78,7 @@ class Switch final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const InterruptGuard guard;
+    const lab::InterruptGuard guard;
     io::raise_descriptor_limit(control::kDescriptorsWanted);
     set_log(log_level_, log_);
     if (const auto wrong = find_misfit(); !wrong.empty()) {
@@ -101,7 +101,7 @@ class Switch final : public Command {
   }
 
  private:
-  ExitCode run_user_switch(Output& output, const InterruptGuard& guard,
+  ExitCode run_user_switch(Output& output, const lab::InterruptGuard& guard,
                            const switches::SwitchOptions& options) const {
     give_back_what_is_freed();
     const auto server = switches::SwitchServer::start(options);

@@ -2,8 +2,8 @@
 #include "cli/switch_log.h"
 
 #include "cli/build_info.h"
-#include "cli/interrupt.h"
 #include "io/log.h"
+#include "lab/interrupt.h"
 
 namespace infold::cli {
 
@@ -26,10 +26,10 @@ void log_news(const std::string& news) {
 }
 
 void log_stop(std::size_t jobs) {
-  const bool asked = InterruptGuard::interrupted();
-  io::log(
-      asked ? LogLevel::info : LogLevel::error, "switch_stopping",
-      {{"why", asked ? InterruptGuard::signal_name() : "no interface is left"}, {"jobs", jobs}});
+  const bool asked = lab::InterruptGuard::interrupted();
+  io::log(asked ? LogLevel::info : LogLevel::error, "switch_stopping",
+          {{"why", asked ? lab::InterruptGuard::signal_name() : "no interface is left"},
+           {"jobs", jobs}});
   io::process_log().tell_left_out(true);
 }
 

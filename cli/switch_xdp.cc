@@ -3,9 +3,9 @@
 // Says at which interfaces it sums and how, then what happens to them, then what it has counted.
 #include "cli/switch_xdp.h"
 
-#include "cli/interrupt.h"
 #include "cli/switch_log.h"
 #include "cli/switch_report.h"
+#include "lab/interrupt.h"
 #include "xdp/kernel_switch.h"
 
 namespace infold::cli {
@@ -102,13 +102,13 @@ ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
   }
   announce(output, **server, options, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->control_address().text(), "xdp");
-  while (!InterruptGuard::interrupted() && (*server)->has_interfaces()) {
+  while (!lab::InterruptGuard::interrupted() && (*server)->has_interfaces()) {
     for (const std::string& news : (*server)->watch(kLook)) log_news(news);
     log_quiet_moment();
   }
   log_stop((*server)->status().jobs.size());
   report_end(output, (*server)->status());
-  if (InterruptGuard::interrupted()) return ExitCode::kDone;
+  if (lab::InterruptGuard::interrupted()) return ExitCode::kDone;
   output.log("infold switch: no interface is left\n");
   return ExitCode::kFailed;
 }

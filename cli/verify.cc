@@ -18,9 +18,9 @@
 
 #include "base/digest.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/join_flags.h"
-#include "cli/verify_battery.h"
+#include "lab/interrupt.h"
+#include "lab/verify_battery.h"
 #include "rank/divergence.h"
 
 namespace infold::cli {
@@ -44,9 +44,9 @@ struct Finding {
   nlohmann::ordered_json json;
 };
 
-bool is_same_for_all(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::broadcast ||
-         collective == Collective::all_gather;
+bool is_same_for_all(lab::Collective collective) {
+  return collective == lab::Collective::all_reduce || collective == lab::Collective::broadcast ||
+         collective == lab::Collective::all_gather;
 }
 
 class Verify final : public Command {
@@ -73,15 +73,15 @@ class Verify final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const InterruptGuard guard;
-    const InterruptStop stop(guard);
+    const lab::InterruptGuard guard;
+    const lab::InterruptStop stop(guard);
     stop_ = stop.token();
     Result<Communicator> joined = join_.join(stop_);
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
     const rank::Peers peers = peers_of(communicator);
     if (const std::string problem = agree(peers); !problem.empty()) {
-      return fail(output, InterruptGuard::interrupted() ? kStopped : problem);
+      return fail(output, lab::InterruptGuard::interrupted() ? kStopped : problem);
     }
     if (communicator.rank() == 0) {
       output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
@@ -89,11 +89,12 @@ class Verify final : public Command {
     }
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round < rounds_; ++round) {
-      const BatteryOptions options = {elements_, base::mix64(seed_) + round, communicator.world()};
-      for (const VerifyCase& each : battery(options)) {
+      const lab::BatteryOptions options = {elements_, base::mix64(seed_) + round,
+                                           communicator.world()};
+      for (const lab::VerifyCase& each : lab::battery(options)) {
         std::string error;
         const std::optional<Finding> finding = make(communicator, peers, each, error);
-        if (InterruptGuard::interrupted()) return fail(output, kStopped);
+        if (lab::InterruptGuard::interrupted()) return fail(output, kStopped);
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }
@@ -114,8 +115,8 @@ class Verify final : public Command {
   // As rank::peers_of, whose calls nothing gives up.
   rank::Peers peers_of(Communicator& communicator) const {
     const auto greatest = [this, &communicator](std::span<std::int64_t> values) -> Result<void> {
-      const auto done =
-          wait_or_cancel(communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
+      const auto done = lab::wait_or_cancel(
+          communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
       if (!done) return tl::unexpected(done.error());
       return {};
     };
@@ -137,14 +138,14 @@ class Verify final : public Command {
   }
 
   std::optional<Finding> make(Communicator& communicator, const rank::Peers& peers,
-                              const VerifyCase& each, std::string& error) {
+                              const lab::VerifyCase& each, std::string& error) {
     ++call_;
     Tally& tally = tallies_[each.collective];
     ++tally.calls;
     const int world = communicator.world();
-    const auto wanted = expected_of(each, communicator.rank(), world);
+    const auto wanted = lab::expected_of(each, communicator.rank(), world);
     std::vector<std::byte> got(wanted ? wanted->size() : 0);
-    const Result<Completion> done = wait_or_cancel(call(communicator, each, got), stop_);
+    const Result<Completion> done = lab::wait_or_cancel(call(communicator, each, got), stop_);
     if (!done) {
       error = done.error().message;
       return std::nullopt;
@@ -165,33 +166,35 @@ class Verify final : public Command {
     return compare(peers, each, got, wanted, error);
   }
 
-  Handle call(Communicator& communicator, const VerifyCase& each, std::vector<std::byte>& got) {
+  Handle call(Communicator& communicator, const lab::VerifyCase& each,
+              std::vector<std::byte>& got) {
     const int world = communicator.world();
     const CallOptions options = {.reduction = each.reduction, .wire = each.wire};
-    input_ = input_of(each, communicator.rank(), world);
+    input_ = lab::input_of(each, communicator.rank(), world);
     const std::size_t bytes = element_bytes(each.type);
     const MutableTensorView result(got.data(), got.size() / bytes, each.type);
     const TensorView view(input_.data(), input_.size() / bytes, each.type);
     holds_rows_ = false;
     if (each.is_sparse) return sum_without_zeros(communicator, each, result, options);
     switch (each.collective) {
-      case Collective::all_reduce:
+      case lab::Collective::all_reduce:
         if (!each.in_place) return communicator.all_reduce(view, result, options);
         got = input_;
         return communicator.all_reduce({got.data(), result.elements, each.type}, options);
-      case Collective::reduce: return communicator.reduce(view, result, each.root, options);
-      case Collective::broadcast:
+      case lab::Collective::reduce: return communicator.reduce(view, result, each.root, options);
+      case lab::Collective::broadcast:
         if (communicator.rank() == each.root) got = input_;
         return communicator.broadcast({got.data(), result.elements, each.type}, each.root);
-      case Collective::all_gather: return communicator.all_gather(view, result);
-      case Collective::reduce_scatter: return communicator.reduce_scatter(view, result, options);
-      case Collective::barrier: break;
+      case lab::Collective::all_gather: return communicator.all_gather(view, result);
+      case lab::Collective::reduce_scatter:
+        return communicator.reduce_scatter(view, result, options);
+      case lab::Collective::barrier: break;
     }
     return communicator.barrier();
   }
 
   // Each rank holds its tensor and its result in another way, in every call another one.
-  Handle sum_without_zeros(Communicator& communicator, const VerifyCase& each,
+  Handle sum_without_zeros(Communicator& communicator, const lab::VerifyCase& each,
                            MutableTensorView result, CallOptions options) {
     const std::uint64_t turn = each.seed + static_cast<std::uint64_t>(communicator.rank());
     if (turn % 3 == 0) {
@@ -210,7 +213,7 @@ class Verify final : public Command {
   }
 
   // Those with a bit, so that some hold but a negative zero.
-  void find_rows(const VerifyCase& each, std::size_t row_elements) {
+  void find_rows(const lab::VerifyCase& each, std::size_t row_elements) {
     row_elements_ = row_elements;
     indices_.clear();
     row_values_.clear();
@@ -237,11 +240,11 @@ class Verify final : public Command {
   }
 
   // With what the values must give, of which each rank knows its own.
-  std::optional<Finding> compare(const rank::Peers& peers, const VerifyCase& each,
+  std::optional<Finding> compare(const rank::Peers& peers, const lab::VerifyCase& each,
                                  const std::vector<std::byte>& got,
                                  const std::optional<std::vector<std::byte>>& wanted,
                                  std::string& error) const {
-    const auto wrong = wanted ? first_wrong(each.type, got, *wanted) : std::nullopt;
+    const auto wrong = wanted ? lab::first_wrong(each.type, got, *wanted) : std::nullopt;
     // The lowest rank with something wrong has the greatest number.
     std::int64_t first[] = {wrong ? peers.world - peers.rank : 0};
     if (const auto done = peers.greatest(first); !done) error = done.error().message;
@@ -272,24 +275,24 @@ class Verify final : public Command {
     return finding_of(each, difference, "reference");
   }
 
-  Finding finding_of(const VerifyCase& each, const rank::Divergence& found,
+  Finding finding_of(const lab::VerifyCase& each, const rank::Divergence& found,
                      const char* against = "ranks") const {
     const std::string value = rank::value_text(found.type, found.value_bits);
     const std::string other = rank::value_text(found.type, found.others_bits);
     const auto ulps = rank::ulps_between(found.type, found.value_bits, found.others_bits);
     const bool between_ranks = std::string_view(against) == "ranks";
     Finding finding;
-    finding.text =
-        fmt::format("call {}, {} ({}): {}", call_, collective_name(each.collective), describe(each),
-                    between_ranks ? rank::describe(found)
-                                  : fmt::format("rank {} has {} at element {}, the values give {}: "
-                                                "{} ulp",
-                                                found.ranks.front(), value, found.element, other,
-                                                ulps ? fmt::format("{}", *ulps) : "no"));
+    finding.text = fmt::format(
+        "call {}, {} ({}): {}", call_, lab::collective_name(each.collective), lab::describe(each),
+        between_ranks ? rank::describe(found)
+                      : fmt::format("rank {} has {} at element {}, the values give {}: "
+                                    "{} ulp",
+                                    found.ranks.front(), value, found.element, other,
+                                    ulps ? fmt::format("{}", *ulps) : "no"));
     finding.json = {{"event", "divergence"},
                     {"call", call_},
-                    {"collective", collective_name(each.collective)},
-                    {"what", describe(each)},
+                    {"collective", lab::collective_name(each.collective)},
+                    {"what", lab::describe(each)},
                     {"against", against},
                     {"ranks", found.ranks},
                     {"element", found.element},
@@ -306,18 +309,18 @@ class Verify final : public Command {
 
   void print(Output& output, int world, double seconds) const {
     std::uint64_t calls = 0;
-    for (const Collective collective : kCollectives) {
+    for (const lab::Collective collective : lab::kCollectives) {
       const auto found = tallies_.find(collective);
       if (found == tallies_.end()) continue;
       const Tally& tally = found->second;
       calls += tally.calls;
-      const char* const compared = collective == Collective::barrier ? "nothing: it ended"
-                                   : is_same_for_all(collective)     ? "other ranks, reference"
-                                                                     : "reference";
-      output.text("{:<16} {:>8} {:>13}  {}\n", collective_name(collective), tally.calls,
+      const char* const compared = collective == lab::Collective::barrier ? "nothing: it ended"
+                                   : is_same_for_all(collective)          ? "other ranks, reference"
+                                                                          : "reference";
+      output.text("{:<16} {:>8} {:>13}  {}\n", lab::collective_name(collective), tally.calls,
                   tally.elements, compared);
       output.object({{"event", "collective"},
-                     {"collective", collective_name(collective)},
+                     {"collective", lab::collective_name(collective)},
                      {"calls", tally.calls},
                      {"elements", tally.elements},
                      {"compared", compared}});
@@ -349,7 +352,7 @@ class Verify final : public Command {
   std::vector<std::byte> row_values_;
   bool holds_rows_ = false;  // its result, too
   Rows rows_;
-  std::map<Collective, Tally> tallies_;
+  std::map<lab::Collective, Tally> tallies_;
 };
 
 }  // namespace

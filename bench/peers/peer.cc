@@ -74,7 +74,7 @@ class Tensors {
   }
 
   const Options& options_;
-  bench::Zeros zeros_;
+  lab::Zeros zeros_;
   std::vector<float> input_;
   std::vector<float> apart_;
 };

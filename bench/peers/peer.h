@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/zeros.h"
+#include "lab/zeros.h"
 
 namespace infold::peers {
 
@@ -24,8 +24,8 @@ struct Options {
   std::string algorithm;
   std::string store;    // a folder that all ranks share, in which they find each other
   std::string address;  // of this rank's network interface
-  bench::ZerosOptions zeros;
-  std::size_t block = bench::kRowElements;  // elements that algorithms without zeros keep together
+  lab::ZerosOptions zeros;
+  std::size_t block = lab::kRowElements;  // elements that algorithms without zeros keep together
 };
 
 struct Program {

@@ -28,7 +28,7 @@ class Ban:
     folders: tuple = ()  # empty: everywhere
     tests: bool = True  # whether it holds in _test, _fuzz and _bench files too
     only_tests: bool = False
-    allowed_in: tuple = ()
+    allowed_in: tuple = ()  # files, or folders that end in /
 
 
 BANS = (
@@ -57,9 +57,10 @@ BANS = (
     Ban(r"\b(printf|fprintf|puts|fputs|putchar)\s*\(|\bstd::(cout|cerr|clog)\b",
         "a return value, or Output from cli/output.h", ("src/", "include/"), tests=False,
         allowed_in=("src/base/check.cc",)),  # Its last words before the process stops.
-    Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli", ("src/",),
+    Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli and lab", ("src/",),
         tests=False,
-        allowed_in=("src/base/zeroed_array.h",)),  # Without memory, as operator new does.
+        allowed_in=("src/lab/",
+                    "src/base/zeroed_array.h")),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
         ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
@@ -76,7 +77,10 @@ def is_test(path):
 
 
 def applies(ban, path):
-    if path in ban.allowed_in or (ban.folders and not path.startswith(ban.folders)):
+    folders_allowed = tuple(each for each in ban.allowed_in if each.endswith("/"))
+    if path in ban.allowed_in or path.startswith(folders_allowed):
+        return False
+    if ban.folders and not path.startswith(ban.folders):
         return False
     if ban.only_tests:
         return is_test(path)

@@ -45,6 +45,7 @@ ALLOWED = {
     # A rank that sums runs a switch for its job.
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
+    "lab": BELOW_SITE | RANK | {"oracle", "sim", "xdp"},
     "proto": set(),
 }
 # Rooms whose tests make their calls from above, through the public API or a switch.

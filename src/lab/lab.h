@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A lab for measurements: makes one through tools/lab/lab.py, runs a daemon and a process for each
+// rank on its hosts, waits, reads what rank 0 printed. One at a time on a machine, because two
+// would share its cores. All that it started and made is gone when it is destroyed. One thread;
+// needs root.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "lab/child.h"
+
+namespace infold::lab {
+
+// Where the programs are.
+struct Places {
+  std::filesystem::path lab;     // tools/lab/lab.py
+  std::filesystem::path infold;  // this program
+  std::filesystem::path peers;   // the folder of infold-peer-gloo and infold-peer-openmpi
+
+  // Looks beside and above the running program. Throws std::runtime_error if there is no lab.
+  static Places find();
+};
+
+// Address of a rank's host; a daemon on the switch itself has kSwitchNode and kSwitchHost.
+std::string host_address(std::uint64_t rank);
+inline constexpr const char* kSwitchNode = "switch";
+inline constexpr const char* kSwitchHost = "10.77.0.254";
+
+struct LabLinks {
+  std::uint64_t hosts = 0;
+  std::string rate = "none";                                    // as the lab takes it
+  std::vector<std::pair<std::uint64_t, std::string>> rates_at;  // of single hosts instead
+  std::uint32_t mtu = 1500;
+  double loss = 0;
+  std::string congestion = "cubic";
+};
+
+// What is started for one measurement.
+struct Launch {
+  std::vector<Words> daemons;  // before the ranks; each says something when it is ready
+  std::vector<Words> ranks;    // the first one prints the result
+};
+
+struct Measured {
+  nlohmann::ordered_json result;  // what rank 0 printed
+  std::string error;              // empty if it measured
+};
+
+class Lab {
+ public:
+  // Throws std::runtime_error if somebody else measures on this machine.
+  explicit Lab(Places places);
+  ~Lab();
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
+
+  // Makes the links, or throws std::runtime_error with what is needed.
+  void up(const LabLinks& links);
+  void down();
+
+  // The command that runs `words` on a host: a rank's number, or kSwitchNode.
+  Words at(const std::string& node, const Words& words) const;
+  // Its network namespace, as a file.
+  std::filesystem::path space(const std::string& node) const;
+  // An empty folder for the next measurement; the last one's is gone.
+  std::filesystem::path fresh_folder() const;
+  // Of this lab alone, as long as it lives.
+  const std::filesystem::path& scratch() const { return scratch_.path(); }
+  const Places& places() const { return places_; }
+
+  // Returns early, with an error, when the user wants to stop. Requires: fresh_folder() was called.
+  Measured run(const Launch& launch, std::chrono::seconds limit) const;
+
+ private:
+  Places places_;
+  bool is_up_ = false;
+  int lock_ = -1;
+  ScratchFolder scratch_{"infold-bench"};
+};
+
+}  // namespace infold::lab
