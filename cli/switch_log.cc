@@ -7,11 +7,11 @@
 
 namespace infold::cli {
 
-using trace::LogLevel;
+using status::LogLevel;
 
 void set_log(const std::string& level, const std::string& format) {
   // Choices that the parser has checked.
-  if (const auto options = trace::parse_log_options(level + "," + format)) io::set_log(*options);
+  if (const auto options = status::parse_log_options(level + "," + format)) io::set_log(*options);
 }
 
 void log_start(const std::string& listen, const std::string& control, const char* plane) {

@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "cli/build_info.h"
-#include "trace/prometheus.h"
+#include "status/prometheus.h"
 
 namespace infold::cli {
 namespace {
 
 using site::SwitchStatus;
-using trace::Metric;
-using trace::PrometheusText;
+using status::Metric;
+using status::PrometheusText;
 
 // Whether this plane counts by that reason at all. What a socket's kernel drops is not told to us.
 bool counts(const SwitchStatus& status, std::size_t reason) {

@@ -15,7 +15,7 @@
 
 namespace infold::cli {
 
-// In the format of trace/prometheus.h.
+// In the format of status/prometheus.h.
 std::string metrics_text(const site::SwitchStatus& status);
 
 // At the start: the most that the control plane takes.

@@ -134,7 +134,7 @@ std::optional<Error> settle_rejoin(JoinOptions& options) {
 std::optional<Error> settle_log() {
   const auto given = first_of({"INFOLD_LOG"});
   if (!given) return std::nullopt;
-  const auto options = trace::parse_log_options(given->second);
+  const auto options = status::parse_log_options(given->second);
   if (!options) {
     return invalid("INFOLD_LOG is '" + given->second +
                    "'; allowed: off, error, warn, info or debug, and text or json after a comma");

@@ -43,10 +43,10 @@ TEST(Environment, SaysWhatIsLogged) {
   JoinOptions given = options_of(0, 2);
   given.rendezvous = "10.0.0.9:1";
   given.use_environment = false;
-  EXPECT_FALSE(io::process_log().takes(trace::LogLevel::debug));
+  EXPECT_FALSE(io::process_log().takes(status::LogLevel::debug));
   setenv("INFOLD_LOG", "debug,json", 1);
   EXPECT_TRUE(api::complete_from_environment(given).has_value());
-  EXPECT_TRUE(io::process_log().takes(trace::LogLevel::debug));
+  EXPECT_TRUE(io::process_log().takes(status::LogLevel::debug));
   setenv("INFOLD_LOG", "loud", 1);
   EXPECT_THAT(api::complete_from_environment(given).error().message,
               HasSubstr("INFOLD_LOG is 'loud'; allowed: off, error, warn, info or debug"));

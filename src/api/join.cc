@@ -32,14 +32,14 @@ void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
                  const rank::JobSession::Seat& seat, const Error* error) {
   const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
   if (error != nullptr) {
-    io::log(is_again ? trace::LogLevel::debug : trace::LogLevel::info, "join_failed",
+    io::log(is_again ? status::LogLevel::debug : status::LogLevel::info, "join_failed",
             {{"job", options.job},
              {"rank", options.rank},
              {"reason", error->message},
              {"took_ms", took_ms}});
     return;
   }
-  io::log(is_again ? trace::LogLevel::warn : trace::LogLevel::info,
+  io::log(is_again ? status::LogLevel::warn : status::LogLevel::info,
           is_again ? "rank_rejoined" : "rank_joined",
           {{"job", options.job},
            {"rank", options.rank},

@@ -14,7 +14,7 @@ ControlEvent event_of_peer(ControlEvent::Kind kind, std::string peer, std::strin
 }
 
 void log_event(const ControlEvent& event) {
-  using trace::LogLevel;
+  using status::LogLevel;
   switch (event.kind) {
     case ControlEvent::refused:
       io::log(LogLevel::warn, "join_refused",

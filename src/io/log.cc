@@ -14,13 +14,13 @@ std::int64_t unix_ms(base::Instant now) { return (now + wall_clock_offset()).ns 
 
 }  // namespace
 
-void Log::set(trace::LogOptions options) {
+void Log::set(status::LogOptions options) {
   const std::lock_guard lock(mutex_);
   format_ = options.format;
   level_.store(options.level, std::memory_order_relaxed);
 }
 
-void Log::write(trace::LogLevel level, std::string_view kind, trace::LogFields fields) {
+void Log::write(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (!takes(level)) return;
   const std::lock_guard lock(mutex_);
   const base::Instant now = monotonic_now();
@@ -35,7 +35,7 @@ void Log::tell_left_out(bool all) {
 
 void Log::tell_left_out_locked(base::Instant now, bool all) {
   while (const auto left_out = all ? rate_.take_left_out(now) : rate_.poll_left_out(now)) {
-    put(trace::LogLevel::warn, "more_of_these",
+    put(status::LogLevel::warn, "more_of_these",
         {{"kind", left_out->kind},
          {"count", left_out->count},
          {"seconds", left_out->span.ns / 1'000'000'000}});
@@ -43,9 +43,9 @@ void Log::tell_left_out_locked(base::Instant now, bool all) {
 }
 
 // Lines before this one that were lost are told first; this one is then another to be lost.
-void Log::put(trace::LogLevel level, std::string_view kind, trace::LogFields fields) {
+void Log::put(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (lost_ > 0) {
-    if (!put_line(trace::LogLevel::warn, "log_lines_lost", {{"count", lost_}})) {
+    if (!put_line(status::LogLevel::warn, "log_lines_lost", {{"count", lost_}})) {
       ++lost_;
       return;
     }
@@ -56,11 +56,11 @@ void Log::put(trace::LogLevel level, std::string_view kind, trace::LogFields fie
 
 // A line that was begun is not ended where its reader takes a part and stops, which only others
 // than pipes and files do.
-bool Log::put_line(trace::LogLevel level, std::string_view kind, trace::LogFields fields) {
+bool Log::put_line(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (!is_ready()) return false;
-  std::array<char, trace::kLogLineBytesMax> room;
+  std::array<char, status::kLogLineBytesMax> room;
   const std::size_t bytes =
-      trace::format_log_line({unix_ms(monotonic_now()), level, kind}, fields, format_, room);
+      status::format_log_line({unix_ms(monotonic_now()), level, kind}, fields, format_, room);
   return ::write(descriptor_, room.data(), bytes) == static_cast<ssize_t>(bytes);
 }
 

@@ -4,7 +4,7 @@
 // thread may write; none waits longer than kLogPatience for a reader that has stopped, and lines
 // that then find no room are counted and told later. Writing never fails and never throws.
 //
-//   io::log(trace::LogLevel::info, "rank_joined", {{"job", name}, {"rank", rank}});
+//   io::log(status::LogLevel::info, "rank_joined", {{"job", name}, {"rank", rank}});
 //
 // A kind is a literal and names what happened; it is what rates are limited by. A value may hold
 // any bytes. The process has one log, which writes errors and warnings until set_log() says
@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "base/instant.h"
-#include "trace/log_line.h"
-#include "trace/log_rate.h"
+#include "status/log_line.h"
+#include "status/log_rate.h"
 
 namespace infold::io {
 
@@ -29,35 +29,35 @@ class Log {
   // Borrows the descriptor.
   explicit Log(int descriptor) : descriptor_(descriptor) {}
 
-  void set(trace::LogOptions options);
+  void set(status::LogOptions options);
   // For what costs something to find out. One relaxed load.
-  bool takes(trace::LogLevel level) const {
+  bool takes(status::LogLevel level) const {
     return level <= level_.load(std::memory_order_relaxed);
   }
-  void write(trace::LogLevel level, std::string_view kind, trace::LogFields fields);
+  void write(status::LogLevel level, std::string_view kind, status::LogFields fields);
   // Tells what rates have left out so far; for a quiet moment, and `all` of it for the end.
   void tell_left_out(bool all);
 
  private:
   void tell_left_out_locked(base::Instant now, bool all);
-  void put(trace::LogLevel level, std::string_view kind, trace::LogFields fields);
-  bool put_line(trace::LogLevel level, std::string_view kind, trace::LogFields fields);
+  void put(status::LogLevel level, std::string_view kind, status::LogFields fields);
+  bool put_line(status::LogLevel level, std::string_view kind, status::LogFields fields);
   bool is_ready();
 
   const int descriptor_;
-  std::atomic<trace::LogLevel> level_ = trace::LogLevel::warn;
+  std::atomic<status::LogLevel> level_ = status::LogLevel::warn;
   std::mutex mutex_;  // guards what follows
-  trace::LogFormat format_ = trace::LogFormat::text;
-  trace::LogRate rate_;
+  status::LogFormat format_ = status::LogFormat::text;
+  status::LogRate rate_;
   std::uint64_t lost_ = 0;  // since the reader stopped
 };
 
 // The process' log, on stderr; it is never destroyed.
 Log& process_log();
 
-inline void set_log(trace::LogOptions options) { process_log().set(options); }
+inline void set_log(status::LogOptions options) { process_log().set(options); }
 
-inline void log(trace::LogLevel level, std::string_view kind, trace::LogFields fields) {
+inline void log(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (process_log().takes(level)) process_log().write(level, kind, fields);
 }
 

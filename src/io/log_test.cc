@@ -15,8 +15,8 @@
 namespace infold::io {
 namespace {
 
-using trace::LogFormat;
-using trace::LogLevel;
+using status::LogFormat;
+using status::LogLevel;
 
 class PipedLog : public testing::Test {
  protected:
@@ -81,10 +81,10 @@ TEST_F(PipedLog, WritesWhatItsLevelTakes) {
 
 TEST_F(PipedLog, SaysHowManyOfAKindItLeftOut) {
   Log log(writer_);
-  for (std::uint32_t i = 0; i < trace::kLogLinesPerWindow + 5; ++i) {
+  for (std::uint32_t i = 0; i < status::kLogLinesPerWindow + 5; ++i) {
     log.write(LogLevel::warn, "join_refused", {});
   }
-  EXPECT_EQ(lines_of(read_all()).size(), trace::kLogLinesPerWindow);
+  EXPECT_EQ(lines_of(read_all()).size(), status::kLogLinesPerWindow);
   log.tell_left_out(true);
   EXPECT_NE(read_all().find("more_of_these kind=join_refused count=5 seconds="), std::string::npos);
 }

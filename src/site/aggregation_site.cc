@@ -181,7 +181,7 @@ void AggregationSite::warn_of(const Job& job, const infold_header& header,
   const std::uint64_t count =
       job.aggregator.counters()[count_index(core::Verdict::dropped_wrong_source)];
   if (!std::has_single_bit(count)) return;
-  io::log(trace::LogLevel::warn, "wrong_source",
+  io::log(status::LogLevel::warn, "wrong_source",
           {{"number", infold_from_be16(header.job)},
            {"rank", job.workers[header.worker].first},
            {"address", from.text()},

@@ -161,7 +161,7 @@ void KernelSwitch::look_at_sources() {
   if (last->worker >= job.sources.size() || !job.told_of.insert(last->worker).second) return;
   const std::vector<Place> places = program_.places(last->job);
   if (last->worker >= places.size()) return;
-  io::log(trace::LogLevel::warn, "wrong_source",
+  io::log(status::LogLevel::warn, "wrong_source",
           {{"number", last->job},
            {"rank", places[last->worker].ranks.first},
            {"address", last->address.host_text()},

@@ -9,7 +9,7 @@ from tidy_checks.repo import Finding, check
 # Layer: what it may include besides itself. The order of docs/ARCHITECTURE.md, written out so that
 # an exception is a visible edit here. "public" is include/infold.
 BELOW_CORE = {"wire", "base"}
-BELOW_PLAN = BELOW_CORE | {"trace", "core", "numeric"}
+BELOW_PLAN = BELOW_CORE | {"status", "core", "numeric"}
 BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
 BELOW_CONTROL = BELOW_TOP | {"io", "proto"}
 CONTROL = {"control", "control/client", "control/registry", "control/relay", "control/service"}
@@ -21,9 +21,9 @@ ALLOWED = {
     # The packet program is C for another machine: it shares the layout of packets alone.
     "bpf": {"wire"},
     "base": {"wire", "public"},
-    "trace": BELOW_CORE,
+    "status": BELOW_CORE,
     "core": BELOW_CORE,
-    "numeric": BELOW_CORE | {"trace", "core"},
+    "numeric": BELOW_CORE | {"status", "core"},
     "sparse": BELOW_PLAN,
     "codec": BELOW_PLAN,
     "plan": BELOW_PLAN,

@@ -367,7 +367,7 @@ void JobSession::watch(const Listener& listener) {
 
 // As the job's connections tell it. Why calls fail for other reasons, their errors say.
 void JobSession::log_end(const control::JobEnd& end, const std::string& host) {
-  using trace::LogLevel;
+  using status::LogLevel;
   const std::string& job = options_.job;
   const int rank = options_.rank;
   if (end.abort) {
@@ -390,7 +390,7 @@ void JobSession::note_site_lost(std::uint8_t site) {
 // Once, whoever tells of it first.
 void JobSession::log_switch_lost(const std::string& address) {
   if (loss_is_logged_.exchange(true)) return;
-  io::log(trace::LogLevel::warn, "switch_lost",
+  io::log(status::LogLevel::warn, "switch_lost",
           {{"job", options_.job},
            {"rank", options_.rank},
            {"switch", address},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/log_rate.h"
+#include "status/log_rate.h"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace infold::trace {
+namespace infold::status {
 namespace {
 
 std::uint64_t admitted(LogRate& rate, base::Instant now, std::string_view kind,
@@ -65,4 +65,4 @@ TEST(LogRate, KindsBeyondTheTableShareAWindow) {
 }
 
 }  // namespace
-}  // namespace infold::trace
+}  // namespace infold::status

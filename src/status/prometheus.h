@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-namespace infold::trace {
+namespace infold::status {
 
 // A counter only grows, but for a restart, and its name ends in _total.
 enum class Metric : std::uint8_t { counter, gauge };
@@ -42,4 +42,4 @@ class PrometheusText {
   std::string name_;
 };
 
-}  // namespace infold::trace
+}  // namespace infold::status

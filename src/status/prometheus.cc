@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/prometheus.h"
+#include "status/prometheus.h"
 
 #include "base/check.h"
 
-namespace infold::trace {
+namespace infold::status {
 namespace {
 
 void append_escaped(std::string& text, std::string_view value) {
@@ -50,4 +50,4 @@ void PrometheusText::single(Metric metric, std::string_view name, std::string_vi
   sample({}, value);
 }
 
-}  // namespace infold::trace
+}  // namespace infold::status

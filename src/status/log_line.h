@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 
-namespace infold::trace {
+namespace infold::status {
 
 // A writer to a pipe moves up to 4096 bytes at once or not at all, so that lines never mix.
 constexpr std::size_t kLogLineBytesMax = 4096;
@@ -73,4 +73,4 @@ struct LogEvent {
 std::size_t format_log_line(const LogEvent& event, LogFields fields, LogFormat format,
                             std::span<char> room);
 
-}  // namespace infold::trace
+}  // namespace infold::status

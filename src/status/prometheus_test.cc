@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/prometheus.h"
+#include "status/prometheus.h"
 
 #include <gtest/gtest.h>
 
-namespace infold::trace {
+namespace infold::status {
 namespace {
 
 TEST(PrometheusText, HasALineForEachSampleBelowWhatItIs) {
@@ -31,4 +31,4 @@ TEST(PrometheusText, EscapesLabels) {
 }
 
 }  // namespace
-}  // namespace infold::trace
+}  // namespace infold::status

@@ -13,7 +13,7 @@
 
 #include "base/instant.h"
 
-namespace infold::trace {
+namespace infold::status {
 
 // A join of 256 ranks is told whole; a flood of refusals writes some 4 KB a second.
 constexpr std::uint32_t kLogLinesPerWindow = 300;
@@ -53,4 +53,4 @@ class LogRate {
   std::size_t with_left_out_ = 0;  // so that a quiet log looks at nothing
 };
 
-}  // namespace infold::trace
+}  // namespace infold::status

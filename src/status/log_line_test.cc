@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/log_line.h"
+#include "status/log_line.h"
 
 #include <array>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace infold::trace {
+namespace infold::status {
 namespace {
 
 constexpr LogEvent kEvent = {1'795'383'000'007, LogLevel::info, "rank_joined"};
@@ -109,4 +109,4 @@ TEST(LogOptions, AreWordsInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace infold::trace
+}  // namespace infold::status

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/log_line.h"
+#include "status/log_line.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace infold::trace {
+namespace infold::status {
 namespace {
 
 constexpr std::array<std::string_view, 5> kLevelNames = {"off", "error", "warn", "info", "debug"};
@@ -231,4 +231,4 @@ std::size_t format_log_line(const LogEvent& event, LogFields fields, LogFormat f
   return line.used() + tail.used();
 }
 
-}  // namespace infold::trace
+}  // namespace infold::status

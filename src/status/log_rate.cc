@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/log_rate.h"
+#include "status/log_rate.h"
 
 #include <span>
 
-namespace infold::trace {
+namespace infold::status {
 
 bool LogRate::admit(base::Instant now, std::string_view kind) {
   Window& window = find(kind);
@@ -54,4 +54,4 @@ LogRate::LeftOut LogRate::close(Window& window, base::Instant now) {
   return left_out;
 }
 
-}  // namespace infold::trace
+}  // namespace infold::status
