@@ -40,7 +40,7 @@ TEST(ApiPage, SumsGradients) {
 TEST(ApiPage, JoinsOverTheNetwork) {
   // snippet
   infold::JoinOptions options;
-  options.rendezvous = "127.0.0.1:47713";  // of rank 0; or options.switches = {"switch1:7700"}
+  options.rendezvous = "127.0.0.1:7713";  // of rank 0; or options.switches = {"switch1:7700"}
   options.rank = 0;
   options.world = 1;
   auto joined = infold::Communicator::join(options);

@@ -2,6 +2,7 @@
 """A switch and ranks as real processes over loopback, for tests that end some of them."""
 
 import contextlib
+import itertools
 import os
 import re
 import socket
@@ -14,12 +15,20 @@ PATIENCE = 60
 SHORT_THEN_LONG = ("--bytes", "64" + 60 * ",1000000", "--iterations", "3000")
 
 
+# The system gives ports from 32,768 on to sockets that ask for none. Other processes have other
+# numbers, so that tests that run at the same time look at other ports first.
+_ports = itertools.count(16 * os.getpid())
+
+
 def free_port():
-    """A port that nobody has at this moment, neither of TCP nor of UDP."""
-    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-        tcp.bind(("127.0.0.1", 0))
-        udp.bind(tcp.getsockname())
-        return tcp.getsockname()[1]
+    """A port that nobody has at this moment, neither of TCP nor of UDP, and that nobody is given."""
+    while True:
+        address = ("127.0.0.1", 10_000 + next(_ports) % 22_000)
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            with contextlib.suppress(OSError):
+                tcp.bind(address)
+                udp.bind(address)
+                return address[1]
 
 
 @contextlib.contextmanager
