@@ -5,7 +5,6 @@ exception soon, which names who it is."""
 import datetime
 import os
 import signal
-import socket
 import time
 
 import pytest
@@ -18,11 +17,6 @@ from ranks import run_ranks
 import infold
 
 
-def _closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def _missing_switch(rank, world, address):
     begun = time.monotonic()
     text = message_of(lambda: dist.all_reduce(torch.ones(10)))
@@ -32,12 +26,12 @@ def _missing_switch(rank, world, address):
 
 
 def test_a_switch_that_is_missing():
-    address = f"127.0.0.1:{_closed_port()}"
+    address = f"127.0.0.1:{ranks.free_port()}"
     run_ranks(2, _missing_switch, address, options={"switches": [address]}, timeout_s=600)
 
 
 def test_one_of_two_switches_that_is_missing(one_switch):
-    address = f"127.0.0.1:{_closed_port()}"
+    address = f"127.0.0.1:{ranks.free_port()}"
     run_ranks(2, _missing_switch, address, timeout_s=600,
               options={"switches": [one_switch.switches[0], address]})
 

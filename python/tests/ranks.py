@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +21,14 @@ import infold
 # Whatever happens, a rank must have ended by then.
 PATIENCE_S = 120
 _FORK = multiprocessing.get_context("fork")
+
+
+def free_port():
+    """A port that nobody listens at, below those that the system gives to any socket."""
+    for port in range(10_000 + 16 * os.getpid() % 20_000, 32_000):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
 
 
 class RankFailed(AssertionError):

@@ -3,7 +3,6 @@
 
 import datetime
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -430,7 +429,7 @@ _LEAVES_EARLY = """
 
 @pytest.mark.parametrize(("options", "detail"), (("", "DETAIL"), ("shared_memory='off'", "OFF")))
 def test_programs_may_end_without_destroying_the_group(options, detail):
-    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(_free_port()),
+    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(ranks.free_port()),
                        WORLD_SIZE="3", TORCH_DISTRIBUTED_DEBUG=detail)
     program = textwrap.dedent(_LEAVES_EARLY).format(options=options)
     started = [subprocess.Popen([sys.executable, "-c", program], env=environment | {"RANK": str(i)},
@@ -440,11 +439,6 @@ def test_programs_may_end_without_destroying_the_group(options, detail):
         out, err = process.communicate(timeout=ranks.PATIENCE_S)
         assert process.returncode == 0 and out.strip() == "done", err
         assert "infold" not in err, err
-
-
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def _in_detail(rank, world, folder):

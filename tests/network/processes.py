@@ -21,7 +21,7 @@ _ports = itertools.count(16 * os.getpid())
 
 
 def free_port():
-    """A port that nobody has at this moment, neither of TCP nor of UDP, and that nobody is given."""
+    """A port that nobody has at this moment, of TCP or UDP, and that the system gives nobody."""
     while True:
         address = ("127.0.0.1", 10_000 + next(_ports) % 22_000)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
