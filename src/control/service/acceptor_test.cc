@@ -65,11 +65,9 @@ class AcceptorTest : public ::testing::Test {
     return said_;
   }
 
-  std::unique_ptr<Acceptor> acceptor_;
-
- private:
   std::mutex said_mutex_;
   std::vector<std::string> said_;
+  std::unique_ptr<Acceptor> acceptor_;  // the last, because its thread uses the others
 };
 
 // The owner does not come back from the call that gives it the connection.
