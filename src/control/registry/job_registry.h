@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "control/agenda.h"
 #include "control/control_event.h"
 #include "control/registrar.h"
-#include "control/registry/agenda.h"
 #include "control/registry/plane.h"
 
 namespace infold::control {

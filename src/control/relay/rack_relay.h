@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
+#include "control/agenda.h"
 #include "control/control_event.h"
 #include "control/rank_listener.h"
 #include "control/registrar.h"
-#include "control/registry/agenda.h"
 #include "control/registry/plane.h"
 #include "control/relay/uplink.h"
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <netinet/tcp.h>
 #include <optional>
@@ -24,7 +25,7 @@
 
 #include <fmt/format.h>
 
-#include "control/service/hand_over.h"
+#include "control/agenda.h"
 #include "control/service/peer_limits.h"
 #include "io/clock.h"
 #include "io/doorbell.h"
@@ -99,13 +100,14 @@ class Acceptor::State {
 
   void start(Users users) {
     users_ = std::move(users);
-    hand_over_.emplace(users_.take);
+    hand_overs_.run_on_thread({});
     thread_ = std::thread([this] { run(); });
   }
   void stop() {
     if (!thread_.joinable()) return;
     // While connections are handed over, somebody counts what comes over them.
-    hand_over_->stop();
+    hands_over_ = false;
+    hand_overs_.stop();
     stops_ = true;
     bell_.ring();
     thread_.join();
@@ -306,7 +308,9 @@ class Acceptor::State {
     const auto found = known_.find(descriptor);
     if (found == known_.end()) return;
     const auto sent = sent_.find(found->second.peer);
-    if (sent != sent_.end()) std::erase(sent->second.descriptors, descriptor);
+    if (sent != sent_.end() && std::erase(sent->second.descriptors, descriptor) > 0) {
+      sent->second.bytes -= found->second.of_stretch;
+    }
     counts_.give_back(found->second.peer);
     known_.erase(found);
   }
@@ -336,7 +340,10 @@ class Acceptor::State {
       bytes_.take_or_owe(known_.at(descriptor).peer, io::monotonic_now(), kBytesOfConnection);
       watch(descriptor, EPOLLIN | EPOLLET, EPOLL_CTL_MOD);  // again whenever more has come
       count_bytes(descriptor);
-      hand_over_->give(std::move(socket));
+      // The owner may read within the call for as long as the peer sends.
+      hand_overs_.add([this, own = std::make_shared<io::FileDescriptor>(std::move(socket))] {
+        if (hands_over_) users_.take(own->release());
+      });
     } else {
       forget(descriptor);
     }
@@ -368,7 +375,8 @@ class Acceptor::State {
   base::Instant swept_at_;
   base::Instant stretch_from_;
   std::map<std::string, Sent> sent_;
-  std::optional<HandOver> hand_over_;
+  std::atomic<bool> hands_over_ = true;
+  Agenda hand_overs_;
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/registry/agenda.h"
+#include "control/agenda.h"
 
 #include <chrono>
 #include <utility>
@@ -9,13 +9,17 @@
 namespace infold::control {
 
 Agenda::~Agenda() {
+  stop();
+  run();
+}
+
+void Agenda::stop() {
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  run();
 }
 
 void Agenda::run_on_thread(std::function<void()> on_time) {

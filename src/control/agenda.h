@@ -18,13 +18,15 @@ namespace infold::control {
 class Agenda {
  public:
   Agenda() = default;
-  ~Agenda();  // runs what is left
+  ~Agenda();  // stops, and runs what is left
   Agenda(const Agenda&) = delete;
   Agenda& operator=(const Agenda&) = delete;
 
   // From now on a thread runs tasks as they come. It calls `on_time` after each time that was said
   // to wake_at(); times are of io::monotonic_now(). Throws std::system_error without a thread.
   void run_on_thread(std::function<void()> on_time);
+  // The thread ends after the task that it runs now; what is left waits for run(). Once or more.
+  void stop();
   // Any thread; never waits for a task.
   void add(std::function<void()> task);
   void wake_at(base::Instant time);  // the latest call counts
