@@ -3,7 +3,8 @@
 # infold_module(<name> [DEPENDS <module>...] [LIBRARIES <target>...]
 #                      [TEST_DEPENDS <module>...])
 #
-# Makes the folder's files into targets; their names decide which:
+# Makes the files of the folder, and of folders in it that have no CMakeLists.txt of their own,
+# into targets; their names decide which:
 #   x.cc, x.h        library infold_<name> (an interface library when there is no .cc)
 #   main.cc          left alone, for the folder's own CMakeLists.txt
 #   x_test.cc        one GoogleTest program infold_<name>_test, one ctest case per TEST
@@ -33,7 +34,7 @@ function(infold_module name)
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "infold_module(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  file(GLOB all CONFIGURE_DEPENDS "*.cc")
+  infold_files(all "*.cc")
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cc$")
   set(depends ${arg_DEPENDS})
@@ -58,17 +59,30 @@ function(infold_module name)
   infold_module_benchmarks(${name} "${all}" "${test_depends}")
 endfunction()
 
-# Compiles each header of the current folder alone, and twice in a row, so that a missing include
+# The module's files of one kind.
+function(infold_files result pattern)
+  file(GLOB files CONFIGURE_DEPENDS "${pattern}" "*/${pattern}")
+  set(own "")
+  foreach(file IN LISTS files)
+    get_filename_component(folder "${file}" DIRECTORY)
+    if(folder STREQUAL CMAKE_CURRENT_SOURCE_DIR OR NOT EXISTS "${folder}/CMakeLists.txt")
+      list(APPEND own "${file}")
+    endif()
+  endforeach()
+  set(${result} "${own}" PARENT_SCOPE)
+endfunction()
+
+# Compiles each header of the module alone, and twice in a row, so that a missing include
 # or include guard is found here and not by the first file that happens to need it.
 function(infold_header_check name)
   if(NOT INFOLD_HEADER_CHECKS)
     return()
   endif()
-  file(GLOB headers CONFIGURE_DEPENDS "*.h")
+  infold_files(headers "*.h")
   list(FILTER headers EXCLUDE REGEX "-inl\\.h$")
   set(units "")
   foreach(header IN LISTS headers)
-    get_filename_component(stem "${header}" NAME_WE)
+    file(RELATIVE_PATH stem "${CMAKE_CURRENT_SOURCE_DIR}" "${header}")
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/alone/${stem}.cc")
     file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
     list(APPEND units "${unit}")

@@ -135,8 +135,10 @@ def dead_files(repo):
 
 
 def built(repo, folder, name, build_text):
-    lists = f"{folder}/CMakeLists.txt"
-    if repo.exists(lists) and re.search(r"infold_module\(|GLOB", repo.text(lists)):
+    # A folder without a list of its own belongs to the module around it.
+    lists = [f"{room}/CMakeLists.txt" for room in (folder, os.path.dirname(folder))]
+    nearest = next((text for text in lists if repo.exists(text)), None)
+    if nearest and re.search(r"infold_module\(|GLOB", repo.text(nearest)):
         return True
     return name in build_text
 
