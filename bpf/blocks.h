@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block floats into 64-bit lanes (R-032, R-033), mirroring core/aggregator_sum.cc. Each block's
- * step is decided from its codes and then taken on 32 elements at a time; all of it runs under the
- * slot's lock. The step goes through memory, where the verifier loses sight of it: one path for
- * all steps in place of one for each.
+ * Block floats into 64-bit lanes (R-032, R-033), mirroring core/aggregator/aggregator_sum.cc. Each
+ * block's step is decided from its codes and then taken on 32 elements at a time; all of it runs
+ * under the slot's lock. The step goes through memory, where the verifier loses sight of it: one
+ * path for all steps in place of one for each.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sums, minima, maxima and unions of bits of integers in place, mirroring `combine` in
- * core/arithmetic.cc. No branches: a wrong guess costs a processor as much as ten additions, and
- * the verifier would follow both sides of each.
+ * core/aggregator/arithmetic.cc. No branches: a wrong guess costs a processor as much as ten
+ * additions, and the verifier would follow both sides of each.
  */
 #pragma once
 

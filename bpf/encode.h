@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes to the mantissas of a result (R-035), mirroring `encode` in core/arithmetic.cc, and the
- * other answers that are written when a chunk of block floats is complete. The copy is in phase
- * CLOSING, so no lock is held, and the kernel's loop runs over blocks, followed once by the
+ * Lanes to the mantissas of a result (R-035), mirroring `encode` in core/aggregator/arithmetic.cc,
+ * and the other answers that are written when a chunk of block floats is complete. The copy is in
+ * phase CLOSING, so no lock is held, and the kernel's loop runs over blocks, followed once by the
  * verifier.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How a job ends, and how that reaches every worker of a tree (spec section 8), mirroring
- * core/aggregator_end.cc. What ends is the job, under the job's own lock.
+ * core/aggregator/aggregator_end.cc. What ends is the job, under the job's own lock.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slot rules (spec section 5), mirroring core/aggregator.cc. What stands here runs under the
- * slot's lock, where kernel 6.1 allows no call of any kind, so all of it is inlined. A copy that
- * was completed and whose answer takes work is left in phase CLOSING: its processor alone touches
- * it then, without the lock.
+ * The slot rules (spec section 5), mirroring core/aggregator/aggregator.cc. What stands here runs
+ * under the slot's lock, where kernel 6.1 allows no call of any kind, so all of it is inlined. A
+ * copy that was completed and whose answer takes work is left in phase CLOSING: its processor alone
+ * touches it then, without the lock.
  */
 #pragma once
 

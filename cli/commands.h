@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/line/command.h"
 
 namespace infold::cli {
 

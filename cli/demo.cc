@@ -10,9 +10,9 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "lab/demo_plot.h"
-#include "lab/demo_processes.h"
+#include "cli/line/progress.h"
+#include "lab/demo/demo_plot.h"
+#include "lab/demo/demo_processes.h"
 #include "lab/interrupt.h"
 
 namespace infold::cli {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "api/join.h"
+#include "api/joining/join.h"
 #include "cli/commands.h"
-#include "cli/join_flags.h"
+#include "cli/line/join_flags.h"
 #include "io/lossy_port.h"
-#include "lab/demo_processes.h"
+#include "lab/demo/demo_processes.h"
 
 namespace infold::cli {
 namespace {

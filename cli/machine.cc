@@ -17,7 +17,7 @@
 
 #include "cli/build_info.h"
 #include "control/service/control_server.h"
-#include "io/privileges.h"
+#include "io/host/privileges.h"
 
 namespace infold::cli {
 namespace {

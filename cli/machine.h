@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/descriptors.h"
+#include "io/host/descriptors.h"
 
 namespace infold::cli {
 

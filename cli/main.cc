@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "cli/commands.h"
-#include "cli/parser.h"
+#include "cli/line/parser.h"
 
 int main(int argc, char** argv) {
   using namespace infold::cli;

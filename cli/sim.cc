@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/progress.h"
+#include "cli/line/progress.h"
 #include "lab/swarm.h"
-#include "sim/draw.h"
-#include "sim/named.h"
+#include "sim/scenario/draw.h"
+#include "sim/scenario/named.h"
 #include "sim/simulation.h"
 #include "sim/trace.h"
 

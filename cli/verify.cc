@@ -18,7 +18,7 @@
 
 #include "base/digest.h"
 #include "cli/commands.h"
-#include "cli/join_flags.h"
+#include "cli/line/join_flags.h"
 #include "lab/interrupt.h"
 #include "lab/verify_battery.h"
 #include "rank/divergence.h"

@@ -49,7 +49,8 @@ class PackagingTest(unittest.TestCase):
         self.assertEqual(differing, OF_XDP)
 
     def test_the_unit_has_the_capabilities_that_the_switch_asks_for(self):
-        asked = set(re.findall(r'"(CAP_\w+)"', (ROOT / "src/io/privileges.cc").read_text("utf-8")))
+        source = (ROOT / "src/io/host/privileges.cc").read_text("utf-8")
+        asked = set(re.findall(r'"(CAP_\w+)"', source))
         self.assertEqual(len(asked), 3)
         xdp = settings(PACKAGING / "infold-switch-xdp.service")
         for key in ("CapabilityBoundingSet", "AmbientCapabilities"):

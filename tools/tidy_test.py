@@ -71,14 +71,14 @@ class TidyTest(unittest.TestCase):
                 ("src/io", "clock_gettime(CLOCK_REALTIME, &now);", "wall clock"),
                 ("src/io", "clock_gettime(CLOCK_REALTIME_COARSE, &now);", "wall clock"),
                 ("src/control", "gpr_now(GPR_CLOCK_REALTIME);", "wall clock"),
-                ("src/rank", 'printf("x");', "cli/output.h"),
+                ("src/rank", 'printf("x");', "cli/line/output.h"),
                 ("src/rank", "throw 1;", "Result"),
                 ("bpf", "bpf_loop(4, each, &sum, 0);", "kernel_loop")):
             self.finds("banned-calls", {f"{folder}/x.cc": TOP + code}, instead)
         self.finds("banned-calls", {"src/io/x_test.cc": "sleep_for(1ms);"}, "virtual time")
         self.finds("banned-calls", {"src/control/x_test.cc": "system_clock::now();"}, "wall clock")
         self.accepts("banned-calls", {
-            "src/io/clock.cc": "std::chrono::system_clock::now();",
+            "src/io/host/clock.cc": "std::chrono::system_clock::now();",
             "src/io/x.cc": "steady_clock::now(); base::Duration time() const; least.time();\n"
                            "clock_gettime(CLOCK_MONOTONIC, &now); std::time_t seconds = 0;\n"
                            "time(packet, 1);",
@@ -96,6 +96,11 @@ class TidyTest(unittest.TestCase):
         self.accepts("file-length", {"a.cc": "\n" * 400})
         self.finds("file-length", {"a.cc": "\n" * 401}, "nine files in ten")
         self.finds("file-length", {"a.cc": "\n" * 701}, "at most 700")
+
+    def test_folder_size(self):
+        files = {f"src/base/{number}.h": "" for number in range(25)}
+        self.accepts("folder-size", {**files, "src/base/more/x.h": ""})
+        self.finds("folder-size", {**files, "src/base/x.h": ""}, "src/base:1 26 files")
 
     def test_function_length(self):
         body = "  x();\n"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/zeros.h"
+#include "lab/compare/zeros.h"
 
 namespace infold::peers {
 

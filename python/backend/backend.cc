@@ -9,7 +9,7 @@
 
 #include <infold/communicator.h>
 
-#include "io/entropy.h"
+#include "io/host/entropy.h"
 #include "python/backend/living.h"
 #include "python/backend/plans.h"
 

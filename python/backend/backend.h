@@ -23,15 +23,15 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "python/backend/call_words.h"
 #include "python/backend/completions.h"
-#include "python/backend/delegation.h"
+#include "python/backend/delegate/call_words.h"
+#include "python/backend/delegate/delegation.h"
+#include "python/backend/delegate/messages.h"
+#include "python/backend/delegate/relay.h"
+#include "python/backend/delegate/watch.h"
 #include "python/backend/interpreter.h"
 #include "python/backend/lane.h"
-#include "python/backend/messages.h"
-#include "python/backend/relay.h"
 #include "python/backend/tensors.h"
-#include "python/backend/watch.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {

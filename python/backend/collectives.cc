@@ -6,8 +6,8 @@
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
 #include "python/backend/backend.h"
+#include "python/backend/delegate/relay.h"
 #include "python/backend/plans.h"
-#include "python/backend/relay.h"
 
 namespace infold::pytorch {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/join_testing.h"
+#include "api/joining/join_testing.h"
 #include "api/testing.h"
 #include "base/prng.h"
 #include "sparse/layout_choice.h"

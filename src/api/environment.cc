@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "io/log.h"
+#include "io/host/log.h"
 
 namespace infold::api {
 namespace {

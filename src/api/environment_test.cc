@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/join_testing.h"
-#include "io/log.h"
+#include "api/joining/join_testing.h"
+#include "io/host/log.h"
 
 namespace infold::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 
 namespace infold::control {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/control_event.h"
 
-#include "io/log.h"
+#include "io/host/log.h"
 
 namespace infold::control {
 

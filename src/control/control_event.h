@@ -36,7 +36,7 @@ ControlEvent event_of_peer(ControlEvent::Kind kind, std::string peer, std::strin
 // Called from the control plane's threads, one call at a time for each of them. Must not block.
 using EventListener = std::function<void(const ControlEvent&)>;
 
-// One line of the process' log (io/log.h).
+// One line of the process' log (io/host/log.h).
 void log_event(const ControlEvent& event);
 
 }  // namespace infold::control

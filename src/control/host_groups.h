@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::control {
 

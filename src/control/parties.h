@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "control/host_groups.h"
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::control {
 

@@ -18,9 +18,9 @@
 #include <tl/expected.hpp>
 
 #include "control/host_groups.h"
-#include "core/packet.h"
+#include "core/packet/packet.h"
 #include "core/site_record.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::core {
 namespace {

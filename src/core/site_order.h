@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/digest.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 namespace infold::core {
 

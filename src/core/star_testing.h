@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "core/aggregator.h"
-#include "core/worker.h"
+#include "core/aggregator/aggregator.h"
+#include "core/worker/worker.h"
 
 namespace infold::core::testing {
 

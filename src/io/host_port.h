@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "io/shared_memory_port.h"
-#include "io/udp_port.h"
+#include "io/memory/shared_memory_port.h"
+#include "io/udp/udp_port.h"
 
 namespace infold::io {
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "io/lossy_port.h"
 #include "io/memory_port.h"
 

@@ -12,7 +12,7 @@
 
 #include <infold/handle.h>
 
-#include "io/doorbell.h"
+#include "io/memory/doorbell.h"
 
 namespace infold::lab {
 

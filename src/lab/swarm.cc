@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/prng.h"
-#include "sim/draw.h"
+#include "sim/scenario/draw.h"
 #include "sim/simulation.h"
 
 namespace infold::lab {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
-#include "core/aggregator.h"
+#include "core/aggregator/aggregator.h"
 #include "numeric/codec.h"
 
 namespace infold::numeric {

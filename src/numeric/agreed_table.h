@@ -10,7 +10,7 @@
 #include "core/tensor_codec.h"
 #include "numeric/agreed.h"
 #include "numeric/codec.h"
-#include "numeric/scalar_codecs.h"
+#include "numeric/scalar/scalar_codecs.h"
 
 namespace infold::numeric {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/arithmetic.h"
+#include "core/aggregator/arithmetic.h"
 #include "core/format.h"
 #include "core/tensor_codec.h"
 

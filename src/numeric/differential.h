@@ -16,7 +16,7 @@
 #include "base/aligned.h"
 #include "numeric/codec.h"
 #include "numeric/differential_input.h"
-#include "numeric/scalar_codecs.h"
+#include "numeric/scalar/scalar_codecs.h"
 
 namespace infold::numeric {
 

@@ -7,8 +7,8 @@
 #include <hwy/targets.h>
 
 #include "numeric/codec.h"
-#include "numeric/scalar_codecs.h"
-#include "numeric/vector_sets.h"
+#include "numeric/scalar/scalar_codecs.h"
+#include "numeric/vector/vector_sets.h"
 
 namespace infold::numeric {
 namespace {

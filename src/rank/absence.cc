@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "rank/member.h"
 
 namespace infold::rank {

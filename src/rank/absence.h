@@ -23,7 +23,7 @@
 
 #include <infold/result.h>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "io/datagram_port.h"
 #include "rank/calls/call.h"
 #include "rank/network.h"

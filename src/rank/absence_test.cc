@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/join_testing.h"
+#include "api/joining/join_testing.h"
 
 namespace infold {
 namespace {

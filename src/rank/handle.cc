@@ -6,7 +6,7 @@
 
 #include <infold/handle.h>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "rank/calls/call.h"
 #include "rank/member.h"
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 
 namespace infold::rank {
 namespace {

@@ -23,7 +23,7 @@
 #include <infold/options.h>
 #include <infold/tensor.h>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "io/datagram_port.h"
 #include "rank/absence.h"
 #include "rank/calls/call.h"

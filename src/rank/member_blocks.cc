@@ -4,7 +4,7 @@
 // each to the next.
 #include <new>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "rank/member.h"
 
 namespace infold::rank {

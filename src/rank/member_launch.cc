@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "numeric/codec.h"
 #include "rank/calls/agreement.h"
 #include "rank/member.h"

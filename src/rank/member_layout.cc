@@ -3,7 +3,7 @@
 // Calls whose layout is chosen: what the choice is told, and what it says. Ranks wait for no word
 // of each other's; a call waits for the one on which its choice rests, which is
 // sparse::LayoutChoice's kBehind such calls earlier and thus nearly always done.
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "rank/member.h"
 
 namespace infold::rank {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::rank {
 

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/instant.h"
-#include "core/worker.h"
-#include "io/clock.h"
+#include "core/worker/worker.h"
 #include "io/datagram_port.h"
+#include "io/host/clock.h"
 #include "site/polling.h"
 
 namespace infold::rank {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/named.h"
+#include "sim/scenario/named.h"
 #include "sim/simulation.h"
 
 namespace infold::sim {

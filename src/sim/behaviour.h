@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "sim/named.h"
+#include "sim/scenario/named.h"
 #include "sim/simulation.h"
 
 namespace infold::sim {

@@ -4,8 +4,8 @@
 // do not keep: they change with the drawing.
 #include <gtest/gtest.h>
 
-#include "sim/draw.h"
-#include "sim/named.h"
+#include "sim/scenario/draw.h"
+#include "sim/scenario/named.h"
 #include "sim/simulation.h"
 
 namespace infold::sim {

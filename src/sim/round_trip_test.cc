@@ -4,7 +4,7 @@
 // virtual time counts round trips exactly.
 #include <gtest/gtest.h>
 
-#include "sim/named.h"
+#include "sim/scenario/named.h"
 #include "sim/simulation.h"
 
 namespace infold::sim {

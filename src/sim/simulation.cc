@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/checksum.h"
+#include "sim/network/checksum.h"
 
 namespace infold::sim {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/job.h"
+#include "sim/nodes/wiring.h"
+#include "sim/scenario/job.h"
 #include "sim/slot_watch.h"
-#include "sim/wiring.h"
 
 namespace infold::sim {
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/draw.h"
-#include "sim/named.h"
+#include "sim/scenario/draw.h"
+#include "sim/scenario/named.h"
 
 namespace infold::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/wiring.h"
+#include "sim/nodes/wiring.h"
 
 namespace infold::sim {
 

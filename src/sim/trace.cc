@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::sim {
 namespace {

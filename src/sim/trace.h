@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "sim/wiring.h"
+#include "sim/nodes/wiring.h"
 
 namespace infold::sim {
 

@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "numeric/codec.h"
-#include "sim/aggregator_node.h"
 #include "sim/behaviour.h"
-#include "sim/faults.h"
+#include "sim/network/faults.h"
+#include "sim/nodes/aggregator_node.h"
 
 namespace infold::sim {
 

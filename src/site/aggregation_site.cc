@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "io/log.h"
-#include "io/path_probe.h"
+#include "io/host/log.h"
+#include "io/udp/path_probe.h"
 #include "site/polling.h"
 #include "wire/infold_wire.h"
 

@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "core/aggregator.h"
-#include "io/udp_socket.h"
+#include "core/aggregator/aggregator.h"
+#include "io/udp/udp_socket.h"
 #include "site/neighbours.h"
 #include "site/switch_status.h"
 

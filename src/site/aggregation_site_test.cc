@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 
 namespace infold::site {
 namespace {

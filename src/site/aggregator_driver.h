@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/aggregator.h"
+#include "core/aggregator/aggregator.h"
 #include "io/datagram_port.h"
 #include "site/polling.h"
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "io/memory_port.h"
 
 namespace infold::site {

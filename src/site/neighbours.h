@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "control/registrar.h"
-#include "core/aggregator.h"
-#include "io/socket_address.h"
+#include "core/aggregator/aggregator.h"
+#include "io/address/socket_address.h"
 
 namespace infold::site {
 

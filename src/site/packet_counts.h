@@ -2,14 +2,15 @@
 //
 // What becomes of packets at a switch, one counter for each reason: those of an aggregator
 // (core::Verdict), then those that only what stands before it sees. Both planes count by these, so
-// that one reason has one name; xdp/program.cc pins the packet program's own numbers to them.
+// that one reason has one name; xdp/program/program.cc pins the packet program's own numbers to
+// them.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "core/aggregator.h"
+#include "core/aggregator/aggregator.h"
 
 namespace infold::site {
 

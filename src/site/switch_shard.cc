@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "io/clock.h"
+#include "io/host/clock.h"
 #include "site/driver_thread.h"
 
 namespace infold::site {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/udp_socket.h"
+#include "io/udp/udp_socket.h"
 
 namespace infold::site {
 namespace {

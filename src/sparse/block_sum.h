@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "sparse/gathered.h"
 #include "sparse/rows_input.h"
 #include "sparse/rows_output.h"

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "sparse/word_set.h"
 
 namespace infold::sparse {

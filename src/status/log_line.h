@@ -2,7 +2,7 @@
 //
 // One event as one line of a log, as text or as JSON. Values may come from peers: whatever they
 // hold, a line stays one line, is printable ASCII, and ends within kLogLineBytesMax. Allocates
-// nothing, knows no clock and writes nowhere; io/log.h does.
+// nothing, knows no clock and writes nowhere; io/host/log.h does.
 //
 //   2026-11-22T21:30:00.123Z info rank_joined job=train rank=3 world=8
 //   {"time":"2026-11-22T21:30:00.123Z","level":"info","event":"rank_joined","job":"train","rank":3}

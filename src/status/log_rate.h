@@ -2,7 +2,7 @@
 //
 // How many lines of a kind a log takes. Whoever reaches a port can make a daemon say something, and
 // must not fill its disk: of each kind, a window of time has room for so many lines, and the next
-// window begins by telling how many were left out. Not for threads; io/log.h locks.
+// window begins by telling how many were left out. Not for threads; io/host/log.h locks.
 #pragma once
 
 #include <array>

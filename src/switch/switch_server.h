@@ -13,7 +13,7 @@
 #include "control/registrar.h"
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 #include "site/switch_shard.h"
 #include "switch/uplink.h"
 

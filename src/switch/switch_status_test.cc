@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "api/join_testing.h"
-#include "io/clock.h"
-#include "io/udp_socket.h"
+#include "api/joining/join_testing.h"
+#include "io/host/clock.h"
+#include "io/udp/udp_socket.h"
 
 namespace infold::testing {
 namespace {

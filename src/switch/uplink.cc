@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "io/entropy.h"
-#include "io/path_probe.h"
-#include "io/route.h"
-#include "io/udp_socket.h"
+#include "io/address/route.h"
+#include "io/host/entropy.h"
+#include "io/udp/path_probe.h"
+#include "io/udp/udp_socket.h"
 
 namespace infold::switches {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "control/relay/rack_relay.h"
 #include "control/relay/uplink.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::switches {
 

@@ -11,7 +11,7 @@
 #include "control/registry/job_registry.h"
 #include "control/relay/rack_relay.h"
 #include "switch/switch_server.h"
-#include "xdp/host_check.h"
+#include "xdp/attach/host_check.h"
 
 namespace infold::xdp {
 namespace {

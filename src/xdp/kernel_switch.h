@@ -26,14 +26,14 @@
 #include "control/registrar.h"
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
-#include "io/udp_socket.h"
+#include "io/udp/udp_socket.h"
 #include "site/switch_status.h"
 #include "switch/uplink.h"
-#include "xdp/attachment.h"
-#include "xdp/attempt.h"
-#include "xdp/claim.h"
-#include "xdp/interface.h"
-#include "xdp/program.h"
+#include "xdp/attach/attachment.h"
+#include "xdp/attach/attempt.h"
+#include "xdp/attach/claim.h"
+#include "xdp/attach/interface.h"
+#include "xdp/program/program.h"
 
 namespace infold::xdp {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "io/clock.h"
-#include "io/log.h"
+#include "io/host/clock.h"
+#include "io/host/log.h"
 #include "xdp/kernel_switch.h"
 
 namespace infold::xdp {

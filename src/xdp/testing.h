@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "xdp/host_check.h"
-#include "xdp/interface.h"
+#include "xdp/attach/host_check.h"
+#include "xdp/attach/interface.h"
 
 namespace infold::xdp::testing {
 

@@ -3,7 +3,7 @@
 // A span of time is not a point in time: a deadline must say from when it counts.
 // expect: (cannot convert|no match for .operator=)
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 infold::core::TransferRequest within_a_second(infold::base::Instant now) {
   infold::core::TransferRequest request;

@@ -3,7 +3,7 @@
 // A byte from the wire becomes a Kind only in the parser, which has checked it.
 // expect: (cannot convert|invalid conversion)
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 infold::core::Header header_of(unsigned char byte) {
   infold::core::Header header;

@@ -3,7 +3,7 @@
 // Whether a call was taken must be looked at: a refused one never ends.
 // expect: (nodiscard|unused-result)
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 void submit_twice(infold::core::Worker& worker, const infold::core::TransferRequest& request) {
 #ifdef INFOLD_EXPECT_FAIL

@@ -3,7 +3,7 @@
 // Transfers are named by an id of their own type; a plain number does not become one.
 // expect: (cannot convert|invalid conversion)
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 infold::core::TransferRequest after_the_third() {
   infold::core::TransferRequest request;

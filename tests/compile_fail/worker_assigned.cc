@@ -4,7 +4,7 @@
 // that it has in flight.
 // expect: use of deleted function
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 void replace(infold::core::Worker& worker, const infold::core::Worker& other) {
 #ifdef INFOLD_EXPECT_FAIL

@@ -10,10 +10,10 @@
 #include "numeric/codec.h"
 #include "tests/conformance/number_runner.h"
 #include "tests/conformance/plane_runner.h"
-#include "tests/conformance/software_plane.h"
+#include "tests/conformance/planes/software_plane.h"
 #include "tests/conformance/worker_runner.h"
 #ifdef INFOLD_XDP
-#include "tests/conformance/xdp_plane.h"
+#include "tests/conformance/planes/xdp_plane.h"
 #endif
 
 namespace infold::conformance {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "numeric/codec.h"
-#include "tests/conformance/tensor_text.h"
+#include "tests/conformance/text/tensor_text.h"
 
 namespace infold::conformance {
 namespace {

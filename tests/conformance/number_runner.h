@@ -3,7 +3,7 @@
 // Runs the steps of a vector that are about numbers alone: encode, decode, agree, chunk.
 #pragma once
 
-#include "tests/conformance/vector_file.h"
+#include "tests/conformance/text/vector_file.h"
 
 namespace infold::conformance {
 

@@ -3,8 +3,8 @@
 // Runs the packet steps of a vector against a plane: one packet in, the exact packets out.
 #pragma once
 
-#include "tests/conformance/plane.h"
-#include "tests/conformance/vector_file.h"
+#include "tests/conformance/planes/plane.h"
+#include "tests/conformance/text/vector_file.h"
 
 namespace infold::conformance {
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "sparse/block_sum.h"
-#include "tests/conformance/packet_text.h"
+#include "tests/conformance/text/packet_text.h"
 
 namespace infold::conformance {
 

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "base/check.h"
-#include "core/sparse_body.h"
+#include "core/packet/sparse_body.h"
 
 namespace infold::exhaustive {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::exhaustive {
 namespace {

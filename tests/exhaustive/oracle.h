@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/aggregator.h"
-#include "core/worker.h"
+#include "core/aggregator/aggregator.h"
+#include "core/worker/worker.h"
 #include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {

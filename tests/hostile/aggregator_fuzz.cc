@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "core/sparse_body.h"
+#include "core/packet/sparse_body.h"
 #include "tests/hostile/datagrams.h"
 #include "tests/hostile/operations.h"
 #include "tests/hostile/slot_model.h"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "tests/hostile/allocations.h"
 #include "tests/hostile/datagrams.h"
 

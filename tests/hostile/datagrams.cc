@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "core/sparse_body.h"
+#include "core/packet/sparse_body.h"
 
 namespace infold::hostile {
 namespace {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/aggregator.h"
-#include "core/packet.h"
+#include "core/aggregator/aggregator.h"
+#include "core/packet/packet.h"
 
 namespace infold::hostile {
 

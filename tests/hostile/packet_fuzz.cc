@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "core/packet.h"
-#include "core/sparse_body.h"
+#include "core/packet/packet.h"
+#include "core/packet/sparse_body.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "numeric/codec.h"
 #include "tests/hostile/datagrams.h"
 #include "tests/hostile/operations.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 #include "tests/replay/replay.h"
 
 namespace infold::replay {

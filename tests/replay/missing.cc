@@ -7,7 +7,7 @@
 #include <array>
 #include <numeric>
 
-#include "core/packet.h"
+#include "core/packet/packet.h"
 #include "tests/replay/replay.h"
 
 namespace infold::replay {

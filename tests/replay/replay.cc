@@ -7,9 +7,9 @@
 #include <cstring>
 #include <tuple>
 
-#include "core/packet.h"
-#include "sim/draw.h"
-#include "sim/stale.h"
+#include "core/packet/packet.h"
+#include "sim/nodes/stale.h"
+#include "sim/scenario/draw.h"
 
 namespace infold::replay {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "core/aggregator.h"
+#include "core/aggregator/aggregator.h"
 #include "sim/simulation.h"
-#include "tests/conformance/xdp_plane.h"
+#include "tests/conformance/planes/xdp_plane.h"
 
 namespace infold::replay {
 

@@ -8,16 +8,16 @@ from tidy_checks.repo import Finding, check
 
 # Folders in which the same inputs must give the same bytes.
 DECIDING = ("wire/", "src/base/", "src/status/", "src/core/", "src/numeric/", "src/sparse/",
-            "src/plan/", "src/codec/", "src/sim/", "src/oracle/")
+            "src/plan/", "src/predict/", "src/codec/", "src/sim/", "src/oracle/")
 
 
 # The places that may read the wall clock, where a step of it ends or prolongs nothing.
 WALL_CLOCKS = (
-    "src/io/clock.cc",  # wall_clock_offset(), for the times that log lines carry
+    "src/io/host/clock.cc",  # wall_clock_offset(), for the times that log lines carry
     # grpc::Server::Shutdown() takes a time_point of it, at exit.
     "src/control/service/control_server.cc",
     "src/control/client/job_answers_testing.h",  # likewise, of a test's server
-    "cli/bench_compare.cc",  # when a report was made
+    "cli/bench/bench_compare.cc",  # when a report was made
 )
 
 
@@ -40,7 +40,7 @@ BANS = (
         r"|\b(gettimeofday|timespec_get|ftime)\s*\("
         r"|\b(CLOCK_REALTIME|CLOCK_TAI|TIME_UTC|GPR_CLOCK_REALTIME)\w*\b"
         r"|\babsl::Now\b",
-        "io/clock.h or std::chrono::steady_clock: people and NTP set the wall clock back",
+        "io/host/clock.h or std::chrono::steady_clock: people and NTP set the wall clock back",
         ("src/", "cli/", "include/"), allowed_in=WALL_CLOCKS),
     Ban(r"\b(rand|srand|random|drand48)\s*\(|\brandom_device\b|\bmt19937(_64)?\b",
         "base::Prng with a seed that is printed"),
@@ -55,14 +55,15 @@ BANS = (
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "virtual time, or a wait with a deadline for the event itself", only_tests=True),
     Ban(r"\b(printf|fprintf|puts|fputs|putchar)\s*\(|\bstd::(cout|cerr|clog)\b",
-        "a return value, or Output from cli/output.h", ("src/", "include/"), tests=False,
+        "a return value, or Output from cli/line/output.h", ("src/", "include/"), tests=False,
         allowed_in=("src/base/check.cc",)),  # Its last words before the process stops.
     Ban(r"\bthrow\b", "Result from base/result.h: exceptions exist only in cli and lab", ("src/",),
         tests=False,
         allowed_in=("src/lab/",
                     "src/base/zeroed_array.h")),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
-        ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/")),
+        ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/",
+         "src/predict/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),

@@ -27,6 +27,7 @@ ALLOWED = {
     "sparse": BELOW_PLAN,
     "codec": BELOW_PLAN,
     "plan": BELOW_PLAN,
+    "predict": BELOW_PLAN | {"plan"},
     # Told apart from what it judges: it may not use the codecs.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
@@ -45,7 +46,7 @@ ALLOWED = {
     # A rank that sums runs a switch for its job.
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
-    "lab": BELOW_SITE | RANK | {"oracle", "sim", "xdp"},
+    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
     "proto": set(),
 }
 # Rooms whose tests make their calls from above, through the public API or a switch.

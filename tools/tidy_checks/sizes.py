@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lengths of lines, functions and files."""
 
+import collections
+import os
 import re
 
 from tidy_checks.repo import Finding, check
@@ -9,6 +11,7 @@ LINE_MAX = 100
 FUNCTION_MAX = 70
 FILE_WARN = 400
 FILE_MAX = 700
+FOLDER_MAX = 25
 # Files that may be longer, each with its reason.
 LONG_FILES = {
     "LICENSE": "the text of the licence",
@@ -40,6 +43,15 @@ def file_length(repo):
         elif count > FILE_WARN:
             yield Finding(path, 1, f"{count} lines; nine files in ten stay under {FILE_WARN}",
                           warning=True)
+
+
+@check("folder-size", f"a folder has at most {FOLDER_MAX} files of its own")
+def folder_size(repo):
+    counts = collections.Counter(os.path.dirname(path) for path in repo.paths
+                                 if not path.startswith("docs/"))
+    for folder, count in sorted(counts.items()):
+        if count > FOLDER_MAX:
+            yield Finding(folder, 1, f"{count} files, at most {FOLDER_MAX}; group them in folders")
 
 
 def functions(code):

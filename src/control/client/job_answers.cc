@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "control/end_message.h"
 #include "control/job_terms.h"
 #include "control/job_use.h"
+#include "control/messages/end_message.h"
+#include "control/messages/record_message.h"
+#include "control/messages/refusal_message.h"
 #include "control/parties.h"
-#include "control/record_message.h"
-#include "control/refusal_message.h"
 #include "core/format.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 namespace {

@@ -12,7 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "control/record_message.h"
+#include "control/messages/record_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control::testing {

@@ -12,8 +12,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include "control/client/job_stream.h"
-#include "io/name_lookup.h"
-#include "io/tcp_connection.h"
+#include "io/address/name_lookup.h"
+#include "io/address/tcp_connection.h"
 
 namespace infold::control {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "control/registrar.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 

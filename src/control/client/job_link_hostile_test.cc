@@ -15,7 +15,7 @@
 #include "control/client/job_answers_testing.h"
 #include "control/client/job_link.h"
 #include "control/registry/testing.h"
-#include "io/file_descriptor.h"
+#include "io/host/file_descriptor.h"
 
 namespace infold::control::testing {
 namespace {

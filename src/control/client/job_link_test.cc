@@ -18,7 +18,7 @@
 #include "control/registry/job_registry.h"
 #include "control/registry/testing.h"
 #include "control/service/control_server.h"
-#include "io/file_descriptor.h"
+#include "io/host/file_descriptor.h"
 
 namespace infold::control::testing {
 namespace {

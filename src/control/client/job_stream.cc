@@ -16,9 +16,9 @@
 
 #include "control/alarm.h"
 #include "control/client/answer_reader.h"
-#include "control/end_message.h"
-#include "control/record_message.h"
-#include "control/refusal_message.h"
+#include "control/messages/end_message.h"
+#include "control/messages/record_message.h"
+#include "control/messages/refusal_message.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control {

@@ -11,8 +11,8 @@
 
 #include "control/job_use.h"
 #include "control/registry/job_registry_job.h"
-#include "io/clock.h"
-#include "io/entropy.h"
+#include "io/host/clock.h"
+#include "io/host/entropy.h"
 
 namespace infold::control {
 namespace {

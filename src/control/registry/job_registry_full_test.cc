@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "control/registry/job_registry_testing.h"
-#include "io/entropy.h"
+#include "io/host/entropy.h"
 
 namespace infold::control::testing {
 namespace {

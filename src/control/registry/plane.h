@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "control/registrar.h"
-#include "core/packet.h"
+#include "core/packet/packet.h"
 
 namespace infold::control {
 

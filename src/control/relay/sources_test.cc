@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "control/client/job_answers.h"
-#include "control/record_message.h"
+#include "control/messages/record_message.h"
 #include "control/relay/rack_relay_testing.h"
 #include "control/service/parse_request.h"
 #include "control/service/replies.h"

@@ -27,11 +27,11 @@
 
 #include "control/agenda.h"
 #include "control/service/peer_limits.h"
-#include "io/clock.h"
-#include "io/doorbell.h"
-#include "io/file_descriptor.h"
-#include "io/listen.h"
-#include "io/tcp_connection.h"
+#include "io/address/listen.h"
+#include "io/address/tcp_connection.h"
+#include "io/host/clock.h"
+#include "io/host/file_descriptor.h"
+#include "io/memory/doorbell.h"
 
 namespace infold::control {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/instant.h"
 #include "base/result.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 

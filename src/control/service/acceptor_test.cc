@@ -16,8 +16,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/file_descriptor.h"
-#include "io/tcp_connection.h"
+#include "io/address/tcp_connection.h"
+#include "io/host/file_descriptor.h"
 
 namespace infold::control {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "control/service/parse_request.h"
 #include "control/service/rank_stream.h"
-#include "io/descriptors.h"
+#include "io/host/descriptors.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control {

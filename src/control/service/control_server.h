@@ -16,7 +16,7 @@
 #include "control/registrar.h"
 #include "control/service/acceptor.h"
 #include "control/service/stream_gate.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 

@@ -26,9 +26,9 @@
 #include "control/client/job_link.h"
 #include "control/registry/job_registry.h"
 #include "control/registry/testing.h"
-#include "io/clock.h"
-#include "io/descriptors.h"
-#include "io/file_descriptor.h"
+#include "io/host/clock.h"
+#include "io/host/descriptors.h"
+#include "io/host/file_descriptor.h"
 #include "proto/infold/v1/control.grpc.pb.h"
 
 namespace infold::control::testing {

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "control/end_message.h"
-#include "control/record_message.h"
-#include "control/refusal_message.h"
+#include "control/messages/end_message.h"
+#include "control/messages/record_message.h"
+#include "control/messages/refusal_message.h"
 #include "core/stripe.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 #include "wire/infold_wire.h"
 
 namespace infold::control {

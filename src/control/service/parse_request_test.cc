@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/end_message.h"
-#include "control/record_message.h"
+#include "control/messages/end_message.h"
+#include "control/messages/record_message.h"
 
 namespace infold::control::testing {
 namespace {

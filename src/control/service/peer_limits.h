@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/instant.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 

@@ -5,7 +5,7 @@
 
 #include "control/service/parse_request.h"
 #include "control/service/replies.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 
 namespace infold::control {
 namespace {

@@ -19,7 +19,7 @@
 #include "control/rank_listener.h"
 #include "control/service/acceptor.h"
 #include "control/service/stream_gate.h"
-#include "io/socket_address.h"
+#include "io/address/socket_address.h"
 #include "proto/infold/v1/control.pb.h"
 
 namespace infold::control {

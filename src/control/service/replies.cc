@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "control/end_message.h"
-#include "control/record_message.h"
-#include "control/refusal_message.h"
+#include "control/messages/end_message.h"
+#include "control/messages/record_message.h"
+#include "control/messages/refusal_message.h"
 
 namespace infold::control {
 namespace {

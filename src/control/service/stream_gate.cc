@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "io/clock.h"
+#include "io/host/clock.h"
 
 namespace infold::control {
 

@@ -20,7 +20,7 @@
 #include <infold/rows.h>
 
 #include "base/instant.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "rank/calls/failure_text.h"
 #include "rank/calls/fusion.h"
 #include "rank/calls/request.h"

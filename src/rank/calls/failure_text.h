@@ -13,7 +13,7 @@
 
 #include "base/instant.h"
 #include "core/format.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "sparse/block_sum.h"
 
 namespace infold::rank {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "io/host_identity.h"
+#include "io/host/host_identity.h"
 #include "io/host_port.h"
 
 namespace infold::rank {

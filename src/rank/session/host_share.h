@@ -13,8 +13,8 @@
 
 #include "base/instant.h"
 #include "control/host_groups.h"
-#include "io/shared_memory_meeting.h"
-#include "io/udp_port.h"
+#include "io/memory/shared_memory_meeting.h"
+#include "io/udp/udp_port.h"
 #include "site/aggregator_driver.h"
 
 namespace infold::rank {

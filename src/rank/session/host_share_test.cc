@@ -11,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/join_testing.h"
+#include "api/joining/join_testing.h"
 #include "control/client/job_link.h"
-#include "io/host_identity.h"
+#include "io/host/host_identity.h"
 
 namespace infold::testing {
 namespace {

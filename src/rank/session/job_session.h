@@ -21,10 +21,10 @@
 
 #include "control/client/job_link.h"
 #include "control/service/control_server.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
+#include "io/address/route.h"
 #include "io/datagram_port.h"
-#include "io/route.h"
-#include "io/udp_socket.h"
+#include "io/udp/udp_socket.h"
 #include "rank/absence.h"
 #include "rank/member.h"
 #include "rank/network.h"

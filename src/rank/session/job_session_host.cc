@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "base/prng.h"
-#include "io/clock.h"
-#include "io/udp_port.h"
+#include "io/host/clock.h"
+#include "io/udp/udp_port.h"
 #include "numeric/codec.h"
 #include "rank/session/job_session.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/clock.h"
-#include "io/name_lookup.h"
-#include "io/path_probe.h"
+#include "io/address/name_lookup.h"
+#include "io/host/clock.h"
+#include "io/udp/path_probe.h"
 #include "rank/session/job_session.h"
 
 namespace infold::rank {

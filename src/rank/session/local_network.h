@@ -10,7 +10,7 @@
 
 #include <infold/local_group.h>
 
-#include "core/worker.h"
+#include "core/worker/worker.h"
 #include "io/datagram_port.h"
 #include "rank/network.h"
 #include "site/aggregator_driver.h"

@@ -15,8 +15,8 @@
 #include <infold/result.h>
 
 #include "control/registrar.h"
-#include "core/worker.h"
-#include "io/socket_address.h"
+#include "core/worker/worker.h"
+#include "io/address/socket_address.h"
 
 namespace infold::rank {
 

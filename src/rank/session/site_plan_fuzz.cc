@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "control/client/answer_reader.h"
-#include "core/aggregator.h"
-#include "core/worker.h"
+#include "core/aggregator/aggregator.h"
+#include "core/worker/worker.h"
 #include "rank/session/site_plan.h"
 #include "switch/switch_server.h"
 

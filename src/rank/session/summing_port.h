@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/udp_port.h"
+#include "io/udp/udp_port.h"
 #include "site/aggregation_site.h"
 
 namespace infold::rank {

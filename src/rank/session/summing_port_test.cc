@@ -13,10 +13,10 @@
 
 #include <gtest/gtest.h>
 
-#include "api/join.h"
-#include "api/join_testing.h"
-#include "io/clock.h"
+#include "api/joining/join.h"
+#include "api/joining/join_testing.h"
 #include "io/forwarding_port.h"
+#include "io/host/clock.h"
 #include "numeric/codec.h"
 
 namespace infold::testing {

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold bench compare: infold beside Gloo and Open MPI, on the same links, in turn. A machine's
+// speed drifts by more than what is to be told apart, so each round measures everybody once, and
+// what is compared are medians of rounds.
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+
+#include "cli/bench/compare_report.h"
+#include "cli/commands.h"
+#include "cli/line/quantity.h"
+#include "lab/compare/compare_lab.h"
+#include "lab/interrupt.h"
+
+namespace infold::cli {
+namespace {
+
+// Above this, somebody else has a good part of a core.
+constexpr double kQuietLoad = 0.5;
+
+std::string first_match(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with(key) && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+std::string this_machine() {
+  utsname kernel = {};
+  uname(&kernel);
+  return fmt::format("{}, {} cores, {} {}", first_match("/proc/cpuinfo", "model name"),
+                     std::thread::hardware_concurrency(), kernel.sysname, kernel.release);
+}
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts);
+  return text;
+}
+
+double load() {
+  double average = 0;
+  return getloadavg(&average, 1) == 1 ? average : 0;
+}
+
+// One line that changes in place on a terminal, a line for each run elsewhere.
+class Progress {
+ public:
+  Progress(Output& output, std::size_t runs)
+      : output_(output), runs_(runs), live_(isatty(STDERR_FILENO) != 0) {}
+
+  void begin(const lab::Implementation& implementation, std::uint64_t world, std::uint64_t bytes,
+             unsigned round) {
+    ++run_;
+    title_ = fmt::format("[{:>3}/{}] {} workers, {:>7}, round {}, {}", run_, runs_, world,
+                         lab::size_text(bytes), round, implementation.name);
+    if (live_) output_.log("\r\x1b[K{} ... {}", title_, left());
+  }
+  void end(const lab::Sample& sample) {
+    const std::string outcome =
+        sample.error.empty() ? fmt::format("{:.3f} ms", sample.measured.value("median_ms", 0.0))
+                             : "FAILED: " + sample.error;
+    output_.log("{}{}: {}\n", live_ ? "\r\x1b[K" : "", title_, outcome);
+  }
+
+ private:
+  std::string left() const {
+    if (run_ < 4) return "";
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    const double seconds =
+        passed.count() / static_cast<double>(run_ - 1) * static_cast<double>(runs_ - run_ + 1);
+    return fmt::format("about {:.0f} min left", seconds / 60 + 0.5);
+  }
+
+  Output& output_;
+  std::size_t runs_;
+  bool live_;
+  std::size_t run_ = 0;
+  std::string title_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+class BenchCompare final : public Command {
+ public:
+  std::string_view name() const override { return "bench compare"; }
+  std::string_view summary() const override {
+    return "Measure infold beside Gloo and Open MPI, in turn, on links of a network lab";
+  }
+
+  void declare(Options& options) override {
+    options.whole_list("--world", wanted_.worlds, {2, 64}, "How many workers");
+    options.text("--rate", wanted_.rate,
+                 "Of each link in each direction, as 100mbit; none for unshaped");
+    options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "Of all links");
+    options.real("--loss", wanted_.loss, {0, 0.5},
+                 "Probability to lose a packet, on each link each way");
+    options.text("--congestion", wanted_.congestion, "TCP's congestion control");
+    options.bytes_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
+    options.text_list(
+        "--infold", ours_,
+        "Ours: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, ...; "
+        "none for none");
+    options.text_list("--peers", peers_,
+                      "Theirs: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
+                      "openmpi-oneshot");
+    options.real("--zeros", wanted_.zeros.share, {0, 1},
+                 "Share of each tensor that is zeros, in other rows of 256 at each rank");
+    options.flag("--zeros-at-end", wanted_.zeros.at_end, "At the end of all tensors, instead");
+    options.whole<unsigned>("--rounds", wanted_.rounds, {1, 100}, "Times that each is measured");
+    options.whole<unsigned>("--iterations", wanted_.iterations, {0, 100'000},
+                            "Sums in each round; 0 for about a second");
+    options.text("--out", out_, "Folder for results.json, table.txt and pictures");
+    options.examples(
+        "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
+        "  ./dev bench compare --world 4 --rate none --infold bfp32,bfp8 --rounds 7\n"
+        "  ./dev bench compare --infold bfp32,blocks-bfp32 --peers gloo-ring,gloo-union --zeros "
+        "0.9\n"
+        "\n"
+        "./dev installs and builds what is compared. Needs root, for the lab; Ctrl-C removes the\n"
+        "lab and keeps what was measured.");
+  }
+
+  ExitCode run(Output& output) override {
+    const std::string problem = understand();
+    if (!problem.empty()) {
+      output.log("infold bench compare: {}\nTry 'infold bench compare --help'.\n", problem);
+      return ExitCode::kBadUsage;
+    }
+    if (geteuid() != 0) throw std::runtime_error("the lab's links need root; use sudo");
+    const lab::InterruptGuard guard;
+    Comparison comparison;
+    comparison.conditions = wanted_;
+    comparison.command = command_line();
+    comparison.machine = this_machine();
+    comparison.started = now_utc();
+    comparison.load_before = load();
+    if (comparison.load_before > kQuietLoad) {
+      output.log(
+          "infold bench compare: this machine is busy (load {:.1f}); so will the figures be\n",
+          comparison.load_before);
+    }
+    measure(output, comparison);
+    write(output, comparison);
+    if (!comparison.complete) {
+      output.log("stopped on request; what was measured is in {}\n", out_);
+      return ExitCode::kFailed;
+    }
+    for (const lab::Sample& sample : comparison.samples) {
+      if (!sample.error.empty()) return ExitCode::kFailed;
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  // Fills in what the options mean; returns what is wrong with them.
+  std::string understand() {
+    if (wanted_.rate != "none") {
+      const auto rate = parse_rate(wanted_.rate);
+      if (!rate || *rate < 1e6) {
+        return fmt::format("--rate must be none or 1mbit or more, not '{}'", wanted_.rate);
+      }
+      wanted_.bits_per_second = *rate;
+    }
+    wanted_.implementations.clear();
+    for (const auto& [option, list, prefix] :
+         {std::tuple("--infold", &ours_, "infold-"), std::tuple("--peers", &peers_, "")}) {
+      if (*list == std::vector<std::string>{"none"}) continue;
+      for (const std::string& word : *list) {
+        const auto found = lab::implementation_of(prefix + word);
+        if (!found || found->is_ours() != (*prefix != '\0')) {
+          return fmt::format("{} knows no '{}'; there are {}", option, word,
+                             fmt::join(lab::implementation_names(), ", "));
+        }
+        wanted_.implementations.push_back(*found);
+      }
+    }
+    return wanted_.implementations.empty() ? "there is nothing to compare" : "";
+  }
+
+  std::string command_line() const {
+    std::string command = fmt::format(
+        "infold bench compare --world {} --rate {} --mtu {} --bytes {} --infold {} --peers {} "
+        "--rounds {}",
+        fmt::join(wanted_.worlds, ","), wanted_.rate, wanted_.mtu, fmt::join(wanted_.bytes, ","),
+        fmt::join(ours_, ","), fmt::join(peers_, ","), wanted_.rounds);
+    if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
+    if (wanted_.congestion != "cubic") command += " --congestion " + wanted_.congestion;
+    if (wanted_.zeros.share > 0) command += fmt::format(" --zeros {:g}", wanted_.zeros.share);
+    if (wanted_.zeros.at_end) command += " --zeros-at-end";
+    if (wanted_.iterations > 0) command += fmt::format(" --iterations {}", wanted_.iterations);
+    return command;
+  }
+
+  void measure(Output& output, Comparison& comparison) const {
+    const auto& all = wanted_.implementations;
+    Progress progress(output,
+                      wanted_.worlds.size() * wanted_.bytes.size() * wanted_.rounds * all.size());
+    lab::CompareLab lab(wanted_, lab::Places::find());
+    for (const std::uint64_t world : wanted_.worlds) {
+      lab.up(world);
+      for (unsigned round = 1; round <= wanted_.rounds; ++round) {
+        for (const std::uint64_t bytes : wanted_.bytes) {
+          for (std::size_t turn = 0; turn < all.size(); ++turn) {
+            // Nobody always comes after the same one.
+            const lab::Implementation& each = all[(turn + round - 1) % all.size()];
+            progress.begin(each, world, bytes, round);
+            const lab::Sample sample = lab.measure(each, bytes, round);
+            if (lab::InterruptGuard::interrupted()) return;
+            progress.end(sample);
+            output.object({{"event", "sample"},
+                           {"impl", sample.impl},
+                           {"round", round},
+                           {"error", sample.error},
+                           {"measured", sample.measured}});
+            comparison.samples.push_back(sample);
+          }
+        }
+      }
+      lab.down();
+    }
+    comparison.complete = true;
+  }
+
+  void write(Output& output, const Comparison& comparison) const {
+    const std::filesystem::path folder = out_;
+    create_directories(folder);
+    const auto write_file = [&](const std::string& name, const std::string& text) {
+      std::ofstream file(folder / name);
+      file << text;
+      file.close();
+      if (!file) throw std::runtime_error("cannot write " + (folder / name).string());
+    };
+    const std::string table = comparison_table(comparison);
+    write_file("results.json", comparison_json(comparison).dump(1) + "\n");
+    write_file("table.txt", table);
+    std::string pictures;
+    for (const std::uint64_t world : wanted_.worlds) {
+      const std::string name = fmt::format("time-{}-workers.svg", world);
+      write_file(name, draw_times(comparison, world));
+      pictures += " " + name;
+    }
+    if (wanted_.worlds.size() > 1) {
+      write_file("goodput.svg", draw_goodput(comparison));
+      pictures += " goodput.svg";
+    }
+    output.text("{}\nin {}: results.json table.txt{}\n", table, out_, pictures);
+    for (const lab::Summary& each : lab::summarise(wanted_, comparison.samples)) {
+      nlohmann::ordered_json object = {{"event", "summary"}};
+      object.update(summary_json(each));
+      output.object(object);
+    }
+  }
+
+  lab::Conditions wanted_;
+  std::vector<std::string> ours_ = {"bfp32"};
+  std::vector<std::string> peers_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
+  std::string out_ = "infold-compare";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_compare_command() { return std::make_unique<BenchCompare>(); }
+
+}  // namespace infold::cli

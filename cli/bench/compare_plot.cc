@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two pictures of a comparison. An implementation has the same colour in both.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/bench/compare_report.h"
+#include "cli/line/quantity.h"
+#include "lab/svg.h"
+
+namespace infold::cli {
+namespace {
+
+constexpr double kLeft = 88;
+constexpr double kRight = 640;
+constexpr double kTop = 78;
+constexpr double kBottom = 500;
+constexpr double kLegendWidth = 212;
+
+struct Curve {
+  lab::LegendEntry legend;
+  lab::Points points;
+  bool marks = true;
+};
+
+// In the order in which they are to be drawn and listed.
+std::vector<Curve> curves_of(const Comparison& comparison,
+                             const std::vector<lab::Summary>& summaries,
+                             double (*x)(const lab::Summary&), double (*y)(const lab::Summary&)) {
+  std::vector<Curve> curves;
+  for (std::size_t i = 0; i < comparison.conditions.implementations.size(); ++i) {
+    const std::string& name = comparison.conditions.implementations[i].name;
+    Curve curve{{fmt::format("series-{}", i % lab::kSeriesStyles), name}, {}};
+    for (const lab::Summary& each : summaries) {
+      if (each.impl == name && each.rounds > 0) curve.points.emplace_back(x(each), y(each));
+    }
+    if (!curve.points.empty()) curves.push_back(curve);
+  }
+  return curves;
+}
+
+// What the links allow a switch with 32 bits for each element, and any way among hosts alone.
+struct Bound {
+  const char* implementation;
+  const char* style;
+  const char* text;
+};
+constexpr Bound kBounds[] = {
+    {"infold-bfp32", "bound", "bound, in the network"},
+    {"gloo-ring", "bound-ring", "bound, among hosts"},
+};
+// Instead of both: processors copy between hosts, and nobody knows how fast they could.
+constexpr const char* kNoBound = "no bound: links unshaped";
+
+std::pair<double, double> range_of(const std::vector<Curve>& curves) {
+  double least = 1e300;
+  double most = 0;
+  for (const Curve& curve : curves) {
+    for (const auto& [x, y] : curve.points) {
+      least = std::min(least, y);
+      most = std::max(most, y);
+    }
+  }
+  return most > 0 ? std::pair(least, most) : std::pair(1.0, 10.0);
+}
+
+std::string draw(const lab::Conditions& conditions, const lab::Panel& panel,
+                 const std::vector<Curve>& curves) {
+  std::string svg;
+  std::vector<lab::LegendEntry> legend;
+  for (const Curve& curve : curves) {
+    svg += lab::draw_curve(panel, curve.legend.style, curve.points);
+    if (curve.marks) svg += lab::draw_marks(panel, curve.legend.style, curve.points);
+    legend.push_back(curve.legend);
+  }
+  if (conditions.bits_per_second <= 0) legend.push_back({"", kNoBound});
+  return svg + lab::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
+}
+
+// Text that `Picture` borrows.
+struct Words {
+  std::string title;
+  std::string subtitle;
+  std::string footer;
+};
+
+Words words_of(const Comparison& comparison, std::string title, const std::string& conditions) {
+  return {std::move(title),
+          fmt::format("{}; medians of {} rounds in which each had its turn", conditions,
+                      comparison.conditions.rounds),
+          fmt::format("{}, {}", comparison.machine, comparison.started)};
+}
+
+std::string begin(const Words& words) {
+  lab::Picture picture;
+  picture.height = 590;
+  picture.description = words.title;
+  picture.title = words.title;
+  picture.subtitle = words.subtitle;
+  picture.footer = words.footer;
+  return lab::begin_picture(picture);
+}
+
+}  // namespace
+
+std::string draw_times(const Comparison& comparison, std::uint64_t world) {
+  const lab::Conditions& conditions = comparison.conditions;
+  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const lab::Summary& each) { return each.world != world; });
+  std::vector<Curve> curves = curves_of(
+      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.bytes); },
+      [](const lab::Summary& s) { return s.median_ms; });
+  const auto [least, most] = range_of(curves);
+  const auto [bytes_least, bytes_most] =
+      std::minmax_element(conditions.bytes.begin(), conditions.bytes.end());
+  const lab::Panel panel{lab::decade_scale(static_cast<double>(*bytes_least),
+                                           static_cast<double>(*bytes_most), kLeft, kRight),
+                         lab::decade_scale(least, most, kBottom, kTop)};
+  for (const Bound& bound : kBounds) {
+    Curve curve{{bound.style, bound.text}, {}, false};
+    for (double bytes = panel.x.low; bytes <= panel.x.high * 1.01; bytes *= 1.2589254) {
+      const double ms =
+          1e3 * lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world,
+                             static_cast<std::uint64_t>(bytes));
+      if (ms >= panel.y.low && ms <= panel.y.high) curve.points.emplace_back(bytes, ms);
+    }
+    if (!curve.points.empty()) curves.push_back(curve);
+  }
+
+  std::vector<lab::Tick> sizes = lab::ticks_of(panel.x);
+  for (lab::Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
+  const Words words = words_of(comparison, "Time to sum a tensor over all workers",
+                               fmt::format("{} workers, {}", world, describe(conditions)));
+  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
+         lab::draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
+         std::string(lab::kSvgEnd);
+}
+
+std::string draw_goodput(const Comparison& comparison) {
+  const lab::Conditions& conditions = comparison.conditions;
+  const std::uint64_t bytes = *std::max_element(conditions.bytes.begin(), conditions.bytes.end());
+  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const lab::Summary& each) { return each.bytes != bytes; });
+  std::vector<Curve> curves = curves_of(
+      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.world); },
+      [](const lab::Summary& s) { return s.goodput_mbps(); });
+  const auto [least_world, most_world] =
+      std::minmax_element(conditions.worlds.begin(), conditions.worlds.end());
+  for (const Bound& bound : kBounds) {
+    Curve curve{{bound.style, bound.text}, {}, false};
+    for (std::uint64_t world = *least_world; world <= *most_world; ++world) {
+      const double seconds =
+          lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world, bytes);
+      if (seconds > 0) {
+        curve.points.emplace_back(world, static_cast<double>(bytes) * 8 / seconds / 1e6);
+      }
+    }
+    if (!curve.points.empty()) curves.push_back(curve);
+  }
+  const lab::Panel panel{
+      {static_cast<double>(*least_world), static_cast<double>(*most_world), kLeft, kRight},
+      lab::linear_scale(range_of(curves).second, kBottom, kTop)};
+  std::vector<lab::Tick> worlds;
+  for (const std::uint64_t world : conditions.worlds) {
+    worlds.push_back({static_cast<double>(world), fmt::format("{}", world)});
+  }
+  const Words words =
+      words_of(comparison, fmt::format("Goodput of a tensor of {}", lab::size_text(bytes)),
+               describe(conditions));
+  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "Mbit/s of tensor") +
+         lab::draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
+         std::string(lab::kSvgEnd);
+}
+
+}  // namespace infold::cli

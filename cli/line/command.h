@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One subcommand of the infold binary. A subcommand lives in one file, is declared in commands.h
+// and listed in registry.cc; parser.cc does --help, --json and bad usage for all of them.
+#pragma once
+
+#include <string_view>
+
+#include "cli/line/options.h"
+#include "cli/line/output.h"
+
+namespace infold::cli {
+
+// What the process returns. Scripts depend on these, so the values never change.
+enum class ExitCode { kDone = 0, kFailed = 1, kBadUsage = 2 };
+
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  // As typed: "demo", or "bench core" for a subcommand of a group.
+  virtual std::string_view name() const = 0;
+  // One sentence without a full stop, shown in the list of subcommands.
+  virtual std::string_view summary() const = 0;
+  // Left out of --help's list: started by other subcommands, not by people.
+  virtual bool is_hidden() const { return false; }
+  // Adds options bound to members of this object. Called once, before parsing.
+  virtual void declare(Options& options) = 0;
+  // Called after parsing succeeded. May throw: main reports it and returns kFailed.
+  virtual ExitCode run(Output& output) = 0;
+};
+
+}  // namespace infold::cli

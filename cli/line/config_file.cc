@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/line/config_file.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+namespace infold::cli {
+
+tl::expected<std::vector<ConfigValue>, std::string> read_config_file(const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    const auto line = error.source().begin.line;
+    return tl::unexpected(line == 0 ? fmt::format("cannot read '{}'", path)
+                                    : fmt::format("{}:{}: {}", path, line, error.description()));
+  }
+  std::vector<ConfigValue> options;
+  for (const auto& [key, value] : table) {
+    std::string name = "--" + std::string(key.str());
+    std::replace(name.begin(), name.end(), '_', '-');
+    std::string text;
+    if (const auto as_text = value.value<std::string>(); value.is_string()) {
+      text = *as_text;
+    } else if (const auto whole = value.value<std::int64_t>(); value.is_integer()) {
+      text = std::to_string(*whole);
+    } else if (const auto real = value.value<double>(); value.is_floating_point()) {
+      text = fmt::format("{}", *real);
+    } else if (const auto flag = value.value<bool>(); value.is_boolean()) {
+      text = *flag ? "true" : "false";
+    } else {
+      return tl::unexpected(fmt::format("{}:{}: '{}' is neither text, number nor true or false",
+                                        path, value.source().begin.line, key.str()));
+    }
+    options.push_back({std::move(name), std::move(text), value.source().begin.line});
+  }
+  return options;
+}
+
+}  // namespace infold::cli

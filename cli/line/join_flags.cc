@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/line/join_flags.h"
+
+#include <string_view>
+#include <utility>
+
+namespace infold::cli {
+namespace {
+
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
+                                 WireFormat::bfp8, WireFormat::fixed32};
+
+Sites sites_of(const std::string& name) {
+  if (name == "switches") return Sites::switches;
+  if (name == "workers") return Sites::workers;
+  return name == "mixed" ? Sites::mixed : Sites::automatic;
+}
+
+SharedMemory shared_memory_of(const std::string& name) {
+  if (name == "off") return SharedMemory::off;
+  return name == "always" ? SharedMemory::always : SharedMemory::automatic;
+}
+
+// "JoinOptions.rank" is "--rank".
+std::string in_flags(std::string message) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
+      {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
+      {"mtu_bytes is", "--mtu is"},
+  };
+  for (const auto& [name, flag] : kNames) {
+    for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
+      message.replace(at, name.size(), flag);
+      at += flag.size();
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
+void JoinFlags::declare(Options& options) {
+  options.text_list("--switch", switches_,
+                    "Switches to join, HOST:PORT with commas between; else INFOLD_SWITCHES");
+  options.text("--rendezvous", rendezvous_,
+               "Without a switch, where rank 0 waits, HOST:PORT; else MASTER_ADDR");
+  options.text("--job", job_, "Name of the job; else INFOLD_JOB");
+  options.whole<unsigned>("--rank", rank_, {0, 255},
+                          "This rank; else INFOLD_RANK, RANK, or the launcher's");
+  options.whole<unsigned>("--world", world_, {1, 256},
+                          "Ranks in the job; else INFOLD_WORLD, WORLD_SIZE, ...");
+  options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
+                 "Where tensors are summed");
+  options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
+                          "Share of each switch, of mixed sites, as infold plan prints it");
+  options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},
+                          "Share of each worker, likewise");
+  options.text("--address", address_, "Local address to send from; else the best interface's");
+  options.whole<unsigned>("--mtu", mtu_, {0, 9216},
+                          "Largest packet, 576 or more; 0 for the route's");
+  options.real("--deadline", deadline_s_, {0.1, 86400}, "Seconds until a call or a join fails");
+  options.choice("--shared-memory", shared_memory_, {"auto", "off", "always"},
+                 "Whether ranks of one host sum in its memory first; else INFOLD_SHARED_MEMORY");
+  options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
+}
+
+JoinOptions JoinFlags::join_options() const {
+  JoinOptions options;
+  options.switches = switches_;
+  options.rendezvous = rendezvous_;
+  options.job = job_;
+  options.rank = rank_ ? static_cast<int>(*rank_) : -1;
+  options.world = static_cast<int>(world_.value_or(0));
+  options.sites = sites_of(sites_);
+  options.switch_weight = static_cast<int>(switch_weight_);
+  options.worker_weight = static_cast<int>(worker_weight_);
+  options.address = address_;
+  options.mtu_bytes = static_cast<int>(mtu_);
+  options.offload = !no_offload_;
+  options.shared_memory = shared_memory_of(shared_memory_);
+  options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(deadline_s_ * 1e9));
+  return options;
+}
+
+Result<Communicator> JoinFlags::join(const std::stop_token& stop) const {
+  JoinOptions options = join_options();
+  options.stop = stop;
+  Result<Communicator> joined = Communicator::join(options);
+  if (joined) return joined;
+  std::string& message = joined.error().message;
+  message = stop.stop_requested() ? "stopped on request" : in_flags(std::move(message));
+  return joined;
+}
+
+WireFormat wire_of(const std::string& name) {
+  for (const WireFormat wire : kWires) {
+    if (name == wire_format_name(wire)) return wire;
+  }
+  return WireFormat::automatic;
+}
+
+std::vector<std::string> wire_names() {
+  std::vector<std::string> names;
+  for (const WireFormat wire : kWires) names.emplace_back(wire_format_name(wire));
+  return names;
+}
+
+}  // namespace infold::cli

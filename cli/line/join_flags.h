@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of every command that joins a job, and what they mean.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <infold/communicator.h>
+#include <infold/join_options.h>
+
+#include "cli/line/options.h"
+
+namespace infold::cli {
+
+class JoinFlags {
+ public:
+  void declare(Options& options);
+  JoinOptions join_options() const;
+
+  // Joins, until the stop is asked for. An error's message is in the words of a command line.
+  Result<Communicator> join(const std::stop_token& stop) const;
+
+ private:
+  std::vector<std::string> switches_;
+  std::string rendezvous_;
+  std::string job_;
+  std::optional<unsigned> rank_;
+  std::optional<unsigned> world_;
+  std::string sites_ = "auto";
+  unsigned switch_weight_ = 1;
+  unsigned worker_weight_ = 1;
+  std::string address_;
+  unsigned mtu_ = 0;
+  double deadline_s_ = 10;
+  bool no_offload_ = false;
+  std::string shared_memory_ = "auto";
+};
+
+// "bfp32" and so on to the format; automatic for what is no name of one.
+WireFormat wire_of(const std::string& name);
+std::vector<std::string> wire_names();
+
+}  // namespace infold::cli

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/line/parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/build_info.h"
+#include "cli/commands.h"
+#include "cli/line/config_file.h"
+#include "cli/line/quantity.h"
+#include "io/address/socket_address.h"
+
+namespace infold::cli {
+namespace {
+
+template <typename Number>
+std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) {
+  Number value{};
+  const char* end = typed.data() + typed.size();
+  const auto [stop, error] = std::from_chars(typed.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  // Written so that NaN, which compares false with everything, is refused.
+  if (!(value >= allowed.low && value <= allowed.high)) return std::nullopt;
+  return value;
+}
+
+// The words between commas, without empty ones.
+std::vector<std::string> split_list(std::string_view typed) {
+  std::vector<std::string> words;
+  for (std::size_t start = 0; start < typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', start), typed.size());
+    if (comma > start) words.emplace_back(typed.substr(start, comma - start));
+    start = comma + 1;
+  }
+  return words;
+}
+
+std::optional<std::uint64_t> parse_bytes_in(const std::string& typed,
+                                            Range<std::uint64_t> allowed) {
+  const auto parsed = parse_bytes(typed);
+  if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return std::nullopt;
+  return parsed;
+}
+
+// False, and `values` as they were, if a word is wrong or there is none.
+template <typename Read>
+bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Read&& read) {
+  std::vector<std::uint64_t> parsed;
+  for (const std::string& one : split_list(typed)) {
+    const auto value = read(one);
+    if (!value) return false;
+    parsed.push_back(*value);
+  }
+  if (parsed.empty()) return false;
+  values = std::move(parsed);
+  return true;
+}
+
+// Adds an option with a callback for each of its values, which returns false to refuse it. The
+// message then names the option and `allowed`, for instance "a whole number from 2 to 64".
+CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
+                        const std::string& type, const std::string& allowed,
+                        std::function<bool(const std::string&)> store) {
+  const std::string option_name(name);
+  CLI::Option* option = app.add_option(
+      option_name,
+      [=](const CLI::results_t& typed) {
+        for (const std::string& value : typed) {
+          if (store(value)) continue;
+          throw CLI::ValidationError(
+              fmt::format("{} must be {}, not '{}'", option_name, allowed, value),
+              CLI::ExitCodes::ValidationError);
+        }
+        return true;
+      },
+      std::string(help));
+  option->type_name(type);
+  return option;
+}
+
+void add_value(CLI::App& app, std::string_view name, std::string_view help,
+               const std::string& initial, const std::string& type, const std::string& allowed,
+               std::function<bool(const std::string&)> store) {
+  const std::string shown =
+      initial.empty() ? std::string(help) : fmt::format("{} (default {})", help, initial);
+  add_values(app, name, shown, type, allowed, std::move(store));
+}
+
+// "bench core" is "core" under the group "bench"; "demo" is itself under the root.
+struct Place {
+  std::string group;
+  std::string leaf;
+};
+
+Place place_of(std::string_view name) {
+  const auto space = name.find(' ');
+  if (space == std::string_view::npos) return {"", std::string(name)};
+  return {std::string(name.substr(0, space)), std::string(name.substr(space + 1))};
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::vector<std::unique_ptr<Command>>& commands) {
+    root_.set_version_flag("--version", std::string("infold ") + kVersion);
+    root_.get_formatter()->column_width(32);
+    root_.require_subcommand(1);
+    for (const auto& command : commands) declare(*command);
+  }
+
+  ExitCode run(int argc, const char* const* argv) {
+    try {
+      root_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() != 0) return refuse(error);
+      root_.exit(error);  // Prints what --help or --version asked for.
+      return ExitCode::kDone;
+    }
+    Output output(json_, stdout, stderr);
+    const ExitCode code = chosen_->run(output);
+    if (output.ok()) return code;
+    std::fputs("infold: cannot write the output (is the disk full?)\n", stderr);
+    return ExitCode::kFailed;
+  }
+
+ private:
+  // Says what is wrong on stderr, and where to read more.
+  ExitCode refuse(const CLI::ParseError& error) {
+    const CLI::App* where = &root_;
+    std::string path = root_.get_name();
+    while (!where->get_subcommands().empty()) {
+      where = where->get_subcommands().front();
+      path += " " + where->get_name();
+    }
+    std::string what = error.what();
+    const auto unknown = root_.remaining(/*recurse=*/true);
+    if (error.get_name() == "RequiredError" && !unknown.empty()) {
+      // CLI11 would only say that a subcommand is required.
+      what = fmt::format("there is no subcommand '{}'", unknown.front());
+    }
+    std::fputs(fmt::format("{}: {}\nTry '{} --help'.\n", path, what, path).c_str(), stderr);
+    return ExitCode::kBadUsage;
+  }
+
+  void declare(Command& command) {
+    const Place place = place_of(command.name());
+    CLI::App& parent = place.group.empty() ? root_ : group(place.group);
+    CLI::App* app = parent.add_subcommand(place.leaf, std::string(command.summary()));
+    if (command.is_hidden()) app->group("");
+    Options options(*app);
+    command.declare(options);
+    app->add_flag("--json", json_, "Print one JSON object per line on stdout");
+    app->callback([this, &command] { chosen_ = &command; });
+  }
+
+  CLI::App& group(const std::string& name) {
+    CLI::App*& app = groups_[name];
+    if (app == nullptr) {
+      app = root_.add_subcommand(name, std::string(group_summary(name)));
+      app->require_subcommand(1);
+    }
+    return *app;
+  }
+
+  CLI::App root_{"In-network aggregation for distributed training", "infold"};
+  std::map<std::string, CLI::App*> groups_;  // owned by root_
+  Command* chosen_ = nullptr;
+  bool json_ = false;
+};
+
+}  // namespace
+
+void Options::flag(std::string_view name, bool& value, std::string_view help) {
+  app_.add_flag(std::string(name), value, std::string(help));
+}
+
+void Options::text(std::string_view name, std::string& value, std::string_view help) {
+  add_value(app_, name, help, value, "TEXT", "text", [&value](const std::string& typed) {
+    value = typed;
+    return true;
+  });
+}
+
+void Options::address(std::string_view name, std::string& typed, io::SocketAddress& found,
+                      std::string_view help) {
+  const auto read = [option = std::string(name), may_be_empty = typed.empty(), &typed,
+                     &found](const std::string& value) {
+    const auto parsed = io::SocketAddress::parse(value, "address");
+    if (!parsed && !(may_be_empty && value.empty())) {
+      throw CLI::ValidationError(fmt::format("{}: '{}' {}", option, value, parsed.error().detail),
+                                 CLI::ExitCodes::ValidationError);
+    }
+    typed = value;
+    found = parsed.value_or(io::SocketAddress());
+    return true;
+  };
+  read(typed);
+  add_value(app_, name, help, typed, "TEXT", "an address", read);
+}
+
+void Options::choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
+                     std::string_view help) {
+  const std::string joined = fmt::format("{}", fmt::join(allowed, "|"));
+  const std::string sentence = fmt::format("one of {}", fmt::join(allowed, ", "));
+  add_value(app_, name, help, value, joined, sentence, [=, &value](const std::string& typed) {
+    if (std::find(allowed.begin(), allowed.end(), typed) == allowed.end()) return false;
+    value = typed;
+    return true;
+  });
+}
+
+void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,
+                   std::string_view help) {
+  add_value(app_, name, help, short_rate(bits_per_second), "RATE",
+            fmt::format("a rate from {} to {} such as 10G or 100mbit", short_rate(allowed.low),
+                        short_rate(allowed.high)),
+            [=, &bits_per_second](const std::string& typed) {
+              const auto parsed = parse_rate(typed);
+              if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
+              bits_per_second = *parsed;
+              return true;
+            });
+}
+
+void Options::bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
+                    std::string_view help) {
+  add_value(app_, name, help, short_bytes(value), "BYTES",
+            fmt::format("a size from {} to {} such as 4KB or 25MiB", short_bytes(allowed.low),
+                        short_bytes(allowed.high)),
+            [=, &value](const std::string& typed) {
+              const auto parsed = parse_bytes_in(typed, allowed);
+              if (parsed) value = *parsed;
+              return parsed.has_value();
+            });
+}
+
+void Options::list(std::string_view name, std::string_view type, std::string_view allowed,
+                   std::string_view help, std::function<bool(const std::string&)> add) {
+  add_values(app_, name, fmt::format("{}; may be repeated", help), std::string(type),
+             std::string(allowed), std::move(add))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void Options::real(std::string_view name, double& value, Range<double> allowed,
+                   std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", value),
+            fmt::format("{}..{}", allowed.low, allowed.high),
+            fmt::format("a number from {} to {}", allowed.low, allowed.high),
+            [=, &value](const std::string& typed) {
+              const auto parsed = parse_in(typed, allowed);
+              if (parsed) value = *parsed;
+              return parsed.has_value();
+            });
+}
+
+void Options::whole_number(std::string_view name, const std::string& initial,
+                           Range<std::uint64_t> allowed, std::string_view help,
+                           std::function<void(std::uint64_t)> store) {
+  // A seed may be any 64-bit number; twenty digits of limit would only hide the rest of the help.
+  const bool open = allowed.high == std::numeric_limits<std::uint64_t>::max();
+  add_value(app_, name, help, initial,
+            open ? "NUMBER" : fmt::format("{}..{}", allowed.low, allowed.high),
+            fmt::format("a whole number from {} to {}", allowed.low, allowed.high),
+            [=](const std::string& typed) {
+              const auto parsed = parse_in(typed, allowed);
+              if (parsed) store(*parsed);
+              return parsed.has_value();
+            });
+}
+
+void Options::text_list(std::string_view name, std::vector<std::string>& values,
+                        std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
+            "words with commas between", [&values](const std::string& typed) {
+              values = split_list(typed);
+              return true;
+            });
+}
+
+void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& values,
+                         Range<std::uint64_t> allowed, std::string_view help) {
+  add_value(
+      app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
+      fmt::format("whole numbers from {} to {} with commas between", allowed.low, allowed.high),
+      [=, &values](const std::string& typed) {
+        return read_list(typed, values,
+                         [allowed](const std::string& one) { return parse_in(one, allowed); });
+      });
+}
+
+void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
+                         Range<std::uint64_t> allowed, std::string_view help) {
+  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "BYTES,...",
+            fmt::format("sizes from {} to {} such as 4KB or 25MiB, with commas between",
+                        short_bytes(allowed.low), short_bytes(allowed.high)),
+            [=, &values](const std::string& typed) {
+              return read_list(typed, values, [allowed](const std::string& one) {
+                return parse_bytes_in(one, allowed);
+              });
+            });
+}
+
+// Runs after the options declared before it have been typed or not: CLI11 calls back in the order
+// of declaration, when it has read all words.
+void Options::config_file(std::string_view name, std::string_view help) {
+  const std::string option_name(name);
+  CLI::Option* const option = app_.add_option(
+      option_name,
+      [&app = app_, option_name](const CLI::results_t& typed) {
+        const auto refuse = [&](const std::string& what) {
+          throw CLI::ValidationError(fmt::format("{}: {}", option_name, what),
+                                     CLI::ExitCodes::ValidationError);
+        };
+        const auto read = read_config_file(typed.back());
+        if (!read) refuse(read.error());
+        for (const ConfigValue& each : *read) {
+          const std::string& key = each.option;
+          CLI::Option* const meant = key == option_name ? nullptr : app.get_option_no_throw(key);
+          const std::string place = fmt::format("{}:{}", typed.back(), each.line);
+          if (meant == nullptr) refuse(fmt::format("{}: there is no option {}", place, key));
+          if (meant->count() > 0) continue;
+          meant->add_result(each.value);
+          try {
+            meant->run_callback();
+          } catch (const CLI::Error& error) {
+            refuse(fmt::format("{}: {}", place, error.what()));
+          }
+        }
+        return true;
+      },
+      std::string(help));
+  option->type_name("FILE");
+}
+
+void Options::require(std::string_view name) { app_.get_option(std::string(name))->required(); }
+
+void Options::exclude(std::string_view first, std::string_view second) {
+  app_.get_option(std::string(first))->excludes(app_.get_option(std::string(second)));
+}
+
+void Options::examples(std::string_view lines) {
+  app_.footer("\nExamples:\n" + std::string(lines));
+}
+
+ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                          const char* const* argv) {
+  return Parser(commands).run(argc, argv);
+}
+
+}  // namespace infold::cli

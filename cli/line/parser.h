@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns a command line into one run of one subcommand. Everything the user sees about usage comes
+// from here: --help, --version, --json and the messages for a bad command line.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cli/line/command.h"
+
+namespace infold::cli {
+
+// Parses and runs one of the commands. Errors of usage go to stderr and return kBadUsage; what the
+// subcommand throws passes through.
+ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                          const char* const* argv);
+
+}  // namespace infold::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/line/parser.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace infold::cli {
+namespace {
+
+using testing::HasSubstr;
+
+struct Typed {
+  std::uint32_t workers = 4;
+  std::uint64_t seed = 0;
+  double loss = 0.01;
+  std::string format = "bfp32";
+  bool verbose = false;
+  double rate = 10e9;
+  std::uint64_t size = 25'000'000;
+  std::vector<std::string> names;
+};
+
+// Has one option of each kind, and shows what it was given.
+class Probe final : public Command {
+ public:
+  Probe(std::string_view name, Typed& typed) : name_(name), typed_(typed) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return "Probe"; }
+  void declare(Options& options) override {
+    options.whole("--workers", typed_.workers, {2, 64}, "Number of workers");
+    options.whole("--seed", typed_.seed, {0, std::numeric_limits<std::uint64_t>::max()}, "Seed");
+    options.real("--loss", typed_.loss, {0.0, 0.3}, "Fraction of packets lost");
+    options.choice("--format", typed_.format, {"bfp32", "bfp16"}, "Format on the wire");
+    options.flag("--verbose", typed_.verbose, "Say more");
+    options.exclude("--seed", "--verbose");
+    options.rate("--rate", typed_.rate, {1e6, 1e12}, "Rate of a link");
+    options.bytes("--size", typed_.size, {4, 1'000'000}, "Size of a tensor");
+    options.list("--name", "NAME", "short", "A name", [this](const std::string& name) {
+      if (name.size() > 3) return false;
+      typed_.names.push_back(name);
+      return true;
+    });
+  }
+  ExitCode run(Output& output) override {
+    output.object({{"ran", name_}});
+    return ExitCode::kFailed;  // Unlike any other outcome here.
+  }
+
+ private:
+  std::string_view name_;
+  Typed& typed_;
+};
+
+struct Outcome {
+  ExitCode code;
+  std::string out;
+  std::string log;
+};
+
+class ParserTest : public testing::Test {
+ protected:
+  Outcome run(std::vector<const char*> words) {
+    std::vector<std::unique_ptr<Command>> commands;
+    commands.push_back(std::make_unique<Probe>("probe", typed_));
+    commands.push_back(std::make_unique<Probe>("bench probe", typed_));
+    words.insert(words.begin(), "infold");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto code = run_command_line(commands, static_cast<int>(words.size()), words.data());
+    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  }
+
+  Typed typed_;
+};
+
+TEST_F(ParserTest, StoresWhatWasTyped) {
+  const auto outcome = run({"probe", "--workers", "64", "--loss=0.3", "--format", "bfp16", "--seed",
+                            "18446744073709551615", "--json"});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_EQ(outcome.out, "{\"ran\":\"probe\"}\n");
+  EXPECT_EQ(typed_.workers, 64U);
+  EXPECT_EQ(typed_.loss, 0.3);
+  EXPECT_EQ(typed_.format, "bfp16");
+  EXPECT_EQ(typed_.seed, std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_F(ParserTest, StoresQuantitiesAndLists) {
+  EXPECT_EQ(run({"probe", "--rate", "100mbit", "--name", "a", "--size", "4KiB", "--name=b"}).code,
+            ExitCode::kFailed);
+  EXPECT_EQ(typed_.rate, 100e6);
+  EXPECT_EQ(typed_.size, 4096U);
+  EXPECT_THAT(typed_.names, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(run({"probe", "--rate", "2T"}).log,
+              HasSubstr("--rate must be a rate from 1M to 1T such as 10G or 100mbit, not '2T'"));
+  EXPECT_THAT(run({"probe", "--size", "2"}).log,
+              HasSubstr("--size must be a size from 4B to 1MB such as 4KB or 25MiB, not '2'"));
+  EXPECT_THAT(run({"probe", "--name", "a", "--name", "long"}).log,
+              HasSubstr("--name must be short, not 'long'"));
+  // One name, then a word that belongs to nothing.
+  EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
+}
+
+TEST_F(ParserTest, KeepsDefaultsOfWhatWasNotTyped) {
+  EXPECT_EQ(run({"probe"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.workers, 4U);
+  EXPECT_EQ(typed_.loss, 0.01);
+  EXPECT_FALSE(typed_.verbose);
+}
+
+TEST_F(ParserTest, FindsSubcommandsOfAGroup) {
+  EXPECT_EQ(run({"bench", "probe", "--json"}).out, "{\"ran\":\"bench probe\"}\n");
+}
+
+TEST_F(ParserTest, NamesTheOptionAndItsRange) {
+  for (const char* value : {"1", "65", "-3", "4.5", "four", "4x", "", "99999999999999999999"}) {
+    const auto outcome = run({"probe", "--workers", value});
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage) << value;
+    EXPECT_THAT(outcome.log, HasSubstr("--workers must be a whole number from 2 to 64")) << value;
+    EXPECT_EQ(outcome.out, "") << value;
+  }
+  for (const char* value : {"0.31", "-0.1", "nan", "inf", "1%"}) {
+    const auto outcome = run({"probe", "--loss", value});
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage) << value;
+    EXPECT_THAT(outcome.log, HasSubstr("--loss must be a number from 0 to 0.3")) << value;
+  }
+  EXPECT_THAT(run({"probe", "--format", "f32"}).log,
+              HasSubstr("--format must be one of bfp32, bfp16, not 'f32'"));
+}
+
+TEST_F(ParserTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(run({}).code, ExitCode::kBadUsage);
+  EXPECT_EQ(run({"bench"}).code, ExitCode::kBadUsage);
+  EXPECT_EQ(run({"probe", "--seed", "1", "--verbose"}).code, ExitCode::kBadUsage);
+  EXPECT_THAT(run({"prob"}).log, HasSubstr("there is no subcommand 'prob'"));
+  EXPECT_THAT(run({"bench", "prob"}).log, HasSubstr("there is no subcommand 'prob'"));
+  EXPECT_THAT(run({"bench", "probe", "--x"}).log, HasSubstr("Try 'infold bench probe --help'"));
+}
+
+TEST_F(ParserTest, HelpGoesToStdoutAndSucceeds) {
+  const auto outcome = run({"probe", "--help"});
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_THAT(outcome.out, HasSubstr("--workers 2..64"));
+  EXPECT_THAT(outcome.out, HasSubstr("Number of workers (default 4)"));
+  EXPECT_THAT(outcome.out, HasSubstr("Rate of a link (default 10G)"));
+  EXPECT_THAT(outcome.out, HasSubstr("Size of a tensor (default 25MB)"));
+  EXPECT_THAT(outcome.out, HasSubstr("A name; may be repeated"));
+  EXPECT_EQ(outcome.log, "");
+}
+
+}  // namespace
+}  // namespace infold::cli

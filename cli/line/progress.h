@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far a command is, on stderr: one line that changes in place on a terminal; elsewhere, where
+// each report stays, a line for the first report, for each part of the way, and for each half
+// minute. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <unistd.h>
+
+#include "cli/line/output.h"
+
+namespace infold::cli {
+
+class ProgressLine {
+ public:
+  // `parts`: reports of the whole way where there is no terminal.
+  ProgressLine(Output& output, std::uint64_t steps, std::uint64_t parts,
+               bool live = isatty(STDERR_FILENO) != 0)
+      : output_(output), steps_(steps), parts_(parts), live_(live) {}
+
+  // Whether this step was shown; the last one always is.
+  bool show(std::uint64_t step, std::string_view text) {
+    const bool last = step >= steps_;
+    if (!live_ && !last && !is_due(step)) return false;
+    output_.log("{}{}{}", live_ ? "\r\x1b[K" : "", text, live_ && !last ? "" : "\n");
+    open_ = live_ && !last;
+    return true;
+  }
+  // Leaves the cursor on a line of its own.
+  void end() {
+    if (open_) output_.log("\n");
+    open_ = false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_due(std::uint64_t step) {
+    const std::uint64_t part = steps_ == 0 ? 0 : step * parts_ / steps_;
+    const Clock::time_point now = Clock::now();
+    if (has_shown_ && part == part_ && now - shown_ < std::chrono::seconds(30)) return false;
+    has_shown_ = true;
+    part_ = part;
+    shown_ = now;
+    return true;
+  }
+
+  Output& output_;
+  std::uint64_t steps_;
+  std::uint64_t parts_;
+  bool live_;
+  bool open_ = false;
+  bool has_shown_ = false;
+  std::uint64_t part_ = 0;
+  Clock::time_point shown_;
+};
+
+}  // namespace infold::cli

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A number, then one of a list of units.
+#include "cli/line/quantity.h"
+
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace infold::cli {
+namespace {
+
+struct Quantity {
+  double number = 0;
+  std::string unit;  // in lower case
+};
+
+std::optional<Quantity> split(std::string_view typed) {
+  Quantity quantity;
+  const char* end = typed.data() + typed.size();
+  // No sign, no infinity, no exponent: a rate of 1e9 would be 1 "e9" to some and 10^9 to others.
+  const auto [stop, error] =
+      std::from_chars(typed.data(), end, quantity.number, std::chars_format::fixed);
+  if (error != std::errc{} || !std::isfinite(quantity.number) || quantity.number < 0) {
+    return std::nullopt;
+  }
+  for (const char* letter = stop; letter != end; ++letter) {
+    const bool upper = *letter >= 'A' && *letter <= 'Z';
+    quantity.unit += static_cast<char>(upper ? *letter - 'A' + 'a' : *letter);
+  }
+  return quantity;
+}
+
+struct Prefix {
+  char letter;
+  double thousands;
+  double binary;
+};
+
+constexpr Prefix kPrefixes[] = {
+    {'k', 1e3, 0x1p10}, {'m', 1e6, 0x1p20}, {'g', 1e9, 0x1p30}, {'t', 1e12, 0x1p40}};
+
+// "10G" from 1e10, in the largest prefix that leaves a number of at most three decimals.
+std::string shortest(double value, std::string_view unit) {
+  for (std::size_t i = std::size(kPrefixes); i-- > 0;) {
+    const double scaled = value / kPrefixes[i].thousands;
+    if (scaled < 1 || std::round(scaled * 1e3) / 1e3 != scaled) continue;
+    const char letter = static_cast<char>(kPrefixes[i].letter - 'a' + 'A');
+    return fmt::format("{}{}{}", scaled, letter, unit);
+  }
+  return fmt::format("{}{}", value, unit);
+}
+
+}  // namespace
+
+std::optional<double> parse_rate(std::string_view typed) {
+  const auto quantity = split(typed);
+  if (!quantity) return std::nullopt;
+  std::string_view unit = quantity->unit;
+  double factor = 1;
+  for (const Prefix& prefix : kPrefixes) {
+    if (!unit.starts_with(prefix.letter)) continue;
+    factor = prefix.thousands;
+    unit.remove_prefix(1);
+    break;
+  }
+  if (unit != "" && unit != "bit" && unit != "bit/s" && unit != "bps") return std::nullopt;
+  return quantity->number * factor;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view typed) {
+  const auto quantity = split(typed);
+  if (!quantity) return std::nullopt;
+  double factor = quantity->unit.empty() || quantity->unit == "b" ? 1 : 0;
+  for (const Prefix& prefix : kPrefixes) {
+    const std::string thousands{prefix.letter};
+    if (quantity->unit == thousands || quantity->unit == thousands + "b") factor = prefix.thousands;
+    const std::string binary{prefix.letter, 'i'};
+    if (quantity->unit == binary || quantity->unit == binary + "b") factor = prefix.binary;
+  }
+  const double bytes = quantity->number * factor;
+  // Beyond 2^53 not every number of bytes is a double; nobody means one of those.
+  if (factor == 0 || bytes > 0x1p53 || bytes != std::floor(bytes)) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string short_rate(double bits_per_second) { return shortest(bits_per_second, ""); }
+
+std::string short_bytes(std::uint64_t bytes) { return shortest(static_cast<double>(bytes), "B"); }
+
+}  // namespace infold::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What people type, and what they do not mean.
+#include "cli/line/quantity.h"
+
+#include <gtest/gtest.h>
+
+namespace infold::cli {
+namespace {
+
+TEST(Quantity, ReadsRates) {
+  EXPECT_EQ(parse_rate("10G"), 10e9);
+  EXPECT_EQ(parse_rate("100mbit"), 100e6);
+  EXPECT_EQ(parse_rate("2.5Gbit/s"), 2.5e9);
+  EXPECT_EQ(parse_rate("40gbps"), 40e9);
+  EXPECT_EQ(parse_rate("1000000"), 1e6);
+  EXPECT_EQ(parse_rate("1.6Tbit"), 1.6e12);
+}
+
+TEST(Quantity, RefusesWhatIsNoRate) {
+  for (const char* typed : {"", "G", "fast", "10GB", "10Gb", "-1G", "10 G", "1e9", "nan", "inf",
+                            "10GG", "0x10G", "10Gi"}) {
+    EXPECT_FALSE(parse_rate(typed)) << typed;
+  }
+}
+
+TEST(Quantity, ReadsSizes) {
+  EXPECT_EQ(parse_bytes("100MB"), 100'000'000U);
+  EXPECT_EQ(parse_bytes("25MiB"), 26'214'400U);
+  EXPECT_EQ(parse_bytes("4"), 4U);
+  EXPECT_EQ(parse_bytes("1M"), 1'000'000U);
+  EXPECT_EQ(parse_bytes("1Mi"), 1'048'576U);
+  EXPECT_EQ(parse_bytes("4B"), 4U);
+  EXPECT_EQ(parse_bytes("1.5kb"), 1500U);
+  EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000U);
+}
+
+TEST(Quantity, RefusesWhatIsNoSize) {
+  for (const char* typed : {"", "MB", "1.5", "0.3B", "-1", "100Mbit", "1e6", "99999999TB"}) {
+    EXPECT_FALSE(parse_bytes(typed)) << typed;
+  }
+}
+
+TEST(Quantity, WritesWhatItReads) {
+  EXPECT_EQ(short_rate(10e9), "10G");
+  EXPECT_EQ(short_rate(2.5e9), "2.5G");
+  EXPECT_EQ(short_rate(1e12), "1T");
+  EXPECT_EQ(short_rate(1), "1");
+  EXPECT_EQ(short_bytes(100'000'000), "100MB");
+  EXPECT_EQ(short_bytes(26'214'400), "26214.4KB");
+  EXPECT_EQ(short_bytes(1), "1B");
+  for (const double rate : {1e6, 1.234e9, 123'456'789.0, 400e9}) {
+    EXPECT_EQ(parse_rate(short_rate(rate)), rate);
+  }
+}
+
+}  // namespace
+}  // namespace infold::cli

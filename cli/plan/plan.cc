@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold plan: how long an all-reduce would take with the sums made in each possible place, told
+// before anyone installs anything. Options become a predict::Question, plan_table.cc prints
+// answers, plan_measure.cc measures them on links of a lab.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "cli/commands.h"
+#include "cli/line/quantity.h"
+#include "cli/plan/plan_measure.h"
+#include "cli/plan/plan_table.h"
+#include "core/stripe.h"
+#include "lab/interrupt.h"
+#include "predict/verdict.h"
+#include "rank/calls/format_choice.h"
+
+namespace infold::cli {
+namespace {
+
+// Slower links than a modem's and faster ones than anyone sells are slips of the finger.
+constexpr Range<double> kRates = {1e6, 10e12};
+
+constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
+                               DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
+// Fixed32 needs an exchange of exponents first; the model has one exchange.
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
+                                 WireFormat::bfp8};
+
+template <std::size_t kCount, typename Value>
+std::vector<std::string> names_of(const Value (&values)[kCount], const char* (*name)(Value)) {
+  std::vector<std::string> names;
+  for (const Value value : values) names.emplace_back(name(value));
+  return names;
+}
+
+// Requires: a name that names_of lists; the parser lets no other through.
+template <std::size_t kCount, typename Value>
+Value named(const Value (&values)[kCount], const char* (*name)(Value), std::string_view wanted) {
+  const auto* const found = std::find_if(std::begin(values), std::end(values),
+                                         [&](Value value) { return name(value) == wanted; });
+  CHECK(found != std::end(values));
+  return *found;
+}
+
+class Plan final : public Command {
+ public:
+  std::string_view name() const override { return "plan"; }
+  std::string_view summary() const override {
+    return "Predict an all-reduce's time for each place of its sums, and whether infold helps";
+  }
+
+  void declare(Options& options) override {
+    options.whole<std::uint32_t>("--workers", workers_, {2, INFOLD_WORKERS_MAX},
+                                 "Hosts that reduce together");
+    options.rate("--link", link_, kRates, "Rate of each worker's link, each way");
+    options.list(
+        "--site", "host:RATE|switch|workers",
+        fmt::format("switch, workers, or host:RATE with a rate from {} to {}, at most {} "
+                    "hosts in all",
+                    short_rate(kRates.low), short_rate(kRates.high), core::Stripe::kSitesMax),
+        "A place for sums: a host with one port, a switch with a port for each worker",
+        [this](const std::string& typed) { return add_site(typed); });
+    options.bytes("--size", size_, {1, 1'000'000'000'000}, "Size of the tensor");
+    options.choice("--dtype", dtype_, names_of(kTypes, data_type_name), "Its type");
+    options.choice("--wire", wire_, names_of(kWires, wire_format_name),
+                   "The wire format of infold; a ring sends the tensor as it is");
+    options.whole<std::uint32_t>("--mtu", framing_.mtu, {576, 65535}, "MTU of the path");
+    options.real("--rtt-us", rtt_us_, {0, 1'000'000},
+                 "Round trip between two hosts in microseconds");
+    options.whole<std::uint32_t>("--frame-bytes", frame_bytes_, {0, 100},
+                                 "What a link adds to an IP packet: 38 on Ethernet, 14 where tc "
+                                 "shapes it, as with --verify");
+    options.whole<std::uint32_t>("--threads", threads_, {1, 64}, "Of each host's infold switch");
+    options.choice("--processors", processors_, {"measured", "any"},
+                   "What packets cost: as on our machines, or nothing, so that links decide");
+    options.flag("--verify", verify_,
+                 "Measure the placements, too, on links made on this machine; needs root");
+    options.examples(
+        "  infold plan --workers 8 --link 10G --site host:100G\n"
+        "  infold plan --workers 8 --link 10G --site host:100G --threads 8\n"
+        "  infold plan --workers 16 --link 25G --site host:100G --site host:100G --size 1GB\n"
+        "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json\n"
+        "  infold plan --verify --workers 4 --link 100M --site host:100M --site switch --size 4MB");
+  }
+
+  ExitCode run(Output& output) override {
+    predict::Question question;
+    const auto format = rank::choose_format({.type = named(kTypes, data_type_name, dtype_),
+                                             .wire = named(kWires, wire_format_name, wire_),
+                                             .world = workers_});
+    if (!format) {
+      output.log("infold plan: {}\n", format.error().message);
+      return ExitCode::kBadUsage;
+    }
+    question.layout = format->layout;
+    question.worker_rates.assign(workers_, link_);
+    question.hosts = hosts_;
+    question.switch_in_path = switch_;
+    if (!site_typed_) {
+      question.switch_in_path = true;
+      question.hosts = {{"host:" + short_rate(link_), link_}};
+    }
+    question.tensor_bytes = size_;
+    question.framing = framing_;
+    question.framing.frame_bytes =
+        frame_bytes_.value_or(verify_ ? kShapedFrameBytes : predict::Framing().frame_bytes);
+    question.rtt_s = rtt_us_ * 1e-6;
+    // A lab's links are slow enough for its processors, or are refused.
+    if (processors_ == "measured" && !verify_) {
+      question.processors = predict::measured_processors();
+      question.processors.host_threads = threads_;
+    }
+
+    const FormatNames names = {dtype_, core::format_name(format->layout.format)};
+    if (verify_) return verify(output, question, names);
+    print_question(output, question, names);
+    const std::vector<predict::Placement> placements = predict::predict(question);
+    print_placements(output, placements, {});
+    print_verdict(output, predict::verdict(question, placements));
+    return ExitCode::kDone;
+  }
+
+ private:
+  static ExitCode verify(Output& output, const predict::Question& question,
+                         const FormatNames& names) {
+    const lab::InterruptGuard guard;
+    const std::vector<predict::Placement> placements = predict::predict(question);
+    const lab::Places places = lab::Places::find();
+    if (const auto refusal =
+            refuse_to_measure(question, names, placements, this_lab_machine(places))) {
+      output.log("infold plan: --verify: {}\n", refusal->text);
+      return refusal->bad_usage ? ExitCode::kBadUsage : ExitCode::kFailed;
+    }
+    const auto measured = measure_placements(
+        question, names, placements, places,
+        [&output](const predict::Placement& placement, unsigned iterations) {
+          output.log("infold plan: measuring {}, {} sums of {}\n", placement.name, iterations,
+                     predict::time_text(placement.time_s));
+        });
+    if (lab::InterruptGuard::interrupted()) {
+      output.log("infold plan: stopped on request; the lab is gone\n");
+      return ExitCode::kFailed;
+    }
+    print_question(output, question, names);
+    print_placements(output, placements, measured);
+    std::vector<std::string> sentences = predict::verdict(question, placements);
+    for (const std::string& each : measured_verdict(placements, measured)) {
+      sentences.push_back(each);
+    }
+    print_verdict(output, sentences);
+    const bool failed = std::any_of(measured.begin(), measured.end(),
+                                    [](const auto& each) { return !each.error.empty(); });
+    return failed ? ExitCode::kFailed : ExitCode::kDone;
+  }
+
+  bool add_site(const std::string& typed) {
+    constexpr std::string_view kHost = "host:";
+    site_typed_ = true;
+    if (typed == "workers") return true;
+    if (typed == "switch") {
+      switch_ = true;
+      return true;
+    }
+    if (!typed.starts_with(kHost) || hosts_.size() == core::Stripe::kSitesMax) return false;
+    const auto rate = parse_rate(std::string_view(typed).substr(kHost.size()));
+    if (!rate || *rate < kRates.low || *rate > kRates.high) return false;
+    // One spelling for each rate, so that equal hosts are counted together.
+    hosts_.push_back({std::string(kHost) + short_rate(*rate), *rate});
+    return true;
+  }
+
+  std::uint32_t workers_ = 8;
+  double link_ = 10e9;
+  std::uint64_t size_ = 100'000'000;
+  std::string dtype_ = "f32";
+  std::string wire_ = "automatic";
+  predict::Framing framing_;
+  std::optional<std::uint32_t> frame_bytes_;
+  bool verify_ = false;
+  std::uint32_t threads_ = 1;
+  std::string processors_ = "measured";
+  double rtt_us_ = 50;
+  std::vector<predict::Host> hosts_;
+  bool switch_ = false;
+  bool site_typed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_command() { return std::make_unique<Plan>(); }
+
+}  // namespace infold::cli

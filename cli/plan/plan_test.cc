@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold plan as a person types it: what it prints, and what it refuses.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/commands.h"
+#include "cli/line/parser.h"
+#include "sim/scenario/named.h"
+#include "sim/simulation.h"
+
+namespace infold::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+  ExitCode code;
+  std::string out;
+  std::string log;
+
+  std::vector<json> objects() const {
+    std::vector<json> lines;
+    for (std::size_t start = 0; start < out.size();) {
+      const std::size_t end = out.find('\n', start);
+      lines.push_back(json::parse(out.substr(start, end - start)));
+      start = end + 1;
+    }
+    return lines;
+  }
+};
+
+Outcome plan(std::vector<const char*> words) {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_plan_command());
+  words.insert(words.begin(), {"infold", "plan"});
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const auto code = run_command_line(commands, static_cast<int>(words.size()), words.data());
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+std::vector<std::string> placements(const Outcome& outcome) {
+  std::vector<std::string> names;
+  for (const json& line : outcome.objects()) {
+    if (line.contains("placement")) names.push_back(line["placement"]);
+  }
+  return names;
+}
+
+TEST(PlanCommand, ShowsWhatIsFastestFirst) {
+  const Outcome outcome =
+      plan({"--workers", "8", "--link", "10G", "--site", "host:100G", "--threads", "8"});
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_EQ(outcome.log, "");
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("8 workers with links of 10 Gbit/s, 100 MB of f32 as bfp32"),
+                    HasSubstr("host:100G   86.3 ms    1.73x     2"),
+                    HasSubstr("Best: host:100G, 1.73 times as fast as a ring."),
+                    Not(HasSubstr("switch "))));
+}
+
+// One thread's processor time alone is half a second; links alone would say 86 ms.
+TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
+  const std::vector<const char*> words = {"--workers", "8", "--link", "10G", "--site", "host:100G"};
+  const Outcome outcome = plan(words);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("host:100G waits for processors"),
+                                 HasSubstr("With 6 threads (--threads) the host would keep up.")));
+  std::vector<const char*> of_links = words;
+  of_links.insert(of_links.end(), {"--processors", "any"});
+  EXPECT_THAT(plan(of_links).out,
+              AllOf(HasSubstr("host:100G   86.3 ms"), Not(HasSubstr("processor "))));
+}
+
+TEST(PlanCommand, SitesAreAddedUp) {
+  EXPECT_THAT(placements(plan({"--site", "host:10G", "--site", "host:25G", "--site", "switch",
+                               "--site", "host:10gbit", "--json"})),
+              ElementsAre("switch", "host:25G + 2 x host:10G + workers", "ring", "workers",
+                          "host:25G + 2 x host:10G", "host:25G", "host:10G"));
+}
+
+TEST(PlanCommand, WithoutSitesItComparesTheUsualOnes) {
+  EXPECT_THAT(placements(plan({"--link", "25G", "--json"})),
+              ElementsAre("ring", "switch", "host:25G + workers", "workers", "host:25G"));
+  EXPECT_THAT(placements(plan({"--site", "workers", "--json"})), ElementsAre("ring", "workers"));
+}
+
+TEST(PlanCommand, JsonHoldsTheQuestionTheWeightsAndTheVerdict) {
+  const auto lines = plan({"--site", "host:10G", "--json", "--wire", "bfp16", "--size", "25MiB",
+                           "--mtu", "9000", "--rtt-us", "12.5", "--frame-bytes", "14"})
+                         .objects();
+  EXPECT_EQ(lines.front()["bytes"], 26'214'400);
+  EXPECT_EQ(lines.front()["wire"], "bfp16");
+  EXPECT_EQ(lines.front()["mtu"], 9000);
+  EXPECT_EQ(lines.front()["rtt_us"], 12.5);
+  EXPECT_EQ(lines.front()["frame_bytes"], 14);
+  const json& mixed = lines[1];
+  EXPECT_EQ(mixed["placement"], "host:10G + workers");
+  EXPECT_EQ(mixed["sites"].size(), 9U);
+  EXPECT_EQ(mixed["sites"][0]["weight"], 2);
+  EXPECT_EQ(mixed["sites"][0]["share"], 0.2);
+  EXPECT_GT(lines.back()["verdict"].size(), 1U);
+}
+
+TEST(PlanCommand, NamesTheOptionAndWhatItAllows) {
+  const struct {
+    std::vector<const char*> words;
+    const char* message;
+  } kCases[] = {
+      {{"--workers", "1"}, "--workers must be a whole number from 2 to 256, not '1'"},
+      {{"--link", "10GB"}, "--link must be a rate from 1M to 10T such as 10G or 100mbit"},
+      {{"--link", "11T"}, "--link must be a rate from 1M to 10T"},
+      {{"--site", "switch", "--site", "host"}, "--site must be switch, workers, or host:RATE"},
+      {{"--site", "host:1k"}, "with a rate from 1M to 10T, at most 64 hosts in all, not 'host:1k'"},
+      {{"--size", "0"}, "--size must be a size from 1B to 1TB such as 4KB or 25MiB, not '0'"},
+      {{"--mtu", "500"}, "--mtu must be a whole number from 576 to 65535"},
+      {{"--rtt-us", "-1"}, "--rtt-us must be a number from 0 to 1000000"},
+      {{"--wire", "f32"}, "--wire must be one of automatic, bfp32, bfp16, bfp8"},
+      {{"--dtype", "i32", "--wire", "bfp8"}, "wire format bfp8 is for sums and averages of floats"},
+  };
+  for (const auto& each : kCases) {
+    const Outcome outcome = plan(each.words);
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage) << each.message;
+    EXPECT_THAT(outcome.log, HasSubstr(each.message));
+    EXPECT_EQ(outcome.out, "") << each.message;
+  }
+}
+
+TEST(PlanCommand, TakesAtMost64Hosts) {
+  std::vector<const char*> words;
+  for (int i = 0; i < 64; ++i) words.insert(words.end(), {"--site", "host:1G"});
+  EXPECT_EQ(plan(words).code, ExitCode::kDone);
+  words.insert(words.end(), {"--site", "host:1G"});
+  EXPECT_THAT(plan(words).log, HasSubstr("at most 64 hosts in all"));
+}
+
+// The same machines that run on sockets, in virtual time, and the model: within 1 %.
+TEST(PlanCommand, AgreesWithTheSimulator) {
+  for (const unsigned mbps : {100U, 1'000U}) {
+    sim::NamedOptions options;
+    options.workers = 8;
+    options.elements = 400'000;
+    options.format = "bfp32";
+    options.bits_per_second = std::int64_t{mbps} * 1'000'000;
+    options.round_trip = base::microseconds(50);
+    const sim::Scenario scenario = sim::named_scenario("clean", 1, options).value();
+    const sim::Outcome outcome = sim::Simulation(scenario).run();
+    ASSERT_TRUE(outcome.passed());
+
+    const std::string link = std::to_string(mbps) + "mbit";
+    const auto lines =
+        plan({"--link", link.c_str(), "--size", "1600KB", "--site", "switch", "--json"}).objects();
+    ASSERT_EQ(lines[1]["placement"], "switch");
+    const double predicted_ms = lines[1]["time_ms"];
+    EXPECT_NEAR(static_cast<double>(outcome.finished_at.ns) / 1e6 / predicted_ms, 1, 0.01) << mbps;
+  }
+}
+
+TEST(PlanCommand, AnswersEveryTypeAndSize) {
+  for (const char* type : {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"}) {
+    for (const char* size : {"1", "4KB", "1TB"}) {
+      const Outcome outcome = plan({"--dtype", type, "--size", size, "--mtu", "576"});
+      EXPECT_EQ(outcome.code, ExitCode::kDone) << type << " " << size << ": " << outcome.log;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infold::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/switch/switch_log.h"
+
+#include "cli/build_info.h"
+#include "io/host/log.h"
+#include "lab/interrupt.h"
+
+namespace infold::cli {
+
+using status::LogLevel;
+
+void set_log(const std::string& level, const std::string& format) {
+  // Choices that the parser has checked.
+  if (const auto options = status::parse_log_options(level + "," + format)) io::set_log(*options);
+}
+
+void log_start(const std::string& listen, const std::string& control, const char* plane) {
+  io::log(LogLevel::info, "switch_started",
+          {{"listen", listen}, {"control", control}, {"plane", plane}, {"version", kVersion}});
+}
+
+void log_quiet_moment() { io::process_log().tell_left_out(false); }
+
+void log_news(const std::string& news) {
+  io::log(LogLevel::warn, "interface_changed", {{"news", news}});
+}
+
+void log_stop(std::size_t jobs) {
+  const bool asked = lab::InterruptGuard::interrupted();
+  io::log(asked ? LogLevel::info : LogLevel::error, "switch_stopping",
+          {{"why", asked ? lab::InterruptGuard::signal_name() : "no interface is left"},
+           {"jobs", jobs}});
+  io::process_log().tell_left_out(true);
+}
+
+}  // namespace infold::cli

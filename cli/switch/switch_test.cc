@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold switch as a person mistypes it: options that do not go together, named, before anything is
+// opened or attached.
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/commands.h"
+#include "cli/line/parser.h"
+
+namespace infold::cli {
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  ExitCode code;
+  std::string out;
+  std::string log;
+};
+
+Outcome start(std::vector<const char*> words) {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_switch_command());
+  words.insert(words.begin(), {"infold", "switch"});
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const auto code = run_command_line(commands, static_cast<int>(words.size()), words.data());
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
+  struct Case {
+    std::vector<const char*> words;
+    const char* text;
+  };
+  const std::vector<Case> cases = {
+      {{"--dev", "eth0"}, "--dev: needs --plane xdp"},
+      {{"--pin"}, "--pin: needs --plane xdp"},
+      {{"--plane", "fpga"}, "--plane"},
+      {{"--metrics", "7790"}, "--metrics: '7790'"},
+      {{"--plane", "xdp", "--listen", "10.0.0.1:7700"}, "--dev: --plane xdp must be told"},
+      {{"--plane", "xdp", "--dev", ","}, "--dev: --plane xdp must be told"},
+      {{"--plane", "xdp", "--dev", "a,b,a", "--listen", "10.0.0.1:7700"}, "--dev: an interface"},
+      {{"--plane", "xdp", "--dev", "eth0"}, "--listen: --plane xdp must be told"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", ":7700"}, "--listen: --plane xdp"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:0"}, "--listen: --plane xdp"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--threads", "2"},
+       "--threads: --plane xdp has none"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--no-offload"},
+       "--no-offload: --plane xdp"},
+  };
+  for (const Case& each : cases) {
+    const Outcome outcome = start(each.words);
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage) << each.text;
+    EXPECT_EQ(outcome.out, "") << each.text;
+    EXPECT_THAT(outcome.log, HasSubstr(each.text));
+  }
+}
+
+TEST(SwitchCommand, TakesThePlaneFromAFile) {
+  const std::string path = testing::TempDir() + "infold-switch-test.toml";
+  std::ofstream(path) << "plane = \"xdp\"\ndev = \"infold-none\"\nlisten = \"127.0.0.1:7700\"\n"
+                      << "pin = true\n";
+  const Outcome outcome = start({"--config", path.c_str()});
+  std::remove(path.c_str());
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+#ifdef INFOLD_XDP
+  EXPECT_THAT(outcome.log, HasSubstr("there is no interface 'infold-none'"));
+#else
+  EXPECT_THAT(outcome.log, HasSubstr("no packet program"));
+#endif
+}
+
+}  // namespace
+}  // namespace infold::cli

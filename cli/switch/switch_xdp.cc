@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says at which interfaces it sums and how, then what happens to them, then what it has counted.
+#include "cli/switch/switch_xdp.h"
+
+#include "cli/switch/switch_log.h"
+#include "cli/switch/switch_report.h"
+#include "lab/interrupt.h"
+#include "xdp/kernel_switch.h"
+
+namespace infold::cli {
+namespace {
+
+// How soon a signal or an interface that has gone is noticed.
+constexpr base::Duration kLook = base::milliseconds(100);
+
+const char* mode_name(const xdp::KernelSwitch::Port& port) {
+  return port.attachment.is_native() ? "native" : "generic";
+}
+
+void announce_port(Output& output, const xdp::KernelSwitch::Port& port) {
+  const xdp::Interface& interface = port.interface;
+  const std::string driver = interface.driver.empty() ? "no driver" : interface.driver;
+  output.text(
+      "{} ({}, MTU {}): {} mode{}{}{}\n", interface.name, driver, interface.mtu, mode_name(port),
+      port.attachment.why_generic().empty() ? "" : ", slow: ", port.attachment.why_generic(),
+      port.attachment.took_over() ? "; taken over from an earlier switch" : "");
+  if (interface.is_veth()) {
+    output.text(
+        "{}: its other end must add up checksums: ethtool -K INTERFACE tx off; and gets results in "
+        "trains with gro on there, and here ethtool -K {} tso off\n",
+        interface.name, interface.name);
+  }
+  if (port.attachment.ingress_outlives_us()) {
+    output.text(
+        "{}: if this process is killed, a program that does nothing then stays at its "
+        "ingress; the next switch replaces it\n",
+        interface.name);
+  }
+}
+
+void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOptions& options,
+              const std::string& metrics) {
+  const std::string listen = server.sites().front().address;
+  const std::string control = server.control_address().text();
+  const double megabytes = static_cast<double>(server.memory_bytes()) / 1e6;
+  const std::string parent = options.parent.is_set() ? options.parent.text() : "";
+  output.text("infold switch: packets at {}, summed in the kernel; ranks join at {}{}\n", listen,
+              control, parent.empty() ? "" : "; sums go up to " + parent);
+  output.text("slots: {}, {:.0f} MB of the kernel's; datagrams of up to {} bytes{}\n",
+              options.slots, megabytes, server.datagram_bytes_max(),
+              options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
+  const control::ControlServer::Budget joining = server.control_budget();
+  report_joining(output, joining);
+  if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
+  nlohmann::ordered_json ports = nlohmann::ordered_json::array();
+  for (const xdp::KernelSwitch::Port& port : server.ports()) {
+    announce_port(output, port);
+    ports.push_back({{"interface", port.interface.name},
+                     {"driver", port.interface.driver},
+                     {"mode", mode_name(port)},
+                     {"why_generic", port.attachment.why_generic()},
+                     {"ingress", port.attachment.ingress_outlives_us() ? "filter" : "link"},
+                     {"taken_over", port.attachment.took_over()}});
+  }
+  output.object({{"event", "listening"},
+                 {"plane", "xdp"},
+                 {"control_connections_max", joining.connections},
+                 {"control_threads_max", joining.threads},
+                 {"control_memory_bytes_max", joining.memory_bytes},
+                 {"listen", listen},
+                 {"control", control},
+                 {"parent", parent},
+                 {"slots", options.slots},
+                 {"memory_bytes_max", server.memory_bytes()},
+                 {"datagram_bytes_max", server.datagram_bytes_max()},
+                 {"pinned", options.pin},
+                 {"metrics", metrics},
+                 {"interfaces", ports}});
+}
+
+}  // namespace
+
+ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
+  xdp::KernelSwitchOptions wanted;
+  wanted.listen = options.listen;
+  wanted.control = options.control;
+  wanted.interfaces = options.interfaces;
+  wanted.slots = options.slots;
+  wanted.packet_bytes_max = options.mtu;
+  wanted.pin = options.pin;
+  wanted.parent = options.parent;
+  const auto server = xdp::KernelSwitch::start(wanted);
+  if (!server) {
+    output.log("infold switch: {}\n", server.error());
+    return ExitCode::kFailed;
+  }
+  const auto page = serve_metrics(options.metrics, [&server] { return (*server)->status(); });
+  if (!page) {
+    output.log("infold switch: --metrics {}: {}\n", options.metrics.text(), page.error().detail);
+    return ExitCode::kFailed;
+  }
+  announce(output, **server, options, metrics_place(page->get()));
+  log_start(options.listen.text(), (*server)->control_address().text(), "xdp");
+  while (!lab::InterruptGuard::interrupted() && (*server)->has_interfaces()) {
+    for (const std::string& news : (*server)->watch(kLook)) log_news(news);
+    log_quiet_moment();
+  }
+  log_stop((*server)->status().jobs.size());
+  report_end(output, (*server)->status());
+  if (lab::InterruptGuard::interrupted()) return ExitCode::kDone;
+  output.log("infold switch: no interface is left\n");
+  return ExitCode::kFailed;
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the help text of every subcommand with cli/help/*.txt, so that no change goes unseen.
+
+Usage: help_test.py INFOLD [--update]
+With --update it writes the files instead; read the difference before you commit it.
+"""
+
+import difflib
+import pathlib
+import re
+import subprocess
+import sys
+
+HELP = pathlib.Path(__file__).resolve().parents[1] / "help"
+UPDATE = "./dev build && cli/tests/help_test.py build/release/infold --update"
+
+
+def read_help(binary, words):
+    """Yields (file name, text) for a subcommand and all below it."""
+    text = subprocess.run([binary, *words, "--help"], check=True, capture_output=True,
+                          text=True).stdout
+    yield "-".join(["infold", *words]) + ".txt", text
+    _, _, listed = text.partition("\nSubcommands:\n")
+    for name in re.findall(r"^  ([a-z][a-z-]*)", listed, re.MULTILINE):
+        yield from read_help(binary, [*words, name])
+
+
+def main():
+    binary, *options = sys.argv[1:]
+    actual = dict(read_help(str(pathlib.Path(binary).resolve()), []))
+    if options == ["--update"]:
+        HELP.mkdir(exist_ok=True)
+        for path in HELP.glob("*.txt"):
+            path.unlink()
+        for name, text in actual.items():
+            (HELP / name).write_text(text, encoding="utf-8")
+        return 0
+
+    expected = {p.name: p.read_text(encoding="utf-8") for p in HELP.glob("*.txt")}
+    differing = sorted(n for n in expected | actual if expected.get(n) != actual.get(n))
+    for name in differing:
+        print("".join(difflib.unified_diff(
+            expected.get(name, "").splitlines(True), actual.get(name, "").splitlines(True),
+            f"cli/help/{name}", "printed now")))
+    if differing:
+        print(f"If that is what you meant: {UPDATE}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/delegate/call_words.h"
+
+#include <cstring>
+
+#include "base/digest.h"
+#include "base/prng.h"
+
+namespace infold::pytorch {
+namespace {
+
+using ::c10d::OpType;
+using ::c10d::ReduceOp;
+
+// Where a call has none.
+constexpr std::int64_t kNone = -1;
+
+const char* name_of(OpType call) {
+  switch (call) {
+    case OpType::ALLREDUCE: return "all_reduce";
+    case OpType::ALLREDUCE_COALESCED: return "all_reduce_coalesced";
+    case OpType::BROADCAST: return "broadcast";
+    case OpType::REDUCE: return "reduce";
+    case OpType::REDUCE_SCATTER:
+    case OpType::_REDUCE_SCATTER_BASE:
+    case OpType::REDUCE_SCATTER_TENSOR_COALESCED: return "reduce_scatter";
+    case OpType::GATHER: return "gather";
+    case OpType::SCATTER: return "scatter";
+    case OpType::ALLTOALL_BASE:
+    case OpType::ALLTOALL: return "all_to_all";
+    default: return "another call";
+  }
+}
+
+const char* name_of(ReduceOp::RedOpType operation) {
+  switch (operation) {
+    case ReduceOp::SUM: return "SUM";
+    case ReduceOp::AVG: return "AVG";
+    case ReduceOp::PRODUCT: return "PRODUCT";
+    case ReduceOp::MIN: return "MIN";
+    case ReduceOp::MAX: return "MAX";
+    case ReduceOp::BAND: return "BAND";
+    case ReduceOp::BOR: return "BOR";
+    case ReduceOp::BXOR: return "BXOR";
+    case ReduceOp::PREMUL_SUM: return "PREMUL_SUM";
+    default: return "another operation";
+  }
+}
+
+std::int64_t digest_of_sizes(const std::vector<at::Tensor>& tensors) {
+  base::Digest digest;
+  for (const at::Tensor& tensor : tensors) {
+    digest.add(static_cast<std::uint64_t>(tensor.numel()));
+    digest.add(static_cast<std::uint64_t>(tensor.scalar_type()));
+  }
+  return static_cast<std::int64_t>(digest.value());
+}
+
+// What a parcel counts in the sum that is 0 where all are expected as they are sent. Odd, so that
+// one alone that is not always shows.
+std::uint64_t weight_of(std::uint64_t from, std::uint64_t to, std::int64_t elements) {
+  return (base::mix64(from << 32 | to) | 1) * static_cast<std::uint64_t>(elements);
+}
+
+std::int64_t balance_of(int rank, const Parcels& parcels) {
+  std::uint64_t balance = 0;
+  const auto own = static_cast<std::uint64_t>(rank);
+  for (std::size_t i = 0; i < parcels.sent.size(); ++i) {
+    balance += weight_of(own, i, parcels.sent[i]) - weight_of(i, own, parcels.received[i]);
+  }
+  return static_cast<std::int64_t>(balance);
+}
+
+std::string ranks_differ(std::size_t rank, const std::string& at_rank, const std::string& at_first,
+                         const char* rule) {
+  return "rank " + std::to_string(rank) + " " + at_rank + ", rank 0 " + at_first + "; " + rule;
+}
+
+}  // namespace
+
+CallWords::CallWords(OpType call, const at::Tensor& tensor)
+    : CallWords(call, std::vector<at::Tensor>{tensor}) {}
+
+CallWords::CallWords(OpType call, const std::vector<at::Tensor>& tensors) {
+  words_.fill(kNone);
+  words_[kCall] = static_cast<std::int64_t>(call);
+  words_[kType] = static_cast<std::int64_t>(tensors.front().scalar_type());
+  words_[kTensors] = static_cast<std::int64_t>(tensors.size());
+  words_[kElements] = 0;
+  for (const at::Tensor& tensor : tensors) words_[kElements] += tensor.numel();
+  words_[kSizes] = digest_of_sizes(tensors);
+}
+
+CallWords::CallWords(OpType call, at::ScalarType type, int rank, Parcels parcels)
+    : parcels_(std::move(parcels)) {
+  words_.fill(kNone);
+  words_[kCall] = static_cast<std::int64_t>(call);
+  words_[kType] = static_cast<std::int64_t>(type);
+  words_[kBalance] = balance_of(rank, parcels_);
+}
+
+CallWords& CallWords::reduces_by(const ReduceOp& operation) {
+  words_[kReduction] = static_cast<std::int64_t>(operation.op_);
+  return *this;
+}
+
+CallWords& CallWords::has_root(std::int64_t root) {
+  words_[kRoot] = root;
+  return *this;
+}
+
+const char* CallWords::name() const { return name_of(static_cast<OpType>(words_[kCall])); }
+
+at::Tensor CallWords::row() const {
+  at::Tensor row = at::zeros({kRowBytes}, at::kByte);
+  std::memcpy(row.data_ptr(), words_.data(), sizeof(words_));
+  return row;
+}
+
+CallWords::Words CallWords::words_at(const at::Tensor& rows, std::int64_t rank) {
+  Words words;
+  std::memcpy(words.data(), rows[rank].data_ptr(), sizeof(words));
+  return words;
+}
+
+std::string CallWords::text_of(Field field, const Words& words) {
+  const std::int64_t value = words[field];
+  switch (field) {
+    case kCall: return std::string("called ") + name_of(static_cast<OpType>(value));
+    case kType: return std::string("passed ") + c10::toString(static_cast<at::ScalarType>(value));
+    case kReduction:
+      return std::string("asked for ") + name_of(static_cast<ReduceOp::RedOpType>(value));
+    case kRoot: return "named root " + std::to_string(value);
+    case kTensors: return "passed " + std::to_string(value) + " tensors";
+    case kElements: return "passed " + std::to_string(value) + " elements";
+    default: return "passed other sizes in its list";
+  }
+}
+
+std::optional<std::string> CallWords::difference(const at::Tensor& rows) {
+  // Calls come first: of different ones nothing else can be compared.
+  static constexpr std::array<const char*, kBalance> kRules = {
+      "all ranks must make the same calls in the same order",
+      "all ranks must pass the same type",
+      "all ranks must ask for the same operation",
+      "all ranks must name the same root",
+      "all ranks must pass as many tensors",
+      "all ranks must pass the same size",
+      "all ranks must pass the same sizes"};
+  const Words first = words_at(rows, 0);
+  for (std::uint8_t number = 0; number < kBalance; ++number) {
+    const auto field = static_cast<Field>(number);
+    for (std::int64_t rank = 1; rank < rows.size(0); ++rank) {
+      const Words other = words_at(rows, rank);
+      if (other[field] == first[field]) continue;
+      return ranks_differ(static_cast<std::size_t>(rank), text_of(field, other),
+                          text_of(field, first), kRules[field]);
+    }
+  }
+  return std::nullopt;
+}
+
+bool CallWords::parcels_match(const at::Tensor& rows) {
+  if (words_at(rows, 0)[kSizes] != kNone) return true;  // it has none
+  std::uint64_t balance = 0;
+  for (std::int64_t rank = 0; rank < rows.size(0); ++rank) {
+    balance += static_cast<std::uint64_t>(words_at(rows, rank)[kBalance]);
+  }
+  return balance == 0;
+}
+
+std::string describe_parcels(const std::vector<Parcels>& of_ranks) {
+  for (std::size_t from = 0; from < of_ranks.size(); ++from) {
+    for (std::size_t to = 0; to < of_ranks.size(); ++to) {
+      const std::int64_t sent = of_ranks[from].sent[to];
+      const std::int64_t expected = of_ranks[to].received[from];
+      if (sent == expected) continue;
+      return "rank " + std::to_string(from) + " sends " + std::to_string(sent) +
+             " elements to rank " + std::to_string(to) + ", which expects " +
+             std::to_string(expected) + "; both must name the same number";
+    }
+  }
+  return "ranks do not expect what they are sent";
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the network does not: the delegate's collectives, with tensors of the host, once all ranks
+// have told each other that they make the same call.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <torch/csrc/distributed/c10d/Utils.hpp>
+
+#include "python/backend/backend.h"
+#include "python/backend/delegate/relay.h"
+
+namespace infold::pytorch {
+
+namespace {
+
+using ::c10d::OpType;
+
+// How many rows go to each rank, or come from each: what was said, or equal parts.
+std::vector<std::int64_t> all_splits(const at::Tensor& tensor,
+                                     const std::vector<std::int64_t>& splits, int ranks) {
+  constexpr const char* kIn = "infold: all_to_all_single: ";
+  TORCH_CHECK(tensor.dim() > 0, kIn, "a tensor has no dimension to split; pass one with rows");
+  const std::int64_t rows = tensor.size(0);
+  if (splits.empty()) {
+    TORCH_CHECK(rows % ranks == 0, kIn, "a tensor has ", rows, " rows for ", ranks,
+                " ranks; without split sizes all parts must be equal");
+    return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), rows / ranks);
+  }
+  TORCH_CHECK(splits.size() == static_cast<std::size_t>(ranks), kIn, splits.size(),
+              " split sizes; with ", ranks, " ranks there must be ", ranks);
+  const auto sum = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
+  TORCH_CHECK(sum == rows && std::ranges::min(splits) >= 0, kIn, "the split sizes come to ", sum,
+              " and the tensor has ", rows, " rows; they must be 0 or more, and as many together");
+  return splits;
+}
+
+std::vector<std::int64_t> elements_of(const at::Tensor& tensor, std::vector<std::int64_t> splits) {
+  const std::int64_t rows = tensor.size(0);
+  for (std::int64_t& split : splits) split *= rows == 0 ? 0 : tensor.numel() / rows;
+  return splits;
+}
+
+void check_one_type(const at::Tensor& input, const at::Tensor& output, const char* collective) {
+  TORCH_CHECK(input.scalar_type() == output.scalar_type(), "infold: ", collective,
+              ": the inputs and the outputs are of ", input.scalar_type(), " and ",
+              output.scalar_type(), "; they must be of one type");
+}
+
+// What a rank knows of a call that it has told the others of.
+struct Told {
+  c10::intrusive_ptr<::c10d::Store> store;
+  std::string parcels_name;  // in the store
+  int rank = 0;
+  CallWords words;
+  at::Tensor rows;                              // of all ranks
+  std::chrono::steady_clock::time_point until;  // the call's own deadline
+};
+
+// Throws where a rank does not say it in time: the store's own patience is half an hour.
+std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
+  const std::string key = told.parcels_name + std::to_string(rank);
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      told.until - std::chrono::steady_clock::now());
+  try {
+    told.store->wait({key}, std::max(left, std::chrono::milliseconds(1)));
+  } catch (const std::exception& error) {
+    const std::string why =
+        std::string(error.what()).substr(0, std::string(error.what()).find('\n'));
+    C10_THROW_ERROR(
+        DistBackendError,
+        c10::str("infold: ", told.words.name(), ": ranks send other sizes than expected, and rank ",
+                 rank, " has not said in time which. The store says: ", why));
+  }
+  return told.store->get(key);
+}
+
+// Over the group's store: what does not match, two ranks alone may know.
+std::vector<Parcels> parcels_of_all(const Told& told) {
+  const Parcels& own = told.words.parcels();
+  std::vector<std::int64_t> words = own.sent;
+  words.insert(words.end(), own.received.begin(), own.received.end());
+  const std::size_t bytes = words.size() * sizeof(words[0]);
+  const auto* const first = reinterpret_cast<const std::uint8_t*>(words.data());
+  const std::vector<std::uint8_t> said_here(first, first + bytes);
+  told.store->set(told.parcels_name + std::to_string(told.rank), said_here);
+  std::vector<Parcels> all;
+  for (std::int64_t rank = 0; rank < told.rows.size(0); ++rank) {
+    const std::vector<std::uint8_t> said = said_by(rank, told);
+    TORCH_CHECK(said.size() == bytes, "infold: rank ", rank, " says something else");
+    std::memcpy(words.data(), said.data(), bytes);
+    const auto middle = words.begin() + static_cast<std::ptrdiff_t>(own.sent.size());
+    all.push_back({{words.begin(), middle}, {middle, words.end()}});
+  }
+  return all;
+}
+
+// All ranks find the same, so that all of them go on or none. No call of infold's is lost by it.
+void check_agreement(const Told& told) {
+  std::optional<std::string> difference = CallWords::difference(told.rows);
+  if (!difference && !CallWords::parcels_match(told.rows)) {
+    difference = describe_parcels(parcels_of_all(told));
+  }
+  if (!difference) return;
+  C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.words.name(), ": ", *difference,
+                                             "; nothing was sent, and the group goes on"));
+}
+
+}  // namespace
+
+// A barrier, which no call of infold's own matches that moves anything, and then the words.
+Backend::Works Backend::tell_all(const CallWords& words, const at::Tensor& rows,
+                                 std::chrono::milliseconds timeout) {
+  Plan plan = {OpType::BARRIER, "infold:tell_all"};
+  const auto meet = [call = call_options(timeout)](Communicator& communicator) {
+    return communicator.barrier(call);
+  };
+  plan.steps.push_back({{}, meet, {}});
+  add_gather(plan, rows, words.row(), timeout);
+  return submit(std::move(plan), timeout);
+}
+
+Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& words,
+                                  RelayedWork::Begin begin, std::chrono::milliseconds timeout) {
+  if (size_ == 1) return copies.after(begin());
+  const std::lock_guard order(delegation_order_);
+  delegation_->prepare();
+  const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
+  const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
+  const Told told = {store_, name,
+                     rank_,  words,
+                     rows,   std::chrono::steady_clock::now() + call_options(timeout).deadline};
+  const auto begin_if_agreed = [told, begin = std::move(begin)] {
+    check_agreement(told);
+    return begin();
+  };
+  const auto work = copies.after_check(
+      {tell_all(words, rows, timeout), begin_if_agreed, words.name(), watch_, completions_});
+  delegation_->submit(work);
+  const std::lock_guard lock(delegated_mutex_);
+  delegated_.push_back(work);
+  return work;
+}
+
+Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                               const ::c10d::GatherOptions& options) {
+  const Refusal refuse = refusal_of("gather");
+  check_root(options.rootRank, size_, "gather");
+  ::c10d::assertSingleElementInput(refuse, inputs);
+  const at::Tensor& input = inputs.front();
+  check_tensor(input, "gather");
+  if (rank_ == options.rootRank) {
+    ::c10d::assertGatherOutputTensorList(refuse, outputs, size_);
+    check_alike(outputs[0], input, "gather");
+  } else {
+    ::c10d::assertEmptyOutputTensorList(refuse, outputs);
+  }
+  HostCopies copies(Use::move);
+  std::vector<Tensors> to;
+  for (const Tensors& list : outputs) to.push_back(copies.written(list));
+  return delegated(
+      copies, CallWords(OpType::GATHER, input).has_root(options.rootRank),
+      [delegate = delegate_, to, from = copies.read(inputs), options]() mutable {
+        return delegate->gather(to, from, options);
+      },
+      options.timeout);
+}
+
+Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                const ::c10d::ScatterOptions& options) {
+  const Refusal refuse = refusal_of("scatter");
+  check_root(options.rootRank, size_, "scatter");
+  ::c10d::assertSingleElementOutput(refuse, outputs);
+  const at::Tensor& output = outputs.front();
+  check_tensor(output, "scatter");
+  if (rank_ == options.rootRank) {
+    ::c10d::assertScatterInputTensorList(refuse, inputs, size_);
+    check_alike(inputs[0], output, "scatter");
+  } else {
+    ::c10d::assertEmptyInputTensorList(refuse, inputs);
+  }
+  HostCopies copies(Use::move);
+  std::vector<Tensors> from;
+  for (const Tensors& list : inputs) from.push_back(copies.read(list));
+  return delegated(
+      copies, CallWords(OpType::SCATTER, output).has_root(options.rootRank),
+      [delegate = delegate_, to = copies.written(outputs), from, options]() mutable {
+        return delegate->scatter(to, from, options);
+      },
+      options.timeout);
+}
+
+Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                      std::vector<std::int64_t>& output_splits,
+                                      std::vector<std::int64_t>& input_splits,
+                                      const ::c10d::AllToAllOptions& options) {
+  check_tensor(output, "all_to_all_single");
+  check_tensor(input, "all_to_all_single");
+  check_one_type(input, output, "all_to_all_single");
+  std::vector<std::int64_t> outs = all_splits(output, output_splits, size_);
+  std::vector<std::int64_t> ins = all_splits(input, input_splits, size_);
+  const Parcels parcels = {elements_of(input, ins), elements_of(output, outs)};
+  HostCopies copies(Use::move);
+  return delegated(
+      copies, CallWords(OpType::ALLTOALL_BASE, input.scalar_type(), rank_, parcels),
+      [delegate = delegate_, to = copies.written(output), from = copies.read(input), outs, ins,
+       options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },
+      options.timeout);
+}
+
+// The delegate's own takes lists of one size only.
+Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
+                                 const ::c10d::AllToAllOptions& options) {
+  check_parcels(outputs, size_, "all_to_all");
+  check_parcels(inputs, size_, "all_to_all");
+  check_one_type(inputs[0], outputs[0], "all_to_all");
+  Parcels parcels;
+  for (const at::Tensor& input : inputs) parcels.sent.push_back(input.numel());
+  for (const at::Tensor& output : outputs) parcels.received.push_back(output.numel());
+  HostCopies copies(Use::move);
+  return delegated(
+      copies, CallWords(OpType::ALLTOALL, inputs[0].scalar_type(), rank_, parcels),
+      [delegate = delegate_, to = copies.written_joined(outputs), from = copies.read_joined(inputs),
+       outs = parcels.received, ins = parcels.sent,
+       options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },
+      options.timeout);
+}
+
+Backend::Works Backend::send(Tensors& tensors, int to, int tag) {
+  check_tensor(only(tensors, "send"), "send");
+  const HostCopies copies(Use::send);
+  return copies.after(messages_.send(copies.read(tensors[0]), {to, tag}));
+}
+
+Backend::Works Backend::recv(Tensors& tensors, int from, int tag) {
+  check_tensor(only(tensors, "recv"), "recv");
+  HostCopies copies(Use::send);
+  const at::Tensor host = copies.written(tensors[0]);
+  return copies.after(messages_.receive(host, {from, tag}));
+}
+
+Backend::Works Backend::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, -1, tag); }
+
+void Backend::monitoredBarrier(const ::c10d::BarrierOptions& options, bool wait_all) {
+  delegate_->monitoredBarrier(options, wait_all);
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/delegate/delegation.h"
+
+#include <pthread.h>
+#include <utility>
+
+namespace infold::pytorch {
+
+void Delegation::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (has_ended_ || thread_.joinable()) return;
+  // Its own part of this, which may end in a callback of the last call.
+  thread_ = std::thread([self = shared_from_this()] { self->run(); });
+  pthread_setname_np(thread_.native_handle(), "infold-relay");
+}
+
+void Delegation::submit(const c10::intrusive_ptr<RelayedWork>& work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_ended_) {
+      waiting_.push_back(work);
+      changed_.notify_all();
+      return;
+    }
+  }
+  work->begin();  // the group has ended, and with it the check
+}
+
+void Delegation::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !waiting_.empty() || has_ended_; });
+    if (waiting_.empty()) return;
+    c10::intrusive_ptr<RelayedWork> work = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    work->begin();
+    work.reset();  // the last owner of a tensor may need the interpreter
+    lock.lock();
+  }
+}
+
+void Delegation::end() {
+  std::thread thread;
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    thread.swap(thread_);
+    changed_.notify_all();
+  }
+  if (!thread.joinable()) return;
+  // Also from the thread itself, where a callback has let go of the group.
+  if (thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/delegate/messages.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "python/backend/delegate/post.h"
+#include "python/backend/work.h"
+
+namespace infold::pytorch {
+namespace {
+
+using ::c10d::OpType;
+using Works = Messages::Works;
+
+constexpr auto kForever = std::chrono::hours(24 * 365);
+constexpr std::int64_t kWordsBytes = sizeof(MessageWords);
+
+at::Tensor bytes_of(const MessageWords& words) {
+  at::Tensor bytes = at::empty({kWordsBytes}, at::kByte);
+  std::memcpy(bytes.data_ptr(), &words, sizeof(words));
+  return bytes;
+}
+
+std::string name_of(OpType type, Correspondent other) {
+  return (type == OpType::SEND ? "send to " : "recv from ") + other.text();
+}
+
+// In the job's words.
+[[noreturn]] void throw_explained(const Post& post, OpType type, Correspondent other) {
+  const std::string who = other.rank < 0 ? "the other ranks live and one"
+                                         : "rank " + std::to_string(other.rank) + " lives and";
+  std::rethrow_exception(post.watch().explain(
+      name_of(type, other), std::current_exception(),
+      "look whether " + who + (type == OpType::SEND ? " receives it" : " sends it")));
+}
+
+// The works of its pieces end one by one. Waiting twice is as good as once, which the delegate's do
+// not know.
+class MessageWork : public ::c10d::Work {
+ public:
+  MessageWork(std::shared_ptr<Post> post, OpType type, Correspondent other)
+      : ::c10d::Work(post->rank(), type),
+        post_(std::move(post)),
+        other_(other),
+        watched_(post_->watch().hold()) {}
+
+  bool wait(std::chrono::milliseconds timeout) final {
+    const std::lock_guard only(waiting_);
+    if (!isCompleted()) {
+      std::exception_ptr failure;
+      try {
+        if (timeout != kNoTimeout) end_ = std::chrono::steady_clock::now() + timeout;
+        complete();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      watched_.reset();
+      finish(failure);
+    }
+    if (const std::exception_ptr failure = exception()) std::rethrow_exception(failure);
+    return true;
+  }
+
+  void abort() override { post_->watch().abort("a message was aborted"); }
+
+ protected:
+  virtual void complete() = 0;
+
+  void wait_for(const Works& piece) const {
+    try {
+      const auto left = end_ ? left_until(*end_) : kNoTimeout;
+      if (!piece->wait(left)) throw std::runtime_error("the message was aborted");
+    } catch (...) {
+      throw_explained(*post_, opType_, other_);
+    }
+  }
+
+  void wait_for(const std::vector<Works>& pieces) const {
+    for (const Works& piece : pieces) wait_for(piece);
+  }
+
+  void keep(const std::vector<Works>& pieces) const {
+    for (const Works& piece : pieces) post_->keep(piece);
+  }
+
+  // Of pieces that one end has posted and the other has not, so that the next message meets its
+  // own.
+  void make_up(const std::function<void()>& post_more) const {
+    const std::unique_lock order = post_->order();
+    try {
+      post_more();
+    } catch (const std::exception&) {
+      // The next message has a failure of its own to tell of.
+    }
+  }
+
+  const std::shared_ptr<Post> post_;
+  Correspondent other_;
+  std::optional<Time> end_;  // of the wait that is under way, if it is bounded
+
+ private:
+  std::mutex waiting_;
+  Watch::Token watched_;
+};
+
+// What both ends say.
+[[noreturn]] void fail_as_different(const char* call, int sender, const MessageWords& sent,
+                                    int receiver, const MessageWords& expected) {
+  C10_THROW_ERROR(DistBackendError,
+                  c10::str("infold: ", call, ": rank ", sender, " sent ", sent.text(), ", rank ",
+                           receiver, " expects ", expected.text(), "; both must pass the same ",
+                           MessageWords::difference(sent, expected), "; the group goes on"));
+}
+
+[[noreturn]] void fail_as_foreign(const char* call, const Correspondent& other) {
+  C10_THROW_ERROR(DistBackendError,
+                  c10::str("infold: ", call, ": what came from ", other.text(),
+                           " belongs to another call; both ranks must wait for each message"));
+}
+
+class SentMessage final : public MessageWork {
+ public:
+  SentMessage(const std::shared_ptr<Post>& post, const at::Tensor& tensor, Correspondent to)
+      : MessageWork(post, OpType::SEND, to), sent_(MessageWords::of(tensor)) {
+    const at::Tensor room = at::empty({message_bytes(tensor)}, at::kByte);
+    auto* const bytes = static_cast<std::byte*>(room.data_ptr());
+    std::memcpy(bytes, &sent_, sizeof(sent_));
+    if (tensor.nbytes() > 0) {
+      std::memcpy(bytes + sizeof(sent_), tensor.const_data_ptr(), tensor.nbytes());
+    }
+    for (const at::Tensor& piece : pieces_of(room)) {
+      const Channel channel = pieces_.empty() ? Channel::head : Channel::rest;
+      pieces_.push_back(post->send(piece, channel, to));
+    }
+    answer_ = post->receive(expected_, Channel::answer, to);
+  }
+
+  // Of a message that nobody waits for the answer comes all the same.
+  ~SentMessage() override {
+    if (!isCompleted()) post_->keep(answer_);
+  }
+
+ private:
+  void complete() override {
+    wait_for(answer_);
+    const MessageWords expected = MessageWords::at(expected_);
+    if (!expected.is_message()) fail_as_foreign("send", other_);
+    if (MessageWords::difference(sent_, expected) == nullptr) return wait_for(pieces_);
+    keep(pieces_);
+    make_up([&] {
+      for (std::int64_t count = sent_.pieces; count < expected.pieces; ++count) {
+        post_->keep(post_->send(bytes_of({}), Channel::rest, other_));
+      }
+    });
+    fail_as_different("send", rank_, sent_, other_.rank, expected);
+  }
+
+  const MessageWords sent_;
+  const at::Tensor expected_ = bytes_of({});
+  std::vector<Works> pieces_;
+  Works answer_;
+};
+
+class ReceivedMessage : public MessageWork {
+ public:
+  ReceivedMessage(const std::shared_ptr<Post>& post, at::Tensor to, Correspondent from)
+      : MessageWork(post, OpType::RECV, from),
+        expected_(MessageWords::of(to)),
+        to_(std::move(to)),
+        room_(room_for(expected_.pieces)),
+        places_(pieces_of(room_)),
+        first_(post->receive(places_.front(), Channel::head, from)) {}
+
+  int sourceRank() const override { return other_.rank; }
+  std::vector<at::Tensor> result() override { return {to_}; }
+
+ protected:
+  // Says how much room there is for the rest, which comes next.
+  void post_rest(std::int64_t room_pieces) {
+    for (std::size_t i = 1; i < places_.size(); ++i) post_more(places_[i]);
+    for (auto i = static_cast<std::int64_t>(places_.size()); i < room_pieces; ++i) {
+      post_more(room_for(1));
+    }
+    MessageWords answer = expected_;
+    answer.pieces = static_cast<std::int64_t>(rest_.size()) + 1;
+    answer_ = post_->send(bytes_of(answer), Channel::answer, other_);
+  }
+
+  // Requires: the head has come.
+  void complete_rest() {
+    const MessageWords sent = MessageWords::at(room_);
+    if (!sent.is_message()) fail_as_foreign("recv", other_);
+    if (MessageWords::difference(sent, expected_) != nullptr) {
+      make_up([&] {
+        while (static_cast<std::int64_t>(rest_.size()) + 1 < sent.pieces) post_more(room_for(1));
+      });
+      keep(rest_);
+      post_->keep(answer_);
+      fail_as_different("recv", other_.rank, sent, rank_, expected_);
+    }
+    wait_for(rest_);
+    wait_for(answer_);
+    if (to_.nbytes() == 0) return;
+    std::memcpy(to_.data_ptr(), static_cast<const std::byte*>(room_.const_data_ptr()) + kWordsBytes,
+                to_.nbytes());
+  }
+
+  void keep_answer() {
+    if (!isCompleted() && answer_) post_->keep(answer_);
+  }
+
+  const MessageWords expected_;
+  const at::Tensor to_;
+  const at::Tensor room_;
+  const std::vector<at::Tensor> places_;
+  const Works first_;
+
+ private:
+  void post_more(const at::Tensor& place) {
+    rest_.push_back(post_->receive(place, Channel::rest, other_));
+  }
+
+  std::vector<Works> rest_;
+  Works answer_;
+};
+
+class MessageFromOne final : public ReceivedMessage {
+ public:
+  MessageFromOne(const std::shared_ptr<Post>& post, const at::Tensor& to, Correspondent from)
+      : ReceivedMessage(post, to, from) {
+    post_rest(expected_.pieces);
+  }
+  ~MessageFromOne() override { keep_answer(); }
+
+ private:
+  void complete() override {
+    wait_for(first_);
+    complete_rest();
+  }
+};
+
+// Its sender is not known before its head has come, and counts on an answer whether or not anybody
+// waits here: a thread waits for the head.
+class MessageFromAny final : public ReceivedMessage {
+ public:
+  MessageFromAny(const std::shared_ptr<Post>& post, const at::Tensor& to, Correspondent from)
+      : ReceivedMessage(post, to, from),
+        broken_(post->watch().when_broken([first = first_] { first->abort(); })) {
+    const Post::Turn before = post->exchange_last_turn(from.tag, done_.get_future().share());
+    thread_ = std::thread([this, before] { meet_sender(before); });
+    pthread_setname_np(thread_.native_handle(), "infold-anyone");
+  }
+
+  ~MessageFromAny() override {
+    first_->abort();
+    const Released released = release_interpreter();
+    thread_.join();
+    if (!isCompleted()) post_->keep(first_);
+    keep_answer();
+  }
+
+ private:
+  void meet_sender(const Post::Turn& before) {
+    std::exception_ptr failure;
+    try {
+      if (!first_->wait(kForever)) throw std::runtime_error("the message was aborted");
+      // One that came later may have been seen first.
+      if (before.valid()) before.wait();
+      const std::unique_lock order = post_->order();
+      other_.rank = first_->sourceRank();
+      const MessageWords sent = MessageWords::at(room_);
+      if (sent.is_message()) post_rest(sent.pieces);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    done_.set_value();
+    const std::lock_guard lock(mutex_);
+    has_met_ = true;
+    failure_ = failure;
+    cv_.notify_all();
+  }
+
+  void complete() override {
+    const Time limit = end_.value_or(std::chrono::steady_clock::now() + post_->timeout());
+    std::unique_lock lock(mutex_);
+    const auto has_met = [this] { return has_met_; };
+    const bool in_time = cv_.wait_until(lock, limit, has_met);
+    if (!in_time) {
+      first_->abort();
+      cv_.wait(lock, has_met);
+    }
+    const std::exception_ptr failure = failure_;
+    lock.unlock();
+    try {
+      if (failure && !in_time) throw std::runtime_error("Timed out waiting for a message");
+      if (failure) std::rethrow_exception(failure);
+    } catch (...) {
+      throw_explained(*post_, opType_, other_);
+    }
+    complete_rest();
+  }
+
+  std::promise<void> done_;
+  bool has_met_ = false;  // by mutex_, as the next
+  std::exception_ptr failure_;
+  Watch::Token broken_;
+  std::thread thread_;
+};
+
+template <typename Message>
+Works begin(const std::shared_ptr<Post>& post, OpType type, const at::Tensor& tensor,
+            Correspondent other) {
+  post->check(other, name_of(type, other));
+  try {
+    const std::unique_lock order = post->order();
+    return c10::make_intrusive<Message>(post, tensor, other);
+  } catch (const std::exception&) {
+    throw_explained(*post, type, other);
+  }
+}
+
+}  // namespace
+
+Messages::Messages(c10::intrusive_ptr<::c10d::Backend> delegate, std::shared_ptr<Watch> watch,
+                   int rank)
+    : post_(std::make_shared<Post>(std::move(delegate), std::move(watch), rank)) {}
+
+Works Messages::send(const at::Tensor& tensor, Correspondent to) {
+  return begin<SentMessage>(post_, OpType::SEND, tensor, to);
+}
+
+Works Messages::receive(const at::Tensor& tensor, Correspondent from) {
+  return from.rank < 0 ? begin<MessageFromAny>(post_, OpType::RECV, tensor, from)
+                       : begin<MessageFromOne>(post_, OpType::RECV, tensor, from);
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call of the delegate, as PyTorch sees it: begins once all ranks are known to make it, and
+// brings what the delegate wrote to where the caller wants it, whoever finds first that it has
+// ended.
+//
+// Any thread may call any method; begin() is for one.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "python/backend/completions.h"
+#include "python/backend/delegate/watch.h"
+
+namespace infold::pytorch {
+
+// Of the host, for the caller's.
+using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;
+
+class RelayedWork final : public ::c10d::Work {
+ public:
+  using Works = c10::intrusive_ptr<::c10d::Work>;
+  using Begin = std::function<Works()>;
+
+  // Of a call that has begun.
+  RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
+  // Of one that has not: `check` has to succeed first. `name` is the call's, for errors.
+  struct Checked {
+    Works check;
+    Begin begin;
+    std::string name;
+    std::shared_ptr<Watch> watch;
+    std::shared_ptr<Completions> completions;
+  };
+  RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs);
+  ~RelayedWork() override;
+
+  // Blocks until the check has ended, which its deadline bounds, and begins the call or fails.
+  void begin();
+
+  bool isCompleted() override;
+  bool isSuccess() const override;
+  int sourceRank() const override;
+  void abort() override;
+  void synchronize() override { wait(kNoTimeout); }
+  bool wait(std::chrono::milliseconds timeout) override;
+  std::vector<at::Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+ private:
+  class CopyingBack;
+
+  Works work() const;
+  Works work_once_begun(std::chrono::milliseconds timeout);
+  void conclude(const std::exception_ptr& failure);
+  std::exception_ptr explain(const std::exception_ptr& failure) const;
+  bool is_future_done() const;
+  void resolve(bool is_seen);
+
+  Checked checked_;  // empty for a call that had begun
+  const std::shared_ptr<CopyingBack> back_;
+  const std::vector<at::Tensor> outputs_;
+
+  Works work_;            // by mutex_, as the following; null until begun
+  Watch::Token watched_;  // likewise, and until it has ended
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  bool is_resolved_ = false;
+};
+
+}  // namespace infold::pytorch

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Communicator::join: a session with the job's control planes, and a member on top.
+#include "api/joining/join.h"
+
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <infold/communicator.h>
+
+#include "api/environment.h"
+#include "io/host/clock.h"
+#include "io/host/log.h"
+#include "rank/session/job_session.h"
+
+namespace infold {
+namespace api {
+namespace {
+
+std::string places_of(const rank::JobSession::Seat& seat) {
+  if (seat.paths.parties_on_network == 0) return "the memory of this host";
+  std::string places;
+  for (const std::string& name : seat.site_names) places += (places.empty() ? "" : ", ") + name;
+  return places;
+}
+
+// One line of the log for how joining went. That a job is back belongs to the warning that it had
+// lost its switch, a failure to the error that the program gets.
+void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
+                 const rank::JobSession::Seat& seat, const Error* error) {
+  const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
+  if (error != nullptr) {
+    io::log(is_again ? status::LogLevel::debug : status::LogLevel::info, "join_failed",
+            {{"job", options.job},
+             {"rank", options.rank},
+             {"reason", error->message},
+             {"took_ms", took_ms}});
+    return;
+  }
+  io::log(is_again ? status::LogLevel::warn : status::LogLevel::info,
+          is_again ? "rank_rejoined" : "rank_joined",
+          {{"job", options.job},
+           {"rank", options.rank},
+           {"world", options.world},
+           {"sums_at", places_of(seat)},
+           {"took_ms", took_ms}});
+}
+
+Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
+                                                const rank::CallHistory* history,
+                                                const PortWrap& wrap,
+                                                rank::JobSession::Seat& seat) {
+  const base::Instant begun = io::monotonic_now();
+  auto joined =
+      rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, seat);
+  log_outcome(options, history != nullptr, begun, seat, joined ? nullptr : &joined.error());
+  if (!joined) return tl::unexpected(std::move(joined.error()));
+  if (wrap) seat.port = wrap(std::move(seat.port));
+  return std::shared_ptr<rank::JobSession>(std::move(*joined));
+}
+
+// The session stops listening before the member goes.
+void watch(rank::JobSession& session, rank::Member& member) {
+  session.watch({[&member](std::uint32_t rank) { member.lose_rank(rank); },
+                 [&member](std::uint8_t site, const std::string& lost_switch) {
+                   member.lose_site(site, lost_switch);
+                 },
+                 [&member](const core::Abort& abort) { member.hear_end(abort); }});
+}
+
+// Between tries to join again. A rank that hears at one host that a try has failed keeps its seats
+// at the others for a while, in which a reason may come. A rank that came back within that time
+// would take its place beside seats that are about to go, and fail with them: on and on.
+constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
+constexpr auto kPauseOfMany = rank::JobSession::kReasonMax + std::chrono::milliseconds(100);
+
+rank::Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
+  if (!options.rejoin || options.sites == Sites::workers) return {};
+  rank::Rejoin rejoin;
+  rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
+  rejoin.attempt = [options, wrap](const rank::CallHistory& history,
+                                   std::chrono::nanoseconds patience) -> Result<rank::Reentry> {
+    JoinOptions again = options;
+    again.deadline = again.connect_deadline = patience;
+    rank::JobSession::Seat seat;
+    const auto session = enter(again, &history, wrap, seat);
+    if (!session) return tl::unexpected(session.error());
+    return rank::Reentry{std::move(seat.worker), std::move(seat.port), *session,
+                         [weak = std::weak_ptr(*session)](rank::Member& member) {
+                           if (const auto living = weak.lock()) watch(*living, member);
+                         }};
+  };
+  return rejoin;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
+                                                   const PortWrap& wrap) {
+  Result<JoinOptions> complete = complete_from_environment(options);
+  if (!complete) return tl::unexpected(std::move(complete.error()));
+  try {
+    rank::JobSession::Seat seat;
+    const auto session = enter(*complete, nullptr, wrap, seat);
+    if (!session) return tl::unexpected(session.error());
+    const auto member = std::make_shared<rank::Member>(
+        rank::MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
+                            std::move(seat.site_names), seat.paths, complete->verify,
+                            rejoin_of(*complete, wrap)},
+        std::move(seat.port));
+    watch(**session, *member);
+    return member;
+  } catch (const std::system_error& error) {
+    return tl::unexpected(
+        Error{Code::resource_exhausted, std::string("join: no thread: ") + error.what(), -1, ""});
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(
+        Error{Code::resource_exhausted, "join: no memory for queues and slots", -1, ""});
+  }
+}
+
+}  // namespace api
+
+Result<Communicator> Communicator::join(const JoinOptions& options) {
+  auto member = api::join_through(options, {});
+  if (!member) return tl::unexpected(std::move(member.error()));
+  return Communicator(std::move(*member));
+}
+
+}  // namespace infold

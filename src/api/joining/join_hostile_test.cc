@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joining at control planes that say what the test likes.
+#include <chrono>
+#include <latch>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <infold/communicator.h>
+
+#include "api/joining/join_testing.h"
+#include "control/client/job_answers_testing.h"
+
+namespace infold::testing {
+namespace {
+
+using control::testing::ScriptedHost;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+// Rank 0 of 2, at switches that propose to sum in memory, so that no path is probed.
+JoinOptions options_at(const std::vector<std::string>& switches) {
+  JoinOptions options = options_of(0, 2);
+  options.switches = switches;
+  options.shared_memory = SharedMemory::off;
+  return options;
+}
+
+void tell_terms(ScriptedHost::Stream& stream) {
+  v1::JoinRequest request;
+  stream.Read(&request);
+  v1::JoinReply reply = control::testing::joined_reply(2);
+  reply.mutable_joined()->clear_racks();
+  reply.mutable_joined()->mutable_sites()->DeleteSubrange(1, 2);
+  stream.Write(reply);
+  stream.Read(&request);
+}
+
+void refuse(ScriptedHost::Stream& stream, v1::Refused::Reason reason, const char* message) {
+  v1::JoinReply reply;
+  reply.mutable_refused()->set_reason(reason);
+  reply.mutable_refused()->set_message(message);
+  stream.Write(reply);
+}
+
+TEST(JoinAtHostileHosts, ASilentSwitchIsLeftWithTheDeadline) {
+  for (const bool tells_terms : {false, true}) {
+    const ScriptedHost host([tells_terms](ScriptedHost::Stream& stream) {
+      if (tells_terms) tell_terms(stream);
+      control::testing::stay_silent(stream);
+    });
+    JoinOptions options = options_at({host.address()});
+    options.deadline = std::chrono::milliseconds(300);
+    const auto begun = Clock::now();
+    const auto joined = Communicator::join(options);
+    EXPECT_LT(Clock::now() - begun, std::chrono::seconds(15));
+    ASSERT_FALSE(joined.has_value());
+    EXPECT_EQ(joined.error().code, Code::deadline_exceeded) << joined.error().message;
+    EXPECT_THAT(joined.error().message, HasSubstr(host.address()));
+  }
+}
+
+// One switch has found that ranks differ; the other tells, before, that one has left for it.
+TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
+  std::latch loss_is_told(1);
+  const ScriptedHost tells_loss([&](ScriptedHost::Stream& stream) {
+    tell_terms(stream);
+    refuse(stream, v1::Refused::TOO_LATE, "rank 1 was lost while joining");
+    loss_is_told.count_down();
+  });
+  const ScriptedHost tells_reason([&](ScriptedHost::Stream& stream) {
+    tell_terms(stream);
+    loss_is_told.wait();
+    refuse(stream, v1::Refused::MISMATCH, "rank 1 has other sites");
+  });
+  const auto joined =
+      Communicator::join(options_at({tells_loss.address(), tells_reason.address()}));
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_EQ(joined.error().code, Code::mismatch);
+  EXPECT_EQ(joined.error().message, "join: rank 1 has other sites");
+}
+
+// What one switch says ends joining at the other, which hears why.
+TEST(JoinAtHostileHosts, WhatOneSaysTheOtherHears) {
+  std::string why;
+  {
+    const ScriptedHost listens([&](ScriptedHost::Stream& stream) {
+      tell_terms(stream);
+      v1::JoinRequest request;
+      stream.Read(&request);
+      why = request.leave().why().message();
+    });
+    const ScriptedHost refuses([&](ScriptedHost::Stream& stream) {
+      tell_terms(stream);
+      refuse(stream, v1::Refused::MISMATCH, "rank 1 has other sites");
+    });
+    EXPECT_FALSE(Communicator::join(options_at({listens.address(), refuses.address()})));
+  }
+  EXPECT_EQ(why, "rank 1 has other sites");
+}
+
+}  // namespace
+}  // namespace infold::testing

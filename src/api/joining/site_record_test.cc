@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks of a job whose site can less than ours: what they learn as they join, and what their calls
+// make of it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/joining/join_testing.h"
+#include "control/registry/job_registry.h"
+#include "control/service/control_server.h"
+#include "sparse/layout_choice.h"
+
+namespace infold::testing {
+namespace {
+
+using core::FormatSet;
+using ::testing::HasSubstr;
+
+// Sums at a switch of ours, and says that it can only this.
+class LimitedPlane final : public control::Plane {
+ public:
+  explicit LimitedPlane(const core::SiteRecord& record) : record_(record) {}
+  std::vector<control::SiteAddress> sites() const override {
+    std::vector<control::SiteAddress> sites = switch_->sites();
+    for (control::SiteAddress& site : sites) site.record = record_;
+    return sites;
+  }
+  std::uint32_t slots_total() const override { return switch_->slots_total(); }
+  std::uint32_t datagram_bytes_max() const override { return switch_->datagram_bytes_max(); }
+  control::Answer<void> start_job(const control::JobTerms& terms) override {
+    return switch_->start_job(terms);
+  }
+  void end_job(std::uint16_t job, const core::Abort& abort) override {
+    switch_->end_job(job, abort);
+  }
+  void forget_job(std::uint16_t job) override { switch_->forget_job(job); }
+
+ private:
+  const core::SiteRecord record_;
+  const std::unique_ptr<switches::SwitchServer> switch_ = start_switch("127.0.0.1:0");
+};
+
+struct LimitedSwitch {
+  explicit LimitedSwitch(const core::SiteRecord& record) : plane(record) {}
+  JoinOptions options(int world) const {
+    JoinOptions options = options_of(0, world);
+    options.switches = {server->address().text()};
+    return options;
+  }
+
+  LimitedPlane plane;
+  control::JobRegistry registry{&plane};
+  const std::unique_ptr<control::ControlServer> server = std::move(
+      *control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry));
+};
+
+// As of a pipeline that has no exponents.
+core::SiteRecord integers_alone() {
+  core::SiteRecord record;
+  record.formats = FormatSet::of(core::WireFormat::i16) | FormatSet::of(core::WireFormat::i32);
+  record.elements_max = 64;
+  record.takes_sparse = false;
+  return record;
+}
+
+TEST(SiteRecords, AFormatForAllCallsThatASiteLacksIsRefusedAtJoin) {
+  const LimitedSwitch limited(integers_alone());
+  JoinOptions options = limited.options(1);
+  options.wire = WireFormat::bfp8;
+  const auto joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_EQ(joined.error().code, Code::unsupported);
+  EXPECT_THAT(joined.error().message,
+              HasSubstr("the site at " + limited.plane.sites().front().address +
+                        " does not sum bfp8, which the job asks for; it sums i16, i32"));
+}
+
+TEST(SiteRecords, CallsInFormatsThatTheSiteSumsAreSummed) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<float> floats(1000, 1.5F);
+    const auto agreed = comm.all_reduce(floats, {.wire = WireFormat::fixed32}).wait();
+    ASSERT_TRUE(agreed.has_value()) << agreed.error().message;
+    EXPECT_EQ(floats, std::vector<float>(1000, 3.0F));
+    std::vector<std::int32_t> numbers(1000, 7);
+    const auto summed = comm.all_reduce(numbers).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    EXPECT_EQ(numbers, std::vector<std::int32_t>(1000, 14));
+    EXPECT_TRUE(comm.barrier().wait().has_value());
+  });
+}
+
+// Like any call that is refused it ends the job. Were it sent, it would end at its deadline.
+TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(1, limited.options(1), [](Communicator& comm) {
+    std::vector<float> floats(1000, 1.5F);
+    const auto refused = comm.all_reduce(floats).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr("does not sum this wire format"));
+  });
+}
+
+core::SiteRecord all_but_i32() {
+  core::SiteRecord record;
+  record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::i32);
+  return record;
+}
+
+// The sets of blocks are joined as words of i32. Without the site's record the first such
+// call would leave out zeros, as its tensor is long.
+TEST(SiteRecords, AutomaticLayoutIsDenseWhereTheSiteCannotJoinSets) {
+  constexpr std::size_t kElements = sparse::LayoutChoice::kLongBytes / sizeof(float);
+  const LimitedSwitch limited(all_but_i32());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    for (int call = 0; call < 10; ++call) {
+      std::vector<float> tensor(kElements);
+      tensor[7] = 1.5F;
+      const auto summed = comm.all_reduce(tensor, {.layout = Layout::automatic}).wait();
+      ASSERT_TRUE(summed.has_value()) << summed.error().message;
+      EXPECT_EQ(tensor[7], 3.0F);
+      EXPECT_EQ(tensor[kElements - 1], 0.0F);
+    }
+    EXPECT_EQ(comm.statistics().calls_without_zeros, 0U);
+  });
+}
+
+TEST(SiteRecords, ZerosThatTheCallLeavesOutAreRefusedWhereTheSiteCannotJoinSets) {
+  const LimitedSwitch limited(all_but_i32());
+  const std::string lack = "the site at " + limited.plane.sites().front().address +
+                           " does not sum i32, in which ranks join what they have";
+  const auto expect_refused = [&](const Result<Completion>& refused, const char* advice) {
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr(lack));
+    EXPECT_THAT(refused.error().message, HasSubstr(advice));
+  };
+  run_job(1, limited.options(1), [&](Communicator& comm) {
+    std::vector<float> tensor(1000, 1.5F);
+    expect_refused(comm.all_reduce(tensor, {.layout = Layout::blocks}).wait(),
+                   "make the layout dense");
+  });
+  run_job(1, limited.options(1), [&](Communicator& comm) {
+    const std::vector<std::int64_t> indices = {3};
+    const std::vector<float> values(10, 1.5F);
+    Rows rows;
+    expect_refused(comm.all_reduce({indices, values, 1000, 10}, rows).wait(),
+                   "pass the whole tensor");
+  });
+}
+
+}  // namespace
+}  // namespace infold::testing

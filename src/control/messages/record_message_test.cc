@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A site's record on its way: the bytes that spec/joining.md shows (J-014), and what is no record.
+#include "control/messages/record_message.h"
+
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace infold::control::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string hex_of(const v1::SiteRecord& message) {
+  std::string hex;
+  for (const char byte : message.SerializeAsString()) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
+    hex += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return hex;
+}
+
+TEST(SiteRecord, HasTheBytesThatThePageShows) {
+  EXPECT_EQ(hex_of(message_of({})),
+            "087f10804018800220012801"
+            "3001");
+  core::SiteRecord pipeline;
+  pipeline.formats = core::FormatSet::of(core::WireFormat::i32);
+  pipeline.elements_max = 64;
+  pipeline.workers_max = 32;
+  pipeline.takes_sparse = false;
+  pipeline.sends_ranges = false;
+  pipeline.sends_bits = true;
+  EXPECT_EQ(hex_of(message_of(pipeline)), "08041040182028013002");
+}
+
+TEST(SiteRecord, ComesBackAsItWent) {
+  core::SiteRecord record;
+  for (int flag = 0; flag < 8; ++flag) {
+    record.takes_sparse = (flag & 1) != 0;
+    record.verifies_checksums = (flag & 2) != 0;
+    record.sends_bits = (flag & 4) != 0;
+    record.sends_ranges = !record.sends_bits;
+    record.formats = core::FormatSet(1U << flag | 4U);
+    const v1::SiteRecord message = message_of(record);
+    EXPECT_EQ(record_of(&message), record);
+  }
+}
+
+TEST(SiteRecord, WhatThisVersionDoesNotKnowIsPassedOver) {
+  v1::SiteRecord message = message_of({});
+  message.set_formats(~0U);
+  message.set_elements_max(~0U);
+  message.set_workers_max(~0U);
+  message.set_pending_forms(~0U);
+  core::SiteRecord all;
+  all.sends_bits = true;
+  EXPECT_EQ(record_of(&message), all);
+  std::string bytes = message.SerializeAsString();
+  bytes += "\xA0\x06\x01";  // field 100
+  ASSERT_TRUE(message.ParseFromString(bytes));
+  EXPECT_EQ(record_of(&message), all);
+}
+
+TEST(SiteRecord, FlagsThatAreLeftOutAreWhatTheSiteCannot) {
+  v1::SiteRecord message = message_of({});
+  message.clear_takes_sparse();
+  message.clear_verifies_checksums();
+  const auto record = record_of(&message);
+  ASSERT_TRUE(record.has_value()) << record.error();
+  EXPECT_FALSE(record->takes_sparse);
+  EXPECT_FALSE(record->verifies_checksums);
+}
+
+struct NoRecord {
+  std::function<void(v1::SiteRecord&)> spoil;
+  std::string says;
+};
+
+TEST(SiteRecord, WhatNoJobCouldUseIsRefused) {
+  EXPECT_EQ(record_of(nullptr).error(), "no record of what it can, as older versions have none");
+  const NoRecord all[] = {
+      {[](auto& record) { record.Clear(); }, "formats of 0x0, none of which this version knows"},
+      {[](auto& record) { record.set_formats(0x80); }, "formats of 0x80, none of which"},
+      {[](auto& record) { record.set_elements_max(31); }, "elements_max of 31; a block has 32"},
+      {[](auto& record) { record.clear_elements_max(); }, "elements_max of 0; a block has 32"},
+      {[](auto& record) { record.clear_workers_max(); }, "workers_max of 0"},
+      {[](auto& record) { record.set_pending_forms(4); }, "pending_forms of 0x4, none of which"},
+  };
+  for (const NoRecord& each : all) {
+    v1::SiteRecord message = message_of({});
+    each.spoil(message);
+    const auto record = record_of(&message);
+    ASSERT_FALSE(record.has_value()) << each.says;
+    EXPECT_THAT(record.error(), HasSubstr(each.says));
+  }
+}
+
+}  // namespace
+}  // namespace infold::control::testing

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slot rules: which chunk a datagram belongs to, whether it is new, and what goes out in
+// answer (spec section 5). What happens to its elements is in aggregator_sum.cc, how a job ends in
+// aggregator_end.cc.
+#include "core/aggregator/aggregator.h"
+
+#include <algorithm>
+
+#include "base/aligned.h"
+#include "base/check.h"
+#include "base/digest.h"
+#include "core/packet/sparse_body.h"
+
+namespace infold::core {
+namespace {
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// That of 64 bits is R-033's. Narrow lanes hold one contribution of each direct worker and nothing
+// else, at most 2^(top+1) each before it is moved up, so that they stay within -2^31 and 2^31 - 1.
+std::array<std::int32_t, kLaneWidths> lane_spreads(WireFormat format,
+                                                   const AggregatorOptions& options) {
+  const ElementLayout layout = {format, DataType::f32};
+  const auto workers = static_cast<std::uint32_t>(options.workers.size());
+  std::array<std::int32_t, kLaneWidths> spreads = {-1, -1,
+                                                   exponent_spread_max(layout, options.world)};
+  for (const LaneWidth width : {LaneWidth::bits16, LaneWidth::bits32}) {
+    if (lane_bytes(width) <= layout.element_bytes()) continue;
+    const auto bits = static_cast<std::int32_t>(8 * lane_bytes(width));
+    spreads[lane_index(width)] = bits - 64 + exponent_spread_max(layout, workers);
+  }
+  return spreads;
+}
+
+}  // namespace
+
+Contributors contributors_of(RankRange ranks) {
+  Contributors all = {ranks.count, ranks.count, 0};
+  for (std::uint16_t i = 0; i < ranks.count; ++i) {
+    all.digest += rank_digest(static_cast<std::uint16_t>(ranks.first + i));
+  }
+  return all;
+}
+
+bool is_aggregator(const AggregatorOptions& options, std::size_t worker) {
+  const auto& alone = options.aggregators_of_one;
+  return options.workers[worker].count > 1 ||
+         std::find(alone.begin(), alone.end(), worker) != alone.end();
+}
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::contributed: return "contributed";
+    case Verdict::completed: return "completed";
+    case Verdict::replayed: return "replayed";
+    case Verdict::answered_pending: return "answered_pending";
+    case Verdict::forwarded_again: return "forwarded_again";
+    case Verdict::delivered: return "delivered";
+    case Verdict::job_ended: return "job_ended";
+    case Verdict::answered_ended: return "answered_ended";
+    case Verdict::dropped_malformed: return "dropped_malformed";
+    case Verdict::dropped_foreign_job: return "dropped_foreign_job";
+    case Verdict::dropped_stale_epoch: return "dropped_stale_epoch";
+    case Verdict::dropped_tag: return "dropped_tag";
+    case Verdict::dropped_wrong_way: return "dropped_wrong_way";
+    case Verdict::dropped_bad_worker: return "dropped_bad_worker";
+    case Verdict::dropped_wrong_source: return "dropped_wrong_source";
+    case Verdict::dropped_bad_slot: return "dropped_bad_slot";
+    case Verdict::dropped_stale_round: return "dropped_stale_round";
+    case Verdict::dropped_early_round: return "dropped_early_round";
+    case Verdict::dropped_repeat: return "dropped_repeat";
+    case Verdict::dropped_limits: return "dropped_limits";
+    case Verdict::count_: break;
+  }
+  return "unknown";
+}
+
+Aggregator::Aggregator(const AggregatorOptions& options)
+    : options_(options),
+      arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
+      copies_(options.slot_count * 2U),
+      asking_(has_parent() ? options.slot_count : 0U),
+      outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2) {
+  CHECK(!options.workers.empty());
+  CHECK_THAT(options.workers.size(), <=, INFOLD_WORKERS_MAX);
+  CHECK_THAT(options.slot_count, >, 0);
+  CHECK_THAT(options.datagram_bytes_max, >=, INFOLD_HEADER_BYTES);
+  for (std::size_t i = 0; i < options.workers.size(); ++i) {
+    const auto worker = static_cast<std::uint8_t>(i);
+    expected_.add(worker);
+    if (is_aggregator(options, worker)) aggregators_.add(worker);
+    spoken_for_.push_back(contributors_of(options.workers[i]));
+  }
+  for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {
+    spread_[mantissa_index(format)] = lane_spreads(format, options);
+  }
+  // As if each slot's chunks 0 and -1 had been summed: chunk 1 is the next of the odd copy.
+  for (std::size_t slot = 0; slot < options.slot_count; ++slot) copies_[slot * 2 + 1].round = ~0U;
+
+  const std::uint32_t body = options.datagram_bytes_max - INFOLD_HEADER_BYTES;
+  elements_max_ = std::min({options.elements_max, body, std::uint32_t{INFOLD_ELEMENTS_MAX}});
+  elements_max_ = static_cast<std::uint32_t>(round_up(elements_max_, base::kCacheLineBytes));
+  blocks_max_ =
+      static_cast<std::uint32_t>(round_up(elements_max_ / INFOLD_BLOCK_ELEMENTS, kBlocksTogether));
+  stored_bytes_max_ =
+      static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
+  datagrams_ = base::ZeroedArray<std::byte>(copies_.size() * stored_bytes_max_);
+  lanes_ =
+      base::ZeroedArray<std::byte>(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
+  codes_ = base::ZeroedArray<std::uint16_t>(copies_.size() * blocks_max_ * 2);
+  specials_ = base::ZeroedArray<std::uint64_t>(copies_.size() * (elements_max_ / 64) * 2);
+  cleaned_.resize(elements_max_ * sizeof(std::int32_t));
+  whole_.resize(stored_bytes_max_);
+  // Sums of some blocks begin with any of them, and read steps by the strip.
+  steps_.resize(std::size_t{blocks_max_} + kBlocksTogether);
+  // One stretch more, which is cleared when those before it are full.
+  packet_codes_.resize(std::size_t{blocks_max_} * 2 + kBlocksTogether);
+}
+
+Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet) {
+  const Malformed malformed = parse(datagram, packet);
+  if (malformed != Malformed::none) return malformed;
+  const bool leaves_out_zeros = packet.is_sparse() && travels_down(packet.header.kind);
+  return leaves_out_zeros ? Malformed::sparse : Malformed::none;
+}
+
+Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source source) {
+  outbox_count_ = 0;
+  outbox_sent_ = 0;
+  Packet packet;
+  Verdict verdict = Verdict::dropped_malformed;
+  if (parse_at_aggregator(datagram, packet) == Malformed::none) {
+    verdict = dispatch(packet, source);
+  }
+  ++counters_[static_cast<std::size_t>(verdict)];
+  return verdict;
+}
+
+std::optional<Aggregator::Transmit> Aggregator::poll_transmit() {
+  if (outbox_sent_ == outbox_count_) return std::nullopt;
+  return outbox_[outbox_sent_++];
+}
+
+// In the order of R-007, which counters show.
+Verdict Aggregator::dispatch(const Packet& packet, Source source) {
+  const Header& header = packet.header;
+  if (header.job != options_.job) return Verdict::dropped_foreign_job;
+  if (header.epoch != options_.epoch) return Verdict::dropped_stale_epoch;
+  if ((header.flags & INFOLD_FLAG_TAGGED) != 0) return Verdict::dropped_tag;
+  const bool down = travels_down(header.kind);
+  if (down && !has_parent()) return Verdict::dropped_wrong_way;
+  if (source.side == (down ? Source::Side::below : Source::Side::above)) {
+    return Verdict::dropped_wrong_way;
+  }
+  if (!down && header.worker >= options_.workers.size()) return Verdict::dropped_bad_worker;
+  if (!down && header.worker != source.worker.value_or(header.worker)) {
+    return Verdict::dropped_bad_worker;
+  }
+  if (!down && source.is_elsewhere) return Verdict::dropped_wrong_source;
+  if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
+  if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
+  if (!fits_limits(packet)) return Verdict::dropped_limits;
+  if (!down && !fits_worker(header)) return Verdict::dropped_malformed;
+  if (packet.is_sparse()) return handle_sparse(packet);
+  return down ? handle_from_parent(packet) : handle_from_below(packet);
+}
+
+// What a contribution says of its ranks is what its worker number stands for. An aggregator's may
+// be of some of them alone where not all ranks have data. Exact sums come from aggregators alone.
+bool Aggregator::fits_worker(const Header& header) const {
+  if (header.kind == Kind::skip || header.kind == Kind::query) return true;
+  const bool is_aggregator = aggregators_.has(header.worker);
+  if (header.kind != Kind::add && !is_aggregator) return false;
+  if (header.contributors == spoken_for_[header.worker]) return true;
+  const Contributors& all = spoken_for_[header.worker];
+  return header.words.collective() >= Collective::broadcast && header.contributors.count == 1 &&
+         header.contributors.weight == 1 && all.count > 1;
+}
+
+// One chunk after the other, as if each had come alone.
+Verdict Aggregator::handle_sparse(const Packet& packet) {
+  SparseReader reader(packet);
+  if (packet.header.slot + reader.chunks() > options_.slot_count) return Verdict::dropped_bad_slot;
+  std::optional<Verdict> said;
+  for (std::uint32_t chunk = 0; chunk < reader.chunks(); ++chunk) {
+    const Verdict verdict = handle_from_below(reader.next());
+    const bool is_news = !said || verdict < Verdict::dropped_malformed;
+    if (said) ++counters_[static_cast<std::size_t>(is_news ? *said : verdict)];
+    if (is_news) said = verdict;
+    if (verdict == Verdict::job_ended || verdict == Verdict::answered_ended) break;
+  }
+  return *said;
+}
+
+bool Aggregator::fits_limits(const Packet& packet) const {
+  const ChunkWords& words = packet.header.words;
+  const ElementLayout layout = words.layout();
+  if (words.elements > std::min(elements_max_, options_.elements_max)) return false;
+  const bool widens = has_parent() && layout.is_block_float();
+  const Kind largest = widens ? Kind::partial : Kind::result;
+  return datagram_bytes(largest, layout, words.elements, true) <= options_.datagram_bytes_max;
+}
+
+// The chunk check. Without it a late repeat of an earlier chunk would be summed into the
+// chunk that now uses the copy.
+Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Copy& other) const {
+#ifdef INFOLD_CANARY_WITHOUT_ROUND_CHECK
+  // What the original protocol does instead; built only to show that the search finds its flaw.
+  const std::uint8_t worker = packet.header.worker;
+  other.seen.remove(worker);
+  const bool fresh = copy.phase == Phase::done && !copy.seen.has(worker);
+  return fresh ? Turn::next : Turn::current;
+#else
+  const auto ahead = static_cast<std::int32_t>(packet.header.round - copy.round);
+  if (ahead < 0) return Turn::stale;
+  if (ahead == 0)
+    return copy.stored_bytes == 0 && copy.phase == Phase::done ? Turn::stale : Turn::current;
+  const bool turn_has_come = ahead == 2 && copy.phase == Phase::done &&
+                             other.phase == Phase::done && other.round + 1 == packet.header.round;
+  return turn_has_come ? Turn::next : Turn::early;
+#endif
+}
+
+Verdict Aggregator::handle_from_below(const Packet& packet) {
+  const Header& header = packet.header;
+  Copy& copy = copy_of(header.slot, header.round);
+  const Arrays arrays = arrays_of(header.slot, header.round);
+  assert_invariants(copy);
+  const Turn turn = turn_of(packet, copy, copy_of(header.slot, header.round + 1));
+  if (turn == Turn::stale) return Verdict::dropped_stale_round;
+  if (turn == Turn::early) return Verdict::dropped_early_round;
+  const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
+  if (abort_ && is_open) {  // what is complete is still handed out
+    send_end(To::worker, header.worker);
+    return Verdict::answered_ended;
+  }
+  if (turn == Turn::next && header.kind == Kind::query) {
+    send_pending(packet, Copy{});
+    return Verdict::answered_pending;
+  }
+  if (turn == Turn::next) begin(packet, copy, arrays);
+  const bool repeat = header.kind == Kind::query || copy.seen.has(header.worker);
+  // Workers ask about one chunk at a time; this is the network's doing.
+  if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
+  const Verdict verdict =
+      repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
+  assert_invariants(copy);
+  return verdict;
+}
+
+void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
+  copy = Copy{};
+  copy.phase = Phase::collecting;
+  copy.round = packet.header.round;
+  copy.words = packet.header.words;
+  copy.first_worker = packet.header.worker;
+  const std::uint32_t blocks = copy.words.layout().block_count(copy.words.elements);
+  if (copy.words.layout().is_block_float()) {
+    std::fill_n(arrays.low_codes, blocks, std::uint16_t{0});
+    std::fill_n(arrays.high_codes, blocks, std::uint16_t{0});
+  }
+}
+
+Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays arrays) {
+  const Header& header = packet.header;
+  if (header.words != copy.words) {
+    return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
+                    options_.workers[copy.first_worker].first, header.words, copy.words});
+  }
+  copy.seen.add(header.worker);
+  copy.contributors += header.contributors;
+  copy.came_whole |= !packet.is_sparse();
+  copy.came_in_quarters |= packet.in_quarters;
+  if (header.kind != Kind::skip) add_payload(packet, copy, arrays);
+  if (!has_all(copy)) return Verdict::contributed;
+  return complete(copy, arrays, header.slot, header.worker);
+}
+
+// A repeat means that its sender lacks our answer, or asks how things stand.
+Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
+  const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
+  switch (copy.phase) {
+    case Phase::done: send(To::worker, packet.header.worker, stored); return Verdict::replayed;
+    case Phase::forwarded:
+      asking_[packet.header.slot].add(packet.header.worker);
+      if (abort_) asking_for_end_.add(packet.header.worker);
+      send(To::parent, 0, stored);
+      return Verdict::forwarded_again;
+    case Phase::collecting: break;
+  }
+  send_pending(packet, copy);
+  return Verdict::answered_pending;
+}
+
+Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker) {
+  const ElementLayout layout = copy.words.layout();
+  Header header = job_header(Kind::result);
+  header.worker = has_parent() ? *options_.parent_worker : worker;
+  header.slot = slot;
+  header.round = copy.round;
+  header.words = copy.words;
+  header.contributors = copy.contributors;
+  if (copy.overrange) {
+    header.kind = has_parent() ? Kind::overrange : Kind::realign;
+  } else if (has_parent()) {
+    header.kind = !copy.has_lanes           ? Kind::skip
+                  : layout.is_block_float() ? Kind::partial
+                                            : Kind::add;
+  }
+
+  std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
+  if (copy.overrange) {
+    std::fill_n(body, layout.exponent_bytes(copy.words.elements), std::byte{0});
+    write_codes(layout, arrays.high_codes, layout.block_count(copy.words.elements), body);
+  } else if (header.kind == Kind::partial) {
+    write_partial(copy, arrays, header);
+  } else if (layout.is_block_float() && copy.has_lanes) {
+    write_result(copy, arrays, header);
+  }
+  copy.stored_bytes = static_cast<std::uint32_t>(
+      datagram_bytes(copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout,
+                     copy.words.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+  const bool all_take_quarters = copy.came_in_quarters && !copy.came_whole;
+  if (header.kind == Kind::result && all_take_quarters && header.flags == 0) {
+    if (const std::uint32_t bytes = leave_out_quarters(copy, arrays); bytes > 0) {
+      header.flags |= INFOLD_FLAG_SPARSE;
+      copy.stored_bytes = bytes;
+    }
+  }
+  write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
+  copy.phase = has_parent() ? Phase::forwarded : Phase::done;
+  send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
+  return Verdict::completed;
+}
+
+Verdict Aggregator::handle_from_parent(const Packet& packet) {
+  const Header& header = packet.header;
+  Copy& copy = copy_of(header.slot, header.round);
+  if (copy.round != header.round) {
+    const bool behind = static_cast<std::int32_t>(header.round - copy.round) < 0;
+    return behind ? Verdict::dropped_stale_round : Verdict::dropped_early_round;
+  }
+  if (copy.phase != Phase::forwarded) return Verdict::dropped_repeat;
+  const std::size_t bytes = INFOLD_HEADER_BYTES + packet.body.size();
+  const bool is_answer = header.kind != Kind::pending;
+  if (header.words != copy.words) return Verdict::dropped_malformed;
+  if (!is_answer && asking_[header.slot].is_empty()) return Verdict::dropped_repeat;
+
+  std::byte* const stored =
+      is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
+  write_header(header, {stored, INFOLD_HEADER_BYTES});
+  std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
+  if (!is_answer) {
+    send_to_asking(asking_[header.slot], {stored, bytes});
+    return Verdict::answered_pending;
+  }
+  send(To::all_workers, 0, {stored, bytes});
+  asking_[header.slot] = {};
+  copy.phase = Phase::done;
+  copy.stored_bytes = static_cast<std::uint32_t>(bytes);
+  return Verdict::delivered;
+}
+
+Header Aggregator::job_header(Kind kind) const {
+  Header header;
+  header.kind = kind;
+  header.job = options_.job;
+  header.epoch = options_.epoch;
+  return header;
+}
+
+void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> datagram) {
+  CHECK_THAT(outbox_count_, <, outbox_.size());
+  outbox_[outbox_count_++] = {to, worker, datagram};
+}
+
+// Those who did not ask know already, or will ask: an answer to each of them would multiply every
+// repeat by the job's size.
+void Aggregator::send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram) {
+  asking.for_each([&](std::uint8_t worker) { send(To::worker, worker, datagram); });
+  asking = {};
+}
+
+void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
+  std::array<RankRange, INFOLD_WORKERS_MAX> missing;
+  std::size_t count = 0;
+  for (std::size_t worker = 0; worker < options_.workers.size(); ++worker) {
+    if (!copy.seen.has(static_cast<std::uint8_t>(worker))) {
+      missing[count++] = options_.workers[worker];
+    }
+  }
+  Header header = job_header(Kind::pending);
+  if (options_.pending == PendingForm::bits) header.flags |= INFOLD_FLAG_BITS;
+  header.worker = packet.header.worker;
+  header.slot = packet.header.slot;
+  header.round = packet.header.round;
+  header.words = packet.header.words;
+  write_header(header, answer_);
+  const std::size_t body = write_missing(std::span(missing).first(count), options_.pending,
+                                         options_.world, answer_.data() + INFOLD_HEADER_BYTES);
+  send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
+}
+
+Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round) {
+  const std::size_t copy = slot * 2U + (round & 1);
+  std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
+  std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
+  return {datagrams_.data() + copy * stored_bytes_max_,
+          lanes_.data() + copy * elements_max_ * lane_bytes(LaneWidth::bits64),
+          codes,
+          codes + blocks_max_,
+          specials,
+          specials + elements_max_ / 64};
+}
+
+std::size_t Aggregator::memory_bytes() const {
+  return copies_.capacity() * sizeof(Copy) + asking_.capacity() * sizeof(WorkerSet) +
+         outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + lanes_.size_bytes() +
+         codes_.size_bytes() + specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
+         steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
+         packet_codes_.capacity() * sizeof(std::uint16_t);
+}
+
+void Aggregator::assert_invariants(const Copy& copy) const {
+#ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
+  const bool complete = has_all(copy);
+  CHECK(copy.phase != Phase::collecting || !complete);
+  CHECK(copy.phase != Phase::forwarded || (complete && has_parent()));
+#endif
+  CHECK_THAT(copy.stored_bytes, <=, stored_bytes_max_);
+}
+
+std::uint64_t Aggregator::digest() const {
+  base::Digest digest;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const Copy& copy = copies_[i];
+    digest.add(static_cast<std::uint64_t>(copy.phase) | std::uint64_t{copy.overrange} << 8 |
+               std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
+               static_cast<std::uint64_t>(copy.lane_width) << 11 |
+               std::uint64_t{copy.came_whole} << 13 | std::uint64_t{copy.came_in_quarters} << 14 |
+               std::uint64_t{copy.round} << 32);
+    for (const std::uint64_t word : copy.seen.words()) digest.add(word);
+    digest.add(copy.contributors.digest);
+    const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
+    const bool integers = !copy.words.layout().is_block_float();
+    if (copy.phase != Phase::collecting) {
+      digest.add({datagram, copy.stored_bytes});
+    } else if (copy.has_lanes && integers) {
+      digest.add({datagram + INFOLD_HEADER_BYTES,
+                  copy.words.elements * copy.words.layout().element_bytes()});
+    } else if (copy.has_lanes) {
+      const std::byte* const lanes =
+          lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
+      digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
+      digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
+    }
+  }
+  for (const WorkerSet& asking : asking_) {
+    for (const std::uint64_t word : asking.words()) digest.add(word);
+  }
+  for (const std::uint64_t word : asking_for_end_.words()) digest.add(word);
+  digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);
+  return digest.value();
+}
+
+}  // namespace infold::core

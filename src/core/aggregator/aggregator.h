@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The aggregator of one job: a pool of slots that sums chunks and hands every worker the result
+// (spec section 5). Pure: no clock, no timer, no I/O, no allocation after the constructor; what it
+// sends is a function of what arrived. Not thread-safe; a copy is an independent aggregator.
+//
+//   copy of a slot    contribution that completes      result of the parent
+//   idle/done ------> collecting ------> done          (root: no parent)
+//                     collecting ------> forwarded --> done
+//
+// A copy takes a newer chunk only when it is done, the slot's other copy is done with the chunk in
+// between, and the newer chunk is exactly two rounds on; everything else is dropped and
+// counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/zeroed_array.h"
+#include "core/aggregator/arithmetic.h"
+#include "core/aggregator/worker_set.h"
+#include "core/packet/packet.h"
+
+namespace infold::core {
+
+// What became of a datagram; each is a counter.
+enum class Verdict : std::uint8_t {
+  contributed,       // a new contribution, the chunk is not complete
+  completed,         // the contribution that completed the chunk
+  replayed,          // a repeat: the stored result went to its sender
+  answered_pending,  // a repeat or query: the missing ranks went to its sender
+  forwarded_again,   // a repeat below a parent: our own contribution went up once more
+  delivered,         // the parent's answer went to all workers
+  job_ended,         // a rank left the job, or gave up
+  answered_ended,    // the job is over; the sender was told
+  dropped_malformed,
+  dropped_foreign_job,
+  dropped_stale_epoch,
+  dropped_tag,        // tagged, in a job without keys
+  dropped_wrong_way,  // a kind that does not travel in this direction
+  dropped_bad_worker,
+  dropped_wrong_source,  // not from where its worker's packets come from
+  dropped_bad_slot,
+  dropped_stale_round,  // of a chunk that every worker has the result of
+  dropped_early_round,  // of a chunk whose turn has not come
+  dropped_repeat,       // the parent's answer, or one of several contributions, once more
+  dropped_limits,       // more elements than the job's chunks have
+  count_,
+};
+const char* verdict_name(Verdict verdict);
+using VerdictCounters = std::array<std::uint64_t, static_cast<std::size_t>(Verdict::count_)>;
+
+struct AggregatorOptions {
+  std::uint16_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint16_t slot_count = 1;
+  std::uint32_t world = 1;  // ranks in the whole job
+  // One entry per direct worker: the ranks it speaks for (one, or a child aggregator's).
+  std::vector<RankRange> workers;
+  // Numbers of the workers that speak for one rank and are aggregators all the same.
+  std::vector<std::uint8_t> aggregators_of_one;
+  // This aggregator's worker number at its parent; empty at the root.
+  std::optional<std::uint8_t> parent_worker;
+  std::uint32_t datagram_bytes_max = 1472;
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
+  PendingForm pending = PendingForm::ranges;  // how it names the missing ranks
+  const Arithmetic* arithmetic = nullptr;     // null: the scalar loops
+
+  // The next worker is an aggregator.
+  void add_aggregator(RankRange ranks) {
+    if (ranks.count == 1) aggregators_of_one.push_back(static_cast<std::uint8_t>(workers.size()));
+    workers.push_back(ranks);
+  }
+};
+
+// What a contribution of all these ranks says of them.
+Contributors contributors_of(RankRange ranks);
+// Whether a worker may send exact sums.
+bool is_aggregator(const AggregatorOptions& options, std::size_t worker);
+
+// Where a datagram came from, as far as who received it knows.
+struct Source {
+  enum class Side : std::uint8_t { unknown, below, above };
+  Side side = Side::unknown;
+  std::optional<std::uint8_t> worker;  // the one at the other end of a link
+  bool is_elsewhere = false;  // not where packets of the worker that it names come from
+};
+
+// As parse(): no aggregator sends SPARSE to a parent, so that none takes a RESULT with it.
+Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
+
+class Aggregator {
+ public:
+  enum class To : std::uint8_t { worker, all_workers, parent };
+  struct Transmit {
+    To to = To::worker;
+    std::uint8_t worker = 0;
+    std::span<const std::byte> datagram;  // valid until the next handle_datagram
+  };
+
+  // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
+  explicit Aggregator(const AggregatorOptions& options);
+
+  // Takes one datagram from a worker or the parent. Drain poll_transmit before the next. Of one for
+  // several chunks each is counted, and what is returned is the last that was not dropped, if any.
+  Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
+  // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
+  void end(const Abort& abort);
+  std::optional<Transmit> poll_transmit();
+
+  const VerdictCounters& counters() const { return counters_; }
+  // Bytes held, all of them taken by the constructor.
+  std::size_t memory_bytes() const;
+  // The job's end, once there was one.
+  const std::optional<Abort>& aborted() const { return abort_; }
+  // Hash of all that decides future behaviour, for state-space search.
+  std::uint64_t digest() const;
+
+ private:
+  enum class Phase : std::uint8_t { done, collecting, forwarded };
+
+  struct Copy {
+    Phase phase = Phase::done;
+    bool overrange = false;  // exponents too far apart for exact lanes
+    bool has_lanes = false;  // some contribution had elements
+    bool has_specials = false;
+    bool came_whole = false;        // some contribution left out nothing
+    bool came_in_quarters = false;  // some left out quarters
+    LaneWidth lane_width = LaneWidth::bits64;
+    std::uint32_t round = 0;
+    ChunkWords words;
+    std::uint8_t first_worker = 0;
+    std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
+    Contributors contributors;
+    WorkerSet seen;
+  };
+
+  // Where a copy's arrays lie, resolved once per datagram.
+  struct Arrays {
+    std::byte* datagram;        // result, realign, or what went to the parent
+    std::byte* lanes;           // block floats only; integers are summed in the datagram
+    std::uint16_t* low_codes;   // of each block: the lanes' unit, 0 while empty
+    std::uint16_t* high_codes;  // of each block: the largest seen
+    std::uint64_t* plus_infinity;
+    std::uint64_t* minus_infinity;
+  };
+
+  // Where a chunk stands to the copy of the slot that it belongs to.
+  enum class Turn : std::uint8_t { stale, current, next, early };
+
+  Verdict dispatch(const Packet& packet, Source source);
+  bool fits_worker(const Header& header) const;
+  Verdict handle_sparse(const Packet& packet);
+  Verdict handle_from_below(const Packet& packet);
+  Verdict handle_from_parent(const Packet& packet);
+  Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
+  Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
+  void send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram);
+  Verdict handle_abort(const Packet& packet);
+  Verdict hear_end_from_worker(const Abort& abort, std::uint8_t worker);
+  Verdict hear_end_from_parent(const Abort& abort, bool is_news);
+  Verdict end_job(const Abort& abort);
+  bool some_chunk_waits_for(std::uint8_t worker) const;
+  bool some_chunk_is_open() const;
+  Turn turn_of(const Packet& packet, const Copy& copy, Copy& other) const;
+  bool fits_limits(const Packet& packet) const;
+
+  void begin(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_payload(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_present_integers(const Packet& packet, Copy& copy, std::byte* sum);
+  void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
+  LaneWidth width_for(WireFormat format, std::int32_t reach) const;
+  void widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const;
+  const std::byte* take_specials(const Packet& packet, Copy& copy, Arrays arrays);
+
+  Verdict complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker);
+  void write_result(Copy& copy, Arrays arrays, Header& header);
+  std::uint32_t leave_out_quarters(const Copy& copy, Arrays arrays);
+  void write_partial(Copy& copy, Arrays arrays, Header& header);
+  void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;
+
+  Header job_header(Kind kind) const;
+  void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
+  void send_pending(const Packet& packet, const Copy& copy);
+  std::span<const std::byte> write_end(Kind kind, std::uint8_t worker);
+  void send_end(To to, std::uint8_t worker);
+  bool has_all(const Copy& copy) const { return copy.seen == expected_; }
+  bool has_parent() const { return options_.parent_worker.has_value(); }
+  Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
+    return copies_[slot * 2U + (round & 1)];
+  }
+  Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
+  void assert_invariants(const Copy& copy) const;
+
+  AggregatorOptions options_;
+  const Arithmetic* arithmetic_;
+  WorkerSet expected_;
+  // What a contribution of a worker says of its ranks, if all of them contribute.
+  std::vector<Contributors> spoken_for_;
+  WorkerSet aggregators_;
+  // Of bfp8, bfp16, bfp32: how far apart codes may lie, by lane width; negative if never.
+  std::array<std::array<std::int32_t, kLaneWidths>, 3> spread_{};
+  std::vector<Copy> copies_;
+  // Below a parent, of each slot: whose repeat of the forwarded chunk went up and has no answer.
+  // One copy of a slot is forwarded at a time.
+  std::vector<WorkerSet> asking_;
+  // Likewise after the job's end, of all slots, and of ABORT.
+  WorkerSet asking_for_end_;
+
+  // One stretch of each per copy, in step with copies_.
+  std::uint32_t elements_max_;
+  std::uint32_t blocks_max_;
+  std::uint32_t stored_bytes_max_;
+  base::ZeroedArray<std::byte> datagrams_;
+  base::ZeroedArray<std::byte> lanes_;  // 64 bits for each element, narrow ones in front
+  base::ZeroedArray<std::uint16_t> codes_;
+  base::ZeroedArray<std::uint64_t> specials_;
+
+  // Scratch of one datagram's handling, and the small answers that no slot stores.
+  std::vector<std::byte> cleaned_;
+  std::vector<std::byte> whole_;  // a result before zeros are left out
+  std::vector<BlockStep> steps_;
+  std::vector<std::uint16_t> packet_codes_;
+  std::array<std::byte, 64> answer_{};
+  std::array<std::byte, 64> notice_{};
+
+  // What each chunk of a packet may cause, or an answer to all who asked for it, and a job's end
+  // for workers and parent.
+  std::vector<Transmit> outbox_;
+  std::uint32_t outbox_count_ = 0;
+  std::uint32_t outbox_sent_ = 0;
+  std::optional<Abort> abort_;
+  bool root_knows_ = false;  // of the job's end
+  VerdictCounters counters_{};
+};
+
+}  // namespace infold::core

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls in formats that some site of the job does not sum are refused, at every rank alike.
+#include <array>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "core/worker/worker.h"
+
+namespace infold::core {
+namespace {
+
+bool encode_nothing(const std::byte*, ChunkRange, const std::uint16_t*, std::byte*, std::byte*) {
+  return true;
+}
+void decode_nothing(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+
+TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
+  constexpr TensorCodec kCodec = {
+      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
+  WorkerOptions options;
+  options.limits = {.datagram_bytes_max = 1472};
+  options.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp8);
+  options.sites.resize(1);
+  Worker worker(options);
+  std::array<std::byte, 256> tensor{};
+  TransferRequest request;
+  request.codec = &kCodec;
+  request.input = tensor.data();
+  request.output = tensor.data();
+  request.elements = 64;
+  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+    request.layout = {static_cast<WireFormat>(format), DataType::f32};
+    const auto id = worker.submit({}, request);
+    EXPECT_EQ(id.has_value(), options.formats.has(request.layout.format)) << format;
+    if (!id) {
+      EXPECT_EQ(id.error().code, base::Code::unsupported);
+    }
+  }
+}
+
+// Nothing of it is summed, whatever format its words name.
+TEST(WorkerFormats, ABarrierNeedsNoFormat) {
+  WorkerOptions options;
+  options.limits = {.datagram_bytes_max = 1472};
+  options.formats = FormatSet::of(WireFormat::bfp8);
+  options.sites.resize(1);
+  Worker worker(options);
+  TransferRequest request;
+  request.collective = Collective::barrier;
+  EXPECT_TRUE(worker.submit({}, request).has_value());
+}
+
+}  // namespace
+}  // namespace infold::core

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker makes of datagrams: results into tensors, answers into resends, times into
+// estimates (spec section 7). Whatever does not match a chunk in flight is dropped and counted.
+#include <algorithm>
+#include <cstring>
+
+#include "core/near_memory.h"
+#include "core/worker/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+// With a third of all packets lost one chunk in six comes back without a repeat.
+constexpr std::uint32_t kUnclearResultsMax = 32;
+
+}  // namespace
+
+void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
+                                    std::span<const std::byte> datagram) {
+  Packet packet;
+  if (parse(datagram, packet) != Malformed::none) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  const Header& header = packet.header;
+  const bool is_ours = site < sites_.size() && header.job == sites_[site].job &&
+                       header.epoch == sites_[site].epoch && header.kind >= Kind::result &&
+                       (header.flags & INFOLD_FLAG_TAGGED) == 0;
+  if (!is_ours) {
+    ++counters_.dropped_foreign;
+    return;
+  }
+  sites_[site].answered = true;
+  if (header.kind == Kind::aborted) {
+    handle_aborted(now, site, packet);
+  } else {
+    handle_answer(now, site, packet);
+  }
+}
+
+void Worker::State::expect(std::uint8_t site, std::span<const std::byte> datagram) const {
+  if (site >= sites_.size() || datagram.size() < sizeof(infold_header)) return;
+  infold_be16 wire_slot;
+  std::memcpy(&wire_slot, datagram.data() + offsetof(infold_header, slot), sizeof(wire_slot));
+  const std::uint16_t number = infold_from_be16(wire_slot);
+  const Flow& flow = this->flow(number < options_.small_slots ? small_stream : bulk_stream, site);
+  const auto index = static_cast<std::uint16_t>(number - flow.first_slot);
+  if (index >= flow.slots.size() || flow.slots[index].state == WorkerSlot::State::idle) return;
+  const WorkerSlot& slot = flow.slots[index];
+  const Transfer& transfer = streams_[flow.stream].at(slot.transfer);
+  if (transfer.request.output == nullptr || transfer.request.codec == nullptr) return;
+  const std::size_t bytes =
+      std::size_t{transfer.chunk_elements} * transfer.request.codec->element_bytes;
+  bring_near_for_writing(transfer.request.output + slot.chunk * bytes, bytes);
+}
+
+void Worker::State::handle_answer(base::Instant now, std::uint8_t site, const Packet& packet) {
+  const Header& header = packet.header;
+  const StreamName name = header.slot < options_.small_slots ? small_stream : bulk_stream;
+  Flow& flow = this->flow(name, site);
+  const auto index = static_cast<std::uint16_t>(header.slot - flow.first_slot);
+  if (index >= flow.slots.size()) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  const WorkerSlot& slot = flow.slots[index];
+  if (slot.state == WorkerSlot::State::idle || header.round != slot.round || slot.sends == 0) {
+    const bool is_done = static_cast<std::int32_t>(header.round - slot.round) <= 0;
+    ++(is_done ? counters_.dropped_repeat : counters_.dropped_unexpected);
+    return;
+  }
+  const Chunk chunk = chunk_on(flow, index);
+  if (header.words != words_of(chunk) || (header.flags & INFOLD_FLAG_PARTIAL) != 0) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  switch (header.kind) {
+    case Kind::result: handle_result(now, chunk, packet); return;
+    case Kind::realign: handle_realign(now, chunk, packet); return;
+    default: handle_pending(now, chunk, packet); return;
+  }
+}
+
+void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& packet) {
+  const Contributors& contributors = packet.header.contributors;
+  const TransferRequest& request = chunk.transfer.request;
+  if (contributors != expected_contributors(chunk.transfer)) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  ++counters_.received_result;
+  if (request.output != nullptr && !packet.body.empty()) {
+    const std::byte* exponents = packet.exponents;
+    const std::byte* elements = packet.elements;
+    if (packet.is_sparse()) {
+      exponents = chunk_.data();
+      elements = exponents + request.layout.exponent_bytes(chunk.range.elements);
+      spread_result(packet, chunk_.data(), chunk_.data() + (elements - exponents));
+    }
+    const std::uint16_t* codes = request.codes;
+    if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
+    const bool averages = request.reduction == Reduction::average;
+    request.codec->decode(
+        request.output, chunk.range,
+        {exponents, elements, codes, averages ? contributors.count : 1U, packet.has_specials()});
+  }
+
+  Flow& flow = chunk.flow;
+  note_round_trip(now, chunk, packet);
+  const WorkerSlot slot = chunk.slot;
+  (slot.state == WorkerSlot::State::waiting ? flow.waiting : flow.resending)
+      .remove(flow.slots, chunk.index);
+  finish_chunk(chunk, contributors);
+  flow.burst_confirmed = true;
+  flow.peer_is_late = false;
+  flow.backoff = 0;
+  chunk.transfer.missing.count = 0;
+  RoundTrip& path = sites_[flow.site].path;
+  const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
+  // A repeat was answered with the result itself: the first answer was lost on its way to us.
+  const bool is_repeat = slot.sends > 1 && answers_last_send;
+  if (!slot.alone) {
+    if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
+    flow.window.on_result();
+    flow.window.end_round_if_due(path);
+  }
+  // Only what is surely an answer to the last send says what that one has overtaken: where queues
+  // make the path longer than its least, the first answers would make us ask about every chunk in
+  // flight, and the answers to that would keep the queue.
+  if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, now, slot);
+  arm(flow, now);
+}
+
+// Exponents lie too far apart for exact lanes: send again, no finer than the lanes reach below
+// the largest exponent.
+void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet& packet) {
+  const ElementLayout layout = chunk.transfer.request.layout;
+  if (chunk.slot.realigned) {
+    ++counters_.dropped_unexpected;
+    return;
+  }
+  ++counters_.received_realign;
+  note_round_trip(now, chunk, packet);
+  const std::uint32_t blocks = layout.block_count(chunk.range.elements);
+  std::uint16_t* const floors = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
+  read_codes(layout, packet.exponents, blocks, floors);
+  const std::int32_t spread = exponent_spread_max(layout, options_.world);
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    floors[block] = static_cast<std::uint16_t>(std::max(floors[block] - spread, 0));
+  }
+  if (chunk.slot.state == WorkerSlot::State::waiting) queue_resend(chunk.flow, chunk.index, false);
+  ++counters_.resent_asked;
+  ++chunk.slot.round;
+  chunk.slot.sends = chunk.slot.tries = 0;
+  chunk.slot.realigned = true;
+  chunk.slot.confirmed = false;
+  chunk.slot.asks = false;
+  chunk.flow.backoff = 0;
+  arm(chunk.flow, now);
+}
+
+void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet& packet) {
+  const std::optional<RankRanges> missing = read_missing(packet, options_.world);
+  if (!missing) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  ++counters_.received_pending;
+  // A first send is answered with a result only, so this answers the second one. In a tree the
+  // answer to one worker's question goes to all who ask, and says nothing about our path.
+  const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
+  if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
+  if (is_missing(packet, options_.rank)) {
+    chunk.slot.confirmed = false;
+    chunk.slot.asks = false;
+    chunk.slot.tries = 0;
+    if (chunk.slot.state != WorkerSlot::State::waiting) return;
+    ++counters_.resent_asked;
+    if (!chunk.slot.loss_noted) chunk.flow.window.on_loss();
+    chunk.slot.loss_noted = true;
+    chunk.flow.peer_is_late = false;
+    chunk.flow.backoff = 0;
+    queue_resend(chunk.flow, chunk.index, false);
+    arm(chunk.flow, now);
+    return;
+  }
+  chunk.slot.confirmed = true;
+  chunk.flow.peer_is_late = true;
+  chunk.flow.skewed_until = now;
+  chunk.transfer.missing = *missing;
+  chunk.transfer.missing_at = now;
+}
+
+// Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for
+// a peer that came late. If we completed the slot ourselves, nobody was later than we; and a wait
+// shorter than what is believed is news in any case, because the path is no longer than it.
+void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet) {
+  const WorkerSlot& slot = chunk.slot;
+  Site& site = sites_[chunk.flow.site];
+  const base::Duration sample = now - slot.sent_at;
+  const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
+  if (slot.sends != 1) {
+    // Whichever send was answered, the path takes at least this. One such wait is a loss, many in
+    // a row are a path that has come to take more than the time-out, so that every chunk is asked
+    // about and nothing else would say so.
+    const bool is_path = ++site.unclear_results > kUnclearResultsMax;
+    if (is_path && sample > believed) site.path.add(sample);
+    return;
+  }
+  site.unclear_results = 0;
+  // In a tree that is the number of a branch at the root, which says nothing about us.
+  const bool completed_it = !options_.limits.tree && packet.header.worker == site.worker;
+  const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
+  if (may_include_wait && !completed_it && sample > believed) return;
+  if (slot.alone) {
+    site.lull.on_sample(sample);
+    if (site.path.known()) return;
+  }
+  site.path.add(sample);
+  if (!slot.alone) chunk.flow.window.on_sample(sample);
+}
+
+// Chunks that were sent well before one that has come back are missing something, most often the
+// contribution of one other worker: asking costs a header, where all workers sending again would
+// multiply that worker's loss by the size of the job. If the newer chunk was itself sent more than
+// once since an aggregator lacked it, its result may answer any of these sends. Where queues make
+// the path longer than all that was measured, every such result would be a reason to ask about
+// everything in flight, and the questions would keep the queues. So a chunk that was asked about
+// lately is then left out. Sends that were answered are no such doubt: they make nobody wait
+// longer.
+void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer) {
+  const RoundTrip& path = sites_[flow.site].path;
+  const base::Duration allowance = path.least() / 4;
+  std::uint16_t index = flow.waiting.front();
+  while (index != kNoSlot && flow.slots[index].sent_at + allowance < newer.sent_at) {
+    const WorkerSlot& slot = flow.slots[index];
+    const std::uint16_t next = slot.next;
+    const bool asked_lately =
+        newer.tries > 1 && slot.tries > 1 && now < slot.sent_at + wait_after(path, slot.tries - 2U);
+    if (!asked_lately) {
+      ++counters_.asked_overtaken;
+      queue_resend(flow, index, true);
+      flow.slots[index].overtaken = true;
+    }
+    index = next;
+  }
+}
+
+void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet) {
+  const std::optional<Abort> abort = read_abort(packet.body);
+  if (!abort || !names_members(*abort, options_.world)) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  const bool is_news = !failure_;
+  hear_end(now, *abort);
+  // Until the root knows, other workers may not: keep telling.
+  Site& from = sites_[site];
+  from.abort_due = from.abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
+  // The aggregator has told its parent itself. Were all its workers to tell it at once, it would
+  // pass each one's word on to its parent.
+  if (is_news) from.abort_at = now + spread(from.path.timeout());
+}
+
+}  // namespace infold::core

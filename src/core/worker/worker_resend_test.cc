@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker asks about, and when: while another rank has contributed nothing, and after
+// contributions that are lost again.
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/aggregator/aggregator.h"
+#include "core/worker/worker.h"
+
+namespace infold::core {
+namespace {
+
+using base::Instant;
+
+bool encode(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std::byte*,
+            std::byte* elements) {
+  std::memcpy(elements, tensor + range.first * 4, range.elements * std::size_t{4});
+  return false;
+}
+
+void decode(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+
+constexpr TensorCodec kCodec = {4, encode, decode};
+
+constexpr std::int32_t kInput = 1;
+
+WorkerOptions worker_options(std::uint16_t rank) {
+  WorkerOptions options;
+  options.rank = rank;
+  options.world = 2;
+  options.limits.datagram_bytes_max = 1472;
+  options.sites = {{.worker = static_cast<std::uint8_t>(rank), .epoch = 7}};
+  return options;
+}
+
+AggregatorOptions aggregator_options() {
+  AggregatorOptions options;
+  options.epoch = 7;
+  options.slot_count = 512;
+  options.world = 2;
+  options.workers = {{0, 1}, {1, 1}};
+  options.datagram_bytes_max = 1472;
+  return options;
+}
+
+// A sum of one element.
+void call(Worker& worker, Instant now) {
+  TransferRequest request;
+  request.layout = {WireFormat::i32, DataType::i32};
+  request.elements = 1;
+  request.codec = &kCodec;
+  request.input = reinterpret_cast<const std::byte*>(&kInput);
+  ASSERT_TRUE(worker.submit(now, request).has_value());
+}
+
+// Rank 0 of two, whose packets take no time. Rank 1 is late for the whole test.
+class LonelyWorker {
+ public:
+  LonelyWorker() : worker_(worker_options(0)), aggregator_(aggregator_options()) {}
+
+  void call() { core::call(worker_, now_); }
+
+  // Moves time to the worker's next deadline. The packet with this number is lost.
+  void step(std::uint64_t lost) {
+    now_ = std::max(now_, worker_.poll_timeout().value_or(now_));
+    worker_.handle_timeout(now_);
+    std::vector<std::byte> out(1472);
+    while (const auto sent = worker_.poll_transmit(now_, out)) {
+      if (sends_++ == lost) continue;
+      aggregator_.handle_datagram(std::span(out).first(sent->bytes));
+      while (const auto answer = aggregator_.poll_transmit()) {
+        worker_.handle_datagram(now_, 0, answer->datagram);
+      }
+    }
+  }
+
+  std::uint64_t contributed() const {
+    return aggregator_.counters()[static_cast<std::size_t>(Verdict::contributed)];
+  }
+  const WorkerCounters& counters() const { return worker_.counters(); }
+  Instant now() const { return now_; }
+
+ private:
+  Instant now_;
+  Worker worker_;
+  Aggregator aggregator_;
+  std::uint64_t sends_ = 0;
+};
+
+// The worker asked about its chunks in turn, each time after twice the wait, because the answers
+// said that rank 1 was late. Its own lost contribution was the last that it asked about.
+TEST(WorkerResend, ALatePeerHidesNoLostContribution) {
+  constexpr std::uint64_t kCalls = 14;
+  LonelyWorker rank;
+  for (std::uint64_t i = 0; i < kCalls; ++i) rank.call();
+  while (rank.contributed() < kCalls && rank.now() < Instant{} + base::seconds(10)) {
+    rank.step(kCalls - 1);
+  }
+  EXPECT_EQ(rank.contributed(), kCalls);
+  EXPECT_LT(rank.now(), Instant{} + base::milliseconds(500));
+}
+
+// Once the aggregator has everything, the worker asks ever more rarely.
+TEST(WorkerResend, ALatePeerIsAskedAboutEverMoreRarely) {
+  LonelyWorker rank;
+  for (int i = 0; i < 14; ++i) rank.call();
+  while (rank.now() < Instant{} + base::seconds(20)) rank.step(~std::uint64_t{0});
+  EXPECT_LT(rank.counters().sent_query + rank.counters().resent_timeout, 150U);
+}
+
+// Rank 0 of two, whose aggregator has so many calls of rank 1. The test says when answers come.
+class WorkerWithPeer {
+ public:
+  explicit WorkerWithPeer(int calls, const WorkerOptions& options = worker_options(0))
+      : worker_(options), aggregator_(aggregator_options()) {
+    Worker peer(worker_options(1));
+    for (int i = 0; i < calls; ++i) core::call(peer, {});
+    std::vector<std::byte> out(1472);
+    while (const auto sent = peer.poll_transmit({}, out)) {
+      aggregator_.handle_datagram(std::span(out).first(sent->bytes));
+    }
+  }
+
+  void call(Instant now) { core::call(worker_, now); }
+
+  // Loses what the worker has to send.
+  void lose(Instant now) {
+    std::vector<std::byte> out(1472);
+    while (worker_.poll_transmit(now, out)) {
+    }
+  }
+
+  // Brings the aggregator what the worker has to send.
+  void send(Instant now) {
+    std::vector<std::byte> out(1472);
+    while (const auto sent = worker_.poll_transmit(now, out)) {
+      aggregator_.handle_datagram(std::span(out).first(sent->bytes));
+      while (const auto answer = aggregator_.poll_transmit()) {
+        if (answer->worker != 0) continue;
+        answers_.emplace_back(answer->datagram.begin(), answer->datagram.end());
+      }
+    }
+  }
+
+  // Brings the worker the oldest answer that it has not had.
+  void answer(Instant now) {
+    ASSERT_FALSE(answers_.empty());
+    last_ = answers_.front();
+    answers_.erase(answers_.begin());
+    worker_.handle_datagram(now, 0, last_);
+  }
+
+  // Brings the worker the same once more, as if another rank had asked.
+  void answer_again(Instant now) { worker_.handle_datagram(now, 0, last_); }
+
+  void time_out(Instant now) { worker_.handle_timeout(now); }
+
+  Instant deadline() const { return worker_.poll_timeout().value_or(Instant::never()); }
+  const WorkerCounters& counters() const { return worker_.counters(); }
+
+ private:
+  Worker worker_;
+  Aggregator aggregator_;
+  std::vector<std::vector<std::byte>> answers_;
+  std::vector<std::byte> last_;
+};
+
+Instant at(int ms) { return Instant{} + base::milliseconds(ms); }
+
+// The worker took the two sends that an aggregator had answered for two that nobody had answered.
+// So it waited twice the time-out, and the job beside it filled the link meanwhile.
+TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
+  WorkerWithPeer rank(3);
+  rank.call(at(0));
+  rank.lose(at(0));
+  rank.call(at(1));
+  rank.lose(at(1));
+  rank.call(at(2));
+  rank.send(at(2));
+  rank.answer(at(3));  // the third call's result has overtaken both
+  rank.send(at(3));
+  ASSERT_EQ(rank.counters().asked_overtaken, 2U);
+  rank.answer(at(4));  // the aggregator lacks the first call's contribution
+  rank.lose(at(4));
+  rank.answer(at(5));  // and the second call's
+  rank.send(at(5));
+  ASSERT_EQ(rank.counters().resent_asked, 2U);
+  rank.answer(at(6));  // the second call's result has overtaken the first one's second send
+  rank.send(at(6));
+  EXPECT_EQ(rank.counters().asked_overtaken, 3U);
+  EXPECT_EQ(rank.counters().sent_query, 3U);
+}
+
+// In a tree all ranks hear what one rank asks about a late one. The worker took the time until then
+// for its path's, and waited half a second and more before it asked about a lost contribution.
+TEST(WorkerResend, AnAnswerToAnotherRankIsNoRoundTrip) {
+  WorkerOptions options = worker_options(0);
+  options.limits.tree = true;
+  WorkerWithPeer rank(0, options);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.time_out(at(20));
+  rank.send(at(20));
+  rank.answer(at(20));  // rank 1 is late
+  ASSERT_EQ(rank.counters().received_pending, 1U);
+  rank.answer_again(at(1'000));
+  rank.call(at(1'000));
+  rank.lose(at(1'000));
+  rank.time_out(at(1'000));
+  rank.lose(at(1'000));
+  ASSERT_EQ(rank.counters().sent_query + rank.counters().resent_timeout, 2U);
+  EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
+}
+
+// In a tree a result names the branch that completed it at the root. The worker with the same
+// number took the time that it waited for that branch for its path's.
+TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
+  WorkerOptions options = worker_options(0);
+  options.limits.tree = true;
+  WorkerWithPeer rank(1, options);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.answer(at(1'000));
+  ASSERT_EQ(rank.counters().received_result, 1U);
+  rank.call(at(1'000));
+  rank.lose(at(1'000));
+  EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
+}
+
+}  // namespace
+}  // namespace infold::core

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker sends, and when: the job's end first, then chunks to send again, then new ones as
+// far as slots and window allow, small tensors before large ones (spec section 7).
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "core/near_memory.h"
+#include "core/worker/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+// The first ABORTs go at the path's time-out, which is soon enough for a lost packet. The later
+// ones wait ever longer, so that all of them together outlast a path that is silent for a second.
+// After the last one, peers learn of the end from their own deadlines.
+constexpr std::uint8_t kAbortsMax = 24;
+constexpr std::uint8_t kAbortsAtTimeout = 8;
+constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
+
+// What is asked about a late peer is no load at four times a second. It also finds results that
+// were lost after the peer had come, and in a tree what was lost above the worker's own aggregator.
+constexpr base::Duration kLateMax = base::milliseconds(250);
+
+base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
+  const int doublings = sent <= kAbortsAtTimeout ? 0 : sent - kAbortsAtTimeout;
+  return std::min(base::Duration{timeout.ns << doublings}, std::max(timeout, kAbortWaitMax));
+}
+
+}  // namespace
+
+std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
+                                                             std::span<std::byte> out) {
+  if (failure_) return send_abort(now, out);
+  const std::size_t site_count = sites_.size();
+  for (const StreamName name : {small_stream, bulk_stream}) {
+    for (std::size_t i = 0; i < site_count; ++i) {
+      std::size_t site = next_site_ + i;
+      if (site >= site_count) site -= site_count;
+      if (auto transmit = send_from(flow(name, site), now, out)) {
+        next_site_ = static_cast<std::uint32_t>(site + 1 == site_count ? 0 : site + 1);
+        return transmit;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Worker::Transmit> Worker::State::send_from(Flow& flow, base::Instant now,
+                                                         std::span<std::byte> out) {
+  const std::uint16_t again = flow.resending.front();
+  if (again != kNoSlot) {
+    flow.resending.remove(flow.slots, again);
+    return send_chunk(flow, again, now, out);
+  }
+  const bool pauses = is_in_lull(flow, now);
+  if (!may_send_next(flow, pauses)) return std::nullopt;
+  const Bundle bundle = plan_bundle(flow, pauses);
+  if (bundle.waits) return std::nullopt;
+  if (bundle.chunks > 1) return send_bundle(flow, bundle.chunks, pauses, now, out);
+  return send_chunk(flow, take_next_chunk(flow, pauses), now, out);
+}
+
+Worker::Transmit Worker::State::send_chunk(Flow& flow, std::uint16_t index, base::Instant now,
+                                           std::span<std::byte> out) {
+  const std::size_t bytes = write_chunk(chunk_on(flow, index), out);
+  note_sent(flow, index, now);
+  return {flow.site, bytes};
+}
+
+// Small tensors do not pause: they hardly queue, and are waited for.
+bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
+  Site& site = sites_[flow.site];
+  return flow.stream == bulk_stream && site.lull.covers(now, options_.wall_clock_offset, site.path);
+}
+
+// Whether window and slots have room for the flow's next chunk, and it is known and its turn.
+bool Worker::State::may_send_next(Flow& flow, bool pauses) {
+  flow.next_waits = false;
+  if (flow.in_flight >= (pauses ? 1 : flow.window.size()) || flow.slots.empty()) return false;
+  if (flow.slots[flow.next_slot].state != WorkerSlot::State::idle) return false;
+
+  const Stream& stream = streams_[flow.stream];
+  flow.next_transfer = std::max(flow.next_transfer, stream.first);
+  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_chunk);
+  while (flow.next_transfer < stream.numbered) {
+    const Transfer& transfer = stream.at(flow.next_transfer);
+    if (chunk < transfer.first_chunk + transfer.chunk_count) break;
+    ++flow.next_transfer;
+  }
+  if (flow.next_transfer == stream.numbered) return false;
+  const Transfer& transfer = stream.at(flow.next_transfer);
+  flow.next_waits = !has_what_it_needs(transfer, chunk - transfer.first_chunk);
+  return !flow.next_waits;
+}
+
+// A chunk depends only on chunks of earlier calls, and each flow sends its chunks in the order of
+// calls. So ranks cannot wait for one another in a circle.
+bool Worker::State::has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const {
+  if (transfer.after_transfer == 0) return true;
+  const Stream& stream = streams_[transfer.after_stream];
+  const std::uint64_t before = transfer.after_transfer - 1;
+  if (stream.is_done(before)) return true;
+  return transfer.request.codes != nullptr && before < stream.numbered &&
+         has_codes(transfer, chunk);
+}
+
+// Requires: the transfer that brings them has its chunks' numbers.
+bool Worker::State::has_codes(const Transfer& transfer, std::uint64_t chunk) const {
+  const Transfer& agreement = streams_[transfer.after_stream].at(transfer.after_transfer - 1);
+  const std::uint32_t shift = transfer.request.layout.block_shift();
+  const std::uint64_t first_block = chunk * transfer.chunk_elements >> shift;
+  const std::uint64_t last_block = ((chunk + 1) * transfer.chunk_elements - 1) >> shift;
+  // The last chunk may be shorter.
+  const std::uint64_t last =
+      std::min((2 * last_block + 1) / agreement.chunk_elements, agreement.chunk_count - 1);
+  for (std::uint64_t i = 2 * first_block / agreement.chunk_elements; i <= last; ++i) {
+    if (!is_chunk_done(transfer.after_stream, agreement.first_chunk + i)) return false;
+  }
+  return true;
+}
+
+// By the chunk's number in the stream. A site's slots are used in turn, so that a chunk has the
+// slot that lies as far back as chunks of that site have been sent since.
+bool Worker::State::is_chunk_done(StreamName name, std::uint64_t chunk) const {
+  const Stripe::Place place = stripe_.place_of(chunk);
+  const Flow& flow = this->flow(name, place.site);
+  const std::uint64_t sent = stripe_.count_before(place.site, flow.next_chunk);
+  if (sent <= place.before) return false;
+  const std::uint64_t back = sent - place.before;
+  const std::size_t slots = flow.slots.size();
+  if (back > slots) return true;  // a later chunk has its slot
+  return flow.slots[(flow.next_slot + slots - back) % slots].state == WorkerSlot::State::idle;
+}
+
+// Puts it on its slot.
+std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
+  const std::uint16_t index = flow.next_slot;
+  flow.plan = {};
+  WorkerSlot& slot = flow.slots[index];
+  slot.transfer = flow.next_transfer;
+  slot.chunk = stripe_.chunk_at(flow.site, flow.next_chunk) -
+               streams_[flow.stream].at(flow.next_transfer).first_chunk;
+  ++slot.round;
+  slot.sends = slot.tries = 0;
+  slot.confirmed = false;
+  slot.loss_noted = false;
+  slot.asks = false;
+  slot.overtaken = false;
+  slot.realigned = false;
+  slot.alone = pauses;
+  if (flow.in_flight++ == 0) flow.burst_confirmed = false;
+  stripe_.step(flow.site, flow.next_chunk);
+  flow.next_slot =
+      index + 1U == flow.slots.size() ? std::uint16_t{0} : static_cast<std::uint16_t>(index + 1);
+  return index;
+}
+
+bool Worker::State::has_more(const Flow& flow) const {
+  return flow.stream == bulk_stream &&
+         stripe_.chunk_at(flow.site, flow.next_chunk) < streams_[bulk_stream].next_chunk;
+}
+
+// The elements that this flow will most likely send next. With several sites these do not follow
+// those before, and no processor expects them by itself.
+void Worker::State::expect_next_chunk(const Flow& flow) const {
+  const Stream& stream = streams_[flow.stream];
+  if (flow.next_transfer >= stream.numbered) return;
+  const Transfer& transfer = stream.at(flow.next_transfer);
+  const std::uint64_t chunk = stripe_.chunk_at(flow.site, flow.next_chunk) - transfer.first_chunk;
+  if (!transfer.contributes || chunk >= transfer.chunk_count) return;
+  const std::size_t bytes =
+      std::size_t{transfer.chunk_elements} * transfer.request.codec->element_bytes;
+  bring_near(transfer.request.input + chunk * bytes, bytes);
+}
+
+Header Worker::State::header_of(const Chunk& chunk, Kind kind) const {
+  const Site& site = sites_[chunk.flow.site];
+  Header header;
+  header.kind = kind;
+  header.worker = site.worker;
+  header.job = site.job;
+  header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
+  header.epoch = site.epoch;
+  header.round = chunk.slot.round;
+  header.words = words_of(chunk);
+  if (kind == Kind::add) header.contributors = {1, 1, rank_digest(options_.rank)};
+  return header;
+}
+
+std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> out) {
+  const bool contributes = chunk.transfer.contributes;
+  if (chunk.slot.sends == 0) {
+    ++(contributes ? counters_.sent_data : counters_.sent_skip);
+  } else if (!chunk.slot.asks) {
+    ++counters_.resent;
+  }
+  if (contributes && !chunk.slot.asks) {
+    const bool is_thin = leaves_out_zeros(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
+    return is_thin ? write_thin(chunk, out) : write_whole(chunk, out);
+  }
+  if (chunk.slot.asks) ++counters_.sent_query;
+  write_header(header_of(chunk, chunk.slot.asks ? Kind::query : Kind::skip), out);
+  return INFOLD_HEADER_BYTES;
+}
+
+std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> out) {
+  const TransferRequest& request = chunk.transfer.request;
+  const ElementLayout layout = request.layout;
+  Header header = header_of(chunk, Kind::add);
+  const std::uint16_t* codes = request.codes;
+  if (codes != nullptr) codes += chunk.range.first >> layout.block_shift();
+  if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
+  std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
+  std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
+  const bool specials =
+      request.codec->encode(request.input, chunk.range, codes, exponents, elements);
+  expect_next_chunk(chunk.flow);
+  if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
+  write_header(header, out);
+  return INFOLD_HEADER_BYTES + layout.payload_bytes(chunk.range.elements);
+}
+
+void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now) {
+  WorkerSlot& slot = flow.slots[index];
+  slot.state = WorkerSlot::State::waiting;
+  slot.asks = false;
+  slot.opened_burst = !flow.burst_confirmed;
+  slot.sent_at = now;
+  if (slot.sends < 0xFFFF) ++slot.sends;
+  if (slot.tries < 0xFFFF) ++slot.tries;
+  flow.waiting.push_back(flow.slots, index);
+  if (flow.timeout_at == base::Instant::never()) arm(flow, now);
+}
+
+base::Duration Worker::State::wait_after(const RoundTrip& path, std::uint32_t repeats) {
+  const std::uint32_t doublings = std::min<std::uint32_t>(repeats, kBackoffMax);
+  return std::min(base::Duration{path.timeout().ns << doublings},
+                  std::max(path.timeout(), kSilenceMax));
+}
+
+// Longer by up to an eighth, so that workers do not send in step.
+base::Duration Worker::State::spread(base::Duration wait) {
+  const auto eighth = static_cast<std::uint64_t>(wait.ns) / 8;
+  return wait + base::Duration{static_cast<std::int64_t>(prng_.below(eighth + 1))};
+}
+
+// One timer for the flow: it runs from the last progress and doubles while there is none. Silence
+// is the network's fault, and soon tried again; only what waits for a late peer is asked about ever
+// more rarely.
+void Worker::State::arm(Flow& flow, base::Instant now) {
+  if (flow.in_flight == 0) {
+    flow.timeout_at = base::Instant::never();
+    return;
+  }
+  const RoundTrip& path = sites_[flow.site].path;
+  const base::Duration waited = flow.peer_is_late
+                                    ? std::min(base::Duration{path.timeout().ns << flow.backoff},
+                                               std::max(path.timeout(), kLateMax))
+                                    : wait_after(path, flow.backoff);
+  flow.timeout_at = now + spread(waited);
+}
+
+void Worker::State::handle_timeout(base::Instant now) {
+  if (now >= earliest_deadline_ && !failure_) {
+    const Failure failure = deadline_failure();
+    end_job(now, failure,
+            {AbortReason::deadline, options_.rank, failure.other, ChunkWords{}, ChunkWords{}});
+    return;
+  }
+  for (Flow& flow : flows_) {
+    if (flow.timeout_at <= now) handle_flow_timeout(flow, now);
+  }
+}
+
+// Asks about one chunk, or sends it again, by turns. Only that one: the answer shows which others
+// are lost. A late peer explains the silence about chunks that an aggregator has from us, and about
+// no others; so these others are asked about as soon as after silence.
+void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
+  if (!flow.waiting.empty()) {
+    const std::uint16_t index = chunk_to_ask_about(flow, now);
+    const bool asks = flow.backoff % 2 == 0;
+    if (!asks) ++counters_.resent_timeout;
+    flow.peer_is_late = flow.peer_is_late && flow.slots[index].confirmed;
+    queue_resend(flow, index, asks);
+    // Of the longest waits, too, every other one is odd.
+    flow.backoff = flow.backoff < kBackoffMax ? flow.backoff + 1 : kBackoffMax - 1;
+  }
+  arm(flow, now);
+}
+
+// The chunk that was sent first of those whose contribution may be lost. Where no chunk's may be,
+// by turns the first in the order of calls, for which all others wait, and the one sent first.
+// Shortly before a deadline it is the first of the call that will be late, so that its failure
+// names who is missing then, and not who was missing long ago.
+std::uint16_t Worker::State::chunk_to_ask_about(const Flow& flow, base::Instant now) const {
+  const auto place = [&flow](std::uint16_t index) {
+    return std::pair(flow.slots[index].transfer, flow.slots[index].chunk);
+  };
+  const base::Duration between = std::max(kLateMax, sites_[flow.site].path.timeout());
+  const bool is_near = earliest_deadline_ - now < between * 3;
+  const TransferId late = is_near ? late_transfer() : TransferId::none;
+  std::uint16_t first = flow.waiting.front();
+  std::uint16_t first_late = kNoSlot;
+  for (std::uint16_t index = first; index != kNoSlot; index = flow.slots[index].next) {
+    if (!flow.slots[index].confirmed) return index;
+    if (place(index) < place(first)) first = index;
+    if (!is_near || call_of(streams_[flow.stream].at(flow.slots[index].transfer)) != late) continue;
+    if (first_late == kNoSlot || place(index) < place(first_late)) first_late = index;
+  }
+  if (flow.backoff % 2 != 0) return flow.waiting.front();
+  return first_late != kNoSlot ? first_late : first;
+}
+
+void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
+  flow.waiting.remove(flow.slots, index);
+  flow.slots[index].state = WorkerSlot::State::resending;
+  flow.slots[index].asks = asks;
+  flow.slots[index].overtaken = false;
+  flow.resending.push_back(flow.slots, index);
+}
+
+std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
+                                                          std::span<std::byte> out) {
+  for (std::size_t index = 0; index < sites_.size(); ++index) {
+    Site& site = sites_[index];
+    if (!site.abort_due || now < site.abort_at) continue;
+    Header header;
+    header.kind = Kind::abort;
+    header.worker = site.worker;
+    header.job = site.job;
+    header.epoch = site.epoch;
+    write_header(header, out);
+    write_abort(said_, out.data() + INFOLD_HEADER_BYTES);
+    site.abort_at = now + wait_after_abort(++site.aborts_sent, site.path.timeout());
+    if (site.aborts_sent == kAbortsMax) site.abort_due = false;
+    return Transmit{static_cast<std::uint8_t>(index), INFOLD_HEADER_BYTES + sizeof(infold_abort)};
+  }
+  return std::nullopt;
+}
+
+std::optional<base::Instant> Worker::State::poll_timeout() const {
+  base::Instant earliest = earliest_deadline_;
+  for (const Flow& flow : flows_) earliest = std::min(earliest, flow.timeout_at);
+  for (const Site& site : sites_) {
+    if (site.abort_due) earliest = std::min(earliest, site.abort_at);
+  }
+  if (earliest == base::Instant::never()) return std::nullopt;
+  return earliest;
+}
+
+}  // namespace infold::core

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inside of Worker, shared by the files that implement it: worker.cc (transfers),
+// worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
+// worker_receive.cc (what comes in), worker_end.cc (the job's end). A stream is an order of chunks;
+// a flow is the part of a stream that one site sums, with its own slots and window. Not for
+// inclusion elsewhere.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "base/aligned.h"
+#include "base/prng.h"
+#include "core/packet/sparse_body.h"
+#include "core/stripe.h"
+#include "core/worker/lull.h"
+#include "core/worker/slot_list.h"
+#include "core/worker/window.h"
+#include "core/worker/worker.h"
+
+namespace infold::core {
+
+class Worker::State {
+ public:
+  explicit State(const WorkerOptions& options);
+
+  base::Result<TransferId> submit(const TransferRequest& request);
+  bool has_room_for(std::uint32_t transfers) const;
+  void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present);
+  void hear_end(base::Instant now, const Abort& abort);
+  void end_job(base::Instant now, const Failure& failure, const Abort& said);
+  void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
+  void handle_timeout(base::Instant now);
+  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
+  std::optional<base::Instant> poll_timeout() const;
+  std::optional<Event> poll_event();
+  bool has_event() const { return event_count_ > 0; }
+  std::uint64_t digest() const;
+  std::size_t memory_bytes() const;
+  void assert_invariants() const;
+
+  static constexpr std::uint8_t kWholeBlocks = 16;
+  static constexpr std::uint8_t kBackoffMax = 12;  // doublings of a wait
+  // One packet in this time is no load on any path, and a person does not see it pass.
+  static constexpr base::Duration kSilenceMax = base::milliseconds(20);
+
+  enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
+
+  struct Transfer {
+    TransferRequest request;
+    TransferId id = TransferId::none;
+    std::uint64_t first_chunk = 0;  // in the stream's order
+    std::uint64_t chunk_count = 0;
+    std::uint64_t done_chunks = 0;
+    std::uint32_t chunk_elements = 0;
+    StreamName after_stream = small_stream;
+    std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
+    bool contributes = false;
+    bool has_size = true;
+    bool done = false;
+    bool announced = false;       // not done before its announcement is
+    std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
+    std::uint16_t ranks_summed = 0;
+    RankRanges missing;  // as last said of one of its chunks, and when
+    base::Instant missing_at;
+    ChunkWords words;  // elements differ in the last chunk
+  };
+
+  // Transfers in the order of submission; a ring, addressed by their place in that order.
+  struct Stream {
+    std::vector<Transfer> ring;
+    std::uint64_t first = 0;  // the oldest that is not done, or end
+    std::uint64_t end = 0;
+    std::uint64_t numbered = 0;  // those before it have their chunks' numbers
+    std::uint64_t next_chunk = 0;
+
+    // The ring's length is a power of two: a division here would cost as much as a chunk's header.
+    Transfer& at(std::uint64_t place) { return ring[place & (ring.size() - 1)]; }
+    const Transfer& at(std::uint64_t place) const { return ring[place & (ring.size() - 1)]; }
+    bool is_done(std::uint64_t place) const { return place < first || at(place).done; }
+  };
+
+  // How far the next packet's chunks have been counted. Chunks that wait to become a full packet
+  // are counted on from here, not anew with each result.
+  struct BundlePlan {
+    std::uint32_t chunks = 0;
+    std::size_t bytes = 0;
+    Stripe::Cursor next;
+  };
+
+  struct Flow {
+    explicit Flow(Window first_window) : window(first_window) {}
+
+    std::uint8_t site = 0;
+    StreamName stream = small_stream;
+    std::uint16_t first_slot = 0;
+    std::vector<WorkerSlot> slots;
+    std::vector<std::uint16_t> floors;  // blocks_max for each slot
+    Stripe::Cursor next_chunk;          // the site's next one of this stream
+    std::uint16_t next_slot = 0;        // where it goes
+    std::uint64_t next_transfer = 0;    // where to look for it
+    bool next_waits = false;            // for another transfer's result
+    BundlePlan plan;
+    // Of kWholeBlocks, what quarters took of what whole blocks would have taken, the last time.
+    std::uint8_t grain = kWholeBlocks;
+    std::uint32_t in_flight = 0;
+    bool burst_confirmed = false;  // something came back since the flow was idle
+    SlotList waiting;              // in the order they were sent
+    SlotList resending;
+    Window window;
+    base::Instant timeout_at = base::Instant::never();
+    std::uint8_t backoff = 0;
+    bool peer_is_late = false;   // says the last answer, so that silence is not the network's
+    base::Instant skewed_until;  // chunks sent before this waited for a late peer
+  };
+
+  struct Site {
+    std::uint8_t worker = 0;
+    std::uint16_t job = 0;
+    std::uint32_t epoch = 0;
+    RoundTrip path;
+    Lull lull;
+    std::uint32_t unclear_results = 0;  // since the last one that says how long the path is
+    bool abort_due = false;             // the job's end is still to be told, or to be heard back
+    std::uint8_t aborts_sent = 0;
+    base::Instant abort_at;
+    bool answered = false;  // anything valid ever came from it
+  };
+
+  // A chunk on its slot, looked up once.
+  struct Chunk {
+    Flow& flow;
+    WorkerSlot& slot;
+    std::uint16_t index;  // of the slot, within the flow
+    Transfer& transfer;
+    ChunkRange range;
+  };
+
+  Flow& flow(StreamName stream, std::size_t site) { return flows_[stream * sites_.size() + site]; }
+  const Flow& flow(StreamName stream, std::size_t site) const {
+    return flows_[stream * sites_.size() + site];
+  }
+  Chunk chunk_on(Flow& flow, std::uint16_t index);
+  ChunkWords words_of(const Chunk& chunk) const;
+  Contributors expected_contributors(const Transfer& transfer) const;
+
+  // worker.cc
+  base::Result<void> check(const TransferRequest& request) const;
+  StreamName stream_of(Priority priority, std::uint64_t chunks) const;
+  bool has_room(StreamName name) const;
+  Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
+                    std::uint64_t chunk_count);
+  void number_chunks(Stream& stream);
+  void announce(const TransferRequest& request);
+  void end_if_done(Transfer& transfer, StreamName name);
+  void pop_done(StreamName name);
+  void find_predecessor(Transfer& transfer);
+  void finish_chunk(Chunk chunk, const Contributors& contributors);
+
+  // worker_send.cc
+  std::optional<Transmit> send_abort(base::Instant now, std::span<std::byte> out);
+  std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
+  bool is_in_lull(const Flow& flow, base::Instant now);
+  bool may_send_next(Flow& flow, bool pauses);
+  bool has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const;
+  bool has_codes(const Transfer& transfer, std::uint64_t chunk) const;
+  bool is_chunk_done(StreamName name, std::uint64_t chunk) const;
+  std::uint16_t take_next_chunk(Flow& flow, bool pauses);
+  Transmit send_chunk(Flow& flow, std::uint16_t index, base::Instant now, std::span<std::byte> out);
+  // Chunks of large tensors that have not been sent.
+  bool has_more(const Flow& flow) const;
+  void expect_next_chunk(const Flow& flow) const;
+  Header header_of(const Chunk& chunk, Kind kind) const;
+  std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
+  std::size_t write_whole(const Chunk& chunk, std::span<std::byte> out);
+  void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
+  // How long to wait for an answer after so many that did not come.
+  static base::Duration wait_after(const RoundTrip& path, std::uint32_t repeats);
+  base::Duration spread(base::Duration wait);
+  void arm(Flow& flow, base::Instant now);
+  void handle_flow_timeout(Flow& flow, base::Instant now);
+  std::uint16_t chunk_to_ask_about(const Flow& flow, base::Instant now) const;
+
+  // worker_sparse.cc
+  struct Bundle {
+    std::uint32_t chunks = 0;
+    bool waits = false;  // to become fuller; answers to others are on their way
+  };
+  bool leaves_out_zeros(const Flow& flow, const Transfer& transfer) const;
+  BlockSet present_in(const Transfer& transfer, std::uint64_t chunk) const;
+  Bundle plan_bundle(Flow& flow, bool pauses) const;
+  static void note_grain(Flow& flow, std::size_t in_quarters, std::size_t in_blocks);
+  Transmit send_bundle(Flow& flow, std::uint32_t chunks, bool pauses, base::Instant now,
+                       std::span<std::byte> out);
+  Transmit finish_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks, std::size_t body,
+                         base::Instant now, std::span<std::byte> out);
+  std::size_t take_in_quarters(Flow& flow, std::uint32_t chunks, bool pauses,
+                               QuartersWriter& writer);
+  bool add_in_quarters(const Chunk& chunk, const BlockSet& present, QuartersWriter& writer);
+  std::size_t write_thin(const Chunk& chunk, std::span<std::byte> out);
+  std::uint32_t encode_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks,
+                              SparseWriter& writer, std::size_t& in_quarters);
+  bool encode_present(const Chunk& chunk, const BlockSet& present, SparseWriter::Part part) const;
+
+  // worker_receive.cc
+  void handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet);
+  void handle_answer(base::Instant now, std::uint8_t site, const Packet& packet);
+  void handle_result(base::Instant now, Chunk chunk, const Packet& packet);
+  void handle_realign(base::Instant now, Chunk chunk, const Packet& packet);
+  void handle_pending(base::Instant now, Chunk chunk, const Packet& packet);
+  void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);
+  void ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer);
+  void queue_resend(Flow& flow, std::uint16_t index, bool asks);
+
+  // worker_end.cc
+  void explain_again(const TransferRequest& request);
+  void fail_all(const Failure& failure);
+  RankRanges waiting_for(TransferId id) const;
+  TransferId late_transfer() const;
+  TransferId call_of(const Transfer& transfer) const;
+  Failure deadline_failure() const;
+
+  WorkerOptions options_;
+  Stripe stripe_;
+  std::uint32_t world_digest_ = 0;
+  std::uint32_t blocks_max_ = 0;
+  std::vector<Site> sites_;
+  std::array<Stream, stream_count> streams_;
+  std::vector<Flow> flows_;
+  std::uint32_t next_site_ = 0;  // whose turn it is to send first
+  std::uint32_t live_transfers_ = 0;
+  std::uint64_t last_id_ = 0;
+  base::Instant earliest_deadline_ = base::Instant::never();
+  base::CacheLineVector<std::byte> chunk_;  // one, before zeros are left out or put back
+  std::vector<Event> events_;               // a ring
+  std::size_t first_event_ = 0;
+  std::size_t event_count_ = 0;
+  std::optional<Failure> failure_;
+  Abort said_;  // what this worker tells the sites about the end
+  WorkerCounters counters_;
+  base::Prng prng_;
+};
+
+Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world);
+bool has_root(Collective collective);
+std::uint32_t shape_of(const TransferRequest& request);
+
+}  // namespace infold::core

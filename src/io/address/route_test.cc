@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which route is the best one, and what a path turns out to carry.
+
+#include "io/address/route.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "io/udp/path_probe.h"
+
+namespace infold::io {
+namespace {
+
+Route route(const char* interface, int speed_mbps, std::int64_t round_trip_us) {
+  Route made;
+  made.interface = interface;
+  made.speed_mbps = speed_mbps;
+  made.round_trip = base::microseconds(round_trip_us);
+  return made;
+}
+
+TEST(Route, TheFasterInterfaceIsBetterThenTheNearerThenTheFirst) {
+  EXPECT_EQ(best_route({route("a", 1000, 50), route("b", 25'000, 90)}).interface, "b");
+  EXPECT_EQ(best_route({route("a", 25'000, 90), route("b", 1000, 50)}).interface, "a");
+  EXPECT_EQ(best_route({route("a", 1000, 90), route("b", 1000, 50)}).interface, "b");
+  EXPECT_EQ(best_route({route("a", 0, 90), route("b", 10'000, 50)}).interface, "b");
+  EXPECT_EQ(best_route({route("a", 1000, 55), route("b", 1000, 50)}).interface, "a");
+  EXPECT_EQ(best_route({route("a", 0, 0)}).interface, "a");
+}
+
+TEST(Route, ToThisHostIsTheLoopbackAlone) {
+  const auto there = SocketAddress::parse("127.0.0.1:9", "test");
+  const auto routes = routes_to(*there);
+  ASSERT_TRUE(routes.has_value());
+  ASSERT_EQ(routes->size(), 1U);
+  EXPECT_EQ(routes->front().interface, "lo");
+  EXPECT_EQ(routes->front().local.host_text(), "127.0.0.1");
+  EXPECT_GE(routes->front().mtu_bytes, 1500);
+}
+
+// A host that sends probes of up to some size back.
+class EchoHost {
+ public:
+  explicit EchoHost(std::size_t bytes_max)
+      : socket_(open()), bytes_max_(bytes_max), thread_([this] { run(); }) {}
+  ~EchoHost() {
+    stops_ = true;
+    socket_.wake();
+    thread_.join();
+  }
+  SocketAddress address() const { return socket_.local_address(); }
+
+  static UdpSocket open() {
+    UdpOptions options;
+    options.bind = *SocketAddress::parse("127.0.0.1:0", "test");
+    options.datagram_bytes_max = 4096;
+    return std::move(*UdpSocket::open(options));
+  }
+
+ private:
+  void run() {
+    while (!stops_) {
+      for (const UdpSocket::Arrival& arrival : socket_.receive()) {
+        std::vector<std::byte> datagram(arrival.datagram.begin(), arrival.datagram.end());
+        if (datagram.size() > bytes_max_ || !answer_probe(datagram)) continue;
+        const SocketAddress to[] = {*arrival.from};
+        socket_.send(to, datagram);
+        socket_.flush();
+      }
+      socket_.wait(base::Instant::never());
+    }
+  }
+
+  UdpSocket socket_;
+  std::size_t bytes_max_;
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
+TEST(PathProbe, TellsAPathFromANarrowOneAndFromNone) {
+  UdpSocket socket = EchoHost::open();
+  constexpr std::size_t kBytes = 1472;
+  {
+    EchoHost host(4096);
+    const PathReport report = probe_path(socket, host.address(), kBytes, base::seconds(10));
+    EXPECT_TRUE(report.answers && report.carries);
+    EXPECT_GT(report.round_trip, base::Duration{});
+  }
+  {
+    EchoHost host(1000);
+    const PathReport report = probe_path(socket, host.address(), kBytes, base::milliseconds(60));
+    EXPECT_TRUE(report.answers);
+    EXPECT_FALSE(report.carries);
+  }
+  const SocketAddress nobody = EchoHost::open().local_address();
+  const PathReport report = probe_path(socket, nobody, kBytes, base::milliseconds(60));
+  EXPECT_FALSE(report.answers || report.carries);
+}
+
+TEST(PathProbe, AnswersNothingElse) {
+  std::vector<std::byte> packet(64, std::byte{0xF1});
+  EXPECT_FALSE(answer_probe(packet));
+  packet[0] = std::byte{0xF0};
+  EXPECT_TRUE(answer_probe(packet));
+  EXPECT_FALSE(answer_probe(packet)) << "an echo";
+  packet.resize(31);
+  packet[0] = std::byte{0xF0};
+  EXPECT_FALSE(answer_probe(packet)) << "too short";
+}
+
+}  // namespace
+}  // namespace infold::io

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The meeting at which processes come to share memory: who is let in, and what a member may do to
+// that memory afterwards.
+
+#include "io/memory/shared_memory_meeting.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "core/aggregator/aggregator.h"
+#include "io/memory/shared_memory_testing.h"
+
+namespace infold::io {
+namespace {
+
+class Meeting : public testing::Test {
+ protected:
+  using Links = base::Result<std::vector<SharedMemoryLink>>;
+
+  Links host(std::uint32_t count, base::Instant deadline = soon()) {
+    return meeting_.host(terms_, 5, count, bell_, deadline);
+  }
+  base::Result<SharedMemoryLink> attend(std::uint32_t member) const {
+    return SharedMemoryMeeting::attend(meeting_.name(), terms_, member, *Doorbell::open(), soon());
+  }
+  FileDescriptor connect_to_it() const {
+    FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, meeting_.name().data(), meeting_.name().size());
+    const auto bytes =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + meeting_.name().size());
+    EXPECT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address), bytes), 0);
+    return socket;
+  }
+
+  SharedMemoryMeeting meeting_ = std::move(*SharedMemoryMeeting::open());
+  MeetingTerms terms_ = {.ticket = 42, .shape = kShape};
+  Doorbell bell_ = *Doorbell::open();
+};
+
+TEST_F(Meeting, MembersComeInAnyOrder) {
+  std::vector<std::thread> members;
+  for (const std::uint32_t member : {7U, 5U, 6U}) {
+    members.emplace_back([this, member] {
+      auto link = attend(member);
+      ASSERT_TRUE(link.has_value()) << link.error().detail;
+      std::vector<SharedMemoryLink> links;
+      links.push_back(std::move(*link));
+      SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
+      port.send(Peer{0}, datagram_of(member));
+    });
+  }
+  Links links = host(3);
+  ASSERT_TRUE(links.has_value()) << links.error().detail;
+  for (std::thread& each : members) each.join();
+  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
+  const auto batch = port.receive();
+  ASSERT_EQ(batch.size(), 3U);
+  for (const Received& each : batch) {
+    EXPECT_EQ(number_in(each), 5 + static_cast<std::uint32_t>(each.from) / kShape.channels);
+  }
+}
+
+TEST_F(Meeting, AnotherProcessSharesTheMemory) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto link = attend(5);
+    if (!link) _exit(1);
+    std::vector<SharedMemoryLink> links;
+    links.push_back(std::move(*link));
+    SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
+    port.send(Peer{1}, datagram_of(17));
+    port.flush();
+    _exit(0);
+  }
+  Links links = host(1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ASSERT_TRUE(links.has_value());
+  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
+  const auto batch = port.receive();
+  ASSERT_EQ(batch.size(), 1U);
+  EXPECT_EQ(number_in(batch[0]), 17U);
+  EXPECT_EQ(batch[0].from, Peer{1});
+}
+
+// The exponent code of the one block, and its padding, which must be zero.
+constexpr std::size_t kPaddedCodeBytes = 4;
+
+// A contribution to the next chunk of one slot, of any block format.
+std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<std::byte> out) {
+  core::Header header;
+  header.kind = core::Kind::add;
+  header.round = round;
+  header.contributors = {1, 1, core::rank_digest(0)};
+  header.words.elements = 32;
+  const auto format =
+      static_cast<std::uint8_t>(prng.between(INFOLD_FORMAT_BFP8, INFOLD_FORMAT_BFP32));
+  header.words.format = format;
+  if (prng.below(2) == 0) header.flags = INFOLD_FLAG_SPECIALS;
+  core::write_header(header, out);
+  const core::ElementLayout layout = header.words.layout();
+  for (std::byte& each : out.subspan(INFOLD_HEADER_BYTES)) {
+    each = static_cast<std::byte>(prng.below(256));
+  }
+  for (std::size_t i = 1; i < kPaddedCodeBytes; ++i) out[INFOLD_HEADER_BYTES + i] = {};
+  return core::datagram_bytes(core::Kind::add, layout, 32, false);
+}
+
+// The process below sends contributions, and goes on writing into what it has sent. It leaves out
+// labels, headers and padding, which decide whether the next contribution counts.
+int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
+  constexpr std::size_t kControlBytes = 256;
+  constexpr std::size_t kLabelBytes = 8;
+  const std::span<std::byte> own = link.ring(false, kShape);
+  std::vector<SharedMemoryLink> links;
+  links.push_back(std::move(link));
+  SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
+  base::Prng prng(3);
+  for (std::uint32_t round = 1; round <= rounds;) {
+    const std::span<std::byte> place = port.place();
+    if (!place.empty()) {
+      port.send(Peer{0}, place.first(write_contribution(prng, round, place)));
+      port.flush();
+      ++round;
+    }
+    for (int i = 0; i < 20; ++i) {
+      const std::size_t drawn = prng.below(256 - INFOLD_HEADER_BYTES);
+      const std::size_t at = INFOLD_HEADER_BYTES + (drawn < kPaddedCodeBytes ? 0 : drawn);
+      own[kControlBytes + prng.below(kShape.places) * kShape.place_bytes() + kLabelBytes + at] =
+          static_cast<std::byte>(prng.below(256));
+    }
+  }
+  return 0;
+}
+
+// They are summed where they lie. The sums are worth nothing, but who sums comes to no harm.
+TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
+  constexpr std::uint32_t kRounds = 20'000;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto link = attend(5);
+    _exit(link ? send_and_scribble(std::move(*link), kRounds) : 1);
+  }
+  Links links = host(1);
+  ASSERT_TRUE(links.has_value());
+  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
+  core::AggregatorOptions options;
+  options.workers = {{0, 1}};
+  options.slot_count = 1;
+  core::Aggregator aggregator(options);
+  const auto completed = static_cast<std::size_t>(core::Verdict::completed);
+  const base::Instant end = soon();
+  while (aggregator.counters()[completed] < kRounds && monotonic_now() < end) {
+    const auto batch = port.receive();
+    for (const Received& each : batch) {
+      aggregator.handle_datagram(each.datagram);
+      while (const auto answer = aggregator.poll_transmit()) port.send(Peer{0}, answer->datagram);
+    }
+    port.flush();
+    if (batch.empty()) port.wait(end);
+  }
+  EXPECT_EQ(aggregator.counters()[completed], kRounds);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Meeting, StrangersAndWrongTicketsAreLeftOut) {
+  // One says nothing sensible, one goes away, one means another meeting; then the right one comes.
+  const FileDescriptor noisy = connect_to_it();
+  ASSERT_GT(::send(noisy.get(), "hello", 5, 0), 0);
+  connect_to_it();
+  std::thread other([this] {
+    MeetingTerms terms = terms_;
+    terms.ticket = 43;
+    const auto link =
+        SharedMemoryMeeting::attend(meeting_.name(), terms, 5, *Doorbell::open(), soon());
+    EXPECT_FALSE(link.has_value());
+    EXPECT_TRUE(attend(5).has_value());
+  });
+  const Links links = host(1);
+  EXPECT_TRUE(links.has_value());
+  other.join();
+}
+
+TEST_F(Meeting, EndsWithoutAMissingMember) {
+  std::thread one([this] { EXPECT_TRUE(attend(5).has_value()); });
+  const Links links = host(2, monotonic_now() + base::milliseconds(200));
+  one.join();
+  ASSERT_FALSE(links.has_value());
+  EXPECT_STREQ(links.error().detail, "not all ranks of the host came");
+}
+
+TEST_F(Meeting, RingsOfAnotherShapeAreRefused) {
+  std::thread other([this] {
+    MeetingTerms terms = terms_;
+    terms.shape.places = 32;
+    EXPECT_FALSE(SharedMemoryMeeting::attend(meeting_.name(), terms, 5, *Doorbell::open(), soon()));
+  });
+  EXPECT_FALSE(host(1).has_value());
+  other.join();
+}
+
+TEST(MeetingName, NobodyIsThere) {
+  const auto link =
+      SharedMemoryMeeting::attend("infold-nobody", {1, kShape}, 0, *Doorbell::open(), soon());
+  ASSERT_FALSE(link.has_value());
+  EXPECT_STREQ(link.error().detail, "the host's first rank is not there");
+}
+
+}  // namespace
+}  // namespace infold::io

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datagrams are handed out where they lie in a ring, and given back when more is asked for.
+#include "io/memory/shared_memory_port.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/check.h"
+#include "io/host/clock.h"
+
+namespace infold::io {
+namespace {
+
+// Enough to ring few bells, little enough that a burst is answered before its end has arrived.
+constexpr std::size_t kBatchMax = 32;
+
+}  // namespace
+
+SharedMemoryPort::Link::Link(SharedMemoryLink both, const RingShape& shape)
+    : ends(std::move(both)),
+      out(ends.ring(SharedMemoryLink::Side::host == ends.side, shape), shape),
+      in(ends.ring(SharedMemoryLink::Side::host != ends.side, shape), shape) {}
+
+SharedMemoryPort::SharedMemoryPort(Doorbell own, const RingShape& shape,
+                                   std::vector<SharedMemoryLink> links)
+    : own_(std::move(own)), shape_(shape) {
+  CHECK(!links.empty());
+  for (SharedMemoryLink& each : links) links_.emplace_back(std::move(each), shape);
+  received_.reserve(kBatchMax);
+}
+
+// Of several links nobody knows which is next.
+std::span<std::byte> SharedMemoryPort::place() {
+  return links_.size() == 1 ? links_.front().out.place() : std::span<std::byte>{};
+}
+
+void SharedMemoryPort::send(Peer to, std::span<const std::byte> datagram) {
+  const auto peer = static_cast<std::uint32_t>(to);
+  CHECK_THAT(peer, <, peer_count());
+  Link& link = links_[peer / shape_.channels];
+  ++counters_.sent;
+  if (link.broken.load(std::memory_order_relaxed) ||
+      !link.out.push(peer % shape_.channels, datagram)) {
+    ++counters_.overflowed;
+  }
+  if (!link.out.has_room()) blocked_.store(true, std::memory_order_relaxed);
+}
+
+// Blocked means that some ring is full, and that its reader will ring when it no longer is.
+void SharedMemoryPort::flush() {
+  for (Link& link : links_) {
+    if (link.out.must_wake_reader()) link.ends.bell.ring();
+  }
+  if (!is_blocked()) return;
+  bool blocked = false;
+  for (Link& link : links_) {
+    const bool is_full = !link.out.has_room() && link.out.await_room();
+    if (link.out.is_broken()) link.broken.store(true, std::memory_order_relaxed);
+    blocked = blocked || (is_full && !link.broken.load(std::memory_order_relaxed));
+  }
+  blocked_.store(blocked, std::memory_order_relaxed);
+}
+
+// A few from each link by turns: what they send together belongs to the same slots.
+std::span<const Received> SharedMemoryPort::receive() {
+  give_back();
+  const std::size_t share = std::max<std::size_t>(1, kBatchMax / links_.size());
+  for (std::size_t i = 0; i < links_.size() && received_.size() < kBatchMax; ++i) {
+    take_from(next_link_, share);
+    next_link_ = next_link_ + 1 == links_.size() ? 0 : next_link_ + 1;
+  }
+  return received_;
+}
+
+void SharedMemoryPort::give_back() {
+  received_.clear();
+  for (Link& link : links_) {
+    if (link.in.must_wake_writer()) link.ends.bell.ring();
+  }
+}
+
+void SharedMemoryPort::take_from(std::size_t index, std::size_t most) {
+  Link& link = links_[index];
+  if (link.broken.load(std::memory_order_relaxed)) return;
+  for (std::size_t i = 0; i < most && received_.size() < kBatchMax; ++i) {
+    const auto taken = link.in.take();
+    if (!taken) break;
+    const std::size_t peer = index * shape_.channels + taken->channel;
+    received_.push_back({Peer{static_cast<std::uint32_t>(peer)}, taken->datagram});
+  }
+  if (link.in.is_broken()) link.broken.store(true, std::memory_order_relaxed);
+}
+
+void SharedMemoryPort::wait_beside(base::Instant deadline, pollfd* other) {
+  give_back();  // somebody may wait for the places
+  bool may_sleep = true;
+  for (Link& link : links_) may_sleep = link.in.may_sleep() && may_sleep;
+  if (may_sleep) {
+    pollfd polled[2] = {{own_.descriptor(), POLLIN, 0}, other != nullptr ? *other : pollfd{}};
+    timespec timeout = {};
+    if (deadline != base::Instant::never()) {
+      const std::int64_t left = std::max<std::int64_t>(0, (deadline - monotonic_now()).ns);
+      timeout = {left / 1'000'000'000, left % 1'000'000'000};
+    }
+    ppoll(polled, other != nullptr ? 2 : 1, deadline == base::Instant::never() ? nullptr : &timeout,
+          nullptr);
+    if ((polled[0].revents & POLLIN) != 0) own_.silence();
+  }
+  for (Link& link : links_) link.in.stay_awake();
+}
+
+}  // namespace infold::io

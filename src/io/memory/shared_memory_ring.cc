@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Orders of memory. A datagram is written before head rises past it (release) and read after head
+// was seen there (acquire); it is done with before tail rises past it and overwritten after tail
+// was seen there, likewise. These four make the bytes safe.
+//
+// Sleeping is Dekker's problem: the reader says that it sleeps, then looks at head once more; the
+// writer raises head, then looks whether the reader sleeps. All four are sequentially consistent,
+// so they have one order, and in it the later of the two looks comes after both statements: either
+// the reader sees the datagram and does not sleep, or the writer sees the sleeper and wakes it. A
+// writer that waits for room and a reader that gives it back are the same with tail.
+//
+// The price of that order is one locked instruction for a batch, not for a datagram: push() raises
+// head with a plain release, and only must_wake_reader(), once per flush, raises it again in order.
+#include "io/memory/shared_memory_ring.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace infold::io {
+
+constexpr std::size_t kLine = 64;
+constexpr std::uint32_t kPlacesMax = 1U << 16;
+
+// Each word is written by one party, but for the two flags, which the other one takes down. The
+// parties' words are two lines apart, because processors fetch lines in pairs.
+struct RingControl {
+  std::uint32_t head;
+  std::uint32_t writer_waits;
+  std::uint32_t apart[30];
+  std::uint32_t tail;
+  std::uint32_t reader_sleeps;
+  std::uint32_t apart_too[30];
+};
+
+namespace {
+
+struct Label {
+  std::uint32_t bytes;
+  std::uint32_t channel;
+};
+
+using Word = std::atomic_ref<std::uint32_t>;
+static_assert(Word::is_always_lock_free, "another process has no part in our locks");
+
+std::byte* places_in(std::span<std::byte> memory, const RingShape& shape) {
+  CHECK_THAT(memory.size(), ==, shape.memory_bytes());
+  CHECK_THAT(reinterpret_cast<std::uintptr_t>(memory.data()) % kLine, ==, 0);
+  CHECK(shape.places > 0 && shape.places <= kPlacesMax);
+  CHECK_THAT(shape.places & (shape.places - 1), ==, 0);
+  return memory.data() + sizeof(RingControl);
+}
+
+// Takes a flag down; whether it was up. Looks first, because that costs nothing while it is down.
+bool take_down(std::uint32_t& flag) {
+  return Word(flag).load(std::memory_order_seq_cst) != 0 &&
+         Word(flag).exchange(0, std::memory_order_seq_cst) != 0;
+}
+
+}  // namespace
+
+std::size_t RingShape::place_bytes() const {
+  return (sizeof(Label) + datagram_bytes_max + kLine - 1) / kLine * kLine;
+}
+
+std::size_t RingShape::memory_bytes() const { return sizeof(RingControl) + places * place_bytes(); }
+
+RingWriter::RingWriter(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start)
+    : control_(reinterpret_cast<RingControl*>(memory.data())),
+      places_(places_in(memory, shape)),
+      shape_(shape),
+      place_bytes_(shape.place_bytes()),
+      head_(start),
+      tail_seen_(start) {}
+
+bool RingWriter::has_room() {
+  if (broken_) return false;
+  if (head_ - tail_seen_ < shape_.places) return true;
+  tail_seen_ = Word(control_->tail).load(std::memory_order_acquire);
+  broken_ = head_ - tail_seen_ > shape_.places;
+  return head_ - tail_seen_ < shape_.places;
+}
+
+std::span<std::byte> RingWriter::place() {
+  if (!has_room()) return {};
+  return {next_place() + sizeof(Label), shape_.datagram_bytes_max};
+}
+
+bool RingWriter::push(std::uint32_t channel, std::span<const std::byte> datagram) {
+  if (datagram.size() > shape_.datagram_bytes_max || !has_room()) return false;
+  const Label label = {static_cast<std::uint32_t>(datagram.size()), channel};
+  std::byte* const payload = next_place() + sizeof(label);
+  std::memcpy(next_place(), &label, sizeof(label));
+  const bool is_there = datagram.empty() || datagram.data() == payload;
+  if (!is_there) std::memcpy(payload, datagram.data(), datagram.size());
+  Word(control_->head).store(++head_, std::memory_order_release);
+  unannounced_ = true;
+  return true;
+}
+
+bool RingWriter::must_wake_reader() {
+  if (!unannounced_) return false;
+  unannounced_ = false;
+  Word(control_->head).store(head_, std::memory_order_seq_cst);
+  return take_down(control_->reader_sleeps);
+}
+
+bool RingWriter::await_room() {
+  Word(control_->writer_waits).store(1, std::memory_order_seq_cst);
+  tail_seen_ = Word(control_->tail).load(std::memory_order_seq_cst);
+  broken_ = broken_ || head_ - tail_seen_ > shape_.places;
+  if (broken_ || head_ - tail_seen_ == shape_.places) return true;
+  Word(control_->writer_waits).store(0, std::memory_order_relaxed);
+  return false;
+}
+
+RingReader::RingReader(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start)
+    : control_(reinterpret_cast<RingControl*>(memory.data())),
+      places_(places_in(memory, shape)),
+      shape_(shape),
+      place_bytes_(shape.place_bytes()),
+      tail_(start),
+      tail_told_(start),
+      head_seen_(start) {}
+
+std::optional<RingReader::Taken> RingReader::take() {
+  if (broken_) return std::nullopt;
+  if (tail_ == head_seen_) {
+    head_seen_ = Word(control_->head).load(std::memory_order_acquire);
+    broken_ = head_seen_ - tail_ > shape_.places;
+    if (broken_ || tail_ == head_seen_) return std::nullopt;
+  }
+  std::byte* const place = places_ + (tail_ & (shape_.places - 1)) * place_bytes_;
+  // Once: a peer may change it between a look that checks and one that uses.
+  Label label;
+  std::memcpy(&label, place, sizeof(label));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (label.bytes > shape_.datagram_bytes_max || label.channel >= shape_.channels) {
+    broken_ = true;
+    return std::nullopt;
+  }
+  ++tail_;
+  return Taken{label.channel, {place + sizeof(label), label.bytes}};
+}
+
+bool RingReader::must_wake_writer() {
+  if (tail_ == tail_told_) return false;
+  tail_told_ = tail_;
+  Word(control_->tail).store(tail_, std::memory_order_seq_cst);
+  return take_down(control_->writer_waits);
+}
+
+bool RingReader::may_sleep() {
+  if (broken_) return true;
+  Word(control_->reader_sleeps).store(1, std::memory_order_seq_cst);
+  if (Word(control_->head).load(std::memory_order_seq_cst) == tail_) return true;
+  stay_awake();
+  return false;
+}
+
+void RingReader::stay_awake() { Word(control_->reader_sleeps).store(0, std::memory_order_relaxed); }
+
+}  // namespace infold::io

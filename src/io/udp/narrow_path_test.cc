@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A path whose MTU shrinks while trains go over it.
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "io/address/own_network_testing.h"
+#include "io/udp/udp_port.h"
+
+namespace infold::io {
+namespace {
+
+UdpSocket open(const char* address) {
+  UdpOptions options;
+  options.bind = *SocketAddress::parse(address, "test");
+  return std::move(*UdpSocket::open(options));
+}
+
+void send_to_a_path_that_shrinks() {
+  UdpSocket receiver = open("127.0.0.1:0");
+  UdpPort port(open("127.0.0.1:0"), {receiver.local_address()});
+  const std::vector<std::byte> datagram(1472);
+  const auto send_ten = [&](std::size_t bytes) {
+    for (int i = 0; i < 10; ++i) port.send(Peer{0}, std::span(datagram).first(bytes));
+    port.flush();
+    return receiver.receive().size();
+  };
+  EXPECT_EQ(send_ten(1472), 10U);
+  EXPECT_FALSE(port.narrow_peer());
+  ASSERT_TRUE(set_loopback_mtu(1300));
+  EXPECT_EQ(send_ten(1472), 0U);
+  ASSERT_TRUE(port.narrow_peer());
+  EXPECT_EQ(port.narrow_peer()->peer, Peer{0});
+  EXPECT_EQ(port.narrow_peer()->mtu_bytes, 1300);
+  EXPECT_EQ(send_ten(1272), 10U);
+}
+
+TEST(NarrowPath, IsToldWithItsMtu) {
+  bool entered = false;
+  std::thread thread([&entered] {
+    entered = enter_own_network(1500);
+    if (entered) send_to_a_path_that_shrinks();
+  });
+  thread.join();
+  if (!entered) GTEST_SKIP() << "a network namespace takes root";
+}
+
+}  // namespace
+}  // namespace infold::io

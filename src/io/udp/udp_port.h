@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A port over a UDP socket, for a fixed list of peers with an address each. What comes from other
+// addresses is dropped and counted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/datagram_port.h"
+#include "io/udp/udp_socket.h"
+
+namespace infold::io {
+
+class UdpPort final : public DatagramPort {
+ public:
+  // Peer i is at peers[i].
+  UdpPort(UdpSocket socket, std::vector<SocketAddress> peers);
+
+  void send(Peer to, std::span<const std::byte> datagram) override;
+  void flush() override { socket_.flush(); }
+  bool is_blocked() const override { return socket_.is_blocked(); }
+  std::span<const Received> receive() override;
+  void wait(base::Instant deadline) override { socket_.wait(deadline); }
+  // The same, and until there is something to read at that descriptor.
+  void wait_beside(base::Instant deadline, int descriptor) {
+    socket_.wait_beside(deadline, descriptor);
+  }
+  void wake() override { socket_.wake(); }
+  std::optional<NarrowPeer> narrow_peer() const override;
+  PortCounters counters() const override;
+  int descriptor() const { return socket_.descriptor(); }
+
+ private:
+  UdpSocket socket_;
+  std::vector<SocketAddress> peers_;
+  std::vector<Received> received_;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace infold::io

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UDP over loopback: what is sent arrives whole and in its own pieces, with offloads and without.
+
+#include <algorithm>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "io/host/clock.h"
+#include "io/udp/udp_port.h"
+#include "io/udp/udp_socket.h"
+
+namespace infold::io {
+namespace {
+
+SocketAddress loopback(const char* text) {
+  const base::Result<SocketAddress> address = SocketAddress::parse(text, "test");
+  EXPECT_TRUE(address.has_value());
+  return address.value_or(SocketAddress{});
+}
+
+std::vector<std::byte> datagram_of(std::size_t bytes, std::size_t number) {
+  std::vector<std::byte> datagram(bytes, static_cast<std::byte>(number));
+  std::copy_n(reinterpret_cast<const std::byte*>(&number), sizeof(number), datagram.begin());
+  return datagram;
+}
+
+using Datagrams = std::vector<std::vector<std::byte>>;
+
+void receive_more(UdpSocket& socket, Datagrams& datagrams) {
+  for (const UdpSocket::Arrival& each : socket.receive()) {
+    datagrams.emplace_back(each.datagram.begin(), each.datagram.end());
+  }
+}
+
+Datagrams receive(UdpSocket& socket, std::size_t count, Datagrams datagrams = {}) {
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  while (datagrams.size() < count && monotonic_now() < end) {
+    const std::size_t before = datagrams.size();
+    receive_more(socket, datagrams);
+    if (datagrams.size() == before) socket.wait(end);
+  }
+  return datagrams;
+}
+
+struct Kind {
+  const char* address;
+  bool offload;
+};
+
+class Udp : public testing::TestWithParam<Kind> {
+ protected:
+  UdpSocket open() const {
+    UdpOptions options;
+    options.bind = loopback(GetParam().address);
+    options.offload = GetParam().offload;
+    return std::move(*UdpSocket::open(options));
+  }
+};
+
+// IPv6 allows none, and of IPv4 the kernel drops them before they are counted.
+TEST_P(Udp, DropsDatagramsWithoutAChecksum) {
+  UdpSocket to = open();
+  UdpSocket from = open();
+  const std::vector<SocketAddress> address = {to.local_address()};
+  const auto send = [&](std::size_t number, int without) {
+    setsockopt(from.descriptor(), SOL_SOCKET, SO_NO_CHECK, &without, sizeof(without));
+    const auto datagram = datagram_of(100, number);
+    from.send(address, datagram);
+    from.flush();
+  };
+  if (!to.local_address().is_ipv6()) send(1, 1);
+  send(2, 0);
+  EXPECT_EQ(receive(to, 1), Datagrams{datagram_of(100, 2)});
+}
+
+TEST_P(Udp, KeepsDatagramsApartWhateverTheirSizes) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  Datagrams sent, received;
+  // Trains that fill, end with a shorter datagram, and begin anew with a longer one.
+  for (std::size_t i = 0; i < 300; ++i) {
+    sent.push_back(datagram_of(i % 100 == 99 ? 64 : i < 150 ? 1452 : 700, i));
+    a.send(to, sent.back());
+    receive_more(b, received);  // buffers of ordinary users hold no hundred datagrams
+  }
+  a.flush();
+  EXPECT_FALSE(a.is_blocked());
+  EXPECT_EQ(receive(b, sent.size(), received), sent);
+  EXPECT_EQ(b.counters().datagrams_received, 300U);
+  EXPECT_LE(a.counters().calls_sent, a.sends_trains() ? 30U : 300U);
+}
+
+TEST_P(Udp, SendsToAllOfAList) {
+  UdpSocket a = open();
+  std::vector<UdpSocket> others;
+  std::vector<SocketAddress> to;
+  for (int i = 0; i < 5; ++i) to.push_back(others.emplace_back(open()).local_address());
+  for (std::size_t i = 0; i < 90; ++i) a.send(to, datagram_of(1000, i));
+  a.flush();
+  for (UdpSocket& other : others) {
+    const auto datagrams = receive(other, 90);
+    ASSERT_EQ(datagrams.size(), 90U);
+    for (std::size_t i = 0; i < 90; ++i) EXPECT_EQ(datagrams[i], datagram_of(1000, i));
+  }
+}
+
+TEST_P(Udp, CountsBytesAndWhatIsNoDatagramOfOurs) {
+  UdpOptions longer;
+  longer.bind = loopback(GetParam().address);
+  longer.offload = GetParam().offload;
+  longer.datagram_bytes_max = 2000;
+  UdpSocket a = std::move(*UdpSocket::open(longer));
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address(), b.local_address()};
+  // One is more than b takes, one less than a header.
+  for (const std::size_t bytes : {1000, 2000, 20, 40}) {
+    a.send(to, datagram_of(bytes, bytes));
+    a.flush();
+  }
+  EXPECT_EQ(receive(b, 4).size(), 4U);
+  EXPECT_EQ(a.counters().bytes_sent, 2U * (1000 + 2000 + 20 + 40));
+  EXPECT_EQ(b.counters().bytes_received, 2U * (1000 + 40));
+  EXPECT_EQ(b.counters().misfits, 4U);
+}
+
+TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
+  UdpOptions options;
+  options.bind = loopback(GetParam().address);
+  options.offload = GetParam().offload;
+  options.send_buffer_bytes = 1;  // the kernel's least
+  options.keeps_blocked = true;
+  UdpSocket a = std::move(*UdpSocket::open(options));
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  Datagrams received;
+  const auto flush = [&] {
+    for (a.flush(); a.is_blocked(); a.flush()) {
+      receive_more(b, received);
+      a.wait(monotonic_now() + base::milliseconds(10));
+    }
+  };
+  for (std::size_t i = 0; i < 2000; ++i) {
+    a.send(to, datagram_of(1400, i));
+    if (a.is_blocked() || i % 50 == 49) flush();
+  }
+  EXPECT_EQ(a.counters().blocked, 0U);
+  const Datagrams datagrams = receive(b, 2000, received);
+  ASSERT_EQ(datagrams.size(), 2000U);
+  EXPECT_EQ(datagrams.back(), datagram_of(1400, 1999));
+}
+
+TEST_P(Udp, AnyThreadMayWakeAWaitingOne) {
+  UdpSocket a = open();
+  a.wake();
+  a.wait(base::Instant::never());
+}
+
+TEST_P(Udp, CountersAreReadWhileAnotherThreadReceives) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  std::thread receiver([&b] { receive(b, 200); });
+  std::uint64_t seen = 0;
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  for (std::size_t i = 0; seen < 200 && monotonic_now() < end; ++i) {
+    if (i < 200) a.send(to, datagram_of(200, i));
+    a.flush();
+    EXPECT_LE(seen, b.counters().datagrams_received);
+    seen = b.counters().datagrams_received;
+  }
+  receiver.join();
+  EXPECT_EQ(seen, 200U);
+}
+
+// The kernel refuses a train to port 0, as it does one to a path that cannot cut trains. Once that
+// ended trains to everybody.
+TEST_P(Udp, ADestinationThatTakesNoTrainsKeepsOthersTrains) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const bool had_trains = a.sends_trains();
+  SocketAddress nowhere = b.local_address();
+  nowhere.set_port(0);
+  const std::vector<SocketAddress> bad = {nowhere};
+  const std::vector<SocketAddress> both = {nowhere, b.local_address()};
+  for (std::size_t i = 0; i < 40; ++i) a.send(bad, datagram_of(1000, i));
+  for (std::size_t i = 0; i < 40; ++i) a.send(both, datagram_of(1000, i));
+  a.flush();
+  EXPECT_FALSE(a.is_blocked());
+  EXPECT_EQ(receive(b, 40).size(), 40U);
+  EXPECT_EQ(a.counters().refused, 80U);
+  EXPECT_EQ(a.counters().calls_sent, had_trains ? 1U : 40U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Udp,
+                         testing::Values(Kind{"127.0.0.1:0", true}, Kind{"127.0.0.1:0", false},
+                                         Kind{"[::1]:0", true}, Kind{"[::1]:0", false}),
+                         [](const auto& each) {
+                           return std::string(each.param.address[0] == '[' ? "V6" : "V4") +
+                                  (each.param.offload ? "Trains" : "Plain");
+                         });
+
+TEST(UdpPort, DropsWhatStrangersSend) {
+  UdpOptions options;
+  options.bind = loopback("127.0.0.1:0");
+  UdpSocket friendly = std::move(*UdpSocket::open(options));
+  UdpSocket stranger = std::move(*UdpSocket::open(options));
+  UdpSocket own = std::move(*UdpSocket::open(options));
+  const std::vector<SocketAddress> to = {own.local_address()};
+  UdpPort port(std::move(own), {friendly.local_address()});
+  stranger.send(to, datagram_of(100, 1));
+  stranger.flush();
+  friendly.send(to, datagram_of(100, 2));
+  friendly.flush();
+  std::size_t count = 0;
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  while (count == 0 && monotonic_now() < end) {
+    port.wait(end);
+    for (const Received& received : port.receive()) {
+      ++count;
+      EXPECT_EQ(received.from, Peer{0});
+      EXPECT_EQ(received.datagram[0], std::byte{2});
+    }
+  }
+  EXPECT_EQ(count, 1U);
+}
+
+TEST(UdpSocket, SaysWhyItCannotOpen) {
+  UdpOptions options;
+  options.bind = loopback("127.0.0.1:0");
+  const UdpSocket first = std::move(*UdpSocket::open(options));
+  options.bind = first.local_address();
+  const auto second = UdpSocket::open(options);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_STREQ(second.error().detail, "the address is in use");
+}
+
+TEST(SocketAddress, ReadsWhatItWrites) {
+  for (const char* text : {"10.1.2.3:80", "[fd00::1]:7700", "0.0.0.0:0"}) {
+    EXPECT_EQ(loopback(text).text(), text);
+  }
+  EXPECT_TRUE(loopback(":7700").is_any());
+  // One name is an address on each link.
+  const SocketAddress on_lo = loopback("[fe80::1%lo]:80");
+  EXPECT_EQ(on_lo.text(), "[fe80::1%lo]:80");
+  EXPECT_EQ(on_lo.host_text(), "fe80::1%lo");
+  EXPECT_EQ(on_lo.text_elsewhere(), "[fe80::1]:80");
+  SocketAddress named_elsewhere = loopback("[fe80::1]:80");
+  EXPECT_FALSE(named_elsewhere == on_lo);
+  named_elsewhere.take_link(loopback("[fe80::2%lo]:1"));
+  EXPECT_EQ(named_elsewhere, on_lo);
+  for (const char* text : {"10.1.2.3", "10.1.2.3:x", "10.1.2.3:70000", "fd00::1:80", ":-1"}) {
+    EXPECT_FALSE(SocketAddress::parse(text, "--listen").has_value()) << text;
+  }
+}
+
+TEST(SocketAddress, ComparesHostsWithoutPortsInAllWaysToWriteThem) {
+  const auto host = [](const char* text) { return *SocketAddress::parse_host(text, "a host"); };
+  EXPECT_TRUE(host("10.1.2.3").is_same_host(loopback("10.1.2.3:80")));
+  EXPECT_TRUE(host("::ffff:10.1.2.3").is_same_host(loopback("10.1.2.3:80")));
+  EXPECT_TRUE(host("fd00::1").is_same_host(loopback("[fd00:0::0:1]:80")));
+  EXPECT_FALSE(host("10.1.2.3").is_same_host(loopback("10.1.2.4:0")));
+  EXPECT_FALSE(host("fd00::1").is_same_host(loopback("[fd00::2]:0")));
+  EXPECT_FALSE(host("::").is_same_host(loopback("0.0.0.0:0")));
+  EXPECT_FALSE(SocketAddress().is_same_host(SocketAddress()));
+  EXPECT_TRUE(host("fe80::1").is_same_host(loopback("[fe80::1%lo]:80")));
+  EXPECT_EQ(host("fe80::1%lo").host_text_elsewhere(), "fe80::1");
+  for (const char* text : {"", "10.1.2.3:80", "[fd00::1]", "somewhere.example"}) {
+    EXPECT_FALSE(SocketAddress::parse_host(text, "a host").has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace infold::io

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `infold bench compare` compares, under which conditions, and what it finds: the types that
+// running, reporting and drawing share, and how fast the links alone would let each one be. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "lab/compare/zeros.h"
+
+namespace infold::lab {
+
+// Who sums, and how its bytes travel.
+enum class Way : std::uint8_t {
+  infold_switch,   // each contribution goes to the switch once, each result comes back once
+  infold_workers,  // the same without a switch: each worker sums its share
+  gloo,
+  openmpi
+};
+
+struct Implementation {
+  std::string name;  // "infold-bfp32", "infold-blocks-bfp32", "gloo-ring", "openmpi"
+  Way way = Way::gloo;
+  // A peer's: "ring", "hd", "oneshot", "allreduce", "union", "coo"; ours: the wire format.
+  std::string algorithm;
+  std::string layout = "dense";      // ours
+  std::size_t block = kRowElements;  // of "union" and "coo": elements left out together
+
+  bool is_ours() const { return way == Way::infold_switch || way == Way::infold_workers; }
+};
+
+// By the names above; empty for others.
+std::optional<Implementation> implementation_of(std::string_view name);
+std::vector<std::string> implementation_names();
+
+// "64 KiB", "25 MiB", or in bytes where that is no whole number.
+std::string size_text(std::uint64_t bytes);
+
+struct Conditions {
+  std::vector<std::uint64_t> worlds{8};
+  std::vector<std::uint64_t> bytes{4, 4096, 65536, 1048576, 26214400};
+  std::vector<Implementation> implementations;  // in the order of the table
+  std::string rate = "100mbit";                 // as the lab takes it
+  double bits_per_second = 0;                   // the same, 0 for unshaped
+  std::uint32_t mtu = 1500;
+  double loss = 0;
+  std::string congestion = "cubic";
+  ZerosOptions zeros;
+  unsigned rounds = 5;
+  unsigned iterations = 0;  // of each size in each round; 0 chooses
+};
+
+// How much of a tensor some rank has.
+double union_share(const Conditions& conditions, std::uint64_t world);
+
+// What the links alone allow, in seconds: the bytes through the busiest link, frames included as
+// the lab counts them. 0 where links are not shaped.
+double bound_s(const Conditions& conditions, const Implementation& implementation,
+               std::uint64_t world, std::uint64_t bytes);
+
+// One process group's measurement of one size.
+struct Sample {
+  std::string impl;
+  std::uint64_t world = 0;
+  std::uint64_t bytes = 0;
+  unsigned round = 0;
+  std::string error;                // empty if it measured
+  nlohmann::ordered_json measured;  // what rank 0 printed
+};
+
+// All rounds of one implementation, world and size.
+struct Summary {
+  std::string impl;
+  std::uint64_t world = 0;
+  std::uint64_t bytes = 0;
+  unsigned rounds = 0;   // that measured
+  double median_ms = 0;  // the median of the rounds' medians, and their range
+  double least_ms = 0;
+  double most_ms = 0;
+  double p99_ms = 0;         // median of the rounds'
+  double cpu_s_per_gb = 0;   // the same, of rank 0
+  double bound_ms = 0;       // 0: none
+  std::uint64_t resent = 0;  // in all rounds
+  std::string check;         // "ok", "wrong", "not checked", or "failed" if no round measured
+
+  double goodput_mbps() const { return static_cast<double>(bytes) * 8 / median_ms / 1e3; }
+};
+
+// In the order worlds, sizes, implementations; without what was never tried.
+std::vector<Summary> summarise(const Conditions& conditions, const std::vector<Sample>& samples);
+
+}  // namespace infold::lab

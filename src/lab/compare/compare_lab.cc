@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/compare/compare_lab.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "lab/compare/launch.h"
+
+namespace infold::lab {
+namespace {
+
+// A round of one size should take about this long, so that five rounds of five sizes and five
+// implementations take minutes; large tensors take longer, since three sums are the fewest that
+// have a median.
+constexpr double kSecondsPerRun = 1.0;
+constexpr unsigned kIterationsMin = 3;
+constexpr unsigned kIterationsMax = 500;
+// What is assumed of what the links do not limit.
+constexpr double kSecondsPerSum = 1e-3;
+constexpr double kUnshapedBitsPerSecond = 2e9;
+
+void require(const std::filesystem::path& program, const std::string& package) {
+  if (access(program.c_str(), X_OK) == 0) return;
+  throw std::runtime_error(fmt::format(
+      "{} is missing: apt-get install {}, then cmake --preset release and cmake --build --preset "
+      "peers; ./dev bench compare does all that",
+      program.string(), package));
+}
+
+}  // namespace
+
+CompareLab::CompareLab(const Conditions& conditions, const Places& places)
+    : conditions_(conditions), lab_(places) {
+  for (const Implementation& each : conditions_.implementations) {
+    if (each.way == Way::gloo) require(places.peers / "infold-peer-gloo", "libgloo-dev");
+    if (each.way == Way::openmpi) {
+      require(places.peers / "infold-peer-openmpi", "libopenmpi-dev openmpi-bin");
+    }
+  }
+}
+
+void CompareLab::up(std::uint64_t world) {
+  world_ = world;
+  LabLinks links;
+  links.hosts = world;
+  links.rate = conditions_.rate;
+  links.mtu = conditions_.mtu;
+  links.loss = conditions_.loss;
+  links.congestion = conditions_.congestion;
+  lab_.up(links);
+}
+
+unsigned CompareLab::iterations_of(std::uint64_t bytes) const {
+  if (conditions_.iterations != 0) return conditions_.iterations;
+  const double rate =
+      conditions_.bits_per_second > 0 ? conditions_.bits_per_second : kUnshapedBitsPerSecond;
+  const double seconds = kSecondsPerSum + 2 * 8 * static_cast<double>(bytes) / rate;
+  return static_cast<unsigned>(
+      std::clamp(kSecondsPerRun / seconds, double{kIterationsMin}, double{kIterationsMax}));
+}
+
+std::chrono::seconds CompareLab::limit_of(const Implementation& implementation,
+                                          std::uint64_t bytes) const {
+  const double bound =
+      std::max(bound_s(conditions_, implementation, world_, bytes), kSecondsPerSum);
+  return hopeless_after(bound, iterations_of(bytes));
+}
+
+Launch CompareLab::launch(const Implementation& implementation, std::uint64_t bytes,
+                          const std::filesystem::path& folder) const {
+  SumJob job;
+  job.world = world_;
+  job.bytes = bytes;
+  job.iterations = iterations_of(bytes);
+  job.deadline = limit_of(implementation, bytes);
+  job.layout = implementation.layout;
+  job.block = implementation.block;
+  job.zeros = conditions_.zeros;
+  if (implementation.way == Way::gloo) {
+    return launch_gloo(lab_, job, implementation.algorithm, folder);
+  }
+  if (implementation.way == Way::openmpi) {
+    return launch_openmpi(lab_, job, implementation.algorithm);
+  }
+  job.wire = implementation.algorithm;
+  SumPlaces places;
+  places.on_switch = implementation.way == Way::infold_switch;
+  places.on_workers = !places.on_switch;
+  return launch_infold(lab_, job, places);
+}
+
+Sample CompareLab::measure(const Implementation& implementation, std::uint64_t bytes,
+                           unsigned round) {
+  const std::filesystem::path folder = lab_.fresh_folder();
+  const Measured measured =
+      lab_.run(launch(implementation, bytes, folder), limit_of(implementation, bytes));
+  return {implementation.name, world_, bytes, round, measured.error, measured.result};
+}
+
+}  // namespace infold::lab

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/compare/launch.h"
+
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace infold::lab {
+namespace {
+
+using std::filesystem::path;
+
+// A run takes a few times its bound, or its prediction; what takes this many does not end.
+constexpr double kHopeless = 30;
+// Of starting and ending a job.
+constexpr double kStart_s = 60;
+// Warming up and checking are sums, too.
+constexpr unsigned kSumsBeside = 3;
+
+constexpr int kSwitchPort = 7700;
+constexpr const char* kMeetingPoint = "10.77.0.1:7701";
+
+void add_zeros(const SumJob& job, Words& words) {
+  if (job.zeros.share == 0) return;
+  words.insert(words.end(), {"--zeros", fmt::format("{}", job.zeros.share)});
+  if (job.zeros.at_end) words.emplace_back("--zeros-at-end");
+}
+
+// Starts a switch there and returns its address.
+std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
+                       const std::string& host) {
+  const std::string address = fmt::format("{}:{}", host, kSwitchPort);
+  launch.daemons.push_back(lab.at(
+      node, {lab.places().infold, "switch", "--listen", address, "--json", "--log-level", "warn"}));
+  return address;
+}
+
+}  // namespace
+
+std::chrono::seconds hopeless_after(double sum_s, unsigned iterations) {
+  return std::chrono::seconds(
+      static_cast<int>(kStart_s + kHopeless * sum_s * (iterations + kSumsBeside)));
+}
+
+Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places) {
+  Launch launch;
+  std::vector<std::string> switches;
+  if (places.on_switch) switches.push_back(add_switch(lab, launch, kSwitchNode, kSwitchHost));
+  for (const std::uint64_t host : places.hosts) {
+    switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host)));
+  }
+  Words where = {"--rendezvous", kMeetingPoint, "--sites", "workers"};
+  if (!switches.empty()) {
+    where = {"--switch",        fmt::format("{}", fmt::join(switches, ",")),
+             "--sites",         places.on_workers ? "mixed" : "switches",
+             "--switch-weight", fmt::format("{}", places.switch_weight),
+             "--worker-weight", fmt::format("{}", places.worker_weight)};
+  }
+  for (std::uint64_t rank = 0; rank < job.world; ++rank) {
+    Words words = {lab.places().infold, "bench", "allreduce"};
+    words.insert(words.end(), where.begin(), where.end());
+    const Words rest = {"--job",        "lab",
+                        "--rank",       fmt::format("{}", rank),
+                        "--world",      fmt::format("{}", job.world),
+                        "--bytes",      fmt::format("{}", job.bytes),
+                        "--dtype",      job.dtype,
+                        "--wire",       job.wire,
+                        "--layout",     job.layout,
+                        "--deadline",   fmt::format("{}", job.deadline.count()),
+                        "--iterations", fmt::format("{}", job.iterations),
+                        "--check",      "--json"};
+    words.insert(words.end(), rest.begin(), rest.end());
+    add_zeros(job, words);
+    launch.ranks.push_back(lab.at(fmt::format("{}", rank), words));
+  }
+  return launch;
+}
+
+Launch launch_gloo(const Lab& lab, const SumJob& job, const std::string& algorithm,
+                   const path& folder) {
+  const path store = folder / "store";
+  create_directory(store);
+  Launch launch;
+  for (std::uint64_t rank = 0; rank < job.world; ++rank) {
+    Words words = {lab.places().peers / "infold-peer-gloo",
+                   "--algorithm",
+                   algorithm,
+                   "--rank",
+                   fmt::format("{}", rank),
+                   "--world",
+                   fmt::format("{}", job.world),
+                   "--store",
+                   store,
+                   "--address",
+                   host_address(rank),
+                   "--bytes",
+                   fmt::format("{}", job.bytes),
+                   "--iterations",
+                   fmt::format("{}", job.iterations),
+                   "--block",
+                   fmt::format("{}", job.block),
+                   "--json"};
+    add_zeros(job, words);
+    launch.ranks.push_back(lab.at(fmt::format("{}", rank), words));
+  }
+  return launch;
+}
+
+// mpirun runs on the switch and reaches each rank's host as it would over ssh, with the lab in
+// ssh's place. Everything goes over the links by TCP; ranks that wait let others run, because
+// there are more of them than cores.
+Launch launch_openmpi(const Lab& lab, const SumJob& job, const std::string& algorithm) {
+  const path agent = lab.scratch() / "agent";
+  std::ofstream(agent) << "#!/bin/sh\n# HOST COMMAND...: starts the command on the host.\n"
+                          "rank=$((${1##*.} - 1))\nshift\n"
+                       << fmt::format("exec {} sh -c \"$*\"\n",
+                                      fmt::join(lab.at("$rank", {}), " "));
+  permissions(agent, std::filesystem::perms::owner_all);
+  std::string hosts;
+  for (std::uint64_t rank = 0; rank < job.world; ++rank) {
+    hosts += fmt::format("{}{}:1", rank == 0 ? "" : ",", host_address(rank));
+  }
+  Words words = {"mpirun", "--allow-run-as-root", "-np", fmt::format("{}", job.world), "--host",
+                 hosts,    "--bind-to",           "none"};
+  const std::pair<const char*, std::string> settings[] = {
+      {"plm_rsh_agent", agent},
+      {"plm_rsh_no_tree_spawn", "1"},
+      {"oob_tcp_if_include", "10.77.0.0/24"},
+      {"pml", "ob1"},
+      {"btl", "tcp,self"},
+      {"btl_tcp_if_include", "10.77.0.0/24"},
+      // Sends only. With its default, puts, a rank does not send while it receives: half speed.
+      {"btl_tcp_flags", "1"},
+      {"mpi_yield_when_idle", "1"}};
+  for (const auto& [name, value] : settings) {
+    words.insert(words.end(), {"--mca", name, value});
+  }
+  words.insert(words.end(), {lab.places().peers / "infold-peer-openmpi", "--algorithm", algorithm,
+                             "--bytes", fmt::format("{}", job.bytes), "--iterations",
+                             fmt::format("{}", job.iterations), "--json"});
+  Launch launch;
+  launch.ranks.push_back(lab.at(kSwitchNode, words));
+  return launch;
+}
+
+}  // namespace infold::lab

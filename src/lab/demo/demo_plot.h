@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The demo's picture: both loss curves, one over the other, and the packets that were lost and
+// sent again on the way. An SVG that adapts to light and dark pages. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/demo/demo_training.h"
+
+namespace infold::lab {
+
+struct DemoPlot {
+  int workers = 0;
+  double loss_percent = 0;  // of packets
+  std::string wire;
+  const std::vector<StepReport>& alone;
+  const std::vector<StepReport>& together;
+};
+
+std::string draw_demo_plot(const DemoPlot& plot);
+
+}  // namespace infold::lab

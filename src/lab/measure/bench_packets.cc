@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors, encoded as the communicator would.
+#include "lab/measure/bench_packets.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/prng.h"
+#include "numeric/codec.h"
+
+namespace infold::lab {
+namespace {
+
+using core::DataType;
+using core::ElementLayout;
+using core::WireFormat;
+
+constexpr BenchWire kWires[] = {
+    {"i32", {WireFormat::i32, DataType::i32}},
+    {"bfp32", {WireFormat::bfp32, DataType::f32}},
+    {"bfp16", {WireFormat::bfp16, DataType::f32}},
+    {"bfp8", {WireFormat::bfp8, DataType::f32}},
+};
+
+}  // namespace
+
+std::span<const BenchWire> bench_wires() { return kWires; }
+
+const core::TensorCodec& bench_codec(ElementLayout layout) {
+  const core::TensorCodec* codec = numeric::codec(layout.dtype, layout.format, core::Reduction::sum,
+                                                  core::Collective::all_reduce);
+  CHECK(codec != nullptr);
+  return *codec;
+}
+
+std::vector<std::byte> make_bench_tensor(ElementLayout layout, std::size_t elements,
+                                         std::uint64_t seed) {
+  base::Prng prng(seed);
+  std::vector<std::byte> tensor(elements * 4);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
+    const auto real = static_cast<float>(value);
+    const auto whole = static_cast<std::int32_t>(prng.next());
+    std::memcpy(&tensor[i * 4], layout.is_block_float() ? static_cast<const void*>(&real) : &whole,
+                4);
+  }
+  return tensor;
+}
+
+std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16_t rank) {
+  const std::uint32_t elements =
+      core::chunk_elements(layout, {.datagram_bytes_max = kBenchDatagramBytes});
+  const std::vector<std::byte> tensor = make_bench_tensor(layout, elements, rank);
+  std::vector<std::byte> datagram(core::datagram_bytes(core::Kind::add, layout, elements, false));
+  core::Header header;
+  header.epoch = kBenchEpoch;
+  header.words.elements = static_cast<std::uint16_t>(elements);
+  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                                  static_cast<unsigned>(layout.format));
+  header.words.shape = elements;
+  header.worker = static_cast<std::uint8_t>(rank);
+  header.contributors = {1, 1, core::rank_digest(rank)};
+  std::byte* const exponents = datagram.data() + INFOLD_HEADER_BYTES;
+  bench_codec(layout).encode(tensor.data(), {0, elements}, nullptr, exponents,
+                             exponents + layout.exponent_bytes(elements));
+  core::write_header(header, datagram);
+  return datagram;
+}
+
+}  // namespace infold::lab

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Full packets of an MTU of 1500 as ranks send them, for measuring what one costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/format.h"
+#include "core/packet/packet.h"
+#include "core/tensor_codec.h"
+
+namespace infold::lab {
+
+inline constexpr std::uint32_t kBenchDatagramBytes = 1472;
+inline constexpr std::uint32_t kBenchEpoch = 1;
+
+struct BenchWire {
+  const char* name;
+  core::ElementLayout layout;
+};
+std::span<const BenchWire> bench_wires();
+
+const core::TensorCodec& bench_codec(core::ElementLayout layout);
+// Values over a few octaves, so that exponents differ between workers and lanes have to shift.
+std::vector<std::byte> make_bench_tensor(core::ElementLayout layout, std::size_t elements,
+                                         std::uint64_t seed);
+// A rank's contribution of one full chunk to round 0 of slot 0.
+std::vector<std::byte> make_bench_contribution(core::ElementLayout layout, std::uint16_t rank);
+
+}  // namespace infold::lab

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of xdp_cost.cc where libbpf or the compiler for packet programs was missing.
+#include "lab/measure/xdp_cost.h"
+
+namespace infold::lab {
+
+base::Result<void> measure_xdp(const BenchWire&, std::uint32_t,
+                               const std::function<void(const XdpCost&)>&) {
+  return base::fail(base::Code::unsupported, "bench xdp",
+                    "this build has no packet program: libbpf-dev or clang-19 was missing");
+}
+
+}  // namespace infold::lab

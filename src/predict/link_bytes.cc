@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packets times their headers, plus payload.
+#include "predict/link_bytes.h"
+
+#include "base/check.h"
+#include "core/packet/packet.h"
+
+namespace infold::predict {
+namespace {
+
+constexpr std::uint32_t kUdpHeaderBytes = 8;
+// 20 and the option with two timestamps, which Linux sends by default.
+constexpr std::uint32_t kTcpHeaderBytes = 32;
+
+}  // namespace
+
+std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
+  const std::uint32_t element_bytes = core::dtype_bytes(type);
+  return (tensor_bytes + element_bytes - 1) / element_bytes;
+}
+
+Passage passage_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing) {
+  CHECK_THAT(elements, >, 0U);
+  const std::uint32_t headers = framing.ip_header_bytes + kUdpHeaderBytes;
+  CHECK_THAT(framing.mtu, >, headers);
+  const std::uint32_t chunk =
+      core::chunk_elements(layout, {.datagram_bytes_max = framing.mtu - headers});
+  CHECK_THAT(chunk, >, 0U);
+
+  const auto bytes_of = [&](std::uint32_t count) {
+    return core::datagram_bytes(core::Kind::add, layout, count, false) + headers +
+           framing.frame_bytes;
+  };
+  const std::uint64_t full = elements / chunk;
+  const auto rest = static_cast<std::uint32_t>(elements % chunk);
+  Passage passage{full, full * bytes_of(chunk)};
+  if (rest > 0) {
+    passage.chunks += 1;
+    passage.link_bytes += bytes_of(rest);
+  }
+  return passage;
+}
+
+std::uint64_t tcp_link_bytes(std::uint64_t message_bytes, const Framing& framing) {
+  const std::uint32_t headers = framing.ip_header_bytes + kTcpHeaderBytes;
+  CHECK_THAT(framing.mtu, >, headers);
+  const std::uint32_t segment = framing.mtu - headers;
+  const std::uint64_t segments = (message_bytes + segment - 1) / segment;
+  return message_bytes + segments * (headers + framing.frame_bytes);
+}
+
+}  // namespace infold::predict

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a plan means, in sentences for a person who decides whether to install anything, and how
+// its quantities are written. Says no as plainly as yes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "predict/placement.h"
+
+namespace infold::predict {
+
+// Differences up to this are taken for none: the model is no better, nor are most networks.
+inline constexpr double kSame = 0.05;
+
+// Requires: `placements` as predict(question) gave them.
+std::vector<std::string> verdict(const Question& question,
+                                 const std::vector<Placement>& placements);
+
+// Three digits and a unit: "10 Gbit/s", "186 MB", "49.3 us".
+std::string rate_text(double bits_per_second);
+std::string bytes_text(double bytes);
+std::string time_text(double seconds);
+
+}  // namespace infold::predict

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one shape of everything in the virtual network: workers, aggregators, links and faults all
+// take packets and the passing of time, and hand packets on. Nodes know neither each other nor
+// the clock; a path names the nodes that a packet visits, and an outlet moves it along.
+#pragma once
+
+#include <cstdint>
+
+#include "base/instant.h"
+#include "sim/network/packet_pool.h"
+
+namespace infold::sim {
+
+using NodeId = std::uint16_t;
+using PathId = std::uint16_t;
+
+// A packet under way: `hop` indexes the path's node that it visits next.
+struct Parcel {
+  PacketIndex packet = 0;
+  PathId path = 0;
+  std::uint8_t hop = 0;
+};
+
+// Why a packet went no further. `queue` is a link's, `receive_queue` that of a paused worker.
+enum class DropCause : std::uint8_t { loss, burst, queue, receive_queue, checksum, count_ };
+const char* drop_cause_name(DropCause cause);
+
+// What a node may do with packets; the network implements it.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  virtual PacketPool& packets() = 0;
+  // An endpoint's new packet enters its path now. Takes over one reference.
+  virtual void send(PathId path, PacketIndex packet) = 0;
+  // A packet leaves node `from` for the next node of its path at `at`, which is not past.
+  virtual void forward(base::Instant at, NodeId from, Parcel parcel) = 0;
+  virtual void drop(Parcel parcel, DropCause cause) = 0;
+};
+
+class Node {
+ public:
+  virtual ~Node() = default;
+  // Takes over the parcel's reference: forwards, drops or releases it.
+  virtual void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) = 0;
+  // Called at next_timeout() or later.
+  virtual void handle_timeout(base::Instant now, Outlet& outlet) = 0;
+  virtual base::Instant next_timeout() const = 0;
+};
+
+}  // namespace infold::sim

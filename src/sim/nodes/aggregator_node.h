@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The real aggregator in the virtual network: a leaf, a root, or anything between.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/aggregator/aggregator.h"
+#include "sim/network/node.h"
+
+namespace infold::sim {
+
+class AggregatorNode final : public Node {
+ public:
+  explicit AggregatorNode(const core::AggregatorOptions& options) : aggregator_(options) {}
+
+  // Paths in the order of the options' workers, then the one to the parent.
+  void connect(std::vector<PathId> to_workers, std::optional<PathId> to_parent) {
+    to_workers_ = std::move(to_workers);
+    to_parent_ = to_parent;
+  }
+
+  void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
+  void handle_timeout(base::Instant, Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+
+  const core::Aggregator& aggregator() const { return aggregator_; }
+
+ private:
+  core::Aggregator aggregator_;
+  std::vector<PathId> to_workers_;
+  std::optional<PathId> to_parent_;
+};
+
+}  // namespace infold::sim

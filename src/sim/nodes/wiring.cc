@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds the network of a scenario, lowest layer first.
+#include "sim/nodes/wiring.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "numeric/codec.h"
+#include "sim/nodes/stale.h"
+#include "sim/scenario/earlier_job.h"
+
+namespace infold::sim {
+namespace {
+
+// How many packets can be under way at once follows from the slots: a chunk has a contribution or
+// an answer per worker and hop, and faults and time-outs multiply that. Runs that need more than
+// these multiples are broken, and stop.
+constexpr std::uint32_t kPacketsPerSlot = 8;
+constexpr std::uint32_t kPacketsMin = 2'048;
+constexpr std::uint32_t kPacketsMax = 1U << 18;
+// References to them: a multicast is one packet and as many parcels as an aggregator has workers.
+constexpr std::uint32_t kParcelsPerPacket = 2;
+
+std::uint32_t packet_count_max(const Scenario& scenario) {
+  const std::size_t slots = (scenario.small_slots + std::size_t{scenario.bulk_slots}) *
+                            scenario.sites.size() * scenario.world;
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(
+      slots * kPacketsPerSlot + scenario.stale_packets + replays_of(scenario), kPacketsMin,
+      kPacketsMax));
+}
+
+// One lower end of an edge: its own link and faults in each direction.
+struct Port {
+  std::optional<NodeId> up_link;
+  std::optional<NodeId> up_faults;
+  std::optional<NodeId> down_link;
+  std::optional<NodeId> down_faults;
+  const Link* uplink = nullptr;
+};
+
+// An aggregator's own link, where it is a host and not a switch.
+struct HostPort {
+  std::optional<NodeId> in;
+  std::optional<NodeId> out;
+};
+
+class Builder {
+ public:
+  Builder(const Scenario& scenario, const Job& job)
+      : scenario_(scenario), job_(job), random_(base::mix64(scenario.seed ^ 0x51A1)) {
+    std::size_t aggregators = 0;
+    for (const SitePlan& site : scenario.sites) aggregators += site.aggregators.size();
+    const std::size_t endpoints = scenario.world + aggregators;
+    wiring_.network = std::make_unique<Network>(
+        NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 2),
+                       .packet_count_max = packet_count_max(scenario),
+                       .parcel_count_max = packet_count_max(scenario) * kParcelsPerPacket,
+                       .packet_bytes_max = scenario.limits.datagram_bytes_max});
+  }
+
+  Wiring build() {
+    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) add_worker(rank);
+    for (std::size_t site = 0; site < scenario_.sites.size(); ++site) add_site(site);
+    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+      wiring_.workers[rank]->connect(to_sites_[rank], worker_ports_[rank].uplink,
+                                     wiring_.network.get());
+    }
+    if (scenario_.stale_packets > 0) add_stale_packets();
+    if (scenario_.earlier) add(std::make_unique<Replayer>(scenario_, *wiring_.network));
+    wiring_.network->start();
+    return std::move(wiring_);
+  }
+
+ private:
+  NodeId add(std::unique_ptr<Node> node) { return wiring_.network->add_node(std::move(node)); }
+  // The number that the next node gets.
+  NodeId next_node() const { return wiring_.network->node_count(); }
+
+  std::optional<NodeId> add_link(const LinkOptions& options, const Link** link = nullptr) {
+    if (options.bits_per_second == 0 && options.delay.ns == 0) return std::nullopt;
+    auto node = std::make_unique<Link>(options, next_node());
+    wiring_.links.push_back(node.get());
+    if (link != nullptr && options.bits_per_second > 0) *link = node.get();
+    return add(std::move(node));
+  }
+
+  std::optional<NodeId> add_faults(FaultOptions faults) {
+    if (!faults.any()) return std::nullopt;
+    if (scenario_.asymmetric) {
+      const double luck = 2 * random_.uniform();
+      for (double* each : {&faults.loss, &faults.burst_start, &faults.duplicate, &faults.reorder,
+                           &faults.corrupt}) {
+        *each = std::min(*each * luck, 0.3);
+      }
+    }
+    return add(std::make_unique<Faults>(faults, random_.next(), next_node()));
+  }
+
+  Port add_port() {
+    Port port;
+    port.up_link = add_link(scenario_.link, &port.uplink);
+    port.up_faults = add_faults(scenario_.up);
+    port.down_link = add_link(scenario_.link);
+    port.down_faults = add_faults(scenario_.down);
+    return port;
+  }
+
+  HostPort add_host_port() {
+    if (!scenario_.aggregators_are_hosts) return {};
+    LinkOptions link = scenario_.link;
+    link.delay = {};
+    return {add_link(link), add_link(link)};
+  }
+
+  void add_worker(std::uint16_t rank) {
+    core::WorkerOptions options;
+    options.rank = rank;
+    options.world = scenario_.world;
+    options.limits = scenario_.limits;
+    options.small_slots = scenario_.small_slots;
+    options.bulk_slots = scenario_.bulk_slots;
+    options.window_max = scenario_.window_max;
+    options.transfers_max = scenario_.transfers_max;
+    options.seed = base::mix64(scenario_.seed + rank);
+    for (const SitePlan& site : scenario_.sites) {
+      options.limits.tree |= site.aggregators.size() > 1;
+      options.sites.push_back({.worker = worker_number(site, rank),
+                               .weight = site.weight,
+                               .job = kJob,
+                               .epoch = scenario_.epoch,
+                               .takes_sparse = site.takes_sparse});
+    }
+    WorkerNodeOptions node_options;
+    node_options.worker = options;
+    node_options.calls = job_.calls_of(rank);
+    node_options.leave_when_done = scenario_.leave_when_done;
+    node_options.host_queue_bytes = scenario_.host_queue_bytes;
+    node_options.receive_queue_packets = scenario_.receive_queue_packets;
+    for (const PausePlan& pause : scenario_.pauses) {
+      if (pause.rank == rank) node_options.pauses.push_back({pause.from, pause.until});
+    }
+    const Incident& incident = scenario_.incident;
+    const bool ends =
+        incident.kind == Incident::Kind::cancels || incident.kind == Incident::Kind::leaves;
+    if (ends && incident.rank == rank) {
+      base::Instant at = base::Instant{} + incident.after;
+      if (!scenario_.starts.empty()) at = at + scenario_.starts[rank];
+      const auto kind =
+          incident.kind == Incident::Kind::cancels ? Ending::Kind::cancel : Ending::Kind::leave;
+      node_options.ending = {kind, at};
+    }
+    auto node = std::make_unique<WorkerNode>(std::move(node_options));
+    wiring_.workers.push_back(node.get());
+    wiring_.worker_nodes.push_back(add(std::move(node)));
+    worker_ports_.push_back(add_port());
+    to_sites_.emplace_back();
+  }
+
+  // A rank's number at the aggregator that it is a child of.
+  static std::uint8_t worker_number(const SitePlan& site, std::uint16_t rank) {
+    for (const AggregatorPlan& plan : site.aggregators) {
+      for (std::size_t child = 0; child < plan.children.size(); ++child) {
+        const AggregatorPlan::Child& each = plan.children[child];
+        if (each.aggregator == 0 && each.ranks.first == rank) {
+          return static_cast<std::uint8_t>(child);
+        }
+      }
+    }
+    CHECK(false);
+    return 0;
+  }
+
+  void add_site(std::size_t site) {
+    const SitePlan& plan = scenario_.sites[site];
+    std::vector<std::optional<std::uint8_t>> parent_worker(plan.aggregators.size());
+    for (const AggregatorPlan& aggregator : plan.aggregators) {
+      for (std::size_t child = 0; child < aggregator.children.size(); ++child) {
+        const std::uint16_t below = aggregator.children[child].aggregator;
+        if (below != 0) parent_worker[below] = static_cast<std::uint8_t>(child);
+      }
+    }
+    auto& nodes = wiring_.aggregator_nodes.emplace_back();
+    auto& aggregators = wiring_.aggregators.emplace_back();
+    std::vector<Port> ports;
+    std::vector<HostPort> host_ports;
+    for (std::size_t i = 0; i < plan.aggregators.size(); ++i) {
+      core::AggregatorOptions options;
+      options.job = kJob;
+      options.epoch = scenario_.epoch;
+      options.slot_count = static_cast<std::uint16_t>(scenario_.small_slots + scenario_.bulk_slots);
+      options.world = scenario_.world;
+      for (const auto& child : plan.aggregators[i].children) {
+        if (child.aggregator != 0) {
+          options.add_aggregator(child.ranks);
+        } else {
+          options.workers.push_back(child.ranks);
+        }
+      }
+      options.parent_worker = parent_worker[i];
+      options.datagram_bytes_max = scenario_.limits.datagram_bytes_max;
+      options.elements_max = scenario_.limits.elements_max;
+      options.arithmetic = &numeric::arithmetic();
+      auto node = std::make_unique<AggregatorNode>(options);
+      aggregators.push_back(node.get());
+      nodes.push_back(add(std::move(node)));
+      ports.push_back(i == 0 ? Port{} : add_port());
+      host_ports.push_back(add_host_port());
+    }
+    connect_site(site, ports, host_ports);
+  }
+
+  void connect_site(std::size_t site, const std::vector<Port>& ports,
+                    const std::vector<HostPort>& host_ports) {
+    const SitePlan& plan = scenario_.sites[site];
+    const auto& nodes = wiring_.aggregator_nodes[site];
+    std::vector<std::vector<PathId>> to_children(nodes.size());
+    std::vector<std::optional<PathId>> to_parent(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const AggregatorPlan::Child& child : plan.aggregators[i].children) {
+        const bool is_rank = child.aggregator == 0;
+        const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
+        const NodeId below =
+            is_rank ? wiring_.worker_nodes[child.ranks.first] : nodes[child.aggregator];
+        const PathId up =
+            add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
+        to_children[i].push_back(
+            add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
+        if (is_rank) {
+          to_sites_[child.ranks.first].push_back(up);
+          from_sites_.push_back(to_children[i].back());
+        } else {
+          to_parent[child.aggregator] = up;
+        }
+      }
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      wiring_.aggregators[site][i]->connect(to_children[i], to_parent[i]);
+    }
+  }
+
+  PathId add_path(std::size_t site, NodeId source,
+                  std::initializer_list<std::optional<NodeId>> between, NodeId destination) {
+    Path path;
+    path.source = source;
+    path.site = static_cast<std::uint8_t>(site);
+    for (const std::optional<NodeId>& node : between) {
+      if (node) path.append(*node);
+    }
+    path.append(destination);
+    return wiring_.network->add_path(path);
+  }
+
+  void add_stale_packets() {
+    std::vector<PathId> up;
+    for (const auto& paths : to_sites_) up.insert(up.end(), paths.begin(), paths.end());
+    add(std::make_unique<StaleSender>(scenario_, up, from_sites_));
+  }
+
+  const Scenario& scenario_;
+  const Job& job_;
+  base::Prng random_;
+  Wiring wiring_;
+  std::vector<Port> worker_ports_;
+  std::vector<std::vector<PathId>> to_sites_;  // of each rank
+  std::vector<PathId> from_sites_;             // to any rank
+};
+
+}  // namespace
+
+Wiring wire(const Scenario& scenario, const Job& job) { return Builder(scenario, job).build(); }
+
+}  // namespace infold::sim

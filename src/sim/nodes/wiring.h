@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a scenario to a network: nodes, and the paths that join them.
+//
+//   rank ---> link ---> faults ---> [aggregator's host link] ---> aggregator     (towards the root)
+//   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
+//
+// The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
+// each for all its sites, because it has one port.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/network/network.h"
+#include "sim/nodes/aggregator_node.h"
+#include "sim/nodes/worker_node.h"
+#include "sim/scenario/job.h"
+#include "sim/scenario/scenario.h"
+
+namespace infold::sim {
+
+struct Wiring {
+  std::unique_ptr<Network> network;
+  std::vector<WorkerNode*> workers;                       // by rank
+  std::vector<std::vector<AggregatorNode*>> aggregators;  // by site, in the plan's order
+  std::vector<NodeId> worker_nodes;
+  std::vector<std::vector<NodeId>> aggregator_nodes;
+  std::vector<const Link*> links;  // all of them, to read their queues
+};
+
+Wiring wire(const Scenario& scenario, const Job& job);
+
+}  // namespace infold::sim

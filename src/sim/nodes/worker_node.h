@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The real worker in the virtual network, with the program that calls it and the host it runs on:
+// calls at their times, a send queue with a bound, pauses in which nothing is read.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "core/worker/worker.h"
+#include "sim/network/link.h"
+#include "sim/network/network.h"
+
+namespace infold::sim {
+
+struct Call {
+  base::Instant at;               // submitted then, or when there is room
+  core::TransferRequest request;  // `after` is set from after_previous
+  bool after_previous = false;
+  bool sized_by_previous = false;
+  base::Duration deadline;  // from submission; 0: none
+};
+
+struct CallRecord {
+  base::Instant submitted_at;
+  base::Instant finished_at = base::Instant::never();
+  core::TransferId id = core::TransferId::none;
+  std::optional<core::Event> event;
+  std::uint32_t event_count = 0;
+  std::optional<base::Error> refused;  // by submit, because the job was over
+};
+
+struct Pause {
+  base::Instant from;
+  base::Instant until;
+};
+
+// What the program does to the job besides calling.
+struct Ending {
+  enum class Kind : std::uint8_t { none, cancel, leave };
+  Kind kind = Kind::none;
+  base::Instant at;
+};
+
+struct WorkerNodeOptions {
+  core::WorkerOptions worker;
+  std::vector<Call> calls;
+  std::vector<Pause> pauses;  // in order of time
+  Ending ending;
+  bool leave_when_done = false;
+  std::int64_t host_queue_bytes = 0;
+  std::uint32_t receive_queue_packets = 0;
+};
+
+class WorkerNode final : public Node {
+ public:
+  explicit WorkerNode(WorkerNodeOptions options);
+
+  // One path per site; `uplink` is where they begin, and may be null.
+  void connect(std::vector<PathId> to_sites, const Link* uplink, const Network* network);
+
+  void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
+  void handle_timeout(base::Instant now, Outlet& outlet) override;
+  base::Instant next_timeout() const override;
+
+  // Every call has ended, one way or the other.
+  bool finished() const { return finished_calls_ == records_.size() && ending_done_; }
+  const std::vector<CallRecord>& records() const { return records_; }
+  const core::Worker& worker() const { return worker_; }
+  std::uint32_t in_flight_high_water() const { return in_flight_high_water_; }
+
+ private:
+  base::Instant paused_until(base::Instant now) const;
+  void take(base::Instant now, Parcel parcel, Outlet& outlet);
+  void act(base::Instant now);
+  bool submit_next(base::Instant now);
+  void set_size_if_known(std::size_t call);
+  void transmit(base::Instant now, Outlet& outlet);
+  bool collect_events(base::Instant now);
+  void drain(base::Instant now, Outlet& outlet);
+
+  WorkerNodeOptions options_;
+  core::Worker worker_;
+  std::vector<PathId> to_sites_;
+  const Link* uplink_ = nullptr;
+  const Network* network_ = nullptr;
+  std::vector<CallRecord> records_;
+  std::size_t next_call_ = 0;
+  std::size_t finished_calls_ = 0;
+  bool call_waits_for_room_ = false;
+  bool ending_done_ = true;
+  bool left_ = false;
+  base::Instant send_again_at_ = base::Instant::never();
+  base::Instant drained_at_;
+  std::uint32_t in_flight_high_water_ = 0;
+  base::Instant paused_until_;  // while packets wait for the end of a pause
+  std::deque<Parcel> received_while_paused_;
+};
+
+}  // namespace infold::sim

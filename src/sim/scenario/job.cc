@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From call plans to transfer requests, and from results to verdicts.
+#include "sim/scenario/job.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "numeric/codec.h"
+#include "oracle/oracle.h"
+#include "sim/network/checksum.h"
+#include "sim/nodes/agreed_codes.h"
+
+namespace infold::sim {
+namespace {
+
+using core::Collective;
+using core::ElementLayout;
+
+std::uint64_t tensor_bytes(const CallPlan& call) {
+  return call.elements * dtype_bytes(call.layout.dtype);
+}
+
+const core::TensorCodec* codec_of(const CallPlan& call, std::uint16_t world) {
+  if (call.elements == 0) return nullptr;
+  const core::TensorCodec* codec =
+      call.agreed
+          ? numeric::agreed_codec(call.layout.dtype, call.reduction, world)
+          : numeric::codec(call.layout.dtype, call.layout.format, call.reduction, call.collective);
+  CHECK(codec != nullptr);
+  return codec;
+}
+
+// Another call of the same size that this rank makes in place of the right one.
+core::TransferRequest wrong(core::TransferRequest request, const Incident& incident,
+                            std::uint16_t world) {
+  switch (incident.kind) {
+    case Incident::Kind::wrong_size: --request.elements; break;
+    case Incident::Kind::wrong_type:
+      request.layout.dtype =
+          request.layout.dtype == core::DataType::i32 ? core::DataType::f32 : core::DataType::i32;
+      break;
+    case Incident::Kind::wrong_operation:
+      request.reduction = request.reduction == core::Reduction::sum ? core::Reduction::average
+                                                                    : core::Reduction::sum;
+      break;
+    case Incident::Kind::wrong_root:
+      request.root = static_cast<std::uint16_t>((request.root + 1) % world);
+      // If it takes itself for the root of a broadcast, it sends from where it would receive.
+      if (request.input == nullptr) request.input = request.output;
+      break;
+    default: break;
+  }
+  return request;
+}
+
+std::string first_difference(std::span<const std::byte> got, std::span<const std::byte> expected,
+                             std::uint32_t element_bytes) {
+  std::size_t different = 0;
+  std::size_t first = got.size();
+  for (std::size_t at = 0; at < got.size(); at += element_bytes) {
+    if (std::memcmp(got.data() + at, expected.data() + at, element_bytes) == 0) continue;
+    first = std::min(first, at);
+    ++different;
+  }
+  if (different == 0) return "";
+  std::uint64_t bits[2] = {};
+  std::memcpy(&bits[0], got.data() + first, element_bytes);
+  std::memcpy(&bits[1], expected.data() + first, element_bytes);
+  return fmt::format("{} of {} elements are wrong, first {}: 0x{:x} instead of 0x{:x}", different,
+                     got.size() / element_bytes, first / element_bytes, bits[0], bits[1]);
+}
+
+}  // namespace
+
+Job::Job(const Scenario& scenario)
+    : scenario_(scenario), tensors_(scenario.calls.size() * scenario.world) {
+  for (std::uint32_t call = 0; call < scenario.calls.size(); ++call) {
+    if (scenario.calls[call].agreed) steps_.push_back({call, true});
+    steps_.push_back({call, false});
+    for (std::uint16_t rank = 0; rank < scenario.world; ++rank) fill(call, rank);
+  }
+}
+
+bool Job::contributes(const CallPlan& call, std::uint16_t rank) const {
+  if (call.elements == 0) return false;
+  return call.collective != Collective::broadcast || call.root == rank;
+}
+
+bool Job::receives(const CallPlan& call, std::uint16_t rank) const {
+  if (call.elements == 0) return false;
+  return call.collective != Collective::reduce || call.root == rank;
+}
+
+std::uint16_t Job::value_rank(const CallPlan& call, std::uint16_t rank) const {
+  return call.value_rank.empty() ? rank : call.value_rank[rank];
+}
+
+void Job::fill(std::uint32_t index, std::uint16_t rank) {
+  const CallPlan& call = scenario_.calls[index];
+  if (call.bulk && rank > 0) return;
+  Tensors& own = tensors(index, rank);
+  const std::size_t bytes = tensor_bytes(call);
+  if (contributes(call, rank) || call.in_place) own.input.resize(call.offset_bytes + bytes);
+  if (contributes(call, rank)) {
+    oracle::fill_values(call.values, value_rank(call, rank),
+                        std::span(own.input).subspan(call.offset_bytes));
+  }
+  if (receives(call, rank) && !call.in_place) own.output.resize(call.offset_bytes + bytes);
+  const std::uint32_t blocks = call.layout.block_count(static_cast<std::uint32_t>(call.elements));
+  if (call.leaves_out_zeros && contributes(call, rank)) {
+    own.present.resize(core::BlockSet::word_count(blocks));
+    numeric::find_presence(call.layout.dtype, own.input.data() + call.offset_bytes, call.elements,
+                           own.present.data());
+  }
+  if (!call.agreed) return;
+  own.own_codes.resize(blocks);
+  own.agreed_codes.resize(blocks);
+  numeric::block_codes(call.layout.dtype, own.input.data() + call.offset_bytes,
+                       {0, static_cast<std::uint32_t>(call.elements)}, own.own_codes.data());
+}
+
+core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) const {
+  const CallPlan& call = scenario_.calls[index];
+  // The worker writes results through this pointer; the job gives it away for that.
+  auto& own = const_cast<Tensors&>(tensors(index, call.bulk ? std::uint16_t{0} : rank));
+  core::TransferRequest request;
+  request.collective = call.collective;
+  request.reduction = call.reduction;
+  request.layout = call.layout;
+  request.elements = call.elements;
+  request.root = call.root;
+  request.codec = codec_of(call, scenario_.world);
+  if (contributes(call, rank)) request.input = own.input.data() + call.offset_bytes;
+  if (receives(call, rank)) {
+    request.output = (call.in_place ? own.input : own.output).data() + call.offset_bytes;
+  }
+  if (call.agreed) request.codes = own.agreed_codes.data();
+  if (!own.present.empty()) request.present = own.present.data();
+  request.priority = call.priority;
+  return request;
+}
+
+core::TransferRequest Job::codes_request_of(std::uint32_t index, std::uint16_t rank) const {
+  auto& own = const_cast<Tensors&>(tensors(index, rank));
+  core::TransferRequest request;
+  request.reduction = core::Reduction::max;
+  request.layout = {core::WireFormat::i32, core::DataType::i32};
+  request.elements = own.own_codes.size() * 2;
+  request.codec = &agreed_codes_codec();
+  request.input = reinterpret_cast<const std::byte*>(own.own_codes.data());
+  request.output = reinterpret_cast<std::byte*>(own.agreed_codes.data());
+  return request;
+}
+
+std::vector<Call> Job::calls_of(std::uint16_t rank) const {
+  std::vector<Call> calls;
+  base::Instant at;
+  if (!scenario_.starts.empty()) at = at + scenario_.starts[rank];
+  for (const Step& step : steps_) {
+    const CallPlan& plan = scenario_.calls[step.call];
+    const bool is_second = plan.agreed && !step.agrees;
+    if (!is_second) at = at + plan.gap;
+    Call call;
+    call.at = at;
+    call.request = step.agrees ? codes_request_of(step.call, rank) : request_of(step.call, rank);
+    call.after_previous = is_second || plan.after_previous;
+    call.sized_by_previous = plan.sized_by_previous;
+    call.deadline = plan.deadline;
+    calls.push_back(call);
+  }
+  if (scenario_.incident.rank == rank) apply_incident(rank, calls);
+  return calls;
+}
+
+void Job::apply_incident(std::uint16_t, std::vector<Call>& calls) const {
+  const Incident& incident = scenario_.incident;
+  std::size_t entry = 0;
+  while (entry < steps_.size() && (steps_[entry].call != incident.call || steps_[entry].agrees)) {
+    ++entry;
+  }
+  if (entry >= calls.size()) return;
+  if (incident.kind == Incident::Kind::never_calls) {
+    calls.resize(entry);
+  } else {
+    calls[entry].request = wrong(calls[entry].request, incident, scenario_.world);
+  }
+}
+
+std::span<const std::byte> Job::result(std::uint32_t index, std::uint16_t rank) const {
+  const CallPlan& call = scenario_.calls[index];
+  if (!receives(call, rank)) return {};
+  const Tensors& own = tensors(index, rank);
+  return std::span(call.in_place ? own.input : own.output).subspan(call.offset_bytes);
+}
+
+std::uint16_t Job::ranks_summed(const Step& step) const {
+  const CallPlan& call = scenario_.calls[step.call];
+  if (call.elements == 0) return 0;
+  return call.collective == Collective::broadcast ? std::uint16_t{1} : scenario_.world;
+}
+
+std::string Job::compare(const Step& step) const {
+  const CallPlan& call = scenario_.calls[step.call];
+  if (call.elements == 0 || call.bulk) return "";
+  if (step.agrees) return compare_codes(step.call);
+  // The inputs as they were, because in-place results have replaced them.
+  std::vector<std::vector<std::byte>> inputs;
+  oracle::Request request{.layout = call.layout,
+                          .collective = call.collective,
+                          .reduction = call.reduction,
+                          .agreed = call.agreed,
+                          .world = scenario_.world,
+                          .elements = call.elements,
+                          .inputs = {}};
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    if (!contributes(call, rank)) continue;
+    inputs.emplace_back(tensor_bytes(call));
+    oracle::fill_values(call.values, value_rank(call, rank), inputs.back());
+    request.inputs.push_back(inputs.back().data());
+  }
+  std::vector<std::byte> expected(tensor_bytes(call));
+  oracle::expected_result(request, expected);
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    const auto got = result(step.call, rank);
+    if (got.empty()) continue;
+    const std::string difference = first_difference(got, expected, dtype_bytes(call.layout.dtype));
+    if (!difference.empty()) {
+      return fmt::format("wrong result of call {} at rank {}: {}", step.call, rank, difference);
+    }
+  }
+  return "";
+}
+
+std::string Job::compare_codes(std::uint32_t index) const {
+  const CallPlan& call = scenario_.calls[index];
+  const std::vector<std::uint16_t>& first = tensors(index, 0).own_codes;
+  std::vector<std::uint16_t> expected(first.size());
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    for (std::size_t block = 0; block < expected.size(); ++block) {
+      const std::uint16_t own = tensors(index, rank).own_codes[block];
+      const int code = std::max(expected[block] & 0x7FFF, own & 0x7FFF);
+      expected[block] = static_cast<std::uint16_t>(code | ((expected[block] | own) & 0x8000));
+    }
+  }
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    if (tensors(index, rank).agreed_codes != expected) {
+      return fmt::format("wrong agreed codes of call {} ({} elements) at rank {}", index,
+                         call.elements, rank);
+    }
+  }
+  return "";
+}
+
+std::string Job::compare_inputs(const Step& step) const {
+  const CallPlan& call = scenario_.calls[step.call];
+  if (step.agrees || call.in_place || call.bulk) return "";
+  std::vector<std::byte> before(tensor_bytes(call));
+  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    if (!contributes(call, rank)) continue;
+    oracle::fill_values(call.values, value_rank(call, rank), before);
+    const auto now = std::span(tensors(step.call, rank).input).subspan(call.offset_bytes);
+    if (std::memcmp(now.data(), before.data(), before.size()) != 0) {
+      return fmt::format("call {} failed and changed the input of rank {}", step.call, rank);
+    }
+  }
+  return "";
+}
+
+std::uint64_t Job::hash() const {
+  std::uint64_t hash = 0;
+  for (const Tensors& own : tensors_) {
+    hash = hash_bytes(own.input, hash);
+    hash = hash_bytes(own.output, hash);
+  }
+  return hash;
+}
+
+}  // namespace infold::sim

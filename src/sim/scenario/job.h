@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data of a scenario's calls: every rank's tensors, the requests made of them, and what the
+// results must be. Owns all tensors; they stay where they are until it goes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/nodes/worker_node.h"
+#include "sim/scenario/scenario.h"
+
+namespace infold::sim {
+
+class Job {
+ public:
+  explicit Job(const Scenario& scenario);
+
+  // What `rank` calls, incident included; an agreed call is two entries.
+  std::vector<Call> calls_of(std::uint16_t rank) const;
+
+  // Which call of the scenario a rank's entry belongs to, and whether it only agrees on codes.
+  struct Step {
+    std::uint32_t call = 0;
+    bool agrees = false;
+  };
+  const std::vector<Step>& steps() const { return steps_; }
+
+  // Compares all ranks' results of a finished step with the oracle's; empty if they are right.
+  std::string compare(const Step& step) const;
+  // Whether a failed call left the inputs as they were (where results go elsewhere).
+  std::string compare_inputs(const Step& step) const;
+  // How many ranks' data the step's result holds.
+  std::uint16_t ranks_summed(const Step& step) const;
+
+  // The result bytes that `rank` has of a call; empty where it gets none.
+  std::span<const std::byte> result(std::uint32_t call, std::uint16_t rank) const;
+  // Result bytes of all ranks and calls, hashed.
+  std::uint64_t hash() const;
+
+ private:
+  struct Tensors {
+    std::vector<std::byte> input;
+    std::vector<std::byte> output;
+    std::vector<std::uint16_t> own_codes;
+    std::vector<std::uint16_t> agreed_codes;
+    std::vector<std::uint32_t> present;  // a bit for each block that is not zero
+  };
+
+  Tensors& tensors(std::uint32_t call, std::uint16_t rank) {
+    return tensors_[call * scenario_.world + rank];
+  }
+  const Tensors& tensors(std::uint32_t call, std::uint16_t rank) const {
+    return tensors_[call * scenario_.world + rank];
+  }
+  bool contributes(const CallPlan& call, std::uint16_t rank) const;
+  bool receives(const CallPlan& call, std::uint16_t rank) const;
+  std::uint16_t value_rank(const CallPlan& call, std::uint16_t rank) const;
+  void fill(std::uint32_t call, std::uint16_t rank);
+  core::TransferRequest request_of(std::uint32_t call, std::uint16_t rank) const;
+  core::TransferRequest codes_request_of(std::uint32_t call, std::uint16_t rank) const;
+  void apply_incident(std::uint16_t rank, std::vector<Call>& calls) const;
+  std::string compare_codes(std::uint32_t call) const;
+
+  const Scenario& scenario_;
+  std::vector<Step> steps_;
+  std::vector<Tensors> tensors_;
+};
+
+}  // namespace infold::sim

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenarios with names, for people and for tests that need one trouble at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+
+namespace infold::sim {
+
+struct NamedScenario {
+  const char* name;
+  const char* summary;
+};
+std::vector<NamedScenario> scenario_names();
+
+// Sizes of a named scenario; 0 or negative leaves the scenario's own.
+struct NamedOptions {
+  std::uint16_t workers = 0;
+  std::uint64_t elements = 0;
+  std::uint32_t sites = 0;
+  std::uint32_t depth = 0;
+  double loss = -1;
+  double duplicate = -1;
+  double reorder = -1;
+  double corrupt = -1;
+  std::int64_t bits_per_second = 0;
+  base::Duration round_trip;
+  std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "agreed"
+};
+
+// Nothing if there is no such name.
+std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed,
+                                       const NamedOptions& options = {});
+
+// One all-reduce of f32 tensors in this format; what most tests begin with.
+CallPlan sum_of_floats(core::WireFormat format, std::uint64_t elements, std::uint64_t seed = 1);
+CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed = 1);
+CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed = 1);
+
+}  // namespace infold::sim

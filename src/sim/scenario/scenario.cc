@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trees of aggregators, and scenarios in words.
+#include "sim/scenario/scenario.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace infold::sim {
+namespace {
+
+using core::RankRange;
+
+// Adds the aggregator of `ranks` and all below it; returns its place. `parts` says how many ranks
+// each child gets.
+template <typename Split>
+std::uint16_t add_aggregator(SitePlan& site, RankRange ranks, std::uint32_t depth, Split& split) {
+  const auto self = static_cast<std::uint16_t>(site.aggregators.size());
+  site.aggregators.emplace_back();
+  std::vector<AggregatorPlan::Child> children;
+  for (const RankRange part : split(ranks, depth)) {
+    const bool is_worker = part.count == 1 && (depth == 1 || split.lone_rank_is_worker());
+    const std::uint16_t child = is_worker ? 0 : add_aggregator(site, part, depth - 1, split);
+    children.push_back({part, child});
+  }
+  site.aggregators[self].children = std::move(children);
+  return self;
+}
+
+std::vector<RankRange> single_ranks(RankRange ranks) {
+  std::vector<RankRange> parts;
+  for (std::uint16_t i = 0; i < ranks.count; ++i) {
+    parts.push_back({static_cast<std::uint16_t>(ranks.first + i), 1});
+  }
+  return parts;
+}
+
+struct EvenSplit {
+  std::uint32_t fan_out;
+
+  bool lone_rank_is_worker() const { return false; }
+  std::vector<RankRange> operator()(RankRange ranks, std::uint32_t depth) const {
+    if (depth == 1) return single_ranks(ranks);
+    const std::uint32_t count = std::min<std::uint32_t>(fan_out, ranks.count);
+    std::vector<RankRange> parts;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto from = static_cast<std::uint16_t>(ranks.count * i / count);
+      const auto to = static_cast<std::uint16_t>(ranks.count * (i + 1) / count);
+      parts.push_back(
+          {static_cast<std::uint16_t>(ranks.first + from), static_cast<std::uint16_t>(to - from)});
+    }
+    return parts;
+  }
+};
+
+struct UnevenSplit {
+  base::Prng& prng;
+
+  bool lone_rank_is_worker() { return prng.chance(0.5); }
+  std::vector<RankRange> operator()(RankRange ranks, std::uint32_t depth) {
+    if (depth == 1) return single_ranks(ranks);
+    std::vector<RankRange> parts;
+    std::uint16_t at = ranks.first;
+    auto left = ranks.count;
+    while (left > 0) {
+      const auto count = static_cast<std::uint16_t>(1 + prng.below(left));
+      parts.push_back({at, count});
+      at = static_cast<std::uint16_t>(at + count);
+      left = static_cast<std::uint16_t>(left - count);
+    }
+    return parts;
+  }
+};
+
+std::string describe_faults(const FaultOptions& faults) {
+  return fmt::format(
+      "loss {:.3g} % + bursts {:.3g} % of {:.1f}, duplicates {:.3g} %, held back {:.3g} % up to "
+      "{} us, damaged {:.3g} %, jitter {} us",
+      faults.loss * 100, faults.burst_start * 100, faults.burst_packets, faults.duplicate * 100,
+      faults.reorder * 100, faults.reorder_max.ns / 1000, faults.corrupt * 100,
+      faults.jitter_max.ns / 1000);
+}
+
+const char* collective_name(core::Collective collective) {
+  constexpr const char* kNames[] = {"all_reduce", "reduce", "broadcast", "barrier"};
+  return kNames[static_cast<std::size_t>(collective)];
+}
+
+const char* reduction_name(core::Reduction reduction) {
+  constexpr const char* kNames[] = {"sum", "average", "min", "max", "or"};
+  return kNames[static_cast<std::size_t>(reduction)];
+}
+
+}  // namespace
+
+const char* incident_name(Incident::Kind kind) {
+  switch (kind) {
+    case Incident::Kind::none: return "none";
+    case Incident::Kind::wrong_size: return "wrong size";
+    case Incident::Kind::wrong_type: return "wrong type";
+    case Incident::Kind::wrong_operation: return "wrong operation";
+    case Incident::Kind::wrong_root: return "wrong root";
+    case Incident::Kind::never_calls: return "never calls";
+    case Incident::Kind::cancels: return "cancels";
+    case Incident::Kind::leaves: return "leaves";
+    case Incident::Kind::count_: break;
+  }
+  return "unknown";
+}
+
+SitePlan make_site(std::uint16_t world, std::uint32_t depth, std::uint32_t fan_out,
+                   std::uint16_t weight) {
+  SitePlan site;
+  site.weight = weight;
+  EvenSplit split{fan_out};
+  add_aggregator(site, {0, world}, depth, split);
+  return site;
+}
+
+SitePlan make_uneven_site(std::uint16_t world, std::uint32_t depth, base::Prng& prng) {
+  SitePlan site;
+  UnevenSplit split{prng};
+  add_aggregator(site, {0, world}, depth, split);
+  return site;
+}
+
+base::Instant quiet_from(const Scenario& scenario) {
+  base::Instant quiet;
+  for (const FaultOptions* faults : {&scenario.up, &scenario.down}) {
+    if (faults->any() && faults->until < base::Instant::never())
+      quiet = std::max(quiet, faults->until);
+  }
+  for (const PausePlan& pause : scenario.pauses) quiet = std::max(quiet, pause.until);
+  base::Duration gaps;
+  for (const CallPlan& call : scenario.calls) gaps = gaps + call.gap;
+  base::Instant called = base::Instant{} + gaps;
+  for (const base::Duration start : scenario.starts) {
+    called = std::max(called, base::Instant{} + start + gaps);
+  }
+  return std::max(quiet, called);
+}
+
+std::string describe(const Scenario& scenario) {
+  std::string text = fmt::format("scenario {} seed {}: {} workers, {} sites", scenario.name,
+                                 scenario.seed, scenario.world, scenario.sites.size());
+  for (const SitePlan& site : scenario.sites) {
+    text += fmt::format(" [weight {}, {} aggregators]", site.weight, site.aggregators.size());
+  }
+  text += fmt::format(
+      "\n  datagrams up to {} bytes, at most {} elements; slots {} + {}; {} Mbit/s, {} ns one way, "
+      "queue {} bytes{}\n",
+      scenario.limits.datagram_bytes_max, scenario.limits.elements_max, scenario.small_slots,
+      scenario.bulk_slots, scenario.link.bits_per_second / 1'000'000, scenario.link.delay.ns,
+      scenario.link.queue_bytes_max,
+      scenario.aggregators_are_hosts ? ", aggregators on hosts" : "");
+  if (scenario.up.any()) text += "  up: " + describe_faults(scenario.up) + "\n";
+  if (scenario.down.any()) text += "  down: " + describe_faults(scenario.down) + "\n";
+  if (!scenario.pauses.empty() || scenario.stale_packets > 0 || !scenario.starts.empty()) {
+    text += fmt::format("  {} pauses, {} stale packets, {}\n", scenario.pauses.size(),
+                        scenario.stale_packets,
+                        scenario.starts.empty() ? "all start at once" : "ranks start apart");
+  }
+  if (scenario.earlier) {
+    text += fmt::format("  {} packets of an earlier job with this number, epoch {} before {}: {}\n",
+                        scenario.earlier->replays, scenario.earlier->epoch, scenario.epoch,
+                        incident_name(scenario.earlier->end));
+  }
+  if (scenario.leave_when_done) text += "  each rank leaves when its calls are done\n";
+  if (scenario.incident.kind != Incident::Kind::none) {
+    text += fmt::format("  incident: rank {} {}, call {}\n", scenario.incident.rank,
+                        incident_name(scenario.incident.kind), scenario.incident.call);
+  }
+  for (const CallPlan& call : scenario.calls) {
+    text += fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
+                        collective_name(call.collective), reduction_name(call.reduction),
+                        core::dtype_name(call.layout.dtype), core::format_name(call.layout.format),
+                        call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
+                        call.leaves_out_zeros ? " without zeros" : "", call.elements,
+                        oracle::value_kind_name(call.values.kind));
+  }
+  return text;
+}
+
+}  // namespace infold::sim

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The packet program at one interface, and the program behind it at the host's ingress. Both go
+// with this object, and with its process however that ends, unless they are pinned; the one
+// exception is told by what_stays().
+//
+//   /sys/fs/bpf/infold/net4026531840-if7/packets    a pinned attachment, which the next switch that
+//   /sys/fs/bpf/infold/net4026531840-if7/ingress    pins takes over without a gap between programs
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "xdp/attach/attempt.h"
+#include "xdp/attach/interface.h"
+
+namespace infold::xdp {
+
+struct AttachOptions {
+  int packets_program = -1;
+  int ingress_program = -1;
+  bool pin = false;     // false removes what an earlier one has pinned
+  bool use_tcx = true;  // false: as on kernels before 6.6
+};
+
+class Attachment {
+ public:
+  // Requires: this process holds the interface's Claim.
+  static Attempt<Attachment> attach(const Interface& interface, const AttachOptions& options);
+  Attachment(Attachment&& other) noexcept;
+  Attachment& operator=(Attachment&&) = delete;
+  ~Attachment();
+
+  bool is_native() const { return is_native_; }
+  bool took_over() const { return took_over_; }  // from an earlier switch that had pinned
+  // Why the driver did not take the program itself; empty if it did.
+  const std::string& why_generic() const { return why_generic_; }
+  // Kernels before 6.6 keep the ingress program when a process is killed. It touches nothing then,
+  // and the next switch at the interface replaces it.
+  bool ingress_outlives_us() const { return ingress_ < 0; }
+
+ private:
+  Attachment(Interface interface, bool pin) : interface_(std::move(interface)), pins_(pin) {}
+  Attempt<void> attach_ingress(const AttachOptions& options);
+  Attempt<void> attach_packets(const AttachOptions& options);
+  Attempt<void> attach_filter(int program);
+  Attempt<void> pin();
+
+  Interface interface_;
+  bool pins_ = false;
+  bool is_native_ = false;
+  bool took_over_ = false;
+  bool has_filter_ = false;
+  std::string why_generic_;
+  int packets_ = -1;  // links of the kernel
+  int ingress_ = -1;
+};
+
+// Numbers of programs at an interface, 0 for none: of anybody's at its packets, and of the filter
+// in our place at its ingress, which is where one of ours goes before Linux 6.6.
+std::uint32_t packets_program_at(const Interface& interface);
+std::uint32_t ingress_filter_at(const Interface& interface);
+
+}  // namespace infold::xdp

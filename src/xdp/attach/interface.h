@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Network interfaces of this host, as the kernel describes them. Read only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "xdp/attach/attempt.h"
+
+namespace infold::xdp {
+
+// What fits a page with the headers around it, which some drivers want for native mode.
+inline constexpr std::uint32_t kNativeMtuSure = 3498;
+
+struct Interface {
+  std::string name;
+  unsigned index = 0;
+  std::uint32_t mtu = 0;
+  std::string driver;  // empty where nobody says
+
+  // Ends in another interface of the same machine.
+  bool is_veth() const { return driver == "veth"; }
+};
+
+Attempt<Interface> find_interface(const std::string& name);
+
+// An interface that was removed, or moved to another namespace, is gone for good: one that comes
+// back under its name is another one.
+enum class LinkState : std::uint8_t { up, down, gone };
+LinkState state_of(const Interface& interface);
+
+}  // namespace infold::xdp

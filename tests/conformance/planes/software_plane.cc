@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vectors' words to the aggregator's types.
+#include "tests/conformance/planes/software_plane.h"
+
+namespace infold::conformance {
+
+core::AggregatorOptions aggregator_options(const PlaneJob& job) {
+  core::AggregatorOptions options;
+  options.job = job.job;
+  options.epoch = job.epoch;
+  options.slot_count = job.slots;
+  options.world = job.world;
+  for (const Ranks& ranks : job.workers) {
+    const core::RankRange range = {static_cast<std::uint16_t>(ranks.first),
+                                   static_cast<std::uint16_t>(ranks.count)};
+    if (ranks.is_range) {
+      options.add_aggregator(range);
+    } else {
+      options.workers.push_back(range);
+    }
+  }
+  options.parent_worker = job.parent_worker;
+  options.datagram_bytes_max = job.datagram_bytes_max;
+  options.elements_max = job.elements_max;
+  return options;
+}
+
+std::string SoftwarePlane::configure(const PlaneJob& job) {
+  site_.reset();
+  if (job.ports) return site_.emplace(arithmetic_).configure(job);
+  core::AggregatorOptions options = aggregator_options(job);
+  if (job.pending_bits) options.pending = core::PendingForm::bits;
+  options.arithmetic = arithmetic_;
+  aggregator_.emplace(options);
+  return "";
+}
+
+void SoftwarePlane::inject(std::span<const std::byte> datagram, From from, std::uint16_t port) {
+  if (site_) return site_->inject(datagram, from, port);
+  core::Source source;
+  source.side = from == From::parent ? core::Source::Side::above : core::Source::Side::below;
+  source.is_elsewhere = from == From::elsewhere;
+  verdict_ = aggregator_->handle_datagram(datagram, source);
+}
+
+std::vector<Outgoing> SoftwarePlane::collect() {
+  if (site_) return site_->collect();
+  std::vector<Outgoing> all;
+  while (const auto sent = aggregator_->poll_transmit()) {
+    Outgoing out;
+    out.to = static_cast<Outgoing::To>(sent->to);
+    out.worker = sent->worker;
+    out.datagram.assign(sent->datagram.begin(), sent->datagram.end());
+    all.push_back(out);
+  }
+  return all;
+}
+
+std::optional<std::string> SoftwarePlane::drop_reason() {
+  if (site_) return site_->drop_reason();
+  const std::string name = core::verdict_name(verdict_);
+  const std::string prefix = "dropped_";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : std::string();
+}
+
+}  // namespace infold::conformance

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ aggregator as a plane. Where a job has ports, the aggregator stands behind a socket.
+#pragma once
+
+#include <optional>
+
+#include "core/aggregator/aggregator.h"
+#include "tests/conformance/planes/plane.h"
+#include "tests/conformance/planes/site_plane.h"
+
+namespace infold::conformance {
+
+// With the scalar loops.
+core::AggregatorOptions aggregator_options(const PlaneJob& job);
+
+class SoftwarePlane final : public Plane {
+ public:
+  // Null: the scalar loops.
+  explicit SoftwarePlane(const core::Arithmetic* arithmetic) : arithmetic_(arithmetic) {}
+
+  std::string configure(const PlaneJob& job) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker,
+              std::uint16_t port = 1) override;
+  std::vector<Outgoing> collect() override;
+  std::optional<std::string> drop_reason() override;
+
+ private:
+  const core::Arithmetic* arithmetic_;
+  std::optional<core::Aggregator> aggregator_;
+  std::optional<SitePlane> site_;  // in place of it
+  core::Verdict verdict_ = core::Verdict::contributed;
+};
+
+}  // namespace infold::conformance

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fields of a packet from the words of a vector.
+#include "tests/conformance/text/packet_text.h"
+
+namespace infold::conformance {
+namespace {
+
+// "f32/bfp8", or "i32" for an integer that is on the wire as it is.
+bool read_type(const std::string& word, Words& words) {
+  const std::size_t slash = word.find('/');
+  const auto dtype = dtype_named(word.substr(0, slash));
+  if (!dtype) return false;
+  const std::string carried = slash != std::string::npos ? word.substr(slash + 1)
+                              : word == "u8"             ? "i8"
+                                                         : word;
+  const auto format = format_named(carried);
+  if (!format) return false;
+  words.dtype = *dtype;
+  words.format = *format;
+  return true;
+}
+
+bool read_words_field(Cursor& cursor, const std::string& word, Words& words) {
+  if (word == "elements") {
+    words.elements = cursor.take_number();
+  } else if (word == "shape") {
+    words.shape = cursor.take_number();
+  } else if (const auto collective = collective_named(word)) {
+    words.collective = *collective;
+  } else if (const auto reduction = reduction_named(word)) {
+    words.reduction = *reduction;
+  } else {
+    return read_type(word, words);
+  }
+  return true;
+}
+
+bool read_header_field(Cursor& cursor, const std::string& word, PacketText& packet) {
+  const std::map<std::string, std::int64_t*> numbers = {
+      {"worker", &packet.worker}, {"by", &packet.worker},     {"job", &packet.job},
+      {"epoch", &packet.epoch},   {"slot", &packet.slot},     {"round", &packet.round},
+      {"cut", &packet.cut},       {"extend", &packet.extend}, {"rank", &packet.rank},
+      {"other", &packet.other},   {"port", &packet.port}};
+  const std::map<std::string, std::optional<std::int64_t>*> overrides = {
+      {"count", &packet.count}, {"weight", &packet.weight}, {"digest", &packet.digest}};
+  if (const auto found = numbers.find(word); found != numbers.end()) {
+    *found->second = cursor.take_number();
+  } else if (const auto over = overrides.find(word); over != overrides.end()) {
+    *over->second = cursor.take_number();
+  } else if (word == "version") {
+    packet.version = static_cast<unsigned>(cursor.take_number());
+  } else if (word == "flags") {
+    packet.flags = static_cast<unsigned>(cursor.take_number());
+  } else if (word == "specials") {
+    packet.flags |= INFOLD_FLAG_SPECIALS;
+  } else if (word == "ranks") {
+    packet.ranks = take_ranks(cursor);
+  } else if (word == "reason") {
+    const std::string reason = cursor.take_word();
+    const auto named = reason_named(reason);
+    packet.reason = named ? static_cast<std::int64_t>(*named) : std::stoll(reason);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet) {
+  if (word == "codes" || word == "low") {
+    packet.codes = cursor.take_numbers();
+  } else if (word == "high") {
+    packet.high_codes = cursor.take_numbers();
+  } else if (word == "plus") {
+    packet.plus = cursor.take_numbers();
+  } else if (word == "minus") {
+    packet.minus = cursor.take_numbers();
+  } else if (word == "has") {
+    packet.held.push_back(cursor.take_numbers());
+    packet.flags |= INFOLD_FLAG_SPARSE;
+  } else if (word == "quarters") {
+    packet.quarters.push_back(cursor.take_numbers());
+  } else if (word == "missing") {
+    packet.missing = take_ranks(cursor);
+  } else if (word == "bits") {
+    packet.missing_bytes = cursor.take_number();
+    packet.flags |= INFOLD_FLAG_BITS;
+  } else if (word == "rank_words") {
+    packet.rank_words = cursor.take_hex();
+  } else if (word == "other_words") {
+    packet.other_words = cursor.take_hex();
+  } else if (word == "tag") {
+    packet.tag = cursor.take_hex();
+    packet.flags |= INFOLD_FLAG_TAGGED;
+  } else if (word == "raw") {
+    packet.raw = cursor.take_hex();
+  } else if (word == "header") {
+    packet.header = cursor.take_hex();
+  } else if (word == "patch") {
+    const std::int64_t at = cursor.take_number();
+    packet.patches[at] = static_cast<std::byte>(cursor.take_number());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void read_fields(Cursor& cursor, PacketText& packet) {
+  while (!cursor.done() && cursor.peek() != "expect" && cursor.peek() != "and") {
+    if (cursor.peek() == "[") {
+      packet.elements = cursor.take_numbers();
+      packet.words.last_elements = static_cast<std::int64_t>(packet.elements.size());
+      packet.words.elements.reset();
+      continue;
+    }
+    const std::string word = cursor.take_word();
+    // A collective can be called as a kind cannot: the kinds and it share no word.
+    if (const auto kind = kind_named(word)) {
+      packet.kind = *kind;
+    } else if (!read_header_field(cursor, word, packet) && !read_body_field(cursor, word, packet) &&
+               !read_words_field(cursor, word, packet.words)) {
+      cursor.fail("no field is called '" + word + "'");
+    }
+  }
+}
+
+// "[0-2 5]"; "[]" for nobody.
+std::vector<Ranks> take_ranks(Cursor& cursor) {
+  std::vector<Ranks> ranks;
+  for (const std::string& token : cursor.take_list()) {
+    try {
+      const std::size_t dash = token.find('-');
+      const std::int64_t first = std::stoll(token.substr(0, dash));
+      const std::int64_t last =
+          dash == std::string::npos ? first : std::stoll(token.substr(dash + 1));
+      ranks.push_back({first, last - first + 1, dash != std::string::npos});
+    } catch (const std::logic_error&) {
+      cursor.fail("'" + token + "' is no range of ranks");
+    }
+  }
+  return ranks;
+}
+
+}  // namespace infold::conformance

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packets as text and back, for vectors. An encoder of its own, written from spec/protocol.md and
+// wire/infold_wire.h alone: were it the core's, an error in the core would hide itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/text/vector_file.h"
+#include "wire/infold_wire.h"
+
+namespace infold::conformance {
+
+struct Ranks {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  bool is_range = false;  // written with a dash, even if it is of one rank
+};
+
+// The four header fields that all packets of a chunk share.
+struct Words {
+  std::optional<std::int64_t> elements;  // else the length of the payload, or as the packet before
+  std::int64_t last_elements = 0;
+  unsigned format = INFOLD_FORMAT_I32;
+  unsigned dtype = INFOLD_DTYPE_I32;
+  unsigned reduction = INFOLD_REDUCTION_SUM;
+  unsigned collective = INFOLD_COLLECTIVE_ALL_REDUCE;
+  std::optional<std::int64_t> shape;  // else one tensor of just these elements, root 0
+};
+
+struct PacketText {
+  unsigned kind = INFOLD_KIND_ADD;
+  unsigned version = INFOLD_VERSION;
+  unsigned flags = 0;
+  std::int64_t worker = 0;
+  std::int64_t port = 1;  // of a packet in: from which of its worker's ports
+  std::int64_t job = 0;
+  std::int64_t epoch = 0;
+  std::int64_t slot = 0;
+  std::int64_t round = 1;
+  Words words;
+  std::vector<Ranks> ranks;                           // whose contributions it holds
+  std::optional<std::int64_t> count, weight, digest;  // instead of what `ranks` says
+
+  std::vector<std::int64_t> elements;  // integers, mantissas or lanes
+  std::vector<std::int64_t> codes;     // exponent codes; of a partial sum the lowest
+  std::vector<std::int64_t> high_codes;
+  std::vector<std::int64_t> plus, minus;  // elements with specials, of a partial sum
+  // Of a packet that leaves out blocks: those of each chunk that it holds. The lists above are then
+  // of these blocks, one chunk after the other.
+  std::vector<std::vector<std::int64_t>> held;
+  // For each of these blocks four bits for its quarters, where the packet leaves out quarters. The
+  // lists of elements are then of these.
+  std::vector<std::vector<std::int64_t>> quarters;
+  std::vector<Ranks> missing;
+  std::int64_t missing_bytes = 0;  // as a set of bits
+  std::int64_t reason = INFOLD_ABORT_CANCELLED;
+  std::int64_t rank = 0;
+  std::int64_t other = 0;
+  std::vector<std::byte> rank_words, other_words;
+
+  std::vector<std::byte> tag;
+  std::vector<std::byte> raw;  // instead of all of the above
+  std::int64_t cut = 0;        // bytes missing at the end
+  std::int64_t extend = 0;     // zero bytes too many
+  std::map<std::int64_t, std::byte> patches;
+  std::vector<std::byte> header;  // an expectation's first bytes, spelled out as a cross-check
+};
+
+// Reads fields until the cursor's end or the word `expect` or `and`, over the defaults in `packet`.
+void read_fields(Cursor& cursor, PacketText& packet);
+
+// The datagram. Throws VectorError when `header` disagrees with the fields.
+std::vector<std::byte> to_bytes(const PacketText& packet, const std::string& where);
+
+// For failures: the fields, then all bytes in hex.
+std::string describe(const std::vector<std::byte>& datagram);
+std::string hex(const std::vector<std::byte>& bytes);
+
+std::vector<Ranks> take_ranks(Cursor& cursor);
+// R-015, written once more.
+std::uint32_t digest_of(std::int64_t rank);
+
+// Index of the word in the enumerations of the wire header, or nothing.
+std::optional<unsigned> dtype_named(const std::string& word);
+std::optional<unsigned> format_named(const std::string& word);
+std::optional<unsigned> reduction_named(const std::string& word);
+std::optional<unsigned> collective_named(const std::string& word);
+std::optional<unsigned> kind_named(const std::string& word);
+std::optional<unsigned> reason_named(const std::string& word);
+const char* kind_name(unsigned kind);
+
+inline bool ends_job(unsigned kind) {
+  return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
+}
+
+}  // namespace infold::conformance

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors in vectors: "[1 0.5 nan 0x1p-149 -0]" to the bytes a program holds, and back to words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/format.h"
+#include "tests/conformance/text/packet_text.h"
+
+namespace infold::conformance {
+
+std::size_t element_bytes(core::DataType dtype);
+std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
+                                    const std::vector<std::string>& values);
+// Values with their bits, for failures.
+std::string tensor_words(core::DataType dtype, const std::vector<std::byte>& tensor);
+core::ElementLayout layout_of(const Words& words);
+
+}  // namespace infold::conformance
