@@ -17,7 +17,7 @@ LONG_FILES = {
     "LICENSE": "the text of the licence",
     "spec/protocol.md": "one normative text, read from top to bottom",
 }
-MEASURED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", "CMakeLists.txt", "dev", ".ci/run")
+MEASURED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".lua", "CMakeLists.txt", "dev", ".ci/run")
 
 _SCOPE = re.compile(r'\b(namespace|class|struct|union|enum)\b|\bextern\s*"')
 

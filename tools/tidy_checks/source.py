@@ -5,7 +5,8 @@ import re
 
 from tidy_checks.repo import LICENCE_LINE, Finding, check
 
-LICENSED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", "CMakeLists.txt", ".vec")
+LICENSED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".lua", "CMakeLists.txt",
+            ".vec")
 SCRIPTS = ("dev", ".ci/run")
 
 # Spelled in halves, because this file is checked as well.

@@ -2,6 +2,7 @@
 //
 // Fields to bytes, by spec/protocol.md sections 2 and 3.
 #include <algorithm>
+#include <utility>
 
 #include "tests/conformance/text/packet_text.h"
 
@@ -221,7 +222,14 @@ void put_header(Bytes& out, const PacketText& packet) {
   put_big(out, u64(packet.digest.value_or(digest)), 4);
 }
 
+PacketListener& listener() {
+  static PacketListener the_one;
+  return the_one;
+}
+
 }  // namespace
+
+void listen_to_packets(PacketListener next) { listener() = std::move(next); }
 
 std::uint32_t digest_of(std::int64_t rank) {
   std::uint32_t hash = (static_cast<std::uint32_t>(rank) + 1U) * 0x9E3779B1U;
@@ -248,6 +256,7 @@ std::vector<std::byte> to_bytes(const PacketText& packet, const std::string& whe
        !std::equal(packet.header.begin(), packet.header.end(), out.begin()))) {
     throw VectorError(where + ": 'header' disagrees with the fields, which give\n  " + hex(out));
   }
+  if (listener()) listener()(packet, out);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,6 +78,10 @@ void read_fields(Cursor& cursor, PacketText& packet);
 
 // The datagram. Throws VectorError when `header` disagrees with the fields.
 std::vector<std::byte> to_bytes(const PacketText& packet, const std::string& where);
+
+// Has a function called with each packet that to_bytes() makes from now on, and its bytes.
+using PacketListener = std::function<void(const PacketText&, const std::vector<std::byte>&)>;
+void listen_to_packets(PacketListener listener);
 
 // For failures: the fields, then all bytes in hex.
 std::string describe(const std::vector<std::byte>& datagram);

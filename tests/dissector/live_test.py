@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Wireshark dissector on packets of real jobs over loopback: all are known, none is malformed,
+and the elements shown of each result are the sum of those shown of the contributions.
+
+Usage: live_test.py INFOLD
+"""
+
+import contextlib
+import math
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import capture
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "network"))
+from processes import PATIENCE, Job, expect, free_port, outcome, run_each
+
+WORLD = 2
+
+
+@contextlib.contextmanager
+def captured(port, path):
+    """Packets of the port meanwhile go to the file."""
+    command = ["dumpcap", "-q", "-i", "lo", "-f", f"udp port {port}", "-w", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dumpcap:
+        try:
+            said = ""
+            for line in dumpcap.stderr:
+                said += line
+                if line.startswith("File:"):
+                    break
+            else:
+                raise RuntimeError(f"dumpcap: {said}")
+            yield
+        finally:
+            dumpcap.send_signal(signal.SIGINT)
+            dumpcap.communicate(timeout=PATIENCE)
+
+
+def packets_of_job(binary, *words):
+    """All packets of a job of two ranks and a switch, as the dissector shows them."""
+    with tempfile.TemporaryDirectory() as folder, Job(binary) as job:
+        port, path = free_port(), pathlib.Path(folder) / "job.pcapng"
+        job.start_switch(port)
+        with captured(port, path):
+            ranks = [job.start_rank(rank, WORLD, "--switch", f"127.0.0.1:{port}", "--iterations",
+                                    "2", "--check", *words, host=str(rank))
+                     for rank in range(WORLD)]
+            for rank in ranks:
+                status, said = outcome(rank)
+                expect(status == 0, said)
+        datagrams = list(capture.dissect(path))
+    expect(datagrams, "nothing was captured")
+    for shown in datagrams:
+        expect(shown.packets and not shown.lua_errors, (shown.protocols, shown.lua_errors))
+        expect(not shown.malformed(), (shown.malformed(), shown.fields))
+    return [packet for shown in datagrams for packet in shown.packets]
+
+
+def with_kind(packets, kind):
+    return [p for p in packets if any(f": {kind} (" in text for text in p.texts("kind"))]
+
+
+def chunk(packet):
+    return tuple(packet.numbers(name)[0] for name in ("slot", "round"))
+
+
+def sums(packets):
+    """Yields (contributions, result) of each chunk whose packets have elements."""
+    parts = {}
+    for packet in with_kind(packets, "ADD"):
+        parts.setdefault(chunk(packet), {})[packet.numbers("worker")[0]] = packet
+    for result in with_kind(packets, "RESULT"):
+        if result.numbers("contributors") == [WORLD]:
+            expect(len(parts[chunk(result)]) == WORLD, f"a contribution to {chunk(result)} lacks")
+            yield list(parts[chunk(result)].values()), result
+
+
+def integers_are_summed(binary):
+    packets = packets_of_job(binary, "--dtype", "i32", "--bytes", "4,65536")
+    count = 0
+    for contributions, result in sums(packets):
+        total = [sum(each) for each in zip(*(p.numbers("element") for p in contributions))]
+        wrapped = [(each + 2**31) % 2**32 - 2**31 for each in total]
+        expect(result.numbers("element") == wrapped, (chunk(result), wrapped))
+        count += 1
+    # 64 KiB are 47 chunks at this MTU, for each of the ranks.
+    expect(count > 2 * 2 * 40, f"only {count} results")
+
+
+def floats_are_summed(binary):
+    packets = packets_of_job(binary, "--dtype", "f32", "--wire", "bfp16", "--bytes", "65536")
+    count = 0
+    for contributions, result in sums(packets):
+        terms = zip(*(map(float, p.values("value")) for p in contributions))
+        found = list(map(float, result.values("value")))
+        # Half a unit of the result, which is at most 2^-13 of the block's largest number.
+        room = 2**-13 * max(map(abs, found))
+        expect(all(math.isclose(a + b, c, rel_tol=0, abs_tol=room)
+                   for (a, b), c in zip(terms, found, strict=True)), chunk(result))
+        count += 1
+    expect(count > 2 * 2 * 20, f"only {count} results")
+
+
+def zeros_are_left_out(binary):
+    packets = packets_of_job(binary, "--bytes", "262144", "--layout", "blocks", "--zeros", "0.9")
+    sparse = [p for p in packets if p.numbers("flags.sparse") == [1]]
+    expect(len(sparse) > 10 and all(p.values("block_set") for p in sparse), len(sparse))
+
+
+if __name__ == "__main__":
+    REASON = capture.why_not() or capture.why_not_live()
+    if REASON:
+        print(REASON)
+        sys.exit(capture.SKIPPED)
+    sys.exit(run_each(integers_are_summed, floats_are_summed, zeros_are_left_out))

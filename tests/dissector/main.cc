@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prints every packet of spec/vectors as a line of JSON: its bytes, the fields that the vector says
+// it has, and the core's verdict. After each packet come copies with damage, which have a verdict
+// but no fields. Run in the repository's root.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "base/prng.h"
+#include "core/packet/packet.h"
+#include "tests/conformance/number_runner.h"
+#include "tests/conformance/plane_runner.h"
+#include "tests/conformance/planes/software_plane.h"
+#include "tests/conformance/worker_runner.h"
+
+namespace infold::conformance {
+namespace {
+
+using nlohmann::json;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint64_t kSeed = 15;
+constexpr int kDamagedCopies = 3;
+
+// Of core::Malformed, in its order.
+constexpr const char* kVerdicts[] = {
+    "none",     "truncated",    "oversized", "magic",    "version", "kind",  "format",
+    "elements", "contributors", "flags",     "reserved", "codes",   "abort", "sparse"};
+
+// A PENDING that names no ranks in some range, or some beyond the largest world, is a worker's to
+// drop: the core finds that later than the rest.
+std::string verdict_on(const Bytes& bytes) {
+  core::Packet packet;
+  const core::Malformed why = core::parse(bytes, packet);
+  if (why != core::Malformed::none) return kVerdicts[static_cast<std::size_t>(why)];
+  const bool is_pending = packet.header.kind == core::Kind::pending;
+  return is_pending && !core::read_missing(packet, 1 << 16) ? "missing" : "none";
+}
+
+std::string plain_hex(const Bytes& bytes) {
+  std::string text = hex(bytes);
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  return text;
+}
+
+json ranges_of(const std::vector<Ranks>& ranges) {
+  json list = json::array();
+  for (const Ranks& range : ranges) list.push_back({range.first, range.count});
+  return list;
+}
+
+// Whether the bytes are what the fields say and nothing else.
+bool is_as_said(const PacketText& packet) {
+  return packet.raw.empty() && packet.cut == 0 && packet.extend == 0 && packet.patches.empty();
+}
+
+json fields_of(const PacketText& packet) {
+  const Words& words = packet.words;
+  return {{"kind", kind_name(packet.kind)},
+          {"version", packet.version},
+          {"flags", packet.flags},
+          {"worker", packet.worker},
+          {"job", packet.job},
+          {"slot", packet.slot},
+          {"epoch", packet.epoch},
+          {"round", packet.round},
+          {"elements", words.elements.value_or(words.last_elements)},
+          {"data_type", words.dtype},
+          {"format", words.format},
+          {"collective", words.collective},
+          {"reduction", words.reduction},
+          {"shape", words.shape.value_or(words.elements.value_or(words.last_elements))},
+          {"ranks", ranges_of(packet.ranks)},
+          {"count", packet.count ? json(*packet.count) : json()},
+          {"weight", packet.weight ? json(*packet.weight) : json()},
+          {"digest", packet.digest ? json(*packet.digest) : json()},
+          {"values", packet.elements},
+          {"codes", packet.codes},
+          {"high_codes", packet.high_codes},
+          {"plus", packet.plus},
+          {"minus", packet.minus},
+          {"held", packet.held},
+          {"quarters", packet.quarters},
+          {"missing", ranges_of(packet.missing)},
+          {"missing_bytes", packet.missing_bytes},
+          {"reason", packet.reason},
+          {"rank", packet.rank},
+          {"other", packet.other},
+          {"rank_words", plain_hex(packet.rank_words)},
+          {"other_words", plain_hex(packet.other_words)},
+          {"tag", plain_hex(packet.tag)}};
+}
+
+// A few bits or the length differ.
+Bytes damaged(const Bytes& original, base::Prng& prng) {
+  Bytes bytes = original;
+  const auto place = [&](std::size_t bound) { return static_cast<std::size_t>(prng.below(bound)); };
+  switch (prng.below(4)) {
+    case 0: bytes.resize(place(bytes.size())); break;
+    case 1: bytes.resize(bytes.size() + 1 + place(12)); break;
+    case 2:  // Most of what can be wrong is near the front.
+      bytes[place(std::min<std::size_t>(bytes.size(), 48))] ^= std::byte{1} << place(8);
+      break;
+    default: bytes[place(bytes.size())] = static_cast<std::byte>(prng.next()); break;
+  }
+  return bytes;
+}
+
+void print(json&& line) { std::puts(line.dump().c_str()); }
+
+void run(const VectorCase& vector) {
+  SoftwarePlane plane(&core::scalar_arithmetic());
+  PlaneRunner packets(plane);
+  WorkerRunner workers;
+  packets.configure({vector.where, {"job"}});
+  for (const Step& step : vector.steps) {
+    if (step.tokens.at(0) == "job") {
+      packets.configure(step);
+    } else if (is_worker_step(step)) {
+      workers.run(step);
+    } else if (!is_number_step(step)) {
+      packets.run(step);
+    }
+  }
+}
+
+void print_all() {
+  base::Prng prng(kSeed);
+  std::string where;
+  listen_to_packets([&](const PacketText& packet, const Bytes& bytes) {
+    json line = {{"of", where}, {"bytes", plain_hex(bytes)}, {"verdict", verdict_on(bytes)}};
+    if (is_as_said(packet)) line["fields"] = fields_of(packet);
+    print(std::move(line));
+    for (int i = 0; i < kDamagedCopies && !bytes.empty(); ++i) {
+      const Bytes copy = damaged(bytes, prng);
+      print(
+          {{"of", where + ", damaged"}, {"bytes", plain_hex(copy)}, {"verdict", verdict_on(copy)}});
+    }
+  });
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
+    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    for (const VectorCase& vector : read_vectors(path)) {
+      where = vector.where + ": " + vector.title;
+      run(vector);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infold::conformance
+
+int main() {
+  try {
+    infold::conformance::print_all();
+  } catch (const infold::conformance::VectorError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

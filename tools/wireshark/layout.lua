@@ -1,0 +1,120 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- How elements lie in a packet, and what they are worth: spec/protocol.md sections 3 and 7. Pure
+-- functions of numbers. They use neither bit operators nor integers, which Lua 5.2 lacks.
+
+local function code_of(names, wanted)
+  for code, name in pairs(names) do
+    if name == wanted then return code end
+  end
+end
+
+-- Bit k of a number, counted from the lowest.
+local function bit_of(number, k) return math.floor(number / 2 ^ k) % 2 end
+
+-- number x 2^exponent. One factor alone can be 0 where the product is not.
+local function scaled(number, exponent)
+  local half = math.floor(exponent / 2)
+  return number * 2 ^ half * 2 ^ (exponent - half)
+end
+
+-- Exponent and fraction bits of the floats.
+local FLOATS = {f16 = {5, 10}, bf16 = {8, 7}, f32 = {8, 23}, f64 = {11, 52}}
+local DATA_BYTES = {f32 = 4, f16 = 2, bf16 = 2, f64 = 8, i8 = 1, u8 = 1, i32 = 4, i64 = 8}
+
+-- The float with these 32 upper and 32 lower bits, of which only `bytes` bytes count.
+local function float_of(name, upper, lower, bytes)
+  local exponent_bits, fraction_bits = FLOATS[name][1], FLOATS[name][2]
+  if bytes < 8 then upper, lower = lower * 2 ^ (32 - 8 * bytes), 0 end
+  local negative = upper >= 2 ^ 31
+  local rest = upper % 2 ^ 31
+  local unit = 2 ^ (31 - exponent_bits)
+  local exponent = math.floor(rest / unit)
+  -- Bits below the format's own are 0.
+  local fraction = ((rest % unit) * 2 ^ 32 + lower) / (unit * 2 ^ 32)
+  local bias = 2 ^ (exponent_bits - 1) - 1
+  local value
+  if exponent == 2 ^ exponent_bits - 1 then
+    value = fraction == 0 and math.huge or 0 / 0
+  elseif exponent == 0 then
+    value = scaled(fraction * 2 ^ fraction_bits, 1 - bias - fraction_bits)
+  else
+    value = scaled((1 + fraction) * 2 ^ fraction_bits, exponent - bias - fraction_bits)
+  end
+  return negative and -value or value
+end
+
+-- What a chunk's words say of its elements. Requires: the codes are known.
+local function layout_of(tables, words)
+  local limits = tables.limits
+  local format = tables.wire_formats[words.format]
+  local data_type = tables.data_types[words.data_type]
+  local is_f64 = data_type == "f64"
+  local is_block = words.format >= code_of(tables.wire_formats, "bfp8")
+  local layout = {
+    format = format,
+    data_type = data_type,
+    is_block = is_block,
+    collective = tables.collectives[words.collective],
+    reduction = tables.reductions[words.reduction],
+    element_bytes = tonumber(format:match("%d+")) / 8,
+    block_elements = is_f64 and limits.block_elements_f64 or limits.block_elements,
+    -- Integers have no codes, wherever blocks are counted.
+    code_bytes = not is_block and 0 or is_f64 and 2 or 1,
+    bias = is_f64 and limits.exponent_bias_f64 or limits.exponent_bias,
+    code_max = is_f64 and limits.exponent_code_max_f64 or limits.exponent_code_max,
+    elements = words.elements,
+  }
+  layout.blocks = math.ceil(words.elements / layout.block_elements)
+  return layout
+end
+
+-- The exponent of what mantissa 1 is worth in a block with this code (R-027).
+local function unit_exponent(layout, code)
+  return code - layout.bias - (8 * layout.element_bytes - 2)
+end
+
+-- A mantissa's value (R-026, R-029). An average is not divided yet.
+local function mantissa_value(layout, mantissa, code, has_specials)
+  local largest = 2 ^ (8 * layout.element_bytes - 1) - 1
+  if has_specials and mantissa == -largest - 1 then return 0 / 0 end
+  if has_specials and mantissa == largest then return math.huge end
+  if has_specials and mantissa == -largest then return -math.huge end
+  if code == 0 then return 0 end
+  return scaled(mantissa, unit_exponent(layout, code))
+end
+
+-- An integer element's value in its tensor, or nothing where the packet alone does not say it: with
+-- agreed exponents, R-040. `upper` and `lower` are its bits, `number` is it as a signed integer.
+local function integer_value(layout, number, upper, lower)
+  local bytes = layout.element_bytes
+  if DATA_BYTES[layout.data_type] ~= bytes then return nil end
+  local is_ordered = layout.reduction == "min" or layout.reduction == "max"
+  local is_copied = layout.collective == "broadcast"
+  if layout.data_type == "u8" then
+    if is_ordered and not is_copied then return number + 128 end
+    return number % 256
+  end
+  if not FLOATS[layout.data_type] then return number end
+  if is_copied then return float_of(layout.data_type, upper, lower, bytes) end
+  if not is_ordered then return nil end
+  if number < 0 then  -- The order of R-025 turns all bits but the sign.
+    if bytes == 8 then
+      upper, lower = 2 ^ 31 + (2 ^ 31 - 1 - upper % 2 ^ 31), 2 ^ 32 - 1 - lower
+    else
+      local sign = 2 ^ (8 * bytes - 1)
+      lower = sign + (sign - 1 - lower % sign)
+    end
+  end
+  return float_of(layout.data_type, upper, lower, bytes)
+end
+
+return {
+  bit_of = bit_of,
+  code_of = code_of,
+  layout_of = layout_of,
+  unit_exponent = unit_exponent,
+  mantissa_value = mantissa_value,
+  integer_value = integer_value,
+  scaled = scaled,
+}
