@@ -4,11 +4,22 @@
 #include "lab/measure/xdp_cost.h"
 
 namespace infold::lab {
+namespace {
+
+base::Result<void> absent() {
+  return base::fail(base::Code::unsupported, "bench xdp",
+                    "this build has no packet program: libbpf-dev or clang-19 was missing");
+}
+
+}  // namespace
 
 base::Result<void> measure_xdp(const BenchWire&, std::uint32_t,
                                const std::function<void(const XdpCost&)>&) {
-  return base::fail(base::Code::unsupported, "bench xdp",
-                    "this build has no packet program: libbpf-dev or clang-19 was missing");
+  return absent();
+}
+
+base::Result<void> measure_xdp_control(std::uint32_t, const std::function<void(const XdpCost&)>&) {
+  return absent();
 }
 
 }  // namespace infold::lab
