@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Rises when a function or struct changes in a way that older programs would notice. */
-#define INFOLD_ABI_VERSION 2
+#define INFOLD_ABI_VERSION 3
 uint32_t infold_abi_version(void); /* of the library that is linked */
 
 typedef int32_t infold_code;
@@ -115,6 +115,13 @@ infold_local_group_options infold_local_group_options_default(void);
 infold_code infold_local_group_create(const infold_local_group_options* options,
                                       infold_communicator** communicators);
 
+/* Lets another thread give joining up: infold_join() then fails with INFOLD_ERROR_CANCELLED, within
+ * a second or so. One may serve several joins; it must outlive them. */
+typedef struct infold_stop infold_stop;
+infold_code infold_stop_create(infold_stop** stop);
+void infold_stop_request(infold_stop* stop); /* from any thread, also ahead of the join */
+void infold_stop_destroy(infold_stop* stop); /* null is allowed */
+
 /* One rank of a job over the network; see join_options.h. What is null, 0 in `world` or -1 in
  * `rank` comes from the environment. All text is copied. */
 typedef struct infold_join_options {
@@ -137,6 +144,7 @@ typedef struct infold_join_options {
   int32_t rejoin; /* 0 or 1 */
   infold_wire wire;
   int64_t deadline_ns; /* of calls, and of joining */
+  infold_stop* stop;   /* null: nothing gives joining up */
 } infold_join_options;
 infold_join_options infold_join_options_default(void);
 

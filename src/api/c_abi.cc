@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C functions: each one checks its pointers, calls the C++ method, and keeps what went wrong
-// for the calling thread.
+// The C functions of communicators, calls and rows: each one checks its pointers, calls the C++
+// method, and keeps what went wrong for the calling thread.
+#include "api/c_abi.h"
+
 #include <chrono>
-#include <exception>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <infold/infold.h>
 #include <infold/local_group.h>
 
-struct infold_communicator {
-  infold::Communicator value;
-  std::string interface;
-};
 struct infold_handle {
   infold::Handle value;
 };
 struct infold_rows {
   infold::Rows value;
 };
+
+using namespace infold::c_abi;
 
 namespace {
 
@@ -32,38 +30,6 @@ static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED
 static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
 static_assert(static_cast<int>(infold::Layout::blocks) == INFOLD_LAYOUT_BLOCKS);
 static_assert(static_cast<int>(infold::Layout::automatic) == INFOLD_LAYOUT_AUTOMATIC);
-static_assert(static_cast<int>(infold::Sites::mixed) == INFOLD_SITES_MIXED);
-static_assert(static_cast<int>(infold::SharedMemory::always) == INFOLD_SHARED_MEMORY_ALWAYS);
-
-thread_local infold::Error last_error;
-
-infold_code fail(infold::Error error) {
-  last_error = std::move(error);
-  return static_cast<infold_code>(last_error.code);
-}
-
-// Runs a body that returns an infold_code; nothing it throws leaves.
-template <typename Body>
-infold_code guarded(Body&& body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception&) {
-    // Short enough to need no memory, which is what has run out.
-    last_error.code = infold::Code::resource_exhausted;
-    last_error.message.assign("out of memory");
-    return INFOLD_ERROR_RESOURCE_EXHAUSTED;
-  }
-}
-
-infold_code refuse(const char* message) {
-  return guarded([&] { return fail({infold::Code::invalid_argument, message, -1, ""}); });
-}
-
-// A number from outside, which may be no value of the enum; the checks behind refuse those.
-template <typename Enum>
-Enum enum_of(std::int32_t number) {
-  return static_cast<Enum>(number < 0 || number > 255 ? 255 : number);
-}
 
 infold::TensorView view(const void* data, std::size_t elements, infold_type type) {
   return {data, elements, enum_of<infold::DataType>(type)};
@@ -88,50 +54,6 @@ const char* fault_of(const infold_rows_view* given) {
   const bool is_absurd = given->row_elements > 0 && given->count > SIZE_MAX / given->row_elements;
   if (is_absurd) return "the rows have more values than a size_t can count";
   return given->count > 0 && given->indices == nullptr ? "the indices are a null pointer" : nullptr;
-}
-
-std::unique_ptr<infold_communicator> owned(infold::Communicator&& communicator) {
-  std::string interface = communicator.interface();
-  return std::make_unique<infold_communicator>(
-      infold_communicator{std::move(communicator), std::move(interface)});
-}
-
-std::string text(const char* given) { return given == nullptr ? "" : given; }
-
-infold::JoinOptions join_options_of(const infold_join_options& given) {
-  infold::JoinOptions options;
-  for (std::size_t i = 0; i < given.switch_count; ++i) {
-    options.switches.emplace_back(given.switches[i]);
-  }
-  options.rendezvous = text(given.rendezvous);
-  options.job = text(given.job);
-  options.address = text(given.address);
-  options.host = text(given.host);
-  options.rank = given.rank;
-  options.world = given.world;
-  options.sites = enum_of<infold::Sites>(given.sites);
-  options.switch_weight = given.switch_weight;
-  options.worker_weight = given.worker_weight;
-  options.mtu_bytes = given.mtu_bytes;
-  options.offload = given.offload != 0;
-  options.shared_memory = enum_of<infold::SharedMemory>(given.shared_memory);
-  options.verify = given.verify != 0;
-  options.rejoin = given.rejoin != 0;
-  options.wire = enum_of<infold::WireFormat>(given.wire);
-  options.deadline = std::chrono::nanoseconds(given.deadline_ns);
-  return options;
-}
-
-// Null, or what is wrong with them.
-const char* fault_of(const infold_join_options& options) {
-  if (options.struct_bytes != sizeof(options)) {
-    return "infold_join_options has another size here; fill it with its _default function";
-  }
-  if (options.switches == nullptr && options.switch_count > 0) return "switches is a null pointer";
-  for (std::size_t i = 0; i < options.switch_count; ++i) {
-    if (options.switches[i] == nullptr) return "one of the switches is a null pointer";
-  }
-  return nullptr;
 }
 
 template <typename Start>
@@ -173,9 +95,6 @@ uint32_t infold_abi_version(void) { return INFOLD_ABI_VERSION; }
 const char* infold_code_name(infold_code code) {
   return code == INFOLD_OK ? "ok" : infold::code_name(enum_of<infold::Code>(code));
 }
-const char* infold_error_message(void) { return last_error.message.c_str(); }
-int32_t infold_error_rank(void) { return last_error.rank; }
-
 infold_local_group_options infold_local_group_options_default(void) {
   const infold::LocalGroupOptions defaults;
   infold_local_group_options options{};
@@ -215,38 +134,6 @@ infold_code infold_local_group_create(const infold_local_group_options* options,
       made.push_back(owned(std::move((*group)[rank])));
     }
     for (auto& communicator : made) *communicators++ = communicator.release();
-    return INFOLD_OK;
-  });
-}
-
-infold_join_options infold_join_options_default(void) {
-  const infold::JoinOptions defaults;
-  infold_join_options options{};
-  options.struct_bytes = sizeof(options);
-  options.rank = defaults.rank;
-  options.world = defaults.world;
-  options.sites = static_cast<infold_sites>(defaults.sites);
-  options.switch_weight = defaults.switch_weight;
-  options.worker_weight = defaults.worker_weight;
-  options.mtu_bytes = defaults.mtu_bytes;
-  options.offload = defaults.offload ? 1 : 0;
-  options.shared_memory = static_cast<infold_shared_memory>(defaults.shared_memory);
-  options.verify = defaults.verify ? 1 : 0;
-  options.rejoin = defaults.rejoin ? 1 : 0;
-  options.wire = static_cast<infold_wire>(defaults.wire);
-  options.deadline_ns = defaults.deadline.count();
-  return options;
-}
-
-infold_code infold_join(const infold_join_options* options, infold_communicator** communicator) {
-  if (communicator == nullptr) return refuse("the place for the communicator is a null pointer");
-  const char* const fault = options == nullptr ? nullptr : fault_of(*options);
-  if (fault != nullptr) return refuse(fault);
-  return guarded([&]() -> infold_code {
-    infold::Result<infold::Communicator> joined = infold::Communicator::join(
-        options == nullptr ? infold::JoinOptions{} : join_options_of(*options));
-    if (!joined) return fail(std::move(joined.error()));
-    *communicator = owned(std::move(*joined)).release();
     return INFOLD_OK;
   });
 }

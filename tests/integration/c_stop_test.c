@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Giving up joining through the C functions: ahead of the join, and from another thread meanwhile.
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include <infold/infold.h>
+
+static int failures = 0;
+
+static void expect(int condition, const char* what) {
+  if (condition) return;
+  ++failures;
+  fprintf(stderr, "not so: %s (last error: %s)\n", what, infold_error_message());
+}
+
+static void* join_alone(void* given) {
+  static infold_code code;
+  infold_join_options options = infold_join_options_default();
+  infold_communicator* communicator = NULL;
+  options.rendezvous = "127.0.0.1:0"; /* where no other rank ever comes */
+  options.rank = 0;
+  options.world = 2;
+  options.deadline_ns = 600000000000; /* long: only the stop ends it in time */
+  options.stop = given;
+  code = infold_join(&options, &communicator);
+  infold_communicator_destroy(communicator);
+  return &code;
+}
+
+static void stop_from_another_thread(void) {
+  infold_stop* stop = NULL;
+  pthread_t thread;
+  void* code = NULL;
+  expect(infold_stop_create(&stop) == INFOLD_OK, "a stop is made");
+  if (pthread_create(&thread, NULL, join_alone, stop) != 0) {
+    expect(0, "a thread starts");
+    return;
+  }
+  infold_stop_request(stop);
+  expect(pthread_join(thread, &code) == 0, "the thread ends");
+  expect(*(infold_code*)code == INFOLD_ERROR_CANCELLED, "joining is given up");
+  /* It stays requested. */
+  expect(*(infold_code*)join_alone(stop) == INFOLD_ERROR_CANCELLED, "so is the next one");
+  infold_stop_destroy(stop);
+}
+
+int main(void) {
+  stop_from_another_thread();
+  expect(infold_stop_create(NULL) == INFOLD_ERROR_INVALID_ARGUMENT, "no place for a stop");
+  infold_stop_request(NULL);
+  infold_stop_destroy(NULL);
+  return failures == 0 ? 0 : 1;
+}
