@@ -48,6 +48,23 @@ apt_get() {
     cat "$log.last" >>"$log"
 }
 
+# Fetches promtool to build/promtool. Its package starts a daemon where it is installed, so that it is
+# only unpacked. Without it, tests of metrics are skipped and say so; nothing else needs it.
+fetch_promtool() {
+    local folder=build/promtool log=build/logs/promtool.log
+    if command -v promtool >/dev/null || [[ -x $folder/promtool ]]; then return 0; fi
+    if [[ -n ${INFOLD_NO_INSTALL:-} ]] || ! command -v dpkg-deb >/dev/null; then return 0; fi
+    echo "dev: fetching promtool (19 MB) to $folder, without installing it" >&2
+    mkdir -p "$folder" build/logs
+    (
+        cd "$folder"
+        apt-get download prometheus
+        dpkg-deb --fsys-tarfile prometheus_*.deb |
+            tar -xf - --strip-components=3 ./usr/bin/promtool
+        rm -f prometheus_*.deb
+    ) >"$log" 2>&1 || echo "dev: no promtool (whole log: $log)" >&2
+}
+
 # Makes sure that the groups' packages are there, or stops with the command that installs them.
 need_packages() {
     if ! command -v dpkg-query >/dev/null; then
