@@ -48,8 +48,8 @@ apt_get() {
     cat "$log.last" >>"$log"
 }
 
-# Fetches promtool to build/promtool. Its package starts a daemon where it is installed, so that it is
-# only unpacked. Without it, tests of metrics are skipped and say so; nothing else needs it.
+# Fetches promtool to build/promtool. Its package starts a daemon where it is installed, so that it
+# is only unpacked. Without it, tests of metrics are skipped and say so; nothing else needs it.
 fetch_promtool() {
     local folder=build/promtool log=build/logs/promtool.log
     if command -v promtool >/dev/null || [[ -x $folder/promtool ]]; then return 0; fi
