@@ -13,9 +13,11 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_bench_core_command());
   commands.push_back(make_bench_kernels_command());
   commands.push_back(make_bench_xdp_command());
+  commands.push_back(make_completion_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_demo_worker_command());
   commands.push_back(make_doctor_command());
+  commands.push_back(make_manual_command());
   commands.push_back(make_plan_command());
   commands.push_back(make_sim_command());
   commands.push_back(make_switch_command());

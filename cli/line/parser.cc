@@ -115,6 +115,8 @@ class Parser {
     for (const auto& command : commands) declare(*command);
   }
 
+  const CLI::App& root() const { return root_; }
+
   ExitCode run(int argc, const char* const* argv) {
     try {
       root_.parse(argc, argv);
@@ -352,6 +354,11 @@ void Options::examples(std::string_view lines) {
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
                           const char* const* argv) {
   return Parser(commands).run(argc, argv);
+}
+
+void visit_command_line(const std::vector<std::unique_ptr<Command>>& commands,
+                        const std::function<void(const CLI::App&)>& visit) {
+  visit(Parser(commands).root());
 }
 
 }  // namespace infold::cli

@@ -4,10 +4,15 @@
 // from here: --help, --version, --json and the messages for a bad command line.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "cli/line/command.h"
+
+namespace CLI {
+class App;
+}
 
 namespace infold::cli {
 
@@ -15,5 +20,9 @@ namespace infold::cli {
 // subcommand throws passes through.
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
                           const char* const* argv);
+
+// Calls visit() with the parser's root, once all commands have declared their options.
+void visit_command_line(const std::vector<std::unique_ptr<Command>>& commands,
+                        const std::function<void(const CLI::App&)>& visit);
 
 }  // namespace infold::cli
