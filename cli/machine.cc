@@ -85,7 +85,7 @@ Finding inspect_cpu() {
   }
   Finding finding{.name = "cpu", .found = fmt::format("vector targets: {}", names)};
   finding.ok = (supported & ~std::int64_t{HWY_SCALAR | HWY_EMU128}) != 0;
-  if (!finding.ok) finding.advice = "kernels run as scalar code; use a CPU with SSE4 or NEON";
+  if (!finding.ok) finding.advice = "use a CPU with SSE4 or NEON: here, kernels run as scalar code";
   return finding;
 }
 
@@ -95,13 +95,14 @@ Finding inspect_kernel() {
   if (uname(&name) != 0) {
     finding.ok = false;
     finding.found = "unknown";
-    finding.advice = "infold runs on Linux";
+    finding.advice = "run infold on Linux";
     return finding;
   }
   finding.found = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
   finding.ok = parse_number(name.release).value_or(0) >= kKernelMajorWanted;
   if (!finding.ok) {
-    finding.advice = fmt::format("Linux {}.0 or newer batches UDP packets", kKernelMajorWanted);
+    finding.advice =
+        fmt::format("install Linux {}.0 or newer, which batches UDP packets", kKernelMajorWanted);
   }
   return finding;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ./dev does before it builds anything, with programs of the system replaced by scripts."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -77,6 +78,43 @@ class DevTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn("no example 'typo'; there are: ", done.stdout)
         self.assertEqual(self.fakes.called("cmake") + self.fakes.called("dpkg-query"), [])
+
+    def doctor(self, *words, binary="", installed="installed"):
+        """Runs ./dev doctor in a tree of two packages, with this as the program's script."""
+        self.fakes.add("dpkg-query", f"echo {installed}")
+        tree = self.fakes.folder / "tree"
+        (tree / "tools").mkdir(parents=True)
+        (tree / "tools" / "packages.txt").write_text('build one\nbuild two\nkernel three\n')
+        if binary:
+            (tree / "build" / "release").mkdir(parents=True)
+            path = tree / "build" / "release" / "infold"
+            path.write_text(f"#!/bin/bash\n{binary}\n")
+            path.chmod(0o755)
+        script = ('set -euo pipefail; wants_help() { false; }; source tools/dev/packages.sh; '
+                  'doctor=$PWD/tools/dev/doctor.sh; cd "$0"; source "$doctor" "$@"')
+        return self.fakes.run("bash", "-c", script, str(tree), *words)
+
+    def test_the_doctor_says_what_to_do_about_each_warning(self):
+        done = self.doctor(installed="not-installed")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        self.assertEqual([line for line in done.stdout.splitlines() if "git" not in line], [
+            "WARN  packages build: missing one two; ./dev build installs them; or run: "
+            f"{sudo}apt-get install --no-install-recommends one two",
+            "OK    packages test: all 0 installed", "OK    packages lab: all 0 installed",
+            "OK    packages bench: all 0 installed",
+            "OK    packages kernel: missing three; only ./dev kernel needs them, and installs them",
+            "WARN  infold: not built, so that nothing is known about this machine; "
+            "run ./dev build"])
+
+    def test_the_doctor_of_the_tree_ends_as_that_of_the_program(self):
+        done = self.doctor("--plane", "xdp", "--json", binary='echo "{\\"said\\": \\"$*\\"}"')
+        self.assertEqual(done.returncode, 0, done.stdout)
+        findings = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(findings[-1], {"said": "doctor --plane xdp --json"})
+        self.assertEqual(findings[0], {"name": "packages build", "ok": True,
+                                       "found": "all 2 installed", "advice": ""})
+        self.assertTrue(all(set(one) == set(findings[0]) for one in findings[:-1]), findings)
 
 
 if __name__ == "__main__":

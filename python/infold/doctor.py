@@ -75,7 +75,8 @@ def _examine(settled):
         print(f"path      {path_in_words(infold.statistics(), settled)}")
         print(f"4 KiB     {small:.3f} ms, {world} ranks")
         print(f"25 MiB    {large:.1f} ms, {8 * 26.2144 / large:.2f} Gbit/s of tensor")
-        print(f"sums      {'right' if is_right else 'WRONG'}")
+        print("sums      " + ("right" if is_right else
+                              "WRONG; run infold verify on every rank to find where"))
     return is_right
 
 
@@ -120,7 +121,8 @@ def main():
         took, why = _reach(address)
         if speaks:
             print(f"switch    {address}: " + (f"answers in {took:.2f} ms" if took else
-                                              f"does not answer: {why}"), flush=True)
+                                              f"does not answer: {why}; is it "
+                                              "started, and is its TCP port open?"), flush=True)
         if took is None:
             return 1
     try:

@@ -1,42 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev doctor: the tools and packages, then `infold doctor` if it is built. Installs and builds
-# nothing, so it works on a bare machine. Sourced by ./dev in the repository's root.
+# ./dev doctor: what building and testing this tree takes, then `infold doctor`, which knows the
+# machine. No check is in both. Findings of both have one form. Installs and builds nothing, so it
+# works on a bare machine. Sourced by ./dev in the repository's root.
 
 if wants_help "$@"; then
-    echo "usage: ./dev doctor [--json]   (--json: only the binary's own report, as JSON lines)"
+    cat <<'TEXT'
+usage: ./dev doctor [OPTIONS OF infold doctor]
+
+First the packages that ./dev needs, then what infold doctor finds, of the program in build/. A line
+that begins with WARN ends with what to do. --json prints each finding as an object on a line.
+TEXT
     exit 0
 fi
 
-report_tool() {
-    local tool=$1 purpose=$2
-    if command -v "$tool" >/dev/null; then
-        echo "OK    $tool: $("$tool" --version 2>&1 | head -n 1)"
+# finding NAME FOUND [ADVICE]: with advice it is a warning.
+finding() {
+    local name=$1 found=$2 advice=${3:-}
+    if [[ " ${doctor_words[*]} " == *" --json "* ]]; then
+        local text
+        for text in name found advice; do
+            printf -v "$text" '%s' "${!text//\\/\\\\}"
+            printf -v "$text" '%s' "${!text//\"/\\\"}"
+        done
+        printf '{"name":"%s","ok":%s,"found":"%s","advice":"%s"}\n' \
+            "$name" "$([[ -n $advice ]] && echo false || echo true)" "$found" "$advice"
+    elif [[ -n $advice ]]; then
+        echo "WARN  $name: $found; $advice"
     else
-        echo "WARN  $tool: not found; needed for $purpose"
+        echo "OK    $name: $found"
     fi
 }
 
-if [[ " $* " != *" --json "* ]]; then
-    report_tool git "everything"
-    report_tool g++ "./dev build"
-    report_tool cmake "./dev build"
-    report_tool ninja "./dev build"
-    report_tool python3 "./dev test, fuzz, tidy, fmt"
-    report_tool clang++-19 "sanitizers and fuzzing"
-    report_tool clang-format-19 "./dev fmt"
-    report_tool ccache "faster second builds (optional)"
-    if command -v dpkg-query >/dev/null; then
-        missing=$(missing_packages build test lab | xargs)
-        if [[ -z $missing ]]; then
-            echo "OK    packages: all of tools/packages.txt are installed"
-        else
-            echo "WARN  packages: missing $missing; any ./dev command installs what it needs"
-        fi
+# group_finding GROUP COMMAND [optional]: the packages of a group, and which command installs them.
+group_finding() {
+    local group=$1 command=$2 missing
+    missing=$(missing_packages "$group" | xargs)
+    if [[ -z $missing ]]; then
+        finding "packages $group" "all $(packages_in "$group" | wc -l) installed"
+    elif [[ ${3:-} == optional ]]; then
+        finding "packages $group" "missing $missing; only $command needs them, and installs them"
+    else
+        finding "packages $group" "missing $missing" "$command installs them; or run: \
+$([[ $EUID == 0 ]] || echo 'sudo ')apt-get install --no-install-recommends $missing"
     fi
+}
+
+doctor_words=("$@")
+if command -v dpkg-query >/dev/null; then
+    group_finding build "./dev build"
+    group_finding test "./dev test"
+    group_finding lab "./dev lab"
+    group_finding bench "./dev bench compare" optional
+    group_finding kernel "./dev kernel" optional
+else
+    finding system "not Debian" "install these under your system's names: \
+$(packages_in build test lab | xargs)"
+fi
+if command -v git >/dev/null; then
+    finding git "$(git --version)"
+else
+    finding git "missing" "install git; ./dev tidy and ./dev fmt list files with it"
 fi
 
-if [[ -x build/release/infold ]]; then
-    exec build/release/infold doctor "$@"
-fi
-echo "WARN  infold: not built, so nothing is known about CPU and network; run ./dev build" >&2
+for binary in build/release/infold build/dev/infold; do
+    [[ ! -x $binary ]] || exec "$binary" doctor "$@"
+done
+finding infold "not built, so that nothing is known about this machine" "run ./dev build"

@@ -94,8 +94,8 @@ HostFinding inspect_interface(const Interface& interface) {
     finding.advice = "name the interfaces whose packets it passes on, if it is a bridge or a bond";
   } else if (interface.mtu > kNativeMtuSure) {
     finding.ok = false;
-    finding.advice = "an MTU of " + std::to_string(kNativeMtuSure) +
-                     " or less is never too large for native mode; larger ones may be";
+    finding.advice = "if native mode is refused, set an MTU of " + std::to_string(kNativeMtuSure) +
+                     " or less, which is never too large for it";
   } else if (interface.is_veth()) {
     finding.ok = false;
     finding.advice = "its other end must add up checksums: ethtool -K INTERFACE tx off";
