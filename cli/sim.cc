@@ -133,8 +133,7 @@ class Sim final : public Command {
     options.real("--duplicate", duplicate_, {-1, 0.5}, "Duplicates, 0 to 0.5; -1 keeps its own");
     options.real("--reorder", reorder_, {-1, 1}, "Packets held back, 0 to 1; -1 keeps its own");
     options.real("--corrupt", corrupt_, {-1, 0.3}, "Damaged packets, 0 to 0.3; -1 keeps its own");
-    options.whole<std::uint64_t>("--mbps", mbps_, {0, 400'000},
-                                 "Rate of its links in Mbit/s; 0 keeps its own");
+    options.rate("--rate", rate_, {0, 400e9}, "Rate of its links; 0 keeps its own");
     options.whole<std::uint64_t>("--rtt-us", rtt_us_, {0, 1'000'000},
                                  "Its round trip in microseconds; 0 keeps its own");
   }
@@ -145,7 +144,7 @@ class Sim final : public Command {
     named_.duplicate = duplicate_;
     named_.reorder = reorder_;
     named_.corrupt = corrupt_;
-    named_.bits_per_second = static_cast<std::int64_t>(mbps_) * 1'000'000;
+    named_.bits_per_second = static_cast<std::int64_t>(rate_);
     named_.round_trip = base::microseconds(static_cast<std::int64_t>(rtt_us_));
     return sim::named_scenario(scenario_, seed_, named_).value();
   }
@@ -218,7 +217,7 @@ class Sim final : public Command {
   double duplicate_ = -1;
   double reorder_ = -1;
   double corrupt_ = -1;
-  std::uint64_t mbps_ = 0;
+  double rate_ = 0;
   std::uint64_t rtt_us_ = 0;
   bool trace_ = false;
   bool bench_ = false;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/completion/completion.h"
+#include "cli/line/quantity.h"
 
 namespace infold::cli {
 namespace {
@@ -94,6 +95,7 @@ std::string manual_page(const CommandText& program, std::string_view version) {
   for (const CommandText* command : all_commands(program)) {
     if (command != &program) text += command_lines(*command);
   }
+  text += fmt::format(".SH SIZES AND RATES\n{}\n{}\n", roff(kSizesSentence), roff(kRatesSentence));
   text +=
       ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nThe command has done what it was asked for.\n"
       ".TP\n\\fB1\\fR\nThe command has failed, and stderr says why.\n"

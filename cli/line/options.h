@@ -34,9 +34,12 @@ class Options {
   explicit Options(CLI::App& app) : app_(app) {}
 
   // In all of these, `name` is as typed ("--workers"; without dashes it is a positional argument),
-  // and `value` must outlive parsing. `help` is a sentence without a full stop.
+  // and `value` must outlive parsing. `help` is a sentence without a full stop. An option with
+  // several names has commas between them ("-n,--iterations"); messages use the first long one.
 
   void flag(std::string_view name, bool& value, std::string_view help);
+  // A flag that may say 0 or 1, too: --check, --check 1.
+  void toggle(std::string_view name, std::optional<bool>& value, std::string_view help);
   void text(std::string_view name, std::string& value, std::string_view help);
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
@@ -47,6 +50,9 @@ class Options {
             std::string_view help);
   void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
              std::string_view help);
+  // One that may stay unset.
+  void bytes(std::string_view name, std::optional<std::uint64_t>& value,
+             Range<std::uint64_t> allowed, std::string_view help);
 
   // As io::SocketAddress::parse() reads it, both as typed and as found. May be empty where the
   // default is.
@@ -81,6 +87,8 @@ class Options {
   void config_file(std::string_view name, std::string_view help);
   // Whole lines at the end of the help: commands to copy, and what they do.
   void examples(std::string_view lines);
+  // After all of the above: the end of the help, which also says how quantities are written.
+  void write_footer();
 
   // An option declared before that must be given.
   void require(std::string_view name);
@@ -90,8 +98,13 @@ class Options {
  private:
   void whole_number(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
                     std::string_view help, std::function<void(std::uint64_t)> store);
+  void one_size(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
+                std::string_view help, std::function<void(std::uint64_t)> store);
 
   CLI::App& app_;
+  std::string examples_;
+  bool takes_sizes_ = false;
+  bool takes_rates_ = false;
 };
 
 }  // namespace infold::cli

@@ -64,15 +64,22 @@ bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Rea
   return true;
 }
 
+// Of "-n,--iterations,--iters", "--iterations"; of "--rank", itself.
+std::string shown_name(std::string_view names) {
+  const std::vector<std::string> all = split_list(names);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [](const std::string& each) { return each.starts_with("--"); });
+  return found == all.end() ? std::string(names) : *found;
+}
+
 // Adds an option with a callback for each of its values, which returns false to refuse it. The
 // message then names the option and `allowed`, for instance "a whole number from 2 to 64".
 CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
                         const std::string& type, const std::string& allowed,
                         std::function<bool(const std::string&)> store) {
-  const std::string option_name(name);
   CLI::Option* option = app.add_option(
-      option_name,
-      [=](const CLI::results_t& typed) {
+      std::string(name),
+      [=, option_name = shown_name(name)](const CLI::results_t& typed) {
         for (const std::string& value : typed) {
           if (store(value)) continue;
           throw CLI::ValidationError(
@@ -158,6 +165,7 @@ class Parser {
     if (command.is_hidden()) app->group("");
     Options options(*app);
     command.declare(options);
+    options.write_footer();
     app->add_flag("--json", json_, "Print one JSON object per line on stdout");
     app->callback([this, &command] { chosen_ = &command; });
   }
@@ -181,6 +189,16 @@ class Parser {
 
 void Options::flag(std::string_view name, bool& value, std::string_view help) {
   app_.add_flag(std::string(name), value, std::string(help));
+}
+
+void Options::toggle(std::string_view name, std::optional<bool>& value, std::string_view help) {
+  // What CLI11 passes on for an option without its value.
+  static const std::string kAlone;
+  add_values(app_, name, help, "0|1", "0 or 1", [&value](const std::string& typed) {
+    if (typed != kAlone && typed != "0" && typed != "1") return false;
+    value = typed != "0";
+    return true;
+  })->expected(0, 1);
 }
 
 void Options::text(std::string_view name, std::string& value, std::string_view help) {
@@ -220,6 +238,7 @@ void Options::choice(std::string_view name, std::string& value, std::vector<std:
 
 void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,
                    std::string_view help) {
+  takes_rates_ = true;
   add_value(app_, name, help, short_rate(bits_per_second), "RATE",
             fmt::format("a rate from {} to {} such as 10G or 100mbit", short_rate(allowed.low),
                         short_rate(allowed.high)),
@@ -231,16 +250,29 @@ void Options::rate(std::string_view name, double& bits_per_second, Range<double>
             });
 }
 
-void Options::bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
-                    std::string_view help) {
-  add_value(app_, name, help, short_bytes(value), "BYTES",
+void Options::one_size(std::string_view name, const std::string& initial,
+                       Range<std::uint64_t> allowed, std::string_view help,
+                       std::function<void(std::uint64_t)> store) {
+  takes_sizes_ = true;
+  add_value(app_, name, help, initial, "BYTES",
             fmt::format("a size from {} to {} such as 4KB or 25MiB", short_bytes(allowed.low),
                         short_bytes(allowed.high)),
-            [=, &value](const std::string& typed) {
+            [=](const std::string& typed) {
               const auto parsed = parse_bytes_in(typed, allowed);
-              if (parsed) value = *parsed;
+              if (parsed) store(*parsed);
               return parsed.has_value();
             });
+}
+
+void Options::bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
+                    std::string_view help) {
+  one_size(name, short_bytes(value), allowed, help,
+           [&value](std::uint64_t parsed) { value = parsed; });
+}
+
+void Options::bytes(std::string_view name, std::optional<std::uint64_t>& value,
+                    Range<std::uint64_t> allowed, std::string_view help) {
+  one_size(name, "", allowed, help, [&value](std::uint64_t parsed) { value = parsed; });
 }
 
 void Options::list(std::string_view name, std::string_view type, std::string_view allowed,
@@ -299,6 +331,7 @@ void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& valu
 
 void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
                          Range<std::uint64_t> allowed, std::string_view help) {
+  takes_sizes_ = true;
   add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "BYTES,...",
             fmt::format("sizes from {} to {} such as 4KB or 25MiB, with commas between",
                         short_bytes(allowed.low), short_bytes(allowed.high)),
@@ -347,8 +380,15 @@ void Options::exclude(std::string_view first, std::string_view second) {
   app_.get_option(std::string(first))->excludes(app_.get_option(std::string(second)));
 }
 
-void Options::examples(std::string_view lines) {
-  app_.footer("\nExamples:\n" + std::string(lines));
+void Options::examples(std::string_view lines) { examples_ = lines; }
+
+void Options::write_footer() {
+  std::string footer;
+  if (takes_sizes_) footer += fmt::format("\n{}", kSizesSentence);
+  if (takes_rates_) footer += fmt::format("\n{}", kRatesSentence);
+  if (!footer.empty()) footer += "\n";
+  if (!examples_.empty()) footer += "\nExamples:\n" + examples_;
+  app_.footer(footer);
 }
 
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,

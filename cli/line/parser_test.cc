@@ -23,6 +23,9 @@ struct Typed {
   double rate = 10e9;
   std::uint64_t size = 25'000'000;
   std::vector<std::string> names;
+  std::optional<bool> check;
+  std::uint32_t times = 1;
+  std::optional<std::uint64_t> most;
 };
 
 // Has one option of each kind, and shows what it was given.
@@ -41,6 +44,9 @@ class Probe final : public Command {
     options.exclude("--seed", "--verbose");
     options.rate("--rate", typed_.rate, {1e6, 1e12}, "Rate of a link");
     options.bytes("--size", typed_.size, {4, 1'000'000}, "Size of a tensor");
+    options.toggle("-c,--check", typed_.check, "Check");
+    options.whole("-n,--times,--repeats", typed_.times, {1, 9}, "How often");
+    options.bytes("-e,--most", typed_.most, {4, 1'000'000}, "Largest size");
     options.list("--name", "NAME", "short", "A name", [this](const std::string& name) {
       if (name.size() > 3) return false;
       typed_.names.push_back(name);
@@ -104,6 +110,39 @@ TEST_F(ParserTest, StoresQuantitiesAndLists) {
               HasSubstr("--name must be short, not 'long'"));
   // One name, then a word that belongs to nothing.
   EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
+}
+
+TEST_F(ParserTest, TakesAToggleAloneOrWithItsValue) {
+  EXPECT_EQ(run({"probe"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.check, std::nullopt);
+  EXPECT_EQ(run({"probe", "-c", "0"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.check, false);
+  EXPECT_EQ(run({"probe", "--check"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.check, true);
+  typed_.check.reset();
+  EXPECT_EQ(run({"probe", "--check", "--json"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.check, true);
+  EXPECT_EQ(run({"probe", "--check=0"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.check, false);
+  EXPECT_THAT(run({"probe", "-c", "2"}).log, HasSubstr("--check must be 0 or 1, not '2'"));
+}
+
+TEST_F(ParserTest, TakesAnyOfAnOptionsNames) {
+  for (const char* name : {"-n", "--times", "--repeats"}) {
+    typed_.times = 1;
+    EXPECT_EQ(run({"probe", name, "7"}).code, ExitCode::kFailed) << name;
+    EXPECT_EQ(typed_.times, 7U) << name;
+  }
+  EXPECT_THAT(run({"probe", "-n", "70"}).log, HasSubstr(" --times must be a whole number"));
+  EXPECT_EQ(typed_.most, std::nullopt);
+  EXPECT_EQ(run({"probe", "-e", "8K"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.most, 8192U);
+}
+
+TEST_F(ParserTest, SaysHowQuantitiesAreWritten) {
+  const std::string help = run({"probe", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Sizes: 25MB has 1000s; 25MiB and 25M have 1024s"));
+  EXPECT_THAT(help, HasSubstr("Rates: 10G"));
 }
 
 TEST_F(ParserTest, KeepsDefaultsOfWhatWasNotTyped) {

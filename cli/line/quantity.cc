@@ -75,10 +75,10 @@ std::optional<std::uint64_t> parse_bytes(std::string_view typed) {
   if (!quantity) return std::nullopt;
   double factor = quantity->unit.empty() || quantity->unit == "b" ? 1 : 0;
   for (const Prefix& prefix : kPrefixes) {
-    const std::string thousands{prefix.letter};
-    if (quantity->unit == thousands || quantity->unit == thousands + "b") factor = prefix.thousands;
-    const std::string binary{prefix.letter, 'i'};
-    if (quantity->unit == binary || quantity->unit == binary + "b") factor = prefix.binary;
+    const std::string letter{prefix.letter};
+    const std::string& unit = quantity->unit;
+    if (unit == letter + "b") factor = prefix.thousands;
+    if (unit == letter || unit == letter + "i" || unit == letter + "ib") factor = prefix.binary;
   }
   const double bytes = quantity->number * factor;
   // Beyond 2^53 not every number of bytes is a double; nobody means one of those.

@@ -28,7 +28,9 @@ TEST(Quantity, ReadsSizes) {
   EXPECT_EQ(parse_bytes("100MB"), 100'000'000U);
   EXPECT_EQ(parse_bytes("25MiB"), 26'214'400U);
   EXPECT_EQ(parse_bytes("4"), 4U);
-  EXPECT_EQ(parse_bytes("1M"), 1'000'000U);
+  EXPECT_EQ(parse_bytes("8M"), 8U << 20);
+  EXPECT_EQ(parse_bytes("64k"), 65'536U);
+  EXPECT_EQ(parse_bytes("0.5g"), 1U << 29);
   EXPECT_EQ(parse_bytes("1Mi"), 1'048'576U);
   EXPECT_EQ(parse_bytes("4B"), 4U);
   EXPECT_EQ(parse_bytes("1.5kb"), 1500U);

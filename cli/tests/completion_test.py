@@ -23,7 +23,9 @@ class Help:
     def __init__(self, name, text):
         self.words = name.removesuffix(".txt").split("-")
         self.path = " ".join(self.words)
-        self.options = re.findall(r"^  (?:-\w,)?(--[a-z][a-z-]*)(?: (\S+))?", text, re.MULTILINE)
+        self.options = [(name, kind) for names, kind in re.findall(
+            r"^  (?:-\w,)?(--[a-z][a-z_,-]*)(?: (\S+))?", text, re.MULTILINE)
+                        for name in names.split(",")]
         self.below = re.findall(r"^  ([a-z][a-z-]*)", text.partition("\nSubcommands:\n")[2],
                                 re.MULTILINE)
         self.positional = re.findall(r"^  \w+ (\S+\|\S+)", text.partition(
@@ -116,7 +118,7 @@ class CompletionTest(unittest.TestCase):
             script = ('compdef() { }; _arguments() { print -rl -- "$@" }; source "$1"; shift; '
                       'words=("$@" ""); CURRENT=$#words; _infold; print -r -- "at $CURRENT"')
             said = run("zsh", "-f", "-c", script, "zsh", self.scripts["zsh"], *one.words)
-            names = set(re.findall(r"^\*(--[a-z-]+)\[", said, re.MULTILINE))
+            names = set(re.findall(r"^\*(--[a-z_-]+)\[", said, re.MULTILINE))
             self.assertEqual(names, one.names(), said)
             for name in one.below:
                 self.assertIn(f'{name}\\:"', said)
@@ -146,8 +148,8 @@ class CompletionTest(unittest.TestCase):
             part = text.partition(f"\n.SS {one.path}\n")[2].partition("\n.SS ")[0]
             self.assertTrue(part, one.path)
             for name, kind in one.options:
-                self.assertRegex(part, rf"(?m)^(?:-\w, )?{name}{' ' if kind else ''}"
-                                 rf"{re.escape(kind or '')}$", one.path)
+                self.assertRegex(part, rf"(?m)^(?:-[^ ]+, )*{name}(?:, -[^ ]+)*"
+                                 rf"{' ' if kind else ''}{re.escape(kind or '')}$", one.path)
             for line in one.examples:
                 self.assertIn(line.lstrip(), part, one.path)
 
