@@ -14,7 +14,9 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "lab"))
 # pylint: disable=wrong-import-position
+import quantity
 from processes import expect
 from racks_network import PARENT, RACKS, racks, ranks_of, switch_of
 from xdp_network import Network, at, be_alone
@@ -45,7 +47,7 @@ def measure(job, switches, size, *words):
 
 
 def main():
-    size = int(sys.argv[2]) if len(sys.argv) > 2 else 4_000_000
+    size = quantity.size(sys.argv[2]) if len(sys.argv) > 2 else 4_000_000
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     with racks(PER_RACK, rate=RATE), Network(sys.argv[1]) as job:
         for node, words in (("parent", (PARENT,)),

@@ -16,6 +16,10 @@ import argparse
 import json
 import pathlib
 import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "lab"))
+import quantity  # pylint: disable=wrong-import-position
 
 SHARES = [0, 0.2, 0.6, 0.8, 0.9, 0.96, 0.98, 0.99, 0.999]
 DENSE_AT = (0, 0.9, 0.99)
@@ -37,7 +41,7 @@ def parse():
     run = parts.add_parser("run")
     run.add_argument("infold", type=pathlib.Path)
     run.add_argument("folder", type=pathlib.Path)
-    run.add_argument("--bytes", type=int, default=104857600)
+    run.add_argument("--bytes", type=quantity.size, default=104857600)
     run.add_argument("--world", type=int, default=8)
     run.add_argument("--rate", default="100mbit")
     run.add_argument("--rounds", type=int, default=3)
@@ -99,7 +103,7 @@ def draw_all(words):
     axes.set_xticks([], minor=True)
     axes.set_xlabel("zeros of each rank's tensor, %, in other rows of 256 elements")
     axes.set_ylabel("seconds a sum")
-    rate = conditions["rate"].replace("mbit", " Mbit/s")
+    rate = f"{quantity.rate(conditions['rate']) / 1e6:g} Mbit/s"
     axes.set_title(f"{conditions['bytes'][0] / 2**20:.0f} MiB of f32, "
                    f"{conditions['worlds'][0]} ranks, links of {rate}", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)

@@ -157,22 +157,21 @@ def main():
     parser.add_argument("--job", default="default")
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--world", type=int, required=True)
-    parser.add_argument("--bytes", default="4,4096,65536", help="sizes with commas between")
+    parser.add_argument("--elements", default="1,1024,16384", help="of 4 bytes, commas between")
     parser.add_argument("--dtype", choices=("f32", "i32"), default="f32")
     parser.add_argument("--wire", choices=tuple(blocks.WIDTHS), default="bfp32")
     parser.add_argument("--iterations", type=int, default=10)
     options = parser.parse_args()
     rank = Rank(options.switch, options.job, options.rank, options.world)
     wire_format = options.wire if options.dtype == "f32" else options.dtype
-    for size in map(int, options.bytes.split(",")):
-        elements = max(1, size // 4)
+    for elements in map(int, options.elements.split(",")):
         values = bench_values(elements, options.rank, options.dtype)
         calls = options.iterations + min(max(options.iterations // 10, 1), 10)
         for _ in range(calls):
             total = rank.all_reduce(values, options.dtype, wire_format)
         ranks = [bench_values(elements, other, options.dtype) for other in range(options.world)]
         is_right = total == [sum(each) for each in zip(*ranks)]
-        print(f"{size} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
+        print(f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
     rank.leave()
     return 0
 

@@ -5,13 +5,14 @@ the same links, in turn. A few minutes; needs root."""
 
 import argparse
 import pathlib
-import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import lab_job
 
-UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+sys.path.append(str(lab_job.ROOT / "tools" / "lab"))
+import quantity
+
 # Of a full frame of 1514 bytes, 1408 are gradients.
 PAYLOAD_SHARE = 1408 / 1494
 
@@ -29,10 +30,8 @@ def parse():
 
 def wire_seconds(gradient_bytes, rate):
     """How long a link needs for a step's gradients; nothing for links without a rate."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(kbit|mbit|gbit)", rate)
-    if not found:
-        return None
-    return 8 * gradient_bytes / (float(found[1]) * UNITS[found[2]] * PAYLOAD_SHARE)
+    bits_per_second = quantity.rate_or_none(rate)
+    return 8 * gradient_bytes / (bits_per_second * PAYLOAD_SHARE) if bits_per_second else None
 
 
 def main():

@@ -238,9 +238,10 @@ class NumbersTest(unittest.TestCase):
     """What needs no privileges."""
 
     def test_rates(self):
-        for text, rate in (("100mbit", 1e8), ("10G", 1e10), ("2.5gbit", 2.5e9), ("none", None)):
+        for text, rate in (("100mbit", 1e8), ("10G", 1e10), ("2.5gbit", 2.5e9), ("none", None),
+                           ("10Gbit/s", 1e10), ("0.1T", 1e11), ("20000000", 2e7)):
             self.assertEqual(links.parse_rate(text), rate)
-        for text in ("", "10", "mbit", "-1mbit", "1kbit", "900gbit", "1 gbit"):
+        for text in ("", "10", "mbit", "-1mbit", "1kbit", "900gbit", "1 gbit", "1GB", "1Gi"):
             self.assertRaises(ValueError, links.parse_rate, text)
 
     def test_bucket(self):

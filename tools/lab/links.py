@@ -4,12 +4,12 @@
 import dataclasses
 import pathlib
 import platform
-import re
 import subprocess
+
+import quantity
 
 SOURCE = pathlib.Path(__file__).resolve().with_name("loss.bpf.c")
 ETHERNET_BYTES = 14  # of each frame; tbf counts these, but no preamble, checksum and gap
-UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "k": 1e3, "m": 1e6, "g": 1e9}
 
 # A timer that fires late costs a link its turn, unless what was not sent may be sent later. So a
 # pause earns credit for a millisecond at full rate. Credit is spent at 1.05 times the rate, never
@@ -35,10 +35,13 @@ def parse_rate(text):
     """Bits per second of '100mbit' or '10G'; None of 'none'."""
     if text == "none":
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(kbit|mbit|gbit|k|m|g)", text.lower())
-    rate = float(found.group(1)) * UNITS[found.group(2)] if found else 0
+    refusal = ValueError(f"a rate is none, or 1mbit to 100gbit, not '{text}'")
+    try:
+        rate = quantity.rate(text)
+    except ValueError:
+        raise refusal from None
     if not 1e6 <= rate <= 100e9:
-        raise ValueError(f"a rate is none, or 1mbit to 100gbit, not '{text}'")
+        raise refusal
     return int(rate)
 
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/bench/allreduce_timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <sys/resource.h>
+#include <type_traits>
+
+#include "cli/line/join_flags.h"
+#include "lab/interrupt.h"
+
+namespace infold::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Enough for a median, and few seconds even on slow links.
+constexpr std::uint64_t kBytesInAll = 128'000'000;
+constexpr std::uint64_t kIterationsMin = 5;
+constexpr std::uint64_t kIterationsMax = 1000;
+
+double cpu_seconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// What rounding to a format's mantissas may change, for values of at most 510 from each rank.
+double tolerance_of(const Allreduces& calls, int world) {
+  if (calls.travels_as_it_is()) return 0;
+  const double most = 510.0 * world;
+  const std::string wire = calls.wire_name();
+  const double of_sum = wire == "bfp8" ? most / 32 : wire == "bfp16" ? most / 8192 : 0;
+  // 1/world is rounded, and so is the product: 2^-22 is four units in the last place of an f32.
+  return calls.reduction == Reduction::average ? of_sum / world + 510 * 0x1p-22 : of_sum;
+}
+
+std::uint64_t iterations_of(const Allreduces& calls, std::uint64_t bytes) {
+  if (calls.iterations != 0) return calls.iterations;
+  return std::clamp(kBytesInAll / bytes, kIterationsMin, kIterationsMax);
+}
+
+template <typename T>
+Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,
+               bool in_place, const std::stop_token& stop) {
+  Timing timing;
+  timing.elements = std::max<std::uint64_t>(1, bytes / sizeof(T));
+  const Held held = calls.of_rows ? Held::rows : in_place ? Held::in_place : Held::whole;
+  Tensors<T> tensors(timing.elements, communicator.rank(), calls.zeros, held);
+  const CallOptions options = {
+      .reduction = calls.reduction,
+      .wire = calls.travels_as_it_is() ? WireFormat::automatic : wire_of(calls.wire_name()),
+      .layout = calls.layout};
+  const std::uint64_t iterations = iterations_of(calls, bytes);
+  const std::uint64_t warm_ups =
+      calls.warm_ups.value_or(std::clamp<std::uint64_t>(iterations / 10, 1, 10));
+  timing.seconds.reserve(iterations);
+  double cpu_before = 0;
+  double cpu_of_inputs = 0;
+  Statistics before;
+  for (std::uint64_t i = 0; i < warm_ups + iterations; ++i) {
+    if (i == warm_ups) {
+      cpu_before = cpu_seconds();
+      cpu_of_inputs = 0;
+      before = communicator.statistics();
+    }
+    if (in_place) {
+      const double cpu_so_far = cpu_seconds();
+      tensors.make_ready();
+      cpu_of_inputs += cpu_seconds() - cpu_so_far;
+    }
+    const Clock::time_point start = Clock::now();
+    const auto done = lab::wait_or_cancel(tensors.all_reduce(communicator, options), stop);
+    if (i >= warm_ups) {
+      timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    if (!done) {
+      timing.error = done.error().message;
+      return timing;
+    }
+    if (lab::InterruptGuard::interrupted()) return timing;
+  }
+  timing.cpu_seconds = cpu_seconds() - cpu_before - cpu_of_inputs;
+  const Statistics after = communicator.statistics();
+  timing.resent = after.packets_resent - before.packets_resent;
+  timing.asked = after.packets_asked - before.packets_asked;
+  timing.without_zeros = after.calls_without_zeros - before.calls_without_zeros;
+  if (calls.check) {
+    const int world = communicator.world();
+    timing.wrong = tensors.wrong(world, calls.reduction, tolerance_of(calls, world));
+  }
+  return timing;
+}
+
+}  // namespace
+
+bool Allreduces::travels_as_it_is() const {
+  return dtype == "i32" || reduction == Reduction::min || reduction == Reduction::max;
+}
+
+std::string Allreduces::wire_name() const {
+  if (travels_as_it_is()) return dtype;
+  return wire.empty() ? "bfp32" : wire;
+}
+
+Timing time_allreduces(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,
+                       bool in_place, const std::stop_token& stop) {
+  if (calls.dtype == "f64") return time_of<double>(communicator, calls, bytes, in_place, stop);
+  if (calls.dtype == "i32") {
+    return time_of<std::int32_t>(communicator, calls, bytes, in_place, stop);
+  }
+  return time_of<float>(communicator, calls, bytes, in_place, stop);
+}
+
+}  // namespace infold::cli

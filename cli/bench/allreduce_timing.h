@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times one rank's all-reduces of one size. Every rank of the job measures the same sizes in the
+// same order. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <infold/communicator.h>
+
+#include "cli/bench/allreduce_tensors.h"
+
+namespace infold::cli {
+
+// What all sizes of a run have in common.
+struct Allreduces {
+  std::string dtype = "f32";  // or f64, i32
+  std::string wire;           // empty: bfp32 where floats are summed
+  Reduction reduction = Reduction::sum;
+  Layout layout = Layout::dense;
+  bool of_rows = false;
+  lab::ZerosOptions zeros;
+  std::uint64_t iterations = 0;           // 0 chooses by size
+  std::optional<std::uint64_t> warm_ups;  // else a tenth of the iterations, 1 to 10
+  bool check = false;
+
+  // "bfp32", or the type where the elements travel as they are.
+  std::string wire_name() const;
+  bool travels_as_it_is() const;
+};
+
+struct Timing {
+  std::uint64_t elements = 0;
+  std::vector<double> seconds;
+  double cpu_seconds = 0;
+  std::uint64_t resent = 0;
+  std::uint64_t asked = 0;
+  std::uint64_t without_zeros = 0;  // of the calls
+  std::string error;
+  std::optional<std::uint64_t> wrong;  // elements of the last result; unset: not checked
+};
+
+// Returns early, with an error or without a sample, after a failed call or a requested stop.
+Timing time_allreduces(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,
+                       bool in_place, const std::stop_token& stop);
+
+}  // namespace infold::cli

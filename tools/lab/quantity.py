@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes and rates as people type them, for scripts. Commands read the same (cli/line/quantity.h),
+and cli/tests/bench_allreduce_test.py compares the two. argparse says "invalid size value"."""
+
+import re
+
+_PREFIXES = "kmgt"
+
+
+def _split(text):
+    """A number without sign and exponent, and its unit in lower case."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)(.*)", text.lower(), re.ASCII)
+    if not found:
+        raise ValueError(f"'{text}' does not begin with a number")
+    return float(found[1]), found[2]
+
+
+def size(text):
+    """Bytes of '25MB' (thousands), '25MiB' or '25M' (1024s), or a plain number of them."""
+    number, unit = _split(text)
+    found = re.fullmatch(r"([kmgt])(b|i|ib)?|b?", unit)
+    if not found:
+        raise ValueError(f"'{text}' is no size, such as 25MB or 4KiB")
+    power = _PREFIXES.index(found[1]) + 1 if found[1] else 0
+    value = number * (1000 if found[2] == "b" else 1024) ** power
+    if value > 2**53 or value != int(value):
+        raise ValueError(f"'{text}' is no whole number of bytes up to 2^53")
+    return int(value)
+
+
+def rate(text):
+    """Bits a second of '10G', '100mbit', '2.5Gbit/s' or '40gbps', always in thousands."""
+    number, unit = _split(text)
+    found = re.fullmatch(r"([kmgt])?(bit|bit/s|bps)?", unit)
+    if not found:
+        raise ValueError(f"'{text}' is no rate, such as 10G or 100mbit")
+    return number * 1000 ** (_PREFIXES.index(found[1]) + 1 if found[1] else 0)
+
+
+def rate_or_none(text):
+    """None of 'none', which is a link without a rate."""
+    return None if text == "none" else rate(text)
