@@ -24,8 +24,8 @@ WORLD = 2
 
 @contextlib.contextmanager
 def captured(port, path):
-    """Packets of the port meanwhile go to the file."""
-    command = ["dumpcap", "-q", "-i", "lo", "-f", f"udp port {port}", "-w", str(path)]
+    """Packets of the port meanwhile go to the file. The buffer holds all that a job here sends."""
+    command = ["dumpcap", "-q", "-B", "64", "-i", "lo", "-f", f"udp port {port}", "-w", str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dumpcap:
         try:
             said = ""

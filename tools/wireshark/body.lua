@@ -130,9 +130,9 @@ return function(tables, layouts, fields, malformed)
       local code = one:uint()
       found[block] = code
       wrong = wrong or code > layout.code_max
-      local unit = layouts.unit_exponent(layout, code)
-      local worth = code > 0 and string.format(", unit 2^%d", unit) or ""
       if is_shown then
+        local unit = layouts.unit_exponent(layout, code)
+        local worth = code > 0 and string.format(", unit 2^%d", unit) or ""
         list:add(field.field, one):set_text(string.format("Block %d: %d%s", block, code, worth))
       end
     end

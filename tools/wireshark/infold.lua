@@ -30,11 +30,13 @@ local function label_of(name)
   return name:sub(1, 1):upper() .. name:sub(2):gsub("_", " ")
 end
 
--- Of a table's row {offset, bytes, name}; two names are the halves of a byte.
+-- Of a table's row {offset, bytes, name}; two names are the halves of a byte. Notes their keys.
 local function add_row(prefix, row)
   local high, low = row[3]:match("^(.+), (.+)$")
+  row.keys = {}
   for i, name in ipairs(high and {high, low} or {row[3]}) do
-    local key = prefix .. name:gsub(" ", "_")
+    row.keys[i] = name:gsub(" ", "_")
+    local key = prefix .. row.keys[i]
     local shown = HEXADECIMAL[name] and base.HEX or base.DEC
     local make = ({ProtoField.uint8, ProtoField.uint16, [4] = ProtoField.uint32})[row[2]]
     if make then
@@ -114,21 +116,18 @@ local body = bodies(tables, layouts, fields, malformed)
 
 -- The header
 
--- The value of a field of one or two names, which `row` places.
-local function halves(row, range)
-  local whole = range:uint()
-  return row[3]:find(", ") and {math.floor(whole / 16), whole % 16} or {whole}
-end
-
--- {name: value} of the rows, each shown under `prefix`.
+-- {name: value} of the rows, each shown under `prefix`; two names are the halves of a byte.
 local function read_rows(rows, range, tree, prefix)
   local values = {}
   for _, row in ipairs(rows) do
-    local one, i = range(row[1], row[2]), 0
-    for name in row[3]:gmatch("[^,]+") do
-      i = i + 1
-      local key = name:gsub("^ ", ""):gsub(" ", "_")
-      values[key] = row[2] <= 4 and halves(row, one)[i] or nil
+    local one = range(row[1], row[2])
+    local whole = row[2] <= 4 and one:uint() or nil
+    for i, key in ipairs(row.keys) do
+      if #row.keys == 1 then
+        values[key] = whole
+      else
+        values[key] = i == 1 and math.floor(whole / 16) or whole % 16
+      end
       values[key .. "_item"] = tree:add(fields[prefix .. key], one)
     end
   end
