@@ -67,14 +67,7 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
 
 // All workers' contributions to slot after slot: the aggregator adds, completes, answers.
 Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
-  core::AggregatorOptions options;
-  options.epoch = lab::kBenchEpoch;
-  options.slot_count = kSlots;
-  options.world = workers;
-  options.datagram_bytes_max = lab::kBenchDatagramBytes;
-  options.arithmetic = &numeric::arithmetic();
-  for (std::uint16_t rank = 0; rank < workers; ++rank) options.workers.push_back({rank, 1});
-  core::Aggregator aggregator(options);
+  core::Aggregator aggregator(plan::aggregator_options(lab::bench_plan(workers, kSlots), 0, 0));
 
   std::vector<std::vector<std::byte>> contributions;
   for (std::uint16_t rank = 0; rank < workers; ++rank) {
@@ -108,12 +101,9 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
 
 // One worker streams a tensor; each contribution is answered with a result made beforehand.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
-  core::WorkerOptions options;
-  options.limits.datagram_bytes_max = lab::kBenchDatagramBytes;
-  options.sites = {{.epoch = lab::kBenchEpoch}};
-  constexpr std::size_t kChunks = 4 * kSlots;
-  options.small_slots = kChunks;  // the tensor is small: full packets only, no announcement
-  options.bulk_slots = 0;
+  constexpr std::uint16_t kChunks = 4 * kSlots;
+  // The tensor is small: full packets only, no announcement.
+  const core::WorkerOptions options = plan::worker_options(lab::bench_plan(1, kChunks), 0);
   core::Worker worker(options);
 
   const std::uint32_t elements = core::chunk_elements(layout, options.limits);

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 
 namespace infold::control {
 namespace {
@@ -192,7 +192,8 @@ Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
 }
 
 std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobTerms& terms) {
-  const auto at_switch = parties_of({}, terms.racks, terms.world).size();
+  const plan::Tree tree = plan::tree_of(static_cast<std::uint16_t>(terms.world), {}, terms.racks);
+  const std::size_t at_switch = tree.aggregators.front().children.size();
   std::vector<SiteOfJob> sites;
   for (const SiteAddress& site : terms.sites) {
     sites.push_back({"the site at " + site.address, site.record,
@@ -201,7 +202,7 @@ std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobT
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const std::optional<RackWords>& rack = ranks[rank].words.rack;
     if (!rack) continue;
-    const core::RankRange* const range = rack_of(terms.racks, rank);
+    const core::RankRange* const range = core::find_range(terms.racks, rank);
     sites.push_back({"the rack's switch at " + rack->address, rack->record,
                      range == nullptr ? 1U : range->count});
   }

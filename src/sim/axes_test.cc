@@ -52,8 +52,8 @@ class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> 
     const auto& [wire, kind] = GetParam();
     Scenario scenario;
     scenario.name = "axes";
-    scenario.world = kWorld;
-    scenario.sites = {make_site(kWorld, 1, 1)};
+    scenario.plan.world = kWorld;
+    scenario.plan.trees = {plan::even_tree(kWorld, 1, 1)};
     CallPlan call;
     call.layout = wire.layout;
     call.reduction = wire.reduction;
@@ -71,7 +71,7 @@ class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> 
     EXPECT_TRUE(outcome.passed()) << outcome.wrong.front();
     const auto call = static_cast<std::uint32_t>(scenario.calls.size()) - 1;
     const auto result = simulation.job().result(call, 0);
-    for (std::uint16_t rank = 1; rank < scenario.world; ++rank) {
+    for (std::uint16_t rank = 1; rank < scenario.plan.world; ++rank) {
       EXPECT_TRUE(std::ranges::equal(result, simulation.job().result(call, rank)));
     }
     return {result.begin(), result.end()};
@@ -125,9 +125,10 @@ TEST_P(Axes, RankOrder) {
 TEST_P(Axes, NumberOfAggregators) {
   for (std::uint16_t sites = 2; sites <= 4; ++sites) {
     Scenario scenario = base_scenario();
-    scenario.sites.clear();
+    scenario.plan.trees.clear();
     for (std::uint16_t site = 0; site < sites; ++site) {
-      scenario.sites.push_back(make_site(kWorld, 1, 1, static_cast<std::uint16_t>(1 + site)));
+      scenario.plan.trees.push_back(
+          plan::even_tree(kWorld, 1, 1, static_cast<std::uint16_t>(1 + site)));
     }
     expect_same_bits(scenario, "number of aggregators");
   }
@@ -136,14 +137,14 @@ TEST_P(Axes, NumberOfAggregators) {
 TEST_P(Axes, TreeShape) {
   Scenario scenario = base_scenario();
   for (const std::uint32_t fan_out : {2U, 4U, 8U}) {
-    scenario.sites = {make_site(kWorld, 2, fan_out)};
+    scenario.plan.trees = {plan::even_tree(kWorld, 2, fan_out)};
     expect_same_bits(scenario, "two levels");
   }
-  scenario.sites = {make_site(kWorld, 3, 2)};
+  scenario.plan.trees = {plan::even_tree(kWorld, 3, 2)};
   expect_same_bits(scenario, "three levels");
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
     base::Prng prng(seed);
-    scenario.sites = {make_uneven_site(kWorld, 3, prng)};
+    scenario.plan.trees = {plan::uneven_tree(kWorld, 3, prng)};
     expect_same_bits(scenario, "uneven");
   }
 }
@@ -151,12 +152,12 @@ TEST_P(Axes, TreeShape) {
 TEST_P(Axes, MtuAndChunkSize) {
   for (const std::uint32_t bytes : {700U, 1452U, 4000U, 8952U}) {
     Scenario scenario = base_scenario();
-    scenario.limits.datagram_bytes_max = bytes;
+    scenario.plan.datagram_bytes_max = bytes;
     expect_same_bits(scenario, "MTU");
   }
   for (const std::uint32_t elements : {64U, 192U, 352U}) {
     Scenario scenario = base_scenario();
-    scenario.limits.elements_max = elements;
+    scenario.plan.elements_max = elements;
     expect_same_bits(scenario, "chunk size");
   }
 }
@@ -183,8 +184,8 @@ TEST_P(Axes, OffsetInABuffer) {
 
 TEST_P(Axes, EarlierTensorsOnTheSameSlots) {
   Scenario scenario = base_scenario();
-  scenario.small_slots = 2;
-  scenario.bulk_slots = 2;
+  scenario.plan.small_slots = 2;
+  scenario.plan.bulk_slots = 2;
   const CallPlan last = scenario.calls[0];
   scenario.calls.clear();
   for (const oracle::ValueKind kind :

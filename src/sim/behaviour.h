@@ -33,14 +33,14 @@ struct LinkPath {
 inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t elements, int count) {
   Scenario scenario;
   scenario.name = "behaviour";
-  scenario.world = world;
-  scenario.sites = {make_site(world, 1, 1)};
+  scenario.plan.world = world;
+  scenario.plan.trees = {plan::even_tree(world, 1, 1)};
   CallPlan call = sum_of_floats(core::WireFormat::bfp32, elements);
   call.bulk = true;
   scenario.calls.assign(static_cast<std::size_t>(count), call);
-  scenario.limits.elements_max = 352;
-  scenario.small_slots = 64;
-  scenario.bulk_slots = static_cast<std::uint16_t>(std::clamp(4 * path.frames(), 448.0, 4e4));
+  scenario.plan.elements_max = 352;
+  scenario.plan.small_slots = 64;
+  scenario.plan.bulk_slots = static_cast<std::uint16_t>(std::clamp(4 * path.frames(), 448.0, 4e4));
   scenario.link = {.bits_per_second = path.bits_per_second,
                    .delay = path.round_trip / 2,
                    .queue_bytes_max = 1 << 20};

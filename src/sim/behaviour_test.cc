@@ -104,7 +104,7 @@ TEST(Behaviour, AStragglerCausesFewResends) {
   const Outcome outcome = run(scenario);
   ASSERT_TRUE(outcome.passed()) << outcome.wrong.front();
   const std::uint64_t resent = outcome.network.sent - outcome.useful_packets;
-  EXPECT_LE(resent, 110U * scenario.world);  // questions and their answers
+  EXPECT_LE(resent, 110U * scenario.plan.world);  // questions and their answers
 }
 
 // Half a second is 25,000 round trips and, with timers that double, some ten questions a stream.
@@ -112,7 +112,7 @@ TEST(Behaviour, QuestionsAboutAnAbsentRankBackOff) {
   const Scenario scenario = *named_scenario("absent", 1);
   const Outcome outcome = run(scenario);
   ASSERT_TRUE(outcome.passed()) << outcome.wrong.front();
-  EXPECT_LE(outcome.workers.sent_query + outcome.workers.resent_timeout, 30U * scenario.world);
+  EXPECT_LE(outcome.workers.sent_query + outcome.workers.resent_timeout, 30U * scenario.plan.world);
   EXPECT_GE(outcome.workers.sent_query + outcome.workers.resent_timeout, 2U);
 }
 

@@ -124,7 +124,7 @@ TEST(Regression, AMissingChunkShowsAsTheCallsThatMeet) {
   options.elements = 353;
   options.sites = 2;
   Scenario scenario = *named_scenario("clean", 1, options);
-  scenario.limits.elements_max = 352;
+  scenario.plan.elements_max = 352;
   scenario.calls = {sum_of_integers(353), sum_of_floats(core::WireFormat::bfp16, 353)};
   scenario.starts = {{}, base::microseconds(50), {}, {}};
   scenario.incident = {.kind = Incident::Kind::wrong_size, .rank = 1, .call = 0, .after = {}};

@@ -19,10 +19,10 @@ constexpr std::uint64_t kChunk = 352;
 Scenario on_ideal_links(std::uint16_t world, std::uint32_t depth, CallPlan call) {
   Scenario scenario;
   scenario.name = "round trips";
-  scenario.world = world;
-  scenario.sites = {make_site(world, depth, 4)};
+  scenario.plan.world = world;
+  scenario.plan.trees = {plan::even_tree(world, depth, 4)};
   scenario.link = {.bits_per_second = 0, .delay = kOneWay, .queue_bytes_max = 0};
-  scenario.small_slots = 64;
+  scenario.plan.small_slots = 64;
   scenario.calls = {call};
   return scenario;
 }

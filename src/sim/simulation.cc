@@ -38,11 +38,11 @@ const char* field_of(Incident::Kind kind) {
 // Of the longest way from a rank to a root.
 std::uint64_t hops_of(const Scenario& scenario) {
   std::uint64_t most = 1;
-  for (const SitePlan& site : scenario.sites) {
+  for (const plan::Tree& site : scenario.plan.trees) {
     std::vector<std::uint64_t> hops(site.aggregators.size(), 1);
     for (std::size_t i = 0; i < hops.size(); ++i) {
       most = std::max(most, hops[i]);
-      for (const AggregatorPlan::Child& child : site.aggregators[i].children) {
+      for (const plan::Child& child : site.aggregators[i].children) {
         if (child.aggregator != 0) hops[child.aggregator] = hops[i] + 1;
       }
     }
@@ -55,13 +55,10 @@ std::uint64_t hops_of(const Scenario& scenario) {
 bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   const std::uint16_t culprit = scenario.incident.rank;
   if (named == culprit) return true;
-  const auto holds = [](core::RankRange range, std::uint16_t rank) {
-    return range.first <= rank && rank < range.first + range.count;
-  };
-  for (const SitePlan& site : scenario.sites) {
-    for (const AggregatorPlan& aggregator : site.aggregators) {
-      for (const AggregatorPlan::Child& child : aggregator.children) {
-        if (holds(child.ranks, named) && holds(child.ranks, culprit)) return true;
+  for (const plan::Tree& site : scenario.plan.trees) {
+    for (const plan::Aggregator& aggregator : site.aggregators) {
+      for (const plan::Child& child : aggregator.children) {
+        if (contains(child.ranks, named) && contains(child.ranks, culprit)) return true;
       }
     }
   }
@@ -72,10 +69,8 @@ bool names_culprit(const Scenario& scenario, std::uint16_t named) {
 // chunk on, ranks' chunks belong to different calls: the first two that meet show how these differ.
 bool moves_later_chunks(const Scenario& scenario) {
   if (scenario.incident.kind != Incident::Kind::wrong_size) return false;
-  core::ChunkLimits limits = scenario.limits;
-  for (const SitePlan& site : scenario.sites) limits.tree |= site.aggregators.size() > 1;
   const CallPlan& call = scenario.calls[scenario.incident.call];
-  return call.elements % core::chunk_elements(call.layout, limits) == 1;
+  return call.elements % core::chunk_elements(call.layout, plan::limits_of(scenario.plan)) == 1;
 }
 
 // A rank whose deadline passes names whom it was last told of. Where packets are lost that may be
@@ -83,8 +78,8 @@ bool moves_later_chunks(const Scenario& scenario) {
 bool knows_whom_it_waits_for(const Scenario& scenario) {
   const bool loses = scenario.up.any() || scenario.down.any() || !scenario.pauses.empty();
   return !loses && scenario.starts.empty() &&
-         std::all_of(scenario.sites.begin(), scenario.sites.end(),
-                     [](const SitePlan& site) { return site.aggregators.size() == 1; });
+         std::all_of(scenario.plan.trees.begin(), scenario.plan.trees.end(),
+                     [](const plan::Tree& site) { return site.aggregators.size() == 1; });
 }
 
 std::size_t memory_of(const Wiring& wiring) {
@@ -210,8 +205,8 @@ void Simulation::check_network() {
                          outcome_.memory_bytes));
   }
   const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets +
-                                kSendsPerRankMax * scenario_.world * hops_of(scenario_) +
-                                kSendsPerPairMax * scenario_.world * scenario_.world +
+                                kSendsPerRankMax * scenario_.plan.world * hops_of(scenario_) +
+                                kSendsPerPairMax * scenario_.plan.world * scenario_.plan.world +
                                 scenario_.stale_packets + replays_of(scenario_);
   if (outcome_.network.sent > allowed) {
     complain(fmt::format("{} packets were sent where {} were useful", outcome_.network.sent,
@@ -220,7 +215,7 @@ void Simulation::check_network() {
 }
 
 void Simulation::check_calls() {
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     const auto& records = wiring_.workers[rank]->records();
     for (std::size_t i = 0; i < records.size(); ++i) {
       const std::uint32_t events = records[i].event_count + (records[i].refused ? 1U : 0U);
@@ -237,7 +232,7 @@ void Simulation::check_successes() {
   for (std::size_t entry = 0; entry < job_.steps().size(); ++entry) {
     const Job::Step step = job_.steps()[entry];
     std::uint16_t succeeded = 0;
-    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
       const auto& records = wiring_.workers[rank]->records();
       if (entry >= records.size()) continue;
       const CallRecord& record = records[entry];
@@ -255,7 +250,7 @@ void Simulation::check_successes() {
       }
     }
     std::string wrong;
-    if (succeeded == scenario_.world) wrong = job_.compare(step);
+    if (succeeded == scenario_.plan.world) wrong = job_.compare(step);
     if (succeeded == 0) wrong = job_.compare_inputs(step);
     if (!wrong.empty()) complain(wrong);
   }
@@ -265,7 +260,7 @@ void Simulation::check_successes() {
 void Simulation::check_failures() {
   const Incident& incident = scenario_.incident;
   const bool is_mismatch = *field_of(incident.kind) != '\0';
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     const auto& records = wiring_.workers[rank]->records();
     for (std::size_t entry = 0; entry < records.size(); ++entry) {
       const CallRecord& record = records[entry];

@@ -31,21 +31,21 @@ void SlotWatch::for_each_chunk(Sighting seen, Visit&& visit) {
 
 SlotWatch::SlotWatch(const Scenario& scenario, const Wiring& wiring)
     : stations_(wiring.network->node_count()),
-      slot_count_(static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots)),
+      slot_count_(static_cast<std::uint16_t>(scenario.plan.small_slots + scenario.plan.bulk_slots)),
       epoch_(scenario.epoch) {
   for (const NodeId node : wiring.worker_nodes) {
-    stations_[node].round_known.resize(scenario.sites.size() * slot_count_);
+    stations_[node].round_known.resize(scenario.plan.trees.size() * slot_count_);
   }
-  for (std::size_t site = 0; site < scenario.sites.size(); ++site) {
+  for (std::size_t site = 0; site < scenario.plan.trees.size(); ++site) {
     const auto& nodes = wiring.aggregator_nodes[site];
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Station& station = stations_[nodes[i]];
       station.is_aggregator = true;
       station.is_root = i == 0;
       station.workers =
-          static_cast<std::uint32_t>(scenario.sites[site].aggregators[i].children.size());
+          static_cast<std::uint32_t>(scenario.plan.trees[site].aggregators[i].children.size());
       station.copies.resize(slot_count_ * 2U);
-      station.round_known.resize(scenario.sites.size() * slot_count_);
+      station.round_known.resize(scenario.plan.trees.size() * slot_count_);
     }
   }
 }

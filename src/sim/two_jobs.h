@@ -111,17 +111,21 @@ class JobsOnSharedLinks final : public Observer {
     return static_cast<std::uint16_t>(std::clamp(4 * plan_.path.frames(), 448.0, 4e4));
   }
 
-  core::WorkerOptions worker_options(std::size_t job, std::uint16_t rank) {
-    core::WorkerOptions options;
-    options.rank = rank;
-    options.world = plan_.jobs[job].world;
-    options.limits = {.datagram_bytes_max = 1'472, .elements_max = 352};
-    options.small_slots = kSmallSlots;
-    options.bulk_slots = bulk_slots();
+  plan::Plan plan_of(std::size_t job) const {
+    plan::Plan plan;
+    plan.world = plan_.jobs[job].world;
+    plan.elements_max = 352;
+    plan.small_slots = kSmallSlots;
+    plan.bulk_slots = bulk_slots();
+    plan.trees = {plan::flat_tree(plan.world)};
+    plan.trees.front().job = static_cast<std::uint16_t>(job);
+    plan.trees.front().epoch = 1;
+    return plan;
+  }
+
+  core::WorkerOptions worker_options(const plan::Plan& plan, std::uint16_t rank) {
+    core::WorkerOptions options = plan::worker_options(plan, rank);
     options.seed = random_.next();
-    options.sites = {{.worker = static_cast<std::uint8_t>(rank),
-                      .job = static_cast<std::uint16_t>(job),
-                      .epoch = 1}};
     return options;
   }
 
@@ -139,22 +143,15 @@ class JobsOnSharedLinks final : public Observer {
 
   void add_job(std::size_t job) {
     const SharedLinks::JobPlan& plan = plan_.jobs[job];
-    core::AggregatorOptions options;
-    options.job = static_cast<std::uint16_t>(job);
-    options.epoch = 1;
-    options.slot_count = static_cast<std::uint16_t>(kSmallSlots + bulk_slots());
-    options.world = plan.world;
-    for (std::uint16_t rank = 0; rank < plan.world; ++rank) options.workers.push_back({rank, 1});
-    options.elements_max = 352;
-    options.arithmetic = &numeric::arithmetic();
-    auto aggregator = std::make_unique<AggregatorNode>(options);
+    const plan::Plan sums = plan_of(job);
+    auto aggregator = std::make_unique<AggregatorNode>(plan::aggregator_options(sums, 0, 0));
     AggregatorNode& station = *aggregator;
     const NodeId above = network_.add_node(std::move(aggregator));
     std::vector<PathId> to_workers;
     auto& workers = workers_.emplace_back();
     for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
       auto worker =
-          std::make_unique<WorkerNode>(WorkerNodeOptions{.worker = worker_options(job, rank),
+          std::make_unique<WorkerNode>(WorkerNodeOptions{.worker = worker_options(sums, rank),
                                                          .calls = calls_of(plan),
                                                          .pauses = {},
                                                          .ending = {}});

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 
 namespace infold::site {
 namespace {
@@ -20,7 +20,7 @@ std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
   std::vector<io::SocketAddress> sources;
   for (const core::RankRange ranks : options.workers) {
     const core::RankRange* const rack =
-        terms.below ? nullptr : control::rack_of(terms.racks, ranks.first);
+        terms.below ? nullptr : core::find_range(terms.racks, ranks.first);
     sources.push_back(rack == nullptr ? at(terms.rank_sources, ranks.first)
                                       : at(terms.rack_sources,
                                            static_cast<std::size_t>(rack - terms.racks.data())));

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "switch/switch_server.h"
+#include "control/job_plan.h"
 
 namespace infold::site {
 namespace {
@@ -31,7 +31,7 @@ control::JobTerms terms_of(std::uint32_t world) {
 
 std::vector<std::string> sources_of(const control::JobTerms& terms) {
   std::vector<std::string> texts;
-  for (const auto& each : worker_sources(terms, switches::aggregator_options(terms))) {
+  for (const auto& each : worker_sources(terms, control::aggregator_options(terms))) {
     texts.push_back(each.is_set() ? each.host_text() : "anywhere");
   }
   return texts;

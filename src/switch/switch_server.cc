@@ -7,34 +7,11 @@
 #include <new>
 #include <utility>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/registry/job_registry.h"
-#include "numeric/codec.h"
 #include "switch/uplink.h"
 
 namespace infold::switches {
-
-core::AggregatorOptions aggregator_options(const control::JobTerms& terms) {
-  core::AggregatorOptions options;
-  options.job = terms.job;
-  options.epoch = terms.epoch;
-  options.slot_count = static_cast<std::uint16_t>(terms.small_slots + terms.bulk_slots);
-  options.world = terms.world;
-  options.workers = control::parties_of(terms.groups, terms.racks, terms.world);
-  if (terms.below) {
-    options.parent_worker = control::party_of(options.workers, terms.below->rack.first);
-    options.workers = control::parties_of(terms.groups, terms.below->rack);
-  } else {
-    for (const core::RankRange& rack : terms.racks) {
-      if (rack.count > 1) continue;
-      options.aggregators_of_one.push_back(control::party_of(options.workers, rack.first));
-    }
-  }
-  options.datagram_bytes_max = terms.datagram_bytes_max;
-  options.elements_max = terms.elements_max;
-  options.arithmetic = &numeric::arithmetic();
-  return options;
-}
 
 namespace {
 
@@ -142,11 +119,11 @@ std::vector<control::SiteAddress> SwitchServer::sites() const {
 }
 
 std::size_t SwitchServer::memory_bytes_max(std::uint32_t datagram_bytes) const {
-  core::AggregatorOptions one;
-  one.workers = {{0, 1}};
+  plan::Plan one;
+  one.trees = {plan::flat_tree(one.world)};
   one.datagram_bytes_max = datagram_bytes;
-  one.slot_count = 64;
-  const std::size_t slot_bytes = core::Aggregator(one).memory_bytes() / one.slot_count;
+  const core::Aggregator aggregator(plan::aggregator_options(one, 0, 0));
+  const std::size_t slot_bytes = aggregator.memory_bytes() / one.slots();
   return slot_bytes * options_.slots * shards_.size();
 }
 
@@ -178,7 +155,7 @@ site::SwitchStatus SwitchServer::status() {
 }
 
 control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
-  const core::AggregatorOptions aggregator = aggregator_options(terms);
+  const core::AggregatorOptions aggregator = control::aggregator_options(terms);
   const site::Neighbours workers = {{}, site::worker_sources(terms, aggregator)};
   if (!terms.below) {
     return add_to_shards(aggregator, terms.small_slots, std::vector(shards_.size(), workers));

@@ -67,7 +67,4 @@ class SwitchServer final : public control::Plane {
   std::unique_ptr<control::ControlServer> control_;
 };
 
-// What an aggregator at one of the job's sites needs to know, wherever it runs.
-core::AggregatorOptions aggregator_options(const control::JobTerms& terms);
-
 }  // namespace infold::switches

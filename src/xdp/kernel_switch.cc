@@ -8,9 +8,10 @@
 #include <cstring>
 #include <utility>
 
+#include "control/job_plan.h"
 #include "control/registry/job_registry.h"
 #include "control/relay/rack_relay.h"
-#include "switch/switch_server.h"
+#include "switch/uplink.h"
 #include "xdp/attach/host_check.h"
 
 namespace infold::xdp {
@@ -142,7 +143,7 @@ std::vector<control::SiteAddress> KernelSwitch::sites() const {
 std::uint32_t KernelSwitch::jobs_max() const { return kJobsMax; }
 
 control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
-  const core::AggregatorOptions options = switches::aggregator_options(terms);
+  const core::AggregatorOptions options = control::aggregator_options(terms);
   site::Neighbours neighbours = {{}, site::worker_sources(terms, options)};
   Job job = {terms.epoch, options.parent_worker.value_or(0), {}, neighbours.workers};
   if (terms.below) {

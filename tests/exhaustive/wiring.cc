@@ -3,96 +3,65 @@
 // Options of every machine of a case.
 #include "tests/exhaustive/wiring.h"
 
+#include <string>
+#include <utility>
+
 #include "base/check.h"
-#include "numeric/codec.h"
 
 namespace infold::exhaustive {
 namespace {
 
-core::ChunkLimits limits_of(const Case& model_case) {
-  core::ChunkLimits limits;
-  limits.tree = model_case.leaves > 0;
-  limits.elements_max = kChunkElements;
-  limits.datagram_bytes_max = 1472;
-  return limits;
+plan::Plan plan_of(const Case& model_case) {
+  plan::Plan plan;
+  plan.world = model_case.workers;
+  plan.elements_max = kChunkElements;
+  plan.small_slots = model_case.small_slots;
+  plan.bulk_slots = model_case.slots;
+  if (model_case.leaves > 0) {
+    CHECK(model_case.workers % model_case.leaves == 0);
+    plan.trees = {plan::even_tree(plan.world, 2, model_case.leaves)};
+  } else {
+    plan.trees.assign(model_case.sites, plan::flat_tree(plan.world));
+  }
+  for (plan::Tree& tree : plan.trees) {
+    tree.job = kJob;
+    tree.epoch = model_case.epoch;
+  }
+  return plan;
 }
 
 }  // namespace
 
 Wiring::Wiring(const Case& model_case)
-    : case_(model_case), worker_count_(model_case.workers), limits_(limits_of(model_case)) {
+    : case_(model_case), worker_count_(model_case.workers), plan_(plan_of(model_case)) {
   for (std::uint16_t rank = 0; rank < worker_count_; ++rank) {
-    core::WorkerOptions options;
-    options.rank = rank;
-    options.world = case_.workers;
-    options.limits = limits_;
-    options.small_slots = case_.small_slots;
-    options.bulk_slots = case_.slots;
+    core::WorkerOptions& options = workers_.emplace_back(plan::worker_options(plan_, rank));
     options.transfers_max = 4;
     options.seed = rank + 1U;
-    workers_.push_back(options);
   }
-  if (case_.leaves > 0) {
-    add_tree();
-  } else {
-    add_sites();
-  }
+  for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_tree(tree);
 }
 
-core::AggregatorOptions Wiring::aggregator_options() const {
-  core::AggregatorOptions options;
-  options.job = kJob;
-  options.epoch = case_.epoch;
-  options.slot_count = static_cast<std::uint16_t>(case_.slots + case_.small_slots);
-  options.world = case_.workers;
-  options.datagram_bytes_max = limits_.datagram_bytes_max;
-  options.elements_max = limits_.elements_max;
-  options.arithmetic = &numeric::arithmetic();
-  return options;
-}
-
-void Wiring::add_sites() {
-  for (std::uint8_t site = 0; site < case_.sites; ++site) {
+// Leaves before their root, in which order the search numbers them.
+void Wiring::add_tree(std::size_t tree) {
+  const std::vector<plan::Aggregator>& aggregators = plan_.trees[tree].aggregators;
+  const std::size_t first = worker_count_ + aggregators_.size();
+  const auto node_of = [&](std::size_t aggregator) {
+    const std::size_t place = aggregator == 0 ? aggregators.size() : aggregator;
+    return static_cast<NodeIndex>(first + place - 1);
+  };
+  for (std::size_t i = 1; i <= aggregators.size(); ++i) {
+    const std::size_t aggregator = i == aggregators.size() ? 0 : i;
     Place place;
-    place.options = aggregator_options();
-    for (std::uint16_t rank = 0; rank < worker_count_; ++rank) {
-      place.options.workers.push_back({rank, 1});
-      place.below.push_back({static_cast<NodeIndex>(rank), site});
-      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(rank),
-                                      .job = kJob,
-                                      .epoch = case_.epoch,
-                                      .takes_sparse = true});
+    place.options = plan::aggregator_options(plan_, tree, static_cast<std::uint16_t>(aggregator));
+    if (aggregator != 0) place.parent = node_of(0);
+    for (const plan::Child& child : aggregators[aggregator].children) {
+      const NodeIndex node =
+          child.is_rank() ? static_cast<NodeIndex>(child.ranks.first) : node_of(child.aggregator);
+      place.below.push_back({node, static_cast<std::uint8_t>(child.is_rank() ? tree : 0)});
     }
-    aggregators_.push_back(place);
+    aggregators_.push_back(std::move(place));
   }
-}
-
-void Wiring::add_tree() {
-  CHECK(worker_count_ % case_.leaves == 0);
-  const auto per_leaf = static_cast<std::uint16_t>(worker_count_ / case_.leaves);
-  const auto root_node = static_cast<NodeIndex>(worker_count_ + case_.leaves);
-  Place root;
-  root.options = aggregator_options();
-  for (std::uint16_t leaf = 0; leaf < case_.leaves; ++leaf) {
-    Place place;
-    place.options = aggregator_options();
-    place.options.parent_worker = static_cast<std::uint8_t>(leaf);
-    place.parent = root_node;
-    const auto first = static_cast<std::uint16_t>(leaf * per_leaf);
-    for (std::uint16_t i = 0; i < per_leaf; ++i) {
-      const auto rank = static_cast<std::uint16_t>(first + i);
-      place.options.workers.push_back({rank, 1});
-      place.below.push_back({static_cast<NodeIndex>(rank), 0});
-      workers_[rank].sites.push_back({.worker = static_cast<std::uint8_t>(i),
-                                      .job = kJob,
-                                      .epoch = case_.epoch,
-                                      .takes_sparse = true});
-    }
-    aggregators_.push_back(place);
-    root.options.add_aggregator({first, per_leaf});
-    root.below.push_back({static_cast<NodeIndex>(worker_count_ + leaf), 0});
-  }
-  aggregators_.push_back(root);
 }
 
 core::Worker Wiring::make_worker(NodeIndex node) const { return core::Worker(workers_[node]); }

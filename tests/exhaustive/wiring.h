@@ -4,12 +4,14 @@
 // aggregators (or the striping sites), then a tree's root.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "core/aggregator/aggregator.h"
 #include "core/worker/worker.h"
+#include "plan/plan.h"
 #include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
@@ -54,13 +56,11 @@ class Wiring {
     std::optional<NodeIndex> parent;
   };
 
-  core::AggregatorOptions aggregator_options() const;
-  void add_sites();
-  void add_tree();
+  void add_tree(std::size_t tree);
 
   const Case& case_;
   std::uint32_t worker_count_;
-  core::ChunkLimits limits_;
+  const plan::Plan plan_;
   std::vector<core::WorkerOptions> workers_;
   std::vector<Place> aggregators_;
 };

@@ -25,28 +25,9 @@ std::uint16_t job_number(std::uint16_t number, std::size_t index) {
 
 core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t site,
                                    std::size_t place, std::size_t index) {
-  const auto& plans = scenario.sites[site].aggregators;
-  core::AggregatorOptions options;
-  options.job = job_number(sim::kJob, index);
-  options.epoch = scenario.epoch;
-  options.slot_count = static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots);
-  options.world = scenario.world;
-  for (const auto& child : plans[place].children) {
-    if (child.aggregator != 0) {
-      options.add_aggregator(child.ranks);
-    } else {
-      options.workers.push_back(child.ranks);
-    }
-  }
-  for (const sim::AggregatorPlan& plan : plans) {
-    for (std::size_t child = 0; child < plan.children.size() && place != 0; ++child) {
-      if (plan.children[child].aggregator != place) continue;
-      options.parent_worker = static_cast<std::uint8_t>(child);
-    }
-  }
-  options.datagram_bytes_max = scenario.limits.datagram_bytes_max;
-  options.elements_max = scenario.limits.elements_max;
-  return options;
+  plan::Plan plan = sim::plan_of(scenario);
+  plan.trees[site].job = job_number(sim::kJob, index);
+  return plan::aggregator_options(plan, site, static_cast<std::uint16_t>(place));
 }
 
 std::vector<Outgoing> sent_by(core::Aggregator& aggregator) {
@@ -142,10 +123,10 @@ Replay::Replay(const sim::Scenario& scenario, const sim::Wiring& wiring,
       counters_(counters),
       random_(scenario.seed ^ 0x7E91A7),
       followed_(wiring.network->node_count()) {
-  const std::uint32_t slots = scenario.small_slots + 0U + scenario.bulk_slots;
+  const std::uint32_t slots = scenario.plan.small_slots + 0U + scenario.plan.bulk_slots;
   std::vector<std::pair<std::size_t, std::size_t>> places;
-  for (std::size_t site = 0; site < scenario.sites.size(); ++site) {
-    for (std::size_t i = 0; i < scenario.sites[site].aggregators.size(); ++i) {
+  for (std::size_t site = 0; site < scenario.plan.trees.size(); ++site) {
+    for (std::size_t i = 0; i < scenario.plan.trees[site].aggregators.size(); ++i) {
       places.emplace_back(site, i);
     }
   }
@@ -194,11 +175,11 @@ std::vector<std::byte> Replay::changed(std::span<const std::byte> datagram) {
 std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
                         ReplayCounters& counters) {
   sim::Scenario scenario = sim::draw_scenario(seed);
-  scenario.limits.datagram_bytes_max =
-      std::min<std::uint32_t>(scenario.limits.datagram_bytes_max, INFOLD_XDP_DATAGRAM_BYTES_MAX);
-  scenario.limits.elements_max =
-      std::min<std::uint32_t>(scenario.limits.elements_max, INFOLD_XDP_ELEMENTS_MAX);
-  for (sim::SitePlan& site : scenario.sites) site.takes_sparse = false;
+  scenario.plan.datagram_bytes_max =
+      std::min<std::uint32_t>(scenario.plan.datagram_bytes_max, INFOLD_XDP_DATAGRAM_BYTES_MAX);
+  scenario.plan.elements_max =
+      std::min<std::uint32_t>(scenario.plan.elements_max, INFOLD_XDP_ELEMENTS_MAX);
+  for (plan::Tree& site : scenario.plan.trees) plan::set_takes_sparse(site, false);
   plane.use_ipv6(seed % 2 == 1);
   sim::Simulation simulation(scenario);
   Replay replay(simulation.scenario(), simulation.wiring(), plane, seed % 4 == 0, counters);

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "control/job_plan.h"
 #include "control/job_terms.h"
 #include "control/job_use.h"
 #include "control/messages/end_message.h"
 #include "control/messages/record_message.h"
 #include "control/messages/refusal_message.h"
-#include "control/parties.h"
 #include "core/format.h"
 #include "io/address/socket_address.h"
 
@@ -174,10 +174,10 @@ Misfit read_racks(const v1::Joined& joined, std::uint32_t world,
 Misfit overlap_misfit(const JobTerms& terms) {
   for (std::size_t i = 0; i < terms.groups.size(); ++i) {
     const core::RankRange group = terms.groups[i].ranks;
-    const core::RankRange* const rack = rack_of(terms.racks, group.first);
+    const core::RankRange* const rack = core::find_range(terms.racks, group.first);
     for (std::uint32_t rank = group.first; rank < std::uint32_t{group.first} + group.count;
          ++rank) {
-      if (rack_of(terms.racks, rank) != rack) {
+      if (core::find_range(terms.racks, rank) != rack) {
         return fmt::format("groups[{}] with ranks {} and {} in different racks", i, group.first,
                            rank);
       }
@@ -189,7 +189,7 @@ Misfit overlap_misfit(const JobTerms& terms) {
 Misfit read_ranges(const v1::Joined& joined, const RankWords& own, JobTerms& terms) {
   if (Misfit what = read_groups(joined, terms.world, terms.groups)) return what;
   if (Misfit what = read_racks(joined, terms.world, terms.racks)) return what;
-  if (own.rack && !terms.racks.empty() && rack_of(terms.racks, own.rank) == nullptr) {
+  if (own.rack && !terms.racks.empty() && core::find_range(terms.racks, own.rank) == nullptr) {
     return fmt::format("racks without rank {}, which comes through one", own.rank);
   }
   return overlap_misfit(terms);

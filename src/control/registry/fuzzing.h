@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/job_plan.h"
 #include "control/job_terms.h"
-#include "control/parties.h"
 #include "control/rank_listener.h"
 #include "control/registry/plane.h"
 #include "proto/infold/v1/control.pb.h"
@@ -87,10 +87,13 @@ class CheckedPlane final : public Plane {
     }
     check_sources(terms.rank_sources, terms.world);
     check_sources(terms.rack_sources, terms.racks.size());
-    const auto parties = parties_of(terms.groups, terms.racks, terms.world);
-    CHECK(!parties.empty());
-    CHECK(parties.size() <= INFOLD_WORKERS_MAX);
-    for (std::uint32_t rank = 0; rank < terms.world; ++rank) party_of(parties, rank);
+    const plan::Tree tree = tree_of(terms);
+    const std::size_t workers = tree.aggregators.front().children.size();
+    CHECK(workers > 0);
+    CHECK(workers <= INFOLD_WORKERS_MAX);
+    for (std::uint16_t rank = 0; rank < terms.world; ++rank) {
+      static_cast<void>(plan::position_of(tree, rank));
+    }
   }
 
   // One for each, or none at all; a packet can come from any that is set.

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/registry/job_registry_testing.h"
 
 namespace infold::control::testing {
@@ -23,8 +23,8 @@ TEST_F(Registry, NeighboursOnOneHostBecomeOneParty) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.ear->groups(), terms.groups);
   ASSERT_EQ(plane_.started().size(), 1U);
   EXPECT_EQ(plane_.started()[0].groups, terms.groups);
-  EXPECT_THAT(parties_of(terms.groups, {}, 5),
-              ElementsAre(RankRange{0, 2}, RankRange{2, 1}, RankRange{3, 2}));
+  EXPECT_THAT(tree_of(terms).aggregators.front().children,
+              ElementsAre(plan::Child{{0, 2}, 1}, plan::Child{{2, 1}, 0}, plan::Child{{3, 2}, 2}));
 }
 
 TEST_F(Registry, AHostWhoseRanksCannotAllShareIsNoParty) {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "control/job_plan.h"
 #include "control/job_terms.h"
-#include "control/parties.h"
 #include "control/rank_listener.h"
 #include "control/registry/at_plane.h"
 #include "control/registry/job_registry.h"

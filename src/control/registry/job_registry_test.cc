@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/registry/job_registry_testing.h"
 
 namespace infold::control::testing {

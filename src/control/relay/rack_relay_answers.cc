@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "control/job_plan.h"
 #include "control/job_use.h"
-#include "control/parties.h"
 #include "control/registry/at_plane.h"
 #include "control/relay/rack_relay.h"
 #include "control/relay/rack_relay_job.h"
@@ -60,7 +60,7 @@ JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
   own.sites = plane_.sites();
   const auto is_at_rank = [](const SiteAddress& site) { return site.at_rank; };
   const auto first_of_ranks = std::find_if(terms.sites.begin(), terms.sites.end(), is_at_rank);
-  const core::RankRange* const rack = rack_of(terms.racks, rank);
+  const core::RankRange* const rack = core::find_range(terms.racks, rank);
   if (rack != nullptr && is_one_rack(terms.racks, terms.world)) {
     own.racks.clear();
   } else if (rack != nullptr) {

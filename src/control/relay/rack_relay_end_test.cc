@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/relay/rack_relay_testing.h"
 
 namespace infold::control::testing {
@@ -136,13 +136,7 @@ TEST_F(Relay, StoppingWhileRanksGoComesToAnEnd) {
 TEST(Parties, CountRacksOnceAndHostsInThem) {
   const std::vector<HostGroup> groups = {{{0, 2}, "x"}, {{5, 2}, "y"}};
   const std::vector<RankRange> racks = {{0, 3}, {3, 1}};
-  const auto root = parties_of(groups, racks, 8);
-  EXPECT_THAT(root, ElementsAre(RankRange{0, 3}, RankRange{3, 1}, RankRange{4, 1}, RankRange{5, 2},
-                                RankRange{7, 1}));
-  EXPECT_EQ(party_of(root, 2), 0);
-  EXPECT_EQ(party_of(root, 6), 3);
-  EXPECT_THAT(parties_of(groups, racks[0]), ElementsAre(RankRange{0, 2}, RankRange{2, 1}));
-  EXPECT_EQ(rack_of(racks, 4), nullptr);
+  EXPECT_EQ(core::find_range(racks, 4), nullptr);
   EXPECT_FALSE(is_one_rack(racks, 4));
 }
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/relay/rack_relay_testing.h"
 
 namespace infold::control::testing {
@@ -24,8 +24,8 @@ TEST_F(Relay, RacksAreOnePartyEachAndHaveSitesOfTheirOwn) {
   ASSERT_EQ(root_->plane.started().size(), 1U);
   const JobTerms above = root_->plane.started()[0];
   EXPECT_THAT(above.racks, ElementsAre(RankRange{0, 2}, RankRange{2, 2}));
-  EXPECT_THAT(parties_of(above.groups, above.racks, 5),
-              ElementsAre(RankRange{0, 2}, RankRange{2, 2}, RankRange{4, 1}));
+  EXPECT_THAT(tree_of(above).aggregators.front().children,
+              ElementsAre(plan::Child{{0, 2}, 1}, plan::Child{{2, 2}, 2}, plan::Child{{4, 1}, 0}));
   ASSERT_EQ(b_->plane.started().size(), 1U);
   const JobTerms below = b_->plane.started()[0];
   EXPECT_EQ(below.job, above.job);

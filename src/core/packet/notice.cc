@@ -62,6 +62,12 @@ std::size_t write_ranges(std::span<const RankRange> missing, std::byte* out) {
 
 }  // namespace
 
+const RankRange* find_range(std::span<const RankRange> ranges, std::uint32_t rank) {
+  const auto place = std::find_if(ranges.begin(), ranges.end(),
+                                  [rank](RankRange each) { return contains(each, rank); });
+  return place == ranges.end() ? nullptr : &*place;
+}
+
 bool RankRanges::contains(std::uint16_t rank) const {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (rank >= range[i].first && rank - range[i].first < range[i].count) return true;

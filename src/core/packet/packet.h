@@ -148,6 +148,12 @@ struct RankRange {
   friend bool operator==(const RankRange&, const RankRange&) = default;
 };
 
+constexpr bool contains(RankRange range, std::uint32_t rank) {
+  return rank >= range.first && rank < std::uint32_t{range.first} + range.count;
+}
+// The first range that the rank is in, or null.
+const RankRange* find_range(std::span<const RankRange> ranges, std::uint32_t rank);
+
 // A bounded list of ranks, as ranges in rising order.
 struct RankRanges {
   RankRange range[INFOLD_PENDING_RANGES_MAX];

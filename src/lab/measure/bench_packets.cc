@@ -28,6 +28,17 @@ constexpr BenchWire kWires[] = {
 
 std::span<const BenchWire> bench_wires() { return kWires; }
 
+plan::Plan bench_plan(std::uint16_t world, std::uint16_t slots) {
+  plan::Plan plan;
+  plan.world = world;
+  plan.datagram_bytes_max = kBenchDatagramBytes;
+  plan.small_slots = slots;
+  plan.bulk_slots = 0;
+  plan.trees = {plan::flat_tree(world)};
+  plan.trees.front().epoch = kBenchEpoch;
+  return plan;
+}
+
 const core::TensorCodec& bench_codec(ElementLayout layout) {
   const core::TensorCodec* codec = numeric::codec(layout.dtype, layout.format, core::Reduction::sum,
                                                   core::Collective::all_reduce);

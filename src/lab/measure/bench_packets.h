@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "core/packet/packet.h"
 #include "core/tensor_codec.h"
+#include "plan/plan.h"
 
 namespace infold::lab {
 
@@ -22,6 +23,9 @@ struct BenchWire {
   core::ElementLayout layout;
 };
 std::span<const BenchWire> bench_wires();
+
+// One site of this many slots, all for small tensors.
+plan::Plan bench_plan(std::uint16_t world, std::uint16_t slots);
 
 const core::TensorCodec& bench_codec(core::ElementLayout layout);
 // Values over a few octaves, so that exponents differ between workers and lanes have to shift.

@@ -67,12 +67,7 @@ std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t r
 // Adds the job of all cases, whose workers have sent what came before the round of interest.
 void add_bench_job(xdp::Program& program, std::uint16_t slots,
                    std::span<const std::vector<std::byte>> ranks) {
-  core::AggregatorOptions job;
-  job.epoch = kBenchEpoch;
-  job.slot_count = slots;
-  job.world = kWorkers;
-  job.datagram_bytes_max = kBenchDatagramBytes;
-  for (std::uint16_t rank = 0; rank < kWorkers; ++rank) job.workers.push_back({rank, 1});
+  const core::AggregatorOptions job = plan::aggregator_options(bench_plan(kWorkers, slots), 0, 0);
   const std::vector<io::SocketAddress> sources(kWorkers, addresses().source);
   CHECK(program.add_job(job, {.workers = sources}).has_value());
   // Rounds before the one of interest, so that all are known and none is the first.

@@ -168,13 +168,8 @@ class Bench {
   }
 
   void start_job() {
-    core::AggregatorOptions job;
-    job.epoch = kBenchEpoch;
-    job.world = options_.world;
-    job.slot_count = kTrain;
-    job.datagram_bytes_max = kBenchDatagramBytes;
-    for (std::uint16_t rank = 0; rank < options_.world; ++rank) job.workers.push_back({rank, 1});
-    CHECK(program_->add_job(job).has_value());
+    const plan::Plan plan = bench_plan(options_.world, kTrain);
+    CHECK(program_->add_job(plan::aggregator_options(plan, 0, 0)).has_value());
   }
 
   std::vector<xdp::Attachment> attach(int program) {

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/prng.h"
-#include "control/parties.h"
+#include "control/job_plan.h"
 #include "control/registry/job_registry.h"
 #include "core/site_order.h"
 #include "io/host/clock.h"
@@ -235,73 +235,66 @@ std::vector<HostTerms> JobSession::host_terms() const {
   return hosts;
 }
 
-Result<void> JobSession::find_sites(core::WorkerOptions& worker) {
-  SitePlanInput input = {options_, worker.limits, worker.small_slots, worker.bulk_slots, {}};
+Result<void> JobSession::find_sites() {
+  SiteTableInput input = {options_, datagram_bytes_max_, kSmallSlots, kBulkSlots, {}};
   if (shard_) input.own_site = shard_->address();
-  Result<SitePlan> plan = plan_sites(input, host_terms());
-  if (!plan) return tl::unexpected(std::move(plan.error()));
-  plan_ = std::move(*plan);
-  for (std::size_t i = 0; i < links_.size(); ++i) links_[i].first_site = plan_.first_sites[i];
-  worker.sites = plan_.sites;
-  worker.limits = plan_.limits;
-  worker.formats = plan_.formats;
-  worker.small_slots = plan_.small_slots;
-  worker.bulk_slots = plan_.bulk_slots;
+  Result<SiteTable> table = rank::find_sites(input, host_terms());
+  if (!table) return tl::unexpected(std::move(table.error()));
+  table_ = std::move(*table);
+  for (std::size_t i = 0; i < links_.size(); ++i) links_[i].first_site = table_.first_sites[i];
   return {};
 }
 
-// All are here: the terms become a worker's options, and a port that reaches every site.
-Result<void> JobSession::take_seat(Seat& seat) {
-  core::WorkerOptions& worker = seat.worker;
-  worker.rank = static_cast<std::uint16_t>(options_.rank);
-  worker.world = static_cast<std::uint16_t>(options_.world);
-  worker.limits.datagram_bytes_max = datagram_bytes_max_;
-  worker.small_slots = kSmallSlots;
-  worker.bulk_slots = kBulkSlots;
+core::WorkerOptions JobSession::worker_options() const {
+  core::WorkerOptions worker = plan::worker_options(table_.plan, table_.rank);
   worker.seed = base::mix64(static_cast<std::uint64_t>(io::monotonic_now().ns) + worker.rank);
   worker.wall_clock_offset = io::wall_clock_offset();
-  if (Result<void> found = find_sites(worker); !found) return found;
-  seat.site_names = plan_.names;
+  return worker;
+}
+
+// All are here: the terms become a plan, and a port that reaches every site.
+Result<void> JobSession::take_seat(Seat& seat) {
+  if (Result<void> found = find_sites(); !found) return found;
+  seat.site_names = table_.names;
   // Slots take memory, which a job in one host's does not need.
   if (shard_ && !is_one_host()) serve_site();
-  if (Result<void> carried = probe_sites(worker.limits.datagram_bytes_max); !carried)
-    return carried;
-  const control::ReadyWords words = {meet_host(worker), core::site_order(worker.sites),
+  if (Result<void> carried = probe_sites(table_.plan.datagram_bytes_max); !carried) return carried;
+  const control::ReadyWords words = {meet_host(), core::site_order(worker_options().sites),
                                      options_.verify, history_.finished, history_.digest};
   if (Result<void> ready = all_ready(words); !ready) return ready;
 
   const std::vector<control::HostGroup>& groups = terms().groups;
-  const control::HostGroup* const group = control::group_of(groups, worker.rank);
+  const control::HostGroup* const group = control::group_of(groups, table_.rank);
   if (is_one_host()) {
-    place_on_one_host(worker);
+    table_.plan = one_host_plan();
     shard_.reset();
   } else {
-    place_at_sites(host_terms(), plan_, worker);
+    settle(host_terms(), table_);
     if (shard_) serve_site();
   }
+  seat.worker = worker_options();
+  const bool leads = group != nullptr && group->ranks.first == table_.rank;
   if (group == nullptr) {
     share_.reset();
-    seat.port = shard_ ? summing_port(worker)
-                       : std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses);
+    seat.port = shard_ ? summing_port()
+                       : std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses);
   } else {
     seat.port = share_->take_port();
-    constexpr core::SiteRecord kLeaf;
-    for (core::SiteOptions& site : worker.sites) site.takes_sparse = kLeaf.takes_sparse;
     for (std::string& name : seat.site_names) {
       name += " (through rank " + std::to_string(group->ranks.first) + ")";
     }
-    if (group->ranks.first == worker.rank) lead(worker, *group);
+    if (leads) lead(*group);
   }
   socket_.reset();
-  if (!is_one_host() && (group == nullptr || group->ranks.first == worker.rank)) {
+  if (!is_one_host() && (group == nullptr || leads)) {
     seat.paths.interface = route_.local.host_text();
     if (!route_.interface.empty()) seat.paths.interface += " (" + route_.interface + ")";
   }
   for (const control::HostGroup& each : groups) seat.paths.ranks_in_memory += each.ranks.count;
+  // Hosts count once, also below racks.
+  const plan::Tree network = control::tree_of(terms(), true);
   seat.paths.parties_on_network =
-      is_one_host()
-          ? 0
-          : static_cast<std::uint32_t>(control::parties_of(groups, {}, worker.world).size());
+      is_one_host() ? 0 : static_cast<std::uint32_t>(network.aggregators.front().children.size());
   return {};
 }
 
@@ -311,21 +304,20 @@ void JobSession::serve_site() {
   control::JobTerms flat = terms();
   flat.groups.clear();
   flat.racks.clear();
-  const core::AggregatorOptions options = switches::aggregator_options(flat);
+  const core::AggregatorOptions options = control::aggregator_options(flat);
   CHECK(shard_->add_job(options, flat.small_slots,
                         {{}, site::worker_sources(flat, options)}));  // only
 }
 
 // From here on the worker's driver serves this rank's site.
-std::unique_ptr<io::DatagramPort> JobSession::summing_port(core::WorkerOptions& worker) {
-  const std::uint8_t own = *plan_.own;
-  core::SiteOptions& site = worker.sites[own];
-  site.is_own = true;
+std::unique_ptr<io::DatagramPort> JobSession::summing_port() {
+  const std::uint8_t own = *table_.own;
+  const plan::Tree& site = table_.plan.trees[own];
   std::unique_ptr<site::AggregationSite> aggregators = shard_->take_site();
-  aggregators->adopt(site.job, site.worker);
+  aggregators->adopt(site.job, plan::position_of(site, table_.rank).worker);
   shard_.reset();
   return std::make_unique<SummingPort>(
-      std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses), std::move(aggregators),
+      std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses), std::move(aggregators),
       io::Peer{own});
 }
 

@@ -29,7 +29,7 @@
 #include "rank/member.h"
 #include "rank/network.h"
 #include "rank/session/host_share.h"
-#include "rank/session/site_plan.h"
+#include "rank/session/site_table.h"
 #include "site/switch_shard.h"
 
 namespace infold::rank {
@@ -84,10 +84,11 @@ class JobSession final : public Network {
   Result<void> open_sockets();
   Result<void> meet_all();
   std::vector<HostTerms> host_terms() const;
-  Result<void> find_sites(core::WorkerOptions& worker);
+  Result<void> find_sites();
+  core::WorkerOptions worker_options() const;
   Result<void> take_seat(Seat& seat);
-  bool meet_host(const core::WorkerOptions& worker);
-  std::unique_ptr<io::DatagramPort> summing_port(core::WorkerOptions& worker);
+  bool meet_host();
+  std::unique_ptr<io::DatagramPort> summing_port();
   void serve_site();
   Result<void> probe_sites(std::size_t datagram_bytes);
   Result<void> all_ready(const control::ReadyWords& words);
@@ -103,9 +104,9 @@ class JobSession final : public Network {
   }
   void note_answered();
   void stop_joining(const control::Refusal& refusal);
-  void place_on_one_host(core::WorkerOptions& worker) const;
-  io::MeetingTerms meeting_terms(const core::WorkerOptions& worker, bool one_host) const;
-  void lead(const core::WorkerOptions& worker, const control::HostGroup& group);
+  plan::Plan one_host_plan() const;
+  io::MeetingTerms meeting_terms(const plan::Plan& plan) const;
+  void lead(const control::HostGroup& group);
   const control::JobTerms& terms() const { return links_.front().link->terms(); }
   bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
   control::RankWords words() const;
@@ -125,7 +126,7 @@ class JobSession final : public Network {
   io::Route route_;
   std::uint32_t datagram_bytes_max_ = 0;
   std::unique_ptr<io::UdpSocket> socket_;
-  SitePlan plan_;
+  SiteTable table_;
   std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
   std::unique_ptr<site::SwitchShard> shard_;
   bool site_is_served_ = false;

@@ -29,72 +29,61 @@ constexpr std::uint16_t kMemoryBulkSlots = 32;
 
 // Whether this rank shares memory with all of the group that was proposed for it. Hosts of the
 // job's control planes that propose different groups, which those with sites of ranks do, get none.
-bool JobSession::meet_host(const core::WorkerOptions& worker) {
+bool JobSession::meet_host() {
   for (const Link& each : links_) {
     if (each.link->terms().groups != terms().groups) return false;
   }
-  const control::HostGroup* const group = control::group_of(terms().groups, worker.rank);
+  const control::HostGroup* const group = control::group_of(terms().groups, table_.rank);
   if (!share_ || group == nullptr) return false;
   const base::Instant now = io::monotonic_now();
   const base::Duration patience = std::min((deadline_ - now) / 2, kMeetingMax);
-  return share_->meet(*group, worker.rank, meeting_terms(worker, is_one_host()), now + patience);
+  const io::MeetingTerms meeting = meeting_terms(is_one_host() ? one_host_plan() : table_.plan);
+  return share_->meet(*group, table_.rank, meeting, now + patience);
 }
 
 // Equal at all ranks of a group before the group is in use, so by what was proposed.
-io::MeetingTerms JobSession::meeting_terms(const core::WorkerOptions& worker, bool one_host) const {
-  core::WorkerOptions used = worker;
-  if (one_host) place_on_one_host(used);
+io::MeetingTerms JobSession::meeting_terms(const plan::Plan& plan) const {
   // What may be under way is at most a quarter of the slots of each site, or 32 chunks of each
   // stream; half of the places are for repeats and questions.
   const std::uint32_t under_way =
-      std::max(used.bulk_slots / 4U, 32U) + std::max(used.small_slots / 4U, 32U);
+      std::max(plan.bulk_slots / 4U, 32U) + std::max(plan.small_slots / 4U, 32U);
   io::MeetingTerms meeting;
   meeting.ticket = base::mix64(std::uint64_t{terms().epoch} << 32 | terms().job);
-  meeting.shape.channels = static_cast<std::uint32_t>(used.sites.size());
+  meeting.shape.channels = static_cast<std::uint32_t>(plan.trees.size());
   meeting.shape.places =
       std::min(std::bit_ceil(2 * under_way * meeting.shape.channels), kPlacesMax);
-  meeting.shape.datagram_bytes_max = used.limits.datagram_bytes_max;
+  meeting.shape.datagram_bytes_max = plan.datagram_bytes_max;
   return meeting;
 }
 
 // One leaf is the only site, which sums what core can, and no packet has to fit a network.
-void JobSession::place_on_one_host(core::WorkerOptions& worker) const {
-  core::SiteOptions leaf;
-  leaf.worker = static_cast<std::uint8_t>(worker.rank);
+plan::Plan JobSession::one_host_plan() const {
+  plan::Plan plan;
+  plan.world = table_.plan.world;
+  plan.datagram_bytes_max = kMemoryDatagramBytes;
+  plan.small_slots = std::min(table_.plan.small_slots, kMemorySmallSlots);
+  plan.bulk_slots = std::min(table_.plan.bulk_slots, kMemoryBulkSlots);
+  plan::Tree& leaf = plan.trees.emplace_back(plan::flat_tree(plan.world));
+  leaf.aggregators.front().place = plan::Place::host;
+  leaf.aggregators.front().rank = std::uint16_t{0};
   leaf.job = terms().job;
   leaf.epoch = terms().epoch;
-  worker.sites = {leaf};
-  worker.limits.datagram_bytes_max = kMemoryDatagramBytes;
-  constexpr core::SiteRecord kLeaf;
-  worker.limits.elements_max = kLeaf.elements_max;
-  worker.formats = kLeaf.formats;
-  worker.small_slots = std::min(worker.small_slots, kMemorySmallSlots);
-  worker.bulk_slots = std::min(worker.bulk_slots, kMemoryBulkSlots);
+  return plan;
 }
 
 // A leaf per site: to the ranks it is the site, to the site it is one worker.
-void JobSession::lead(const core::WorkerOptions& worker, const control::HostGroup& group) {
+void JobSession::lead(const control::HostGroup& group) {
   std::vector<core::AggregatorOptions> leaves;
-  for (const core::SiteOptions& site : worker.sites) {
-    const std::size_t number = leaves.size();
-    core::AggregatorOptions& leaf = leaves.emplace_back();
-    leaf.job = site.job;
-    leaf.epoch = site.epoch;
-    leaf.slot_count = static_cast<std::uint16_t>(worker.small_slots + worker.bulk_slots);
-    leaf.world = worker.world;
-    for (std::uint16_t i = 0; i < group.ranks.count; ++i) {
-      leaf.workers.push_back({static_cast<std::uint16_t>(group.ranks.first + i), 1});
-    }
-    if (!is_one_host()) leaf.parent_worker = party_at(host_terms(), plan_, number, worker.rank);
-    leaf.datagram_bytes_max = worker.limits.datagram_bytes_max;
-    leaf.elements_max = worker.limits.elements_max;
-    leaf.arithmetic = &numeric::arithmetic();
+  for (std::size_t site = 0; site < table_.plan.trees.size(); ++site) {
+    const auto leaf =
+        plan::find_aggregator(table_.plan.trees[site], plan::Place::host, group.ranks);
+    leaves.push_back(plan::aggregator_options(table_.plan, site, leaf.value_or(0)));
   }
   std::unique_ptr<io::UdpPort> network;
   if (!is_one_host()) {
-    network = std::make_unique<io::UdpPort>(std::move(*socket_), plan_.addresses);
+    network = std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses);
   }
-  share_->lead(leaves, worker.small_slots, std::move(network));
+  share_->lead(leaves, table_.plan.small_slots, std::move(network));
 }
 
 }  // namespace infold::rank

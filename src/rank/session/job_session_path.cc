@@ -98,9 +98,9 @@ Result<void> JobSession::probe_sites(std::size_t datagram_bytes) {
   const base::Duration limit =
       std::min({base::Duration{options_.deadline.count() / 4}, kProbeMax, left});
   const std::vector<io::PathReport> reports =
-      io::probe_paths(*socket_, plan_.addresses, datagram_bytes, limit);
+      io::probe_paths(*socket_, table_.addresses, datagram_bytes, limit);
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    const io::SocketAddress& site = plan_.addresses[i];
+    const io::SocketAddress& site = table_.addresses[i];
     if (reports[i].carries) continue;
     if (!reports[i].answers) {
       return tl::unexpected(unavailable(

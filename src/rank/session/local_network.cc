@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Each site is one aggregator over all ranks, or one over racks and one per rack.
 #include "rank/session/local_network.h"
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 
 #include "io/lossy_port.h"
 #include "io/memory_port.h"
-#include "numeric/codec.h"
+#include "plan/plan.h"
 
 namespace infold::rank {
 namespace {
@@ -21,46 +19,47 @@ constexpr std::uint16_t kSmallSlots = 32;
 constexpr std::uint16_t kBulkSlots = 96;
 constexpr std::uint16_t kSlots = kSmallSlots + kBulkSlots;
 
+plan::Plan plan_of(const LocalGroupOptions& options) {
+  plan::Plan plan;
+  plan.world = static_cast<std::uint16_t>(options.world);
+  plan.datagram_bytes_max = static_cast<std::uint32_t>(options.mtu_bytes - kHeaderBytes);
+  plan.small_slots = kSmallSlots;
+  plan.bulk_slots = kBulkSlots;
+  std::vector<core::RankRange> racks;
+  for (int first = 0; options.rack_size > 0 && first < options.world; first += options.rack_size) {
+    const int ranks = std::min(options.rack_size, options.world - first);
+    racks.push_back({static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(ranks)});
+  }
+  for (const int weight : options.site_weights) {
+    plan.trees.push_back(plan::tree_of(plan.world, {}, racks));
+    plan.trees.back().weight = static_cast<std::uint16_t>(weight);
+  }
+  return plan;
+}
+
 class Builder {
  public:
   explicit Builder(const LocalGroupOptions& options)
       : options_(options),
-        world_(static_cast<std::size_t>(options.world)),
+        plan_(plan_of(options)),
         // Every rank may have all its slots under way at once, and once more for repeats.
         switch_(std::make_unique<io::MemoryPort>(io::MemoryPortOptions{
-            datagram_bytes(), 2 * kSlots * world_ * options.site_weights.size()})) {
-    for (std::size_t rank = 0; rank < world_; ++rank) {
+            plan_.datagram_bytes_max, 2 * kSlots * plan_.world * plan_.trees.size()})) {
+    for (std::size_t rank = 0; rank < plan_.world; ++rank) {
       ranks_.push_back(std::make_unique<io::MemoryPort>(
-          io::MemoryPortOptions{datagram_bytes(), 2 * kSlots * options.site_weights.size()}));
+          io::MemoryPortOptions{plan_.datagram_bytes_max, 2 * kSlots * plan_.trees.size()}));
     }
-    seats_.resize(world_);
-    for (std::size_t rank = 0; rank < world_; ++rank) seats_[rank].worker = worker_options(rank);
-  }
-
-  void add_site(std::uint16_t weight) {
-    if (options_.rack_size == 0) {
-      add_node(0, world_, weight);
-      return;
-    }
-    const auto rack_size = static_cast<std::size_t>(options_.rack_size);
-    site::AggregatorDriver::Node spine = new_node();
-    for (std::size_t first = 0; first < world_; first += rack_size) {
-      const std::size_t ranks = std::min(rack_size, world_ - first);
-      site::AggregatorDriver::Node& rack = add_node(first, ranks, weight);
-      const auto [to_spine, to_rack] = io::MemoryPort::connect(*switch_, *switch_);
-      rack.parent = to_spine;
-      rack.options.parent_worker = static_cast<std::uint8_t>(spine.workers.size());
-      spine.workers.push_back(to_rack);
-      spine.options.add_aggregator(range(first, ranks));
-    }
-    nodes_.push_back(std::move(spine));
+    for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_nodes(tree);
   }
 
   std::vector<LocalNetwork::Seat> take_seats() {
-    for (std::size_t rank = 0; rank < world_; ++rank) {
-      seats_[rank].port = lossy(std::move(ranks_[rank]), rank + 1);
+    std::vector<LocalNetwork::Seat> seats(plan_.world);
+    for (std::uint16_t rank = 0; rank < plan_.world; ++rank) {
+      seats[rank].worker = plan::worker_options(plan_, rank);
+      seats[rank].worker.seed = options_.faults.seed * 0x9E3779B9U + rank;
+      seats[rank].port = lossy(std::move(ranks_[rank]), rank + 1U);
     }
-    return std::move(seats_);
+    return seats;
   }
   std::unique_ptr<site::AggregatorDriver> make_driver() {
     return std::make_unique<site::AggregatorDriver>(std::move(nodes_),
@@ -68,49 +67,22 @@ class Builder {
   }
 
  private:
-  static core::RankRange range(std::size_t first, std::size_t count) {
-    return {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(count)};
-  }
-
-  std::size_t datagram_bytes() const {
-    return static_cast<std::size_t>(options_.mtu_bytes - kHeaderBytes);
-  }
-
-  core::WorkerOptions worker_options(std::size_t rank) const {
-    core::WorkerOptions worker;
-    worker.rank = static_cast<std::uint16_t>(rank);
-    worker.world = static_cast<std::uint16_t>(world_);
-    worker.limits.datagram_bytes_max = static_cast<std::uint32_t>(datagram_bytes());
-    worker.limits.tree = options_.rack_size != 0;
-    worker.small_slots = kSmallSlots;
-    worker.bulk_slots = kBulkSlots;
-    worker.seed = options_.faults.seed * 0x9E3779B9U + rank;
-    return worker;
-  }
-
-  site::AggregatorDriver::Node new_node() const {
-    site::AggregatorDriver::Node node;
-    node.options.slot_count = kSlots;
-    node.options.world = static_cast<std::uint32_t>(world_);
-    node.options.datagram_bytes_max = static_cast<std::uint32_t>(datagram_bytes());
-    node.options.arithmetic = &numeric::arithmetic();
-    node.small_slots = kSmallSlots;
-    return node;
-  }
-
-  // An aggregator with these ranks as its direct workers.
-  site::AggregatorDriver::Node& add_node(std::size_t first, std::size_t ranks,
-                                         std::uint16_t weight) {
-    site::AggregatorDriver::Node& node = nodes_.emplace_back(new_node());
-    for (std::size_t rank = first; rank < first + ranks; ++rank) {
-      node.workers.push_back(io::MemoryPort::connect(*ranks_[rank], *switch_).second);
-      node.options.workers.push_back(range(rank, 1));
-      core::SiteOptions& site = seats_[rank].worker.sites.emplace_back();
-      site.worker = static_cast<std::uint8_t>(rank - first);
-      site.weight = weight;
-      site.takes_sparse = true;
+  // An aggregator is a peer of its children, and all aggregators share one port.
+  void add_nodes(std::size_t tree) {
+    const std::vector<plan::Aggregator>& aggregators = plan_.trees[tree].aggregators;
+    const std::size_t first = nodes_.size();
+    nodes_.resize(first + aggregators.size());
+    for (std::size_t i = 0; i < aggregators.size(); ++i) {
+      site::AggregatorDriver::Node& node = nodes_[first + i];
+      node.options = plan::aggregator_options(plan_, tree, static_cast<std::uint16_t>(i));
+      node.small_slots = plan_.small_slots;
+      for (const plan::Child& child : aggregators[i].children) {
+        io::MemoryPort& below = child.is_rank() ? *ranks_[child.ranks.first] : *switch_;
+        const auto [to_node, to_child] = io::MemoryPort::connect(below, *switch_);
+        node.workers.push_back(to_child);
+        if (!child.is_rank()) nodes_[first + child.aggregator].parent = to_node;
+      }
     }
-    return node;
   }
 
   std::unique_ptr<io::DatagramPort> lossy(std::unique_ptr<io::DatagramPort> port,
@@ -123,10 +95,9 @@ class Builder {
   }
 
   const LocalGroupOptions& options_;
-  std::size_t world_;
+  const plan::Plan plan_;
   std::unique_ptr<io::MemoryPort> switch_;
   std::vector<std::unique_ptr<io::MemoryPort>> ranks_;
-  std::vector<LocalNetwork::Seat> seats_;
   std::vector<site::AggregatorDriver::Node> nodes_;
 };
 
@@ -134,9 +105,6 @@ class Builder {
 
 LocalNetwork::LocalNetwork(const LocalGroupOptions& options) {
   Builder builder(options);
-  for (const int weight : options.site_weights) {
-    builder.add_site(static_cast<std::uint16_t>(weight));
-  }
   seats_ = builder.take_seats();
   aggregators_ = builder.make_driver();
 }

@@ -31,28 +31,17 @@ StaleSender::StaleSender(const Scenario& scenario, std::vector<PathId> up, std::
 }
 
 void StaleSender::record(const Scenario& scenario, std::uint16_t job, std::uint32_t epoch) {
-  core::AggregatorOptions site;
-  site.job = job;
-  site.epoch = epoch;
-  site.slot_count = static_cast<std::uint16_t>(scenario.small_slots + scenario.bulk_slots);
-  site.world = kOldWorld;
-  for (std::uint16_t rank = 0; rank < kOldWorld; ++rank) site.workers.push_back({rank, 1});
-  site.datagram_bytes_max = scenario.limits.datagram_bytes_max;
-  site.elements_max = scenario.limits.elements_max;
-  core::Aggregator aggregator(site);
+  plan::Plan plan = scenario.plan;
+  plan.world = kOldWorld;
+  plan.trees = {plan::flat_tree(kOldWorld)};
+  plan.trees.front().job = job;
+  plan.trees.front().epoch = epoch;
+  core::Aggregator aggregator(plan::aggregator_options(plan, 0, 0));
 
   std::vector<std::byte> tensor(kOldElements * sizeof(std::int32_t), std::byte{0x5A});
-  std::vector<std::byte> room(scenario.limits.datagram_bytes_max);
+  std::vector<std::byte> room(plan.datagram_bytes_max);
   for (std::uint16_t rank = 0; rank < kOldWorld; ++rank) {
-    core::WorkerOptions options;
-    options.rank = rank;
-    options.world = kOldWorld;
-    options.limits = scenario.limits;
-    options.small_slots = scenario.small_slots;
-    options.bulk_slots = scenario.bulk_slots;
-    options.sites = {
-        {.worker = static_cast<std::uint8_t>(rank), .weight = 1, .job = job, .epoch = epoch}};
-    core::Worker worker(options);
+    core::Worker worker(plan::worker_options(plan, rank));
     core::TransferRequest request;
     request.layout = {core::WireFormat::i32, core::DataType::i32};
     request.elements = kOldElements;

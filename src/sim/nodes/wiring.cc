@@ -23,8 +23,8 @@ constexpr std::uint32_t kPacketsMax = 1U << 18;
 constexpr std::uint32_t kParcelsPerPacket = 2;
 
 std::uint32_t packet_count_max(const Scenario& scenario) {
-  const std::size_t slots = (scenario.small_slots + std::size_t{scenario.bulk_slots}) *
-                            scenario.sites.size() * scenario.world;
+  const std::size_t slots = (scenario.plan.small_slots + std::size_t{scenario.plan.bulk_slots}) *
+                            scenario.plan.trees.size() * scenario.plan.world;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(
       slots * kPacketsPerSlot + scenario.stale_packets + replays_of(scenario), kPacketsMin,
       kPacketsMax));
@@ -48,21 +48,24 @@ struct HostPort {
 class Builder {
  public:
   Builder(const Scenario& scenario, const Job& job)
-      : scenario_(scenario), job_(job), random_(base::mix64(scenario.seed ^ 0x51A1)) {
+      : scenario_(scenario),
+        plan_(plan_of(scenario)),
+        job_(job),
+        random_(base::mix64(scenario.seed ^ 0x51A1)) {
     std::size_t aggregators = 0;
-    for (const SitePlan& site : scenario.sites) aggregators += site.aggregators.size();
-    const std::size_t endpoints = scenario.world + aggregators;
+    for (const plan::Tree& site : scenario.plan.trees) aggregators += site.aggregators.size();
+    const std::size_t endpoints = scenario.plan.world + aggregators;
     wiring_.network = std::make_unique<Network>(
         NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 2),
                        .packet_count_max = packet_count_max(scenario),
                        .parcel_count_max = packet_count_max(scenario) * kParcelsPerPacket,
-                       .packet_bytes_max = scenario.limits.datagram_bytes_max});
+                       .packet_bytes_max = scenario.plan.datagram_bytes_max});
   }
 
   Wiring build() {
-    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) add_worker(rank);
-    for (std::size_t site = 0; site < scenario_.sites.size(); ++site) add_site(site);
-    for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) add_worker(rank);
+    for (std::size_t site = 0; site < scenario_.plan.trees.size(); ++site) add_site(site);
+    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
       wiring_.workers[rank]->connect(to_sites_[rank], worker_ports_[rank].uplink,
                                      wiring_.network.get());
     }
@@ -114,23 +117,10 @@ class Builder {
   }
 
   void add_worker(std::uint16_t rank) {
-    core::WorkerOptions options;
-    options.rank = rank;
-    options.world = scenario_.world;
-    options.limits = scenario_.limits;
-    options.small_slots = scenario_.small_slots;
-    options.bulk_slots = scenario_.bulk_slots;
+    core::WorkerOptions options = plan::worker_options(plan_, rank);
     options.window_max = scenario_.window_max;
     options.transfers_max = scenario_.transfers_max;
     options.seed = base::mix64(scenario_.seed + rank);
-    for (const SitePlan& site : scenario_.sites) {
-      options.limits.tree |= site.aggregators.size() > 1;
-      options.sites.push_back({.worker = worker_number(site, rank),
-                               .weight = site.weight,
-                               .job = kJob,
-                               .epoch = scenario_.epoch,
-                               .takes_sparse = site.takes_sparse});
-    }
     WorkerNodeOptions node_options;
     node_options.worker = options;
     node_options.calls = job_.calls_of(rank);
@@ -157,51 +147,14 @@ class Builder {
     to_sites_.emplace_back();
   }
 
-  // A rank's number at the aggregator that it is a child of.
-  static std::uint8_t worker_number(const SitePlan& site, std::uint16_t rank) {
-    for (const AggregatorPlan& plan : site.aggregators) {
-      for (std::size_t child = 0; child < plan.children.size(); ++child) {
-        const AggregatorPlan::Child& each = plan.children[child];
-        if (each.aggregator == 0 && each.ranks.first == rank) {
-          return static_cast<std::uint8_t>(child);
-        }
-      }
-    }
-    CHECK(false);
-    return 0;
-  }
-
   void add_site(std::size_t site) {
-    const SitePlan& plan = scenario_.sites[site];
-    std::vector<std::optional<std::uint8_t>> parent_worker(plan.aggregators.size());
-    for (const AggregatorPlan& aggregator : plan.aggregators) {
-      for (std::size_t child = 0; child < aggregator.children.size(); ++child) {
-        const std::uint16_t below = aggregator.children[child].aggregator;
-        if (below != 0) parent_worker[below] = static_cast<std::uint8_t>(child);
-      }
-    }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
     auto& aggregators = wiring_.aggregators.emplace_back();
     std::vector<Port> ports;
     std::vector<HostPort> host_ports;
-    for (std::size_t i = 0; i < plan.aggregators.size(); ++i) {
-      core::AggregatorOptions options;
-      options.job = kJob;
-      options.epoch = scenario_.epoch;
-      options.slot_count = static_cast<std::uint16_t>(scenario_.small_slots + scenario_.bulk_slots);
-      options.world = scenario_.world;
-      for (const auto& child : plan.aggregators[i].children) {
-        if (child.aggregator != 0) {
-          options.add_aggregator(child.ranks);
-        } else {
-          options.workers.push_back(child.ranks);
-        }
-      }
-      options.parent_worker = parent_worker[i];
-      options.datagram_bytes_max = scenario_.limits.datagram_bytes_max;
-      options.elements_max = scenario_.limits.elements_max;
-      options.arithmetic = &numeric::arithmetic();
-      auto node = std::make_unique<AggregatorNode>(options);
+    for (std::size_t i = 0; i < plan_.trees[site].aggregators.size(); ++i) {
+      auto node = std::make_unique<AggregatorNode>(
+          plan::aggregator_options(plan_, site, static_cast<std::uint16_t>(i)));
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
       ports.push_back(i == 0 ? Port{} : add_port());
@@ -212,12 +165,12 @@ class Builder {
 
   void connect_site(std::size_t site, const std::vector<Port>& ports,
                     const std::vector<HostPort>& host_ports) {
-    const SitePlan& plan = scenario_.sites[site];
+    const plan::Tree& tree = plan_.trees[site];
     const auto& nodes = wiring_.aggregator_nodes[site];
     std::vector<std::vector<PathId>> to_children(nodes.size());
     std::vector<std::optional<PathId>> to_parent(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      for (const AggregatorPlan::Child& child : plan.aggregators[i].children) {
+      for (const plan::Child& child : tree.aggregators[i].children) {
         const bool is_rank = child.aggregator == 0;
         const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
         const NodeId below =
@@ -258,6 +211,7 @@ class Builder {
   }
 
   const Scenario& scenario_;
+  const plan::Plan plan_;
   const Job& job_;
   base::Prng random_;
   Wiring wiring_;

@@ -18,32 +18,32 @@ T pick(const T (&choices)[kCount], base::Prng& prng) {
 
 void draw_sites(Scenario& scenario, base::Prng& prng) {
   constexpr std::uint16_t kWorlds[] = {2, 2, 3, 4, 4, 5, 7, 8, 8, 13, 16, 24, 32, 64};
-  scenario.world = pick(kWorlds, prng);
+  scenario.plan.world = pick(kWorlds, prng);
   const std::uint64_t sites = prng.chance(0.5) ? 1 : 1 + prng.below(4);
   const bool trees = prng.chance(0.4);
   for (std::uint64_t site = 0; site < sites; ++site) {
     const auto weight = static_cast<std::uint16_t>(prng.chance(0.5) ? 1 : 1 + prng.below(5));
     const auto depth = static_cast<std::uint32_t>(trees ? 1 + prng.below(3) : 1);
     if (depth > 1 && prng.chance(0.4)) {
-      scenario.sites.push_back(make_uneven_site(scenario.world, depth, prng));
-      scenario.sites.back().weight = weight;
+      scenario.plan.trees.push_back(plan::uneven_tree(scenario.plan.world, depth, prng));
+      scenario.plan.trees.back().weight = weight;
     } else {
       const auto fan_out = static_cast<std::uint32_t>(2 + prng.below(4));
-      scenario.sites.push_back(make_site(scenario.world, depth, fan_out, weight));
+      scenario.plan.trees.push_back(plan::even_tree(scenario.plan.world, depth, fan_out, weight));
     }
   }
 }
 
 void draw_limits(Scenario& scenario, base::Prng& prng) {
   constexpr std::uint32_t kDatagrams[] = {1452, 1472, 1472, 1472, 4000, 8952};
-  scenario.limits.datagram_bytes_max = pick(kDatagrams, prng);
+  scenario.plan.datagram_bytes_max = pick(kDatagrams, prng);
   // Planes with small limits, as a P4 pipeline has; f64's blocks need 64.
   constexpr std::uint32_t kElements[] = {64, 128, 256, 352};
-  if (prng.chance(0.3)) scenario.limits.elements_max = pick(kElements, prng);
+  if (prng.chance(0.3)) scenario.plan.elements_max = pick(kElements, prng);
   constexpr std::uint16_t kSmall[] = {1, 2, 4, 8, 16};
   constexpr std::uint16_t kBulk[] = {1, 3, 8, 16, 48};
-  scenario.small_slots = pick(kSmall, prng);
-  scenario.bulk_slots = pick(kBulk, prng);
+  scenario.plan.small_slots = pick(kSmall, prng);
+  scenario.plan.bulk_slots = pick(kBulk, prng);
   if (prng.chance(0.1)) scenario.window_max = static_cast<std::uint16_t>(1 + prng.below(8));
   scenario.transfers_max = prng.chance(0.2) ? 2 + static_cast<std::uint32_t>(prng.below(4)) : 64;
 }
@@ -91,15 +91,16 @@ void draw_troubles(Scenario& scenario, base::Prng& prng) {
     const std::uint64_t count = 1 + prng.below(3);
     for (std::uint64_t i = 0; i < count; ++i) {
       const base::Instant from = base::Instant{} + base::microseconds(prng.between(0, 3'000));
-      scenario.pauses.push_back({.rank = static_cast<std::uint16_t>(prng.below(scenario.world)),
-                                 .from = from,
-                                 .until = from + base::microseconds(prng.between(10, 100'000))});
+      scenario.pauses.push_back(
+          {.rank = static_cast<std::uint16_t>(prng.below(scenario.plan.world)),
+           .from = from,
+           .until = from + base::microseconds(prng.between(10, 100'000))});
     }
     scenario.receive_queue_packets = static_cast<std::uint32_t>(prng.between(0, 300));
   }
   if (prng.chance(0.3)) {
     const std::int64_t most = prng.chance(0.3) ? 200'000'000 : 1'000'000;
-    for (std::uint16_t rank = 0; rank < scenario.world; ++rank) {
+    for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) {
       scenario.starts.push_back(base::nanoseconds(prng.between(0, most)));
     }
   }
@@ -112,7 +113,7 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
   Incident& incident = scenario.incident;
   const auto kinds = static_cast<std::uint64_t>(Incident::Kind::count_) - 1;
   incident.kind = static_cast<Incident::Kind>(1 + prng.below(kinds));
-  incident.rank = static_cast<std::uint16_t>(prng.below(scenario.world));
+  incident.rank = static_cast<std::uint16_t>(prng.below(scenario.plan.world));
   incident.call = static_cast<std::uint32_t>(prng.below(scenario.calls.size()));
   incident.after = base::microseconds(prng.between(0, 2'000));
   CallPlan& call = scenario.calls[incident.call];
@@ -161,10 +162,10 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_sites(scenario, prng);
   draw_limits(scenario, prng);
   draw_link(scenario, prng);
-  scenario.calls = draw_calls(scenario.world, kElementBudget, prng);
-  for (std::size_t site = 0; site < scenario.sites.size(); ++site) {
+  scenario.calls = draw_calls(scenario.plan.world, kElementBudget, prng);
+  for (std::size_t site = 0; site < scenario.plan.trees.size(); ++site) {
     // Not from prng, or every seed would be another scenario.
-    scenario.sites[site].takes_sparse = base::mix64(seed * 64 + site) % 4 != 0;
+    plan::set_takes_sparse(scenario.plan.trees[site], base::mix64(seed * 64 + site) % 4 != 0);
   }
   draw_troubles(scenario, prng);
   if (prng.chance(0.15)) {

@@ -44,7 +44,7 @@ Scenario earlier_scenario(const Scenario& scenario, base::Prng& random) {
   earlier.earlier.reset();
   earlier.stale_packets = 0;
   earlier.incident = {.kind = scenario.earlier->end,
-                      .rank = static_cast<std::uint16_t>(random.below(scenario.world)),
+                      .rank = static_cast<std::uint16_t>(random.below(scenario.plan.world)),
                       .call = 0,
                       .after = base::microseconds(random.between(0, 1'000))};
   for (CallPlan& call : earlier.calls) call.values.seed = base::mix64(call.values.seed);

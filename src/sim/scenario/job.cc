@@ -77,11 +77,11 @@ std::string first_difference(std::span<const std::byte> got, std::span<const std
 }  // namespace
 
 Job::Job(const Scenario& scenario)
-    : scenario_(scenario), tensors_(scenario.calls.size() * scenario.world) {
+    : scenario_(scenario), tensors_(scenario.calls.size() * scenario.plan.world) {
   for (std::uint32_t call = 0; call < scenario.calls.size(); ++call) {
     if (scenario.calls[call].agreed) steps_.push_back({call, true});
     steps_.push_back({call, false});
-    for (std::uint16_t rank = 0; rank < scenario.world; ++rank) fill(call, rank);
+    for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) fill(call, rank);
   }
 }
 
@@ -133,7 +133,7 @@ core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) c
   request.layout = call.layout;
   request.elements = call.elements;
   request.root = call.root;
-  request.codec = codec_of(call, scenario_.world);
+  request.codec = codec_of(call, scenario_.plan.world);
   if (contributes(call, rank)) request.input = own.input.data() + call.offset_bytes;
   if (receives(call, rank)) {
     request.output = (call.in_place ? own.input : own.output).data() + call.offset_bytes;
@@ -186,7 +186,7 @@ void Job::apply_incident(std::uint16_t, std::vector<Call>& calls) const {
   if (incident.kind == Incident::Kind::never_calls) {
     calls.resize(entry);
   } else {
-    calls[entry].request = wrong(calls[entry].request, incident, scenario_.world);
+    calls[entry].request = wrong(calls[entry].request, incident, scenario_.plan.world);
   }
 }
 
@@ -200,7 +200,7 @@ std::span<const std::byte> Job::result(std::uint32_t index, std::uint16_t rank) 
 std::uint16_t Job::ranks_summed(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0) return 0;
-  return call.collective == Collective::broadcast ? std::uint16_t{1} : scenario_.world;
+  return call.collective == Collective::broadcast ? std::uint16_t{1} : scenario_.plan.world;
 }
 
 std::string Job::compare(const Step& step) const {
@@ -213,10 +213,10 @@ std::string Job::compare(const Step& step) const {
                           .collective = call.collective,
                           .reduction = call.reduction,
                           .agreed = call.agreed,
-                          .world = scenario_.world,
+                          .world = scenario_.plan.world,
                           .elements = call.elements,
                           .inputs = {}};
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     if (!contributes(call, rank)) continue;
     inputs.emplace_back(tensor_bytes(call));
     oracle::fill_values(call.values, value_rank(call, rank), inputs.back());
@@ -224,7 +224,7 @@ std::string Job::compare(const Step& step) const {
   }
   std::vector<std::byte> expected(tensor_bytes(call));
   oracle::expected_result(request, expected);
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     const auto got = result(step.call, rank);
     if (got.empty()) continue;
     const std::string difference = first_difference(got, expected, dtype_bytes(call.layout.dtype));
@@ -239,14 +239,14 @@ std::string Job::compare_codes(std::uint32_t index) const {
   const CallPlan& call = scenario_.calls[index];
   const std::vector<std::uint16_t>& first = tensors(index, 0).own_codes;
   std::vector<std::uint16_t> expected(first.size());
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     for (std::size_t block = 0; block < expected.size(); ++block) {
       const std::uint16_t own = tensors(index, rank).own_codes[block];
       const int code = std::max(expected[block] & 0x7FFF, own & 0x7FFF);
       expected[block] = static_cast<std::uint16_t>(code | ((expected[block] | own) & 0x8000));
     }
   }
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     if (tensors(index, rank).agreed_codes != expected) {
       return fmt::format("wrong agreed codes of call {} ({} elements) at rank {}", index,
                          call.elements, rank);
@@ -259,7 +259,7 @@ std::string Job::compare_inputs(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (step.agrees || call.in_place || call.bulk) return "";
   std::vector<std::byte> before(tensor_bytes(call));
-  for (std::uint16_t rank = 0; rank < scenario_.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     if (!contributes(call, rank)) continue;
     oracle::fill_values(call.values, value_rank(call, rank), before);
     const auto now = std::span(tensors(step.call, rank).input).subspan(call.offset_bytes);

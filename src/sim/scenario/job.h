@@ -48,10 +48,10 @@ class Job {
   };
 
   Tensors& tensors(std::uint32_t call, std::uint16_t rank) {
-    return tensors_[call * scenario_.world + rank];
+    return tensors_[call * scenario_.plan.world + rank];
   }
   const Tensors& tensors(std::uint32_t call, std::uint16_t rank) const {
-    return tensors_[call * scenario_.world + rank];
+    return tensors_[call * scenario_.plan.world + rank];
   }
   bool contributes(const CallPlan& call, std::uint16_t rank) const;
   bool receives(const CallPlan& call, std::uint16_t rank) const;

@@ -38,7 +38,7 @@ void add_reordering(Scenario& scenario) {
 void add_damage(Scenario& scenario) { scenario.up.corrupt = scenario.down.corrupt = 0.02; }
 
 void add_pause(Scenario& scenario) {
-  const auto straggler = static_cast<std::uint16_t>(scenario.world - 1);
+  const auto straggler = static_cast<std::uint16_t>(scenario.plan.world - 1);
   scenario.pauses.push_back({.rank = straggler,
                              .from = base::Instant{} + base::microseconds(50),
                              .until = base::Instant{} + base::milliseconds(20)});
@@ -46,7 +46,7 @@ void add_pause(Scenario& scenario) {
 
 void add_late_ranks(Scenario& scenario) {
   base::Prng prng(scenario.seed);
-  for (std::uint16_t rank = 0; rank < scenario.world; ++rank) {
+  for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) {
     scenario.starts.push_back(base::microseconds(prng.between(0, 50'000)));
   }
 }
@@ -65,7 +65,7 @@ void add_everything(Scenario& scenario) {
   add_pause(scenario);
   add_stale_packets(scenario);
   base::Prng prng(base::mix64(scenario.seed));
-  scenario.calls = draw_calls(scenario.world, 200'000, prng);
+  scenario.calls = draw_calls(scenario.plan.world, 200'000, prng);
 }
 
 void add_mismatch(Scenario& scenario) {
@@ -156,12 +156,12 @@ std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed
   Scenario scenario;
   scenario.name = name;
   scenario.seed = seed;
-  scenario.world = options.workers > 0 ? options.workers : std::uint16_t{4};
+  scenario.plan.world = options.workers > 0 ? options.workers : std::uint16_t{4};
   const std::uint32_t sites = options.sites > 0 ? options.sites : recipe->sites;
   const std::uint32_t depth = options.depth > 0 ? options.depth : recipe->depth;
   for (std::uint32_t site = 0; site < sites; ++site) {
-    scenario.sites.push_back(
-        make_site(scenario.world, depth, 2, static_cast<std::uint16_t>(1 + site)));
+    scenario.plan.trees.push_back(
+        plan::even_tree(scenario.plan.world, depth, 2, static_cast<std::uint16_t>(1 + site)));
   }
   // A small tensor, a large one, a small one: what a step of training looks like.
   const std::uint64_t elements = options.elements > 0 ? options.elements : 100'000;

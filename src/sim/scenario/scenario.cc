@@ -1,79 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trees of aggregators, and scenarios in words.
+// Scenarios in words.
 #include "sim/scenario/scenario.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "base/check.h"
-
 namespace infold::sim {
 namespace {
-
-using core::RankRange;
-
-// Adds the aggregator of `ranks` and all below it; returns its place. `parts` says how many ranks
-// each child gets.
-template <typename Split>
-std::uint16_t add_aggregator(SitePlan& site, RankRange ranks, std::uint32_t depth, Split& split) {
-  const auto self = static_cast<std::uint16_t>(site.aggregators.size());
-  site.aggregators.emplace_back();
-  std::vector<AggregatorPlan::Child> children;
-  for (const RankRange part : split(ranks, depth)) {
-    const bool is_worker = part.count == 1 && (depth == 1 || split.lone_rank_is_worker());
-    const std::uint16_t child = is_worker ? 0 : add_aggregator(site, part, depth - 1, split);
-    children.push_back({part, child});
-  }
-  site.aggregators[self].children = std::move(children);
-  return self;
-}
-
-std::vector<RankRange> single_ranks(RankRange ranks) {
-  std::vector<RankRange> parts;
-  for (std::uint16_t i = 0; i < ranks.count; ++i) {
-    parts.push_back({static_cast<std::uint16_t>(ranks.first + i), 1});
-  }
-  return parts;
-}
-
-struct EvenSplit {
-  std::uint32_t fan_out;
-
-  bool lone_rank_is_worker() const { return false; }
-  std::vector<RankRange> operator()(RankRange ranks, std::uint32_t depth) const {
-    if (depth == 1) return single_ranks(ranks);
-    const std::uint32_t count = std::min<std::uint32_t>(fan_out, ranks.count);
-    std::vector<RankRange> parts;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto from = static_cast<std::uint16_t>(ranks.count * i / count);
-      const auto to = static_cast<std::uint16_t>(ranks.count * (i + 1) / count);
-      parts.push_back(
-          {static_cast<std::uint16_t>(ranks.first + from), static_cast<std::uint16_t>(to - from)});
-    }
-    return parts;
-  }
-};
-
-struct UnevenSplit {
-  base::Prng& prng;
-
-  bool lone_rank_is_worker() { return prng.chance(0.5); }
-  std::vector<RankRange> operator()(RankRange ranks, std::uint32_t depth) {
-    if (depth == 1) return single_ranks(ranks);
-    std::vector<RankRange> parts;
-    std::uint16_t at = ranks.first;
-    auto left = ranks.count;
-    while (left > 0) {
-      const auto count = static_cast<std::uint16_t>(1 + prng.below(left));
-      parts.push_back({at, count});
-      at = static_cast<std::uint16_t>(at + count);
-      left = static_cast<std::uint16_t>(left - count);
-    }
-    return parts;
-  }
-};
 
 std::string describe_faults(const FaultOptions& faults) {
   return fmt::format(
@@ -111,20 +46,13 @@ const char* incident_name(Incident::Kind kind) {
   return "unknown";
 }
 
-SitePlan make_site(std::uint16_t world, std::uint32_t depth, std::uint32_t fan_out,
-                   std::uint16_t weight) {
-  SitePlan site;
-  site.weight = weight;
-  EvenSplit split{fan_out};
-  add_aggregator(site, {0, world}, depth, split);
-  return site;
-}
-
-SitePlan make_uneven_site(std::uint16_t world, std::uint32_t depth, base::Prng& prng) {
-  SitePlan site;
-  UnevenSplit split{prng};
-  add_aggregator(site, {0, world}, depth, split);
-  return site;
+plan::Plan plan_of(const Scenario& scenario) {
+  plan::Plan plan = scenario.plan;
+  for (plan::Tree& tree : plan.trees) {
+    tree.job = kJob;
+    tree.epoch = scenario.epoch;
+  }
+  return plan;
 }
 
 base::Instant quiet_from(const Scenario& scenario) {
@@ -145,15 +73,15 @@ base::Instant quiet_from(const Scenario& scenario) {
 
 std::string describe(const Scenario& scenario) {
   std::string text = fmt::format("scenario {} seed {}: {} workers, {} sites", scenario.name,
-                                 scenario.seed, scenario.world, scenario.sites.size());
-  for (const SitePlan& site : scenario.sites) {
+                                 scenario.seed, scenario.plan.world, scenario.plan.trees.size());
+  for (const plan::Tree& site : scenario.plan.trees) {
     text += fmt::format(" [weight {}, {} aggregators]", site.weight, site.aggregators.size());
   }
   text += fmt::format(
       "\n  datagrams up to {} bytes, at most {} elements; slots {} + {}; {} Mbit/s, {} ns one way, "
       "queue {} bytes{}\n",
-      scenario.limits.datagram_bytes_max, scenario.limits.elements_max, scenario.small_slots,
-      scenario.bulk_slots, scenario.link.bits_per_second / 1'000'000, scenario.link.delay.ns,
+      scenario.plan.datagram_bytes_max, scenario.plan.elements_max, scenario.plan.small_slots,
+      scenario.plan.bulk_slots, scenario.link.bits_per_second / 1'000'000, scenario.link.delay.ns,
       scenario.link.queue_bytes_max,
       scenario.aggregators_are_hosts ? ", aggregators on hosts" : "");
   if (scenario.up.any()) text += "  up: " + describe_faults(scenario.up) + "\n";

@@ -14,6 +14,7 @@
 #include "core/packet/packet.h"
 #include "core/worker/worker.h"
 #include "oracle/values.h"
+#include "plan/plan.h"
 #include "sim/network/faults.h"
 #include "sim/network/link.h"
 
@@ -40,21 +41,6 @@ struct CallPlan {
   base::Duration deadline;         // from submission; 0: none
   oracle::ValueSource values;
   std::vector<std::uint16_t> value_rank;  // whose data each rank brings; empty: its own
-};
-
-// A node of a site's tree. A child is a rank, or an aggregator further down the list.
-struct AggregatorPlan {
-  struct Child {
-    core::RankRange ranks;
-    std::uint16_t aggregator = 0;  // 0: the child is the rank itself
-  };
-  std::vector<Child> children;
-};
-
-struct SitePlan {
-  std::uint16_t weight = 1;
-  bool takes_sparse = true;
-  std::vector<AggregatorPlan> aggregators;  // [0] is the root
 };
 
 struct PausePlan {
@@ -97,14 +83,10 @@ inline constexpr std::uint16_t kJob = 7;
 struct Scenario {
   std::string name = "custom";
   std::uint64_t seed = 1;
-  std::uint16_t world = 4;
-  std::vector<SitePlan> sites;
+  plan::Plan plan{.world = 4, .small_slots = 16, .bulk_slots = 48};
   std::vector<CallPlan> calls;
   std::uint32_t epoch = 2;
 
-  core::ChunkLimits limits{.datagram_bytes_max = 1472};
-  std::uint16_t small_slots = 16;
-  std::uint16_t bulk_slots = 48;
   std::uint16_t window_max = 65'535;
   std::uint32_t transfers_max = 64;
 
@@ -134,11 +116,8 @@ struct Scenario {
   base::Duration liveness = base::seconds(30);
 };
 
-// A flat site, or a tree of `depth` levels in which each aggregator has up to `fan_out` children.
-SitePlan make_site(std::uint16_t world, std::uint32_t depth, std::uint32_t fan_out,
-                   std::uint16_t weight = 1);
-// A tree of at most `depth` levels whose parts differ in size and height.
-SitePlan make_uneven_site(std::uint16_t world, std::uint32_t depth, base::Prng& prng);
+// With what the packets of the job carry.
+plan::Plan plan_of(const Scenario& scenario);
 
 inline std::uint32_t replays_of(const Scenario& scenario) {
   return scenario.earlier ? scenario.earlier->replays : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any answers of one or two control planes, in any order, through all that a rank makes of them
-// before it opens sockets: terms, a plan of sites, a place at each, and the machines themselves.
+// before it opens sockets: terms, a table of sites, a place at each, and the machines themselves.
 // Each of the two takes every second message; a message is a length and its bytes.
 #include <algorithm>
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 #include "base/check.h"
 #include "control/client/answer_reader.h"
+#include "control/job_plan.h"
 #include "core/aggregator/aggregator.h"
 #include "core/worker/worker.h"
-#include "rank/session/site_plan.h"
-#include "switch/switch_server.h"
+#include "rank/session/site_table.h"
 
 namespace {
 
@@ -42,29 +42,23 @@ struct Host {
 // What JobSession does with terms that all hosts have settled.
 void take_part(const JoinOptions& options, const control::RankWords& words,
                std::span<const rank::HostTerms> hosts) {
-  rank::SitePlanInput input = {options, {}, 64, 448, {}};
-  input.limits.datagram_bytes_max = words.datagram_bytes_max;
+  rank::SiteTableInput input = {options, words.datagram_bytes_max, 64, 448, {}};
   if (words.site) input.own_site = *io::SocketAddress::parse_number(words.site->address, "own");
-  const Result<rank::SitePlan> plan = rank::plan_sites(input, hosts);
-  if (!plan) return;
-  core::WorkerOptions worker;
-  worker.rank = static_cast<std::uint16_t>(words.rank);
-  worker.world = static_cast<std::uint16_t>(words.world);
-  worker.sites = plan->sites;
-  worker.limits = plan->limits;
-  worker.small_slots = plan->small_slots;
-  worker.bulk_slots = plan->bulk_slots;
+  const Result<rank::SiteTable> table = rank::find_sites(input, hosts);
+  if (!table) return;
+  core::WorkerOptions worker = plan::worker_options(table->plan, table->rank);
   worker.transfers_max = 4;
-  rank::place_at_sites(hosts, *plan, worker);
-  for (std::size_t site = 0; site < worker.sites.size(); ++site) {
-    static_cast<void>(rank::party_at(hosts, *plan, site, words.rank));
-  }
   const core::Worker machine(worker);
-  if (!plan->own) return;
+  for (std::size_t tree = 0; tree < table->plan.trees.size(); ++tree) {
+    for (std::uint16_t i = 0; i < table->plan.trees[tree].aggregators.size(); ++i) {
+      static_cast<void>(plan::aggregator_options(table->plan, tree, i));
+    }
+  }
+  if (!table->own) return;
   control::JobTerms flat = *hosts.front().terms;
   flat.groups.clear();
   flat.racks.clear();
-  const core::Aggregator aggregator(switches::aggregator_options(flat));
+  const core::Aggregator aggregator(control::aggregator_options(flat));
 }
 
 }  // namespace
@@ -80,6 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   words.bulk_slots = 448;
   const bool has_two = (data[0] & 0x80) != 0;
   JoinOptions options;
+  options.rank = static_cast<int>(words.rank);
+  options.world = static_cast<int>(words.world);
   options.sites = Sites::switches;
   if ((data[0] & 0x40) != 0) {
     words.site = control::SiteAddress{"127.0.0.1:9000", 1, true};

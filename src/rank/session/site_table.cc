@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/site_plan.h"
+#include "rank/session/site_table.h"
 
 #include <algorithm>
 
-#include "control/host_groups.h"
+#include "control/job_plan.h"
 #include "control/job_use.h"
-#include "control/parties.h"
 #include "core/stripe.h"
 
 namespace infold::rank {
@@ -30,7 +29,7 @@ std::string name_of(const JoinOptions& options, const control::JobTerms& terms,
   return is_below ? address.text() + " (below " + terms.parent + ")" : address.text();
 }
 
-Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePlan& plan) {
+Result<void> add_sites(const SiteTableInput& input, const HostTerms& host, SiteTable& table) {
   const JoinOptions& options = input.options;
   for (const control::SiteAddress& site : host.terms->sites) {
     auto address = io::SocketAddress::parse_number(site.address, "a site");
@@ -44,20 +43,18 @@ Result<void> add_sites(const SitePlanInput& input, const HostTerms& host, SitePl
       address->set_port(port);
     }
     const int as_ranks_choose = options.sites == Sites::mixed ? options.switch_weight : 1;
-    core::SiteOptions& added = plan.sites.emplace_back();
+    plan::Tree& added = table.plan.trees.emplace_back();
     added.weight = static_cast<std::uint16_t>(
         site.weight != 0 ? site.weight : static_cast<std::uint32_t>(as_ranks_choose));
     added.job = host.terms->job;
     added.epoch = host.terms->epoch;
     address->take_link(host.host);
-    added.takes_sparse = site.record.takes_sparse;
-    added.formats = site.record.formats;
     const bool is_own = input.own_site && site.at_rank && *address == *input.own_site;
-    if (is_own && plan.first_sites.size() == 1) {
-      plan.own = static_cast<std::uint8_t>(plan.addresses.size());
+    if (is_own && table.first_sites.size() == 1) {
+      table.own = static_cast<std::uint8_t>(table.addresses.size());
     }
-    plan.addresses.push_back(*address);
-    plan.names.push_back(name_of(options, *host.terms, site, *address, plan.names.size()));
+    table.addresses.push_back(*address);
+    table.names.push_back(name_of(options, *host.terms, site, *address, table.names.size()));
   }
   return {};
 }
@@ -78,30 +75,32 @@ core::FormatSet formats_asked(WireFormat wire) {
 
 // A site that this rank does not know, of another rack, may lack what those that it knows have.
 Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms> hosts,
-                           const SitePlan& plan) {
+                           const SiteTable& table) {
   const core::FormatSet asked = formats_asked(options.wire);
   std::vector<control::SiteOfJob> sites;
   for (const HostTerms& host : hosts) {
     for (const control::SiteAddress& site : host.terms->sites) {
-      sites.push_back({"the site at " + plan.names[sites.size()], site.record, 1});
+      sites.push_back({"the site at " + table.names[sites.size()], site.record, 1});
     }
   }
   const control::Answer<control::JobUse> use = control::job_use(options.job, sites, asked);
   if (!use) return tl::unexpected(unsupported(use.error().message));
-  if (const core::FormatSet lacking = asked - plan.formats; !lacking.is_empty()) {
+  if (const core::FormatSet lacking = asked - table.plan.formats; !lacking.is_empty()) {
     return tl::unexpected(unsupported("a switch between this rank and the others does not sum " +
                                       control::names_of(lacking)));
   }
-  if (!plan.formats.is_empty()) return {};
+  if (!table.plan.formats.is_empty()) return {};
   return tl::unexpected(unsupported("the switches sum no wire format in common"));
 }
 
 }  // namespace
 
-Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerms> hosts) {
-  SitePlan plan;
-  plan.limits = input.limits;
-  plan.formats = core::FormatSet::all();
+Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTerms> hosts) {
+  SiteTable table;
+  table.rank = static_cast<std::uint16_t>(input.options.rank);
+  plan::Plan& plan = table.plan;
+  plan.world = static_cast<std::uint16_t>(input.options.world);
+  plan.datagram_bytes_max = input.datagram_bytes_max;
   plan.small_slots = input.small_slots;
   plan.bulk_slots = input.bulk_slots;
   std::size_t count = 0;
@@ -112,14 +111,13 @@ Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerm
   }
   for (const HostTerms& host : hosts) {
     const control::JobTerms& terms = *host.terms;
-    plan.first_sites.push_back(static_cast<std::uint8_t>(plan.sites.size()));
-    plan.limits.datagram_bytes_max =
-        std::min(plan.limits.datagram_bytes_max, terms.datagram_bytes_max);
-    plan.limits.elements_max = std::min(plan.limits.elements_max, terms.elements_max);
+    table.first_sites.push_back(static_cast<std::uint8_t>(plan.trees.size()));
+    plan.datagram_bytes_max = std::min(plan.datagram_bytes_max, terms.datagram_bytes_max);
+    plan.elements_max = std::min(plan.elements_max, terms.elements_max);
     plan.formats = plan.formats & terms.formats;
     plan.small_slots = std::min(plan.small_slots, terms.small_slots);
     plan.bulk_slots = std::min(plan.bulk_slots, terms.bulk_slots);
-    if (Result<void> added = add_sites(input, host, plan); !added) {
+    if (Result<void> added = add_sites(input, host, table); !added) {
       return tl::unexpected(added.error());
     }
   }
@@ -127,40 +125,32 @@ Result<SitePlan> plan_sites(const SitePlanInput& input, std::span<const HostTerm
     return tl::unexpected(unavailable(
         "the switches grant no slots in common: one has only small ones left, another none"));
   }
-  if (Result<void> able = check_formats(input.options, hosts, plan); !able) {
+  if (Result<void> able = check_formats(input.options, hosts, table); !able) {
     return tl::unexpected(able.error());
   }
-  if (input.own_site && !plan.own) {
+  if (input.own_site && !table.own) {
     return tl::unexpected(
         unavailable("the job lacks the site that this rank brings, " + input.own_site->text()));
   }
-  return plan;
+  settle(hosts, table);
+  return table;
 }
 
-std::uint8_t party_at(std::span<const HostTerms> hosts, const SitePlan& plan, std::size_t site,
-                      std::uint32_t rank) {
-  const auto host = std::upper_bound(plan.first_sites.begin(), plan.first_sites.end(), site) -
-                    plan.first_sites.begin() - 1;
-  const control::JobTerms& terms = *hosts[static_cast<std::size_t>(host)].terms;
-  const core::RankRange* const rack = control::rack_of(terms.racks, rank);
-  const std::size_t place = site - plan.first_sites[static_cast<std::size_t>(host)];
-  if (terms.sites[place].at_rank) {
-    return control::party_of(control::parties_of(terms.groups, {}, terms.world), rank);
-  }
-  if (rack != nullptr) return control::party_of(control::parties_of(terms.groups, *rack), rank);
-  return control::party_of(control::parties_of(terms.groups, terms.racks, terms.world), rank);
-}
-
-void place_at_sites(std::span<const HostTerms> hosts, const SitePlan& plan,
-                    core::WorkerOptions& worker) {
-  const std::vector<control::HostGroup>& groups = hosts.front().terms->groups;
-  const control::HostGroup* const group = control::group_of(groups, worker.rank);
-  const auto has_racks = [](const HostTerms& each) { return !each.terms->racks.empty(); };
-  worker.limits.tree = !groups.empty() || std::any_of(hosts.begin(), hosts.end(), has_racks);
-  for (std::size_t site = 0; site < worker.sites.size(); ++site) {
-    worker.sites[site].worker = group != nullptr
-                                    ? static_cast<std::uint8_t>(worker.rank - group->ranks.first)
-                                    : party_at(hosts, plan, site, worker.rank);
+void settle(std::span<const HostTerms> hosts, SiteTable& table) {
+  std::size_t site = 0;
+  for (const HostTerms& host : hosts) {
+    for (const control::SiteAddress& each : host.terms->sites) {
+      plan::Tree& tree = table.plan.trees[site];
+      tree.aggregators = control::tree_of(*host.terms, each.at_rank).aggregators;
+      for (plan::Aggregator& aggregator : tree.aggregators) {
+        // A host's ranks sum in memory, by a machine of ours.
+        if (aggregator.place == plan::Place::host) continue;
+        aggregator.takes_sparse = each.record.takes_sparse;
+        aggregator.formats = each.record.formats;
+      }
+      if (table.own == site) tree.aggregators.front().rank = table.rank;
+      ++site;
+    }
   }
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "numeric/codec.h"
+
+namespace infold::plan {
+namespace {
+
+core::SiteOptions site_options(const Tree& tree, std::uint16_t rank) {
+  const Position position = position_of(tree, rank);
+  const Aggregator& aggregator = tree.aggregators[position.aggregator];
+  core::SiteOptions site;
+  site.worker = position.worker;
+  site.weight = tree.weight;
+  site.job = tree.job;
+  site.epoch = tree.epoch;
+  site.is_own = aggregator.place == Place::rank && aggregator.rank == rank;
+  site.takes_sparse = aggregator.takes_sparse;
+  // An error about formats names the site, whatever is in front of it.
+  site.formats = tree.aggregators.front().formats;
+  return site;
+}
+
+}  // namespace
+
+core::ChunkLimits limits_of(const Plan& plan) {
+  core::ChunkLimits limits;
+  limits.datagram_bytes_max = plan.datagram_bytes_max;
+  limits.elements_max = plan.elements_max;
+  limits.tree = std::any_of(plan.trees.begin(), plan.trees.end(),
+                            [](const Tree& tree) { return tree.aggregators.size() > 1; });
+  return limits;
+}
+
+Position position_of(const Tree& tree, std::uint16_t rank) {
+  Position position;
+  while (true) {
+    const std::vector<Child>& children = tree.aggregators[position.aggregator].children;
+    const auto place = std::find_if(children.begin(), children.end(), [rank](const Child& child) {
+      return core::contains(child.ranks, rank);
+    });
+    CHECK(place != children.end());
+    position.worker = static_cast<std::uint8_t>(place - children.begin());
+    if (place->is_rank()) return position;
+    position.aggregator = place->aggregator;
+  }
+}
+
+std::optional<Position> position_of_aggregator(const Tree& tree, std::uint16_t aggregator) {
+  if (aggregator == 0) return std::nullopt;
+  for (std::size_t parent = 0; parent < aggregator; ++parent) {
+    const std::vector<Child>& children = tree.aggregators[parent].children;
+    for (std::size_t child = 0; child < children.size(); ++child) {
+      if (children[child].aggregator != aggregator) continue;
+      return Position{static_cast<std::uint16_t>(parent), static_cast<std::uint8_t>(child)};
+    }
+  }
+  CHECK(false);
+  return std::nullopt;
+}
+
+core::WorkerOptions worker_options(const Plan& plan, std::uint16_t rank) {
+  core::WorkerOptions options;
+  options.rank = rank;
+  options.world = plan.world;
+  options.limits = limits_of(plan);
+  options.formats = plan.formats;
+  options.small_slots = plan.small_slots;
+  options.bulk_slots = plan.bulk_slots;
+  for (const Tree& tree : plan.trees) options.sites.push_back(site_options(tree, rank));
+  return options;
+}
+
+core::AggregatorOptions aggregator_options(const Plan& plan, std::size_t tree,
+                                           std::uint16_t aggregator) {
+  const Tree& site = plan.trees[tree];
+  core::AggregatorOptions options;
+  options.job = site.job;
+  options.epoch = site.epoch;
+  options.slot_count = plan.slots();
+  options.world = plan.world;
+  for (const Child& child : site.aggregators[aggregator].children) {
+    if (child.is_rank()) {
+      options.workers.push_back(child.ranks);
+    } else {
+      options.add_aggregator(child.ranks);
+    }
+  }
+  if (const auto position = position_of_aggregator(site, aggregator))
+    options.parent_worker = position->worker;
+  options.datagram_bytes_max = plan.datagram_bytes_max;
+  options.elements_max = plan.elements_max;
+  options.arithmetic = &numeric::arithmetic();
+  return options;
+}
+
+void set_takes_sparse(Tree& tree, bool takes) {
+  for (Aggregator& each : tree.aggregators) each.takes_sparse = takes;
+}
+
+std::optional<std::uint16_t> find_aggregator(const Tree& tree, Place place, core::RankRange ranks) {
+  for (const Aggregator& aggregator : tree.aggregators) {
+    for (const Child& child : aggregator.children) {
+      if (child.is_rank() || child.ranks != ranks) continue;
+      if (tree.aggregators[child.aggregator].place == place) return child.aggregator;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace infold::plan
