@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of Worker, shared by the files that implement it: worker.cc (transfers),
-// worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
+// The inside of Worker, shared by the files that implement it: worker_transfers.cc (submission to
+// event), worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
 // worker_receive.cc (what comes in), worker_end.cc (the job's end). A stream is an order of chunks;
 // a flow is the part of a stream that one site sums, with its own slots and window. Not for
 // inclusion elsewhere.

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transfers from submission to event.
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "core/worker/worker.h"
+#include "core/worker/worker_state.h"
+
+namespace infold::core {
+namespace {
+
+using base::Code;
+
+std::vector<std::uint16_t> weights_of(const std::vector<SiteOptions>& sites) {
+  std::vector<std::uint16_t> weights;
+  for (const SiteOptions& site : sites) weights.push_back(site.weight);
+  return weights;
+}
+
+std::uint64_t count_chunks(std::uint64_t elements, std::uint32_t chunk_elements) {
+  return (elements + chunk_elements - 1) / chunk_elements;
+}
+
+// A slot is taken until its chunk is back, and slots are used in turn. A lost chunk is back after
+// three round trips (overtaken, asked about, sent again); with a window of more than a quarter of
+// the slots it would stop the others before.
+std::uint32_t window_most(std::uint32_t slots) {
+  return std::max({slots / 4, std::min(slots, Window::kInitial), 1U});
+}
+
+}  // namespace
+
+bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::broadcast;
+}
+
+std::uint32_t shape_of(const TransferRequest& request) {
+  const std::uint32_t root = has_root(request.collective) ? request.root : 0;
+  return static_cast<std::uint32_t>(request.elements) + root * INFOLD_SHAPE_ROOT_FACTOR +
+         request.encoding * INFOLD_SHAPE_ENCODING_FACTOR;
+}
+
+Worker::State::State(const WorkerOptions& options)
+    : options_(options), stripe_(weights_of(options.sites)), prng_(options.seed) {
+  CHECK_THAT(options.rank, <, options.world);
+  CHECK_THAT(options.transfers_max, >, 0);
+  CHECK_THAT(options.small_slots + options.bulk_slots, >, 0);
+  CHECK_THAT(options.small_slots + options.bulk_slots, <, kNoSlot);
+  for (std::uint32_t rank = 0; rank < options.world; ++rank) {
+    world_digest_ += rank_digest(static_cast<std::uint16_t>(rank));
+  }
+  blocks_max_ =
+      chunk_elements({WireFormat::bfp8, DataType::f32}, options.limits) / INFOLD_BLOCK_ELEMENTS;
+  CHECK_THAT(blocks_max_, >, 0);
+  for (Stream& stream : streams_) stream.ring.resize(std::bit_ceil(options.transfers_max));
+  for (const SiteOptions& site : options.sites) {
+    sites_.emplace_back();
+    sites_.back().worker = site.worker;
+    sites_.back().job = site.job;
+    sites_.back().epoch = site.epoch;
+  }
+  for (const StreamName name : {small_stream, bulk_stream}) {
+    const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
+    for (std::size_t site = 0; site < sites_.size(); ++site) {
+      const std::uint32_t most = std::min<std::uint32_t>(options.window_max, window_most(slots));
+      Flow& flow = flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most)
+                                       : name == small_stream     ? Window::of_small_tensors(most)
+                                                                  : Window(most));
+      flow.site = static_cast<std::uint8_t>(site);
+      flow.stream = name;
+      flow.first_slot = name == small_stream ? 0 : options.small_slots;
+      flow.slots.resize(slots);
+      flow.floors.resize(std::size_t{slots} * blocks_max_);
+    }
+  }
+  events_.resize(options.transfers_max);
+  chunk_.resize(options.limits.datagram_bytes_max);
+}
+
+base::Result<void> Worker::State::check(const TransferRequest& request) const {
+  if (failure_) return base::fail(Code::aborted, "submit", "the job is over; join again");
+  if (request.elements > 0 && request.codec == nullptr) {
+    return base::fail(Code::unsupported, "submit", "no codec for this type, format and operation");
+  }
+  if (has_root(request.collective) && request.root >= options_.world) {
+    return base::fail(Code::out_of_range, "root", "the root is not a rank of this job",
+                      request.root);
+  }
+  if (chunk_elements(request.layout, options_.limits) == 0) {
+    return base::fail(Code::unsupported, "submit",
+                      "the path's datagrams are too small for this wire format",
+                      options_.limits.datagram_bytes_max);
+  }
+  const bool has_elements = request.elements > 0 || request.sized_later;
+  if (has_elements && !options_.formats.has(request.layout.format)) {
+    return base::fail(Code::unsupported, "submit",
+                      "a site of the job does not sum this wire format; choose another",
+                      static_cast<std::int64_t>(request.layout.format));
+  }
+  if (live_transfers_ + event_count_ >= options_.transfers_max) {
+    return base::fail(Code::resource_exhausted, "submit", "too many calls in flight; wait for one",
+                      options_.transfers_max);
+  }
+  if (static_cast<std::uint64_t>(request.after) > last_id_) {
+    return base::fail(Code::invalid_argument, "after", "no such transfer");
+  }
+  return {};
+}
+
+base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
+  explain_again(request);
+  if (const base::Result<void> valid = check(request); !valid) {
+    return tl::unexpected(valid.error());
+  }
+  const std::uint32_t per_chunk = chunk_elements(request.layout, options_.limits);
+  const std::uint64_t chunks =
+      std::max<std::uint64_t>(1, count_chunks(request.elements, per_chunk));
+  const StreamName name =
+      stream_of(request.sized_later ? Priority::background : request.priority, chunks);
+  const bool announced = name == bulk_stream && options_.small_slots > 0;
+  if (!has_room(name) || (announced && !has_room(small_stream))) {
+    return base::fail(Code::resource_exhausted, "submit",
+                      "the oldest call in flight is too far behind; wait for it");
+  }
+  if (announced) announce(request);
+  Transfer& transfer = enqueue(request, name, per_chunk, chunks);
+  transfer.has_size = !request.sized_later;
+  number_chunks(streams_[name]);
+  transfer.id = TransferId{++last_id_};
+  transfer.announced = announced;
+  find_predecessor(transfer);
+  ++live_transfers_;
+  earliest_deadline_ = std::min(earliest_deadline_, request.deadline);
+  return TransferId{last_id_};
+}
+
+Worker::State::StreamName Worker::State::stream_of(Priority priority, std::uint64_t chunks) const {
+  if (options_.small_slots == 0) return bulk_stream;
+  if (options_.bulk_slots == 0) return small_stream;
+  switch (priority) {
+    case Priority::urgent: return small_stream;
+    case Priority::background: return bulk_stream;
+    case Priority::by_size: break;
+  }
+  const bool is_small = chunks <= std::uint64_t{options_.small_slots} * sites_.size();
+  return is_small ? small_stream : bulk_stream;
+}
+
+bool Worker::State::has_room_for(std::uint32_t transfers) const {
+  if (live_transfers_ + event_count_ + transfers > options_.transfers_max) return false;
+  return std::all_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.end - stream.first + transfers <= stream.ring.size();
+  });
+}
+
+bool Worker::State::has_room(StreamName name) const {
+  return streams_[name].end - streams_[name].first < streams_[name].ring.size();
+}
+
+// A bulk tensor takes a place in the small stream too, for a chunk without elements:
+// ranks that disagree about which stream a call belongs to could not notice otherwise.
+void Worker::State::announce(const TransferRequest& request) {
+  Transfer& announcement = enqueue(request, small_stream, 0, 1);
+  announcement.contributes = false;
+  announcement.announces = streams_[bulk_stream].end + 1;
+  number_chunks(streams_[small_stream]);
+}
+
+Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, StreamName name,
+                                                std::uint32_t per_chunk, std::uint64_t chunks) {
+  Stream& stream = streams_[name];
+  Transfer& transfer = stream.at(stream.end);
+  transfer = Transfer{};
+  transfer.request = request;
+  transfer.chunk_count = chunks;
+  transfer.chunk_elements = per_chunk;
+  transfer.contributes =
+      request.elements > 0 && request.collective != Collective::barrier &&
+      (request.collective != Collective::broadcast || request.root == options_.rank);
+  transfer.words.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(request.layout.dtype) << 4 |
+                                static_cast<unsigned>(request.layout.format));
+  transfer.words.operation = static_cast<std::uint8_t>(
+      static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
+  transfer.words.shape = shape_of(request);
+  ++stream.end;
+  return transfer;
+}
+
+// As far as sizes are known: chunks go by the order of calls, whenever these are ready.
+void Worker::State::number_chunks(Stream& stream) {
+  for (; stream.numbered < stream.end; ++stream.numbered) {
+    Transfer& transfer = stream.at(stream.numbered);
+    if (!transfer.has_size) return;
+    transfer.first_chunk = stream.next_chunk;
+    stream.next_chunk += transfer.chunk_count;
+  }
+}
+
+void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
+  if (failure_) return;
+  const StreamName name = stream_of(Priority::background, 0);
+  Stream& stream = streams_[name];
+  std::uint64_t place = stream.numbered;
+  while (place < stream.end && stream.at(place).id != id) ++place;
+  CHECK_THAT(place, <, stream.end);
+  Transfer& transfer = stream.at(place);
+  CHECK(!transfer.has_size);
+  transfer.has_size = true;
+  transfer.request.elements = elements;
+  transfer.request.present = present;
+  transfer.words.shape = shape_of(transfer.request);
+  transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
+  number_chunks(stream);
+  end_if_done(transfer, name);
+}
+
+// One that is no longer in a ring is done, which after_transfer = 0 also says.
+void Worker::State::find_predecessor(Transfer& transfer) {
+  if (transfer.request.after == TransferId::none) return;
+  for (const StreamName other : {small_stream, bulk_stream}) {
+    for (std::uint64_t place = streams_[other].first; place < streams_[other].end; ++place) {
+      if (streams_[other].at(place).id != transfer.request.after) continue;
+      transfer.after_stream = other;
+      transfer.after_transfer = place + 1;
+    }
+  }
+}
+
+Worker::State::Chunk Worker::State::chunk_on(Flow& flow, std::uint16_t index) {
+  WorkerSlot& slot = flow.slots[index];
+  Transfer& transfer = streams_[flow.stream].at(slot.transfer);
+  const std::uint64_t first = slot.chunk * transfer.chunk_elements;
+  const std::uint64_t left = transfer.request.elements - first;
+  const auto elements =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(left, transfer.chunk_elements));
+  return {flow, slot, index, transfer, {first, elements}};
+}
+
+ChunkWords Worker::State::words_of(const Chunk& chunk) const {
+  ChunkWords words = chunk.transfer.words;
+  words.elements = static_cast<std::uint16_t>(chunk.range.elements);
+  return words;
+}
+
+Contributors Worker::State::expected_contributors(const Transfer& transfer) const {
+  const TransferRequest& request = transfer.request;
+  const bool only_skips = request.elements == 0 || transfer.announces != 0;
+  if (only_skips || request.collective == Collective::barrier) return {};
+  if (request.collective == Collective::broadcast) return {1, 1, rank_digest(request.root)};
+  return {options_.world, options_.world, world_digest_};
+}
+
+// The chunk's result is in the tensor: frees its slot, and tells when it was the last one.
+void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) {
+  chunk.slot.state = WorkerSlot::State::idle;
+  --chunk.flow.in_flight;
+  Transfer& transfer = chunk.transfer;
+  ++transfer.done_chunks;
+  if (transfer.announces == 0) {
+    transfer.ranks_summed = contributors.count;
+    end_if_done(transfer, chunk.flow.stream);
+    return;
+  }
+  transfer.done = true;
+  pop_done(small_stream);
+  Transfer& announced = streams_[bulk_stream].at(transfer.announces - 1);
+  ++announced.done_chunks;
+  end_if_done(announced, bulk_stream);
+}
+
+void Worker::State::pop_done(StreamName name) {
+  Stream& stream = streams_[name];
+  while (stream.first < stream.end && stream.at(stream.first).done) ++stream.first;
+}
+
+void Worker::State::end_if_done(Transfer& transfer, StreamName name) {
+  if (!transfer.has_size) return;
+  if (transfer.done_chunks < transfer.chunk_count + (transfer.announced ? 1 : 0)) return;
+  transfer.done = true;
+  --live_transfers_;
+  CHECK_THAT(event_count_, <, events_.size());
+  events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, std::nullopt,
+                                                               transfer.ranks_summed};
+  pop_done(name);
+
+  if (transfer.request.deadline != earliest_deadline_) return;
+  earliest_deadline_ = base::Instant::never();
+  for (const Stream& each : streams_) {
+    for (std::uint64_t place = each.first; place < each.end; ++place) {
+      if (each.at(place).done) continue;
+      earliest_deadline_ = std::min(earliest_deadline_, each.at(place).request.deadline);
+    }
+  }
+}
+
+std::optional<Event> Worker::State::poll_event() {
+  if (event_count_ == 0) return std::nullopt;
+  const Event event = events_[first_event_];
+  first_event_ = (first_event_ + 1) % events_.size();
+  --event_count_;
+  return event;
+}
+
+std::size_t Worker::State::memory_bytes() const {
+  std::size_t bytes = sizeof(*this) + events_.capacity() * sizeof(Event) + chunk_.capacity();
+  for (const Stream& stream : streams_) bytes += stream.ring.capacity() * sizeof(Transfer);
+  for (const Flow& flow : flows_) {
+    bytes += sizeof(Flow) + flow.slots.capacity() * sizeof(WorkerSlot) +
+             flow.floors.capacity() * sizeof(std::uint16_t);
+  }
+  return bytes;
+}
+
+std::uint64_t Worker::State::digest() const {
+  base::Digest digest;
+  for (const Flow& flow : flows_) {
+    digest.add(flow.next_chunk.period_start + flow.next_chunk.turn);
+    digest.add(flow.grain);
+    for (const WorkerSlot& slot : flow.slots) {
+      digest.add(static_cast<std::uint64_t>(slot.state) | std::uint64_t{slot.realigned} << 9 |
+                 std::uint64_t{slot.asks} << 10 | std::uint64_t{slot.round} << 32);
+      digest.add(slot.transfer * 0x10001 + slot.chunk);
+    }
+    if (!flow.floors.empty()) digest.add(std::as_bytes(std::span(flow.floors)));
+  }
+  for (const Stream& stream : streams_) {
+    digest.add(stream.end - stream.first);
+    digest.add(stream.end - stream.numbered);
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      digest.add(stream.at(place).done_chunks);
+    }
+  }
+  for (const Site& site : sites_) digest.add(site.abort_due);
+  digest.add(failure_ ? 1 + static_cast<std::uint64_t>(failure_->error.code) : 0);
+  return digest.value();
+}
+
+void Worker::State::assert_invariants() const {
+  for (const Flow& flow : flows_) {
+    CHECK_THAT(flow.in_flight, <=, flow.slots.size());
+    CHECK(flow.in_flight > 0 || flow.waiting.empty());
+  }
+  CHECK_THAT(live_transfers_ + event_count_, <=, events_.size());
+}
+
+}  // namespace infold::core
