@@ -35,6 +35,7 @@ if(NOT INFOLD_BARE_CORE)
   infold_require(tomlplusplus libtomlplusplus-dev)
   infold_require(Protobuf "libprotobuf-dev protobuf-compiler")
   infold_require(gRPC "libgrpc++-dev protobuf-compiler-grpc")
+  include(static)
 endif()
 
 # The packet program needs a compiler for it and a loader; neither is needed by anything else.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""infold: a PyTorch process group backend that sums gradients inside the network.
+"""infold: sums tensors of many processes inside the network.
+
+With PyTorch, as a process group backend:
 
     import torch.distributed as dist
     import infold
@@ -12,14 +14,43 @@ That alone needs no switch: the ranks sum for each other. With one or more switc
 
 or INFOLD_SWITCHES=10.0.0.254:7700 in the environment. `python -m infold.doctor` measures a small
 all-reduce and says which path is in use.
+
+Without PyTorch, for numpy's arrays and everything else that has the buffer protocol:
+
+    with infold.Communicator.join(rendezvous="10.0.0.1:7700", rank=0, world=2) as job:
+        job.all_reduce(gradients)  # in place
 """
 
-from infold import hooks
-from infold._registration import register, statistics
-from infold._version import __version__, check_torch
+from infold._version import __version__, has_torch, reason_against
+from infold.communicator import Communicator, Handle
+from infold.errors import DeadlineExceeded, Error, InvalidArgument
 from infold.options import Options
 
-__all__ = ["Options", "__version__", "hooks", "statistics"]
+__all__ = ["Communicator", "DeadlineExceeded", "Error", "Handle", "InvalidArgument", "Options",
+           "__version__", "hooks", "statistics"]
 
-check_torch()
-register()
+_OF_TORCH = ("hooks", "statistics")
+
+
+def __getattr__(name):
+    """Only reached where the parts for torch are missing."""
+    if name in _OF_TORCH:
+        raise AttributeError(f"infold.{name} is for PyTorch: {_reason}")
+    raise AttributeError(f"module 'infold' has no attribute '{name}'")
+
+
+_reason = "infold: torch is not installed"
+if has_torch():
+    import torch
+
+    from infold import _version
+
+    _reason = reason_against(torch.__version__)
+    if _reason:
+        _version.register_refusal()
+    else:
+        __path__.append(_version.extension_folder(torch.__version__))
+        from infold import hooks
+        from infold._registration import register, statistics
+
+        register()

@@ -2,6 +2,11 @@
 import torch.distributed as dist
 
 from infold import hooks as hooks
+from infold.communicator import Communicator as Communicator
+from infold.communicator import Handle as Handle
+from infold.errors import DeadlineExceeded as DeadlineExceeded
+from infold.errors import Error as Error
+from infold.errors import InvalidArgument as InvalidArgument
 from infold.options import Options as Options
 
 __version__: str

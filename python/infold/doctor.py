@@ -17,8 +17,12 @@ import sys
 import tempfile
 import time
 
-import torch
-import torch.distributed as dist
+try:
+    import torch
+    import torch.distributed as dist
+except ImportError:
+    sys.exit("infold.doctor examines PyTorch's backend, and torch is not installed; "
+             "`infold doctor` examines the machine")
 
 import infold
 from infold import _build
@@ -113,7 +117,8 @@ def main():
         return 1
     speaks = int(os.environ.get("RANK", "0")) == 0
     if speaks:
-        print(f"infold    {infold.__version__}, built against torch {_build.TORCH_VERSION}; "
+        print(f"infold    {infold.__version__}, built against torch "
+              f"{' and '.join(_build.TORCH_VERSIONS)}; "
               f"this is torch {torch.__version__}")
         if not settled["switches"]:
             print("switches  none named (INFOLD_SWITCHES): the ranks sum for each other")

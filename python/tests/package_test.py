@@ -14,7 +14,7 @@ import torch
 from ranks import running_switch
 
 import infold
-from infold import _build, _version
+from infold import _build, _c, _version
 
 PACKAGE = pathlib.Path(infold.__file__).parent
 PACKAGE_SOURCE = pathlib.Path(__file__).parent.parent
@@ -57,18 +57,25 @@ def test_may_be_imported_before_torch():
 OTHER_BUILD = """
 import sys, types
 build = types.ModuleType("infold._build")
-build.TORCH_VERSION, build.VERSION = "1.7.0", "0"
+build.TORCH_VERSIONS, build.VERSION = ["1.7.0"], "0"
 sys.modules["infold._build"] = build
-import torch
-print("goes on")
+import torch, infold
+print("goes on", infold.Communicator.__name__, hasattr(infold, "statistics"))
+try:
+    torch.distributed.init_process_group("infold", init_method="tcp://127.0.0.1:0", rank=0,
+                                         world_size=1)
+except ImportError as error:
+    print(error)
 """
 
 
 def test_does_not_stop_another_torch_from_being_imported():
     needs_installation()
     done = run("-c", OTHER_BUILD)
-    assert done.stdout == "goes on\n", done.stderr
-    assert "infold was built against torch 1.7.0" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "goes on Communicator False", done.stderr
+    assert lines[1].startswith("infold was built against torch 1.7, and this is torch 2.")
+    assert done.stderr == ""
 
 
 def test_the_source_is_no_package_and_does_not_disturb_torch():
@@ -85,13 +92,13 @@ def test_the_source_is_no_package_and_does_not_disturb_torch():
 
 def test_refuses_another_minor_version(monkeypatch):
     monkeypatch.setattr(torch, "__version__", "2.99.1")
-    minor = re.escape(".".join(_build.TORCH_VERSION.split(".")[:2]))
+    minor = re.escape(".".join(_build.TORCH_VERSIONS[0].split(".")[:2]))
     with pytest.raises(ImportError, match=rf"built against torch {minor}.*this is torch 2\.99\.1"):
         _version.check_torch()
 
 
 def test_takes_another_patch_release(monkeypatch):
-    minor = ".".join(_build.TORCH_VERSION.split(".")[:2])
+    minor = ".".join(_build.TORCH_VERSIONS[0].split(".")[:2])
     monkeypatch.setattr(torch, "__version__", f"{minor}.77+cpu")
     _version.check_torch()
 
@@ -124,6 +131,24 @@ def test_doctor_names_what_is_wrong(variables, words):
 
 def test_doctor_has_help():
     assert "Exit codes:" in run("-m", "infold.doctor", "--help").stdout
+
+
+def _symbols(path):
+    done = subprocess.run(["nm", "-D", "--defined-only", path], text=True, capture_output=True,
+                          check=True)
+    return [line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()]
+
+
+def test_symbols_of_other_libraries_stay_inside():
+    """A process may have another gRPC or protobuf beside these, as torch itself has."""
+    library = _symbols(PACKAGE / "libinfold.so")
+    assert "infold_join" in library
+    ours = re.compile(r"infold_|_ZNK?6infold(12Communicator|6Handle|4Rows|10LocalGroup|9code_name|"
+                      r"14data_type_name|13element_bytes|14reduction_name|16wire_format_name)")
+    assert [name for name in library if not ours.match(name)] == []
+    extension = _symbols(_c.__file__)
+    assert "PyInit__c" in extension
+    assert [name for name in extension if re.search("grpc|google|absl", name)] == []
 
 
 def _names_in(stub):

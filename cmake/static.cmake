@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# infold_grpc: the libraries of the control plane. They are Debian's shared ones. With INFOLD_STATIC
+# they are archives, so that what is built needs none of them where it runs: Debian's, and in the
+# folder that INFOLD_STATIC names those of packaging/libraries. gRPC's archives are the ones without
+# TLS, which infold does not use. So OpenSSL stays out.
+add_library(infold_grpc INTERFACE)
+if(NOT INFOLD_STATIC)
+  target_link_libraries(infold_grpc INTERFACE gRPC::grpc++ protobuf::libprotobuf)
+  return()
+endif()
+
+set(archives "")
+foreach(name IN ITEMS protobuf re2 absl)
+  set(archive "${INFOLD_STATIC}/lib${name}.a")
+  if(NOT EXISTS "${archive}")
+    message(FATAL_ERROR "${archive} not found: ./dev package builds packaging/libraries there")
+  endif()
+  list(APPEND archives "${archive}")
+endforeach()
+foreach(name IN ITEMS grpc++_unsecure grpc_unsecure gpr upb address_sorting cares z)
+  find_library(INFOLD_ARCHIVE_${name} "lib${name}.a")
+  mark_as_advanced(INFOLD_ARCHIVE_${name})
+  if(NOT INFOLD_ARCHIVE_${name})
+    message(FATAL_ERROR "lib${name}.a not found; on Debian, ./dev package installs it")
+  endif()
+  list(APPEND archives "${INFOLD_ARCHIVE_${name}}")
+endforeach()
+target_link_libraries(infold_grpc INTERFACE
+  "$<LINK_GROUP:RESCAN,${archives}>" Threads::Threads ${CMAKE_DL_LIBS} rt)

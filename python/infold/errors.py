@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What infold.Communicator raises. PyTorch's process groups raise torch's own errors instead."""
+
+
+class Error(RuntimeError):
+    """A call failed, or joining did.
+
+    code  one word: aborted, cancelled, deadline_exceeded, invalid_argument, mismatch, out_of_range,
+          resource_exhausted, unavailable or unsupported
+    rank  the rank to look at, or None
+    """
+
+    def __init__(self, message, code, rank=None):
+        super().__init__(message)
+        self.code = code
+        self.rank = rank
+
+    def __reduce__(self):
+        return type(self), (str(self), self.code, self.rank)
+
+
+class DeadlineExceeded(Error, TimeoutError):
+    """The deadline passed. The message names what was missing."""
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument was refused; the message says which one, and what is allowed."""
+
+
+_CLASSES = {
+    "deadline_exceeded": DeadlineExceeded, "invalid_argument": InvalidArgument,
+    "out_of_range": InvalidArgument, "unsupported": InvalidArgument,
+}
+
+
+def error_of(code, message, rank):
+    return _CLASSES.get(code, Error)(f"infold: {message}", code, rank if rank >= 0 else None)
