@@ -3,6 +3,7 @@
 """The units of packaging/: systemd understands them, they differ in what they must differ in, and
 the settings beside them are options that exist."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 import tempfile
 import tomllib
 import unittest
+
+from packing import deb
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
@@ -67,6 +70,42 @@ class PackagingTest(unittest.TestCase):
             # Those that are only suggested as well.
             keys = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)).keys()
             self.assertGreaterEqual(options, {key.replace("_", "-") for key in keys}, path)
+
+    def test_one_version(self):
+        """deb.py reads that of CMakeLists.txt."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        self.assertEqual(project["version"], deb.version(ROOT))
+
+    def test_scripts_are_shell(self):
+        for path in (PACKAGING / "debian" / "prerm", ROOT / "cmake" / "progress.sh"):
+            result = subprocess.run(["sh", "-n", path], text=True, check=False,
+                                    capture_output=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), path)
+
+    def test_progress_never_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            parts = pathlib.Path(folder, "progress")
+            pathlib.Path(f"{parts}.total").write_text("2\n", "utf-8")
+            # A session of its own has no terminal.
+            for words in (["--begin", "2"], [parts, "one"], [parts, "one"], ["/nowhere/file", "x"]):
+                result = subprocess.run(["sh", ROOT / "cmake" / "progress.sh", *words],
+                                        check=False, capture_output=True, start_new_session=True)
+                self.assertEqual(result.returncode, 0, words)
+            self.assertEqual(parts.read_text("utf-8").split(), ["one", "one"])
+
+    def test_the_image_runs_what_the_package_has(self):
+        """No container engine is needed to see that names and files agree."""
+        text = (PACKAGING / "Containerfile").read_text("utf-8")
+        lines = re.sub(r"\\\n", " ", text).splitlines()
+        words = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
+        known = {"FROM", "COPY", "RUN", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+        self.assertLessEqual({word for word, _ in words}, known)
+        said = dict(words)
+        self.assertNotIn(said["USER"], ("root", "0"))
+        command = json.loads(said["ENTRYPOINT"]) + json.loads(said["CMD"])
+        self.assertEqual(command[:2], ["/usr/bin/infold", "switch"])
+        self.assertIn(f"useradd --system --no-create-home --shell /usr/sbin/nologin {said['USER']}",
+                      text)
 
 
 if __name__ == "__main__":

@@ -116,12 +116,13 @@ def dependencies(repo):
         return
     listed = {}
     for number, line in repo.lines(PACKAGES):
-        found = re.fullmatch(r"(build|test|lab|bench|kernel) ([a-z0-9.+-]+)", line)
+        found = re.fullmatch(r"(build|test|lab|bench|kernel|package) ([a-z0-9.+-]+)", line)
         if found:
             listed[found.group(2)] = number
         elif line and not line.startswith("#"):
             yield Finding(PACKAGES, number,
-                          "a line is a group (build, test, lab, bench, kernel) and a package")
+                          "a line is a group (build, test, lab, bench, kernel, package) and a "
+                          "package")
     explained = {}
     for number, line in repo.lines(DEPENDENCIES):
         if line.startswith("|"):

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs packages in a bare Debian 12, made by debootstrap, and sums there. Each program runs in
+a root of its own (chroot), with /proc and loopback, and with nothing of this machine but the files
+that are named here."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import python_env
+
+MIRROR = "http://deb.debian.org/debian"
+HERE = pathlib.Path(__file__).resolve().parent
+# Mounts go away with their namespace, whatever happens.
+_ENTER = """set -e
+mount --make-rprivate /
+mount -t proc proc "$ROOT/proc"
+mount -t tmpfs shm "$ROOT/dev/shm"
+for each in $BIND; do mkdir -p "$ROOT$each"; mount --rbind -o ro "$each" "$ROOT$each"; done
+exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+    LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -ec "$SCRIPT"
+"""
+
+
+class Bare:
+    """A root that holds Debian's smallest system, and what a check adds to it."""
+
+    def __init__(self, root, name, run):
+        self._run = run
+        folder = root / "build" / "packages"
+        pristine, self.root = folder / "bare", folder / f"check-{name}"
+        if not (pristine / "complete").exists():
+            shutil.rmtree(pristine, ignore_errors=True)
+            print("package: making a bare Debian 12 (debootstrap, a minute)", flush=True)
+            run(["debootstrap", "--variant=minbase", "bookworm", pristine, MIRROR])
+            (pristine / "complete").touch()
+        shutil.rmtree(self.root, ignore_errors=True)
+        run(["cp", "-a", pristine, self.root])
+        shutil.copy("/etc/resolv.conf", self.root / "etc" / "resolv.conf")
+        (self.root / "check").mkdir()
+
+    def add(self, *paths):
+        for path in paths:
+            shutil.copy(path, self.root / "check")
+
+    def sh(self, script, bind=()):
+        return self._run(["unshare", "--mount", "bash", "-c", _ENTER],
+                         env=os.environ | {"ROOT": str(self.root), "SCRIPT": script,
+                                           "BIND": " ".join(map(str, bind))})
+
+
+_SWITCH = """
+{infold} switch --listen 127.0.0.1:7700 --json >/check/switch.log &
+switch=$!
+until grep -q control /check/switch.log; do kill -0 $switch; sleep 0.1; done
+{ranks}
+kill -TERM $switch
+wait $switch
+"""
+
+
+def _plain(bare, wheel):
+    """Seconds from a bare venv to the first sum, then the same with a switch."""
+    begun = time.monotonic()
+    bare.sh(f"python3 -m venv /venv; /venv/bin/pip install --no-index /check/{wheel.name}; "
+            "INFOLD_RENDEZVOUS=127.0.0.1:7600 /venv/bin/python /check/first_sum.py")
+    took = time.monotonic() - begun
+    bare.sh(_SWITCH.format(infold="/venv/bin/infold",
+                           ranks="INFOLD_SWITCHES=127.0.0.1:7700 /venv/bin/python "
+                                 "/check/first_sum.py"))
+    return took
+
+
+def _beside_another_grpc(root, bare, run):
+    folder = root / "build" / "packages" / "grpcio"
+    run([root / "build" / "packages" / "tools" / "bin" / "python", "-m", "pip", "download",
+         "--quiet", "--only-binary=:all:", "--python-version=3.11", "-d", folder, "grpcio",
+         "protobuf"])
+    bare.add(*folder.glob("*.whl"))
+    bare.sh("/venv/bin/pip install --no-index --find-links /check grpcio protobuf; "
+            "INFOLD_RENDEZVOUS=127.0.0.1:7601 /venv/bin/python /check/first_sum.py beside")
+
+
+def _with_torch(root, bare):
+    """PyTorch itself is too large to fetch for this: the check sees the folders that have it."""
+    other, _ = python_env.python_with("2.14")
+    for python in filter(None, (python_env.python_of(root), other)):
+        base = subprocess.run([python, "-c", "import sys; print(sys.base_prefix, sys.prefix)"],
+                              capture_output=True, text=True, check=True).stdout.split()
+        said = bare.sh("site=$(echo /venv/lib/python3*/site-packages); "
+                       f"PYTHONPATH=$site {python} -m infold.doctor; "
+                       f"PYTHONPATH=$site {python} -c 'import infold; print(infold.__file__)'",
+                       bind=base)
+        if "sums      right" not in said or "\n/venv/" not in said:
+            raise RuntimeError(said)
+        print("package: checked " + said.splitlines()[0].replace("    ", ", "), flush=True)
+
+
+def wheels(root, paths, run):
+    for path in paths:
+        bare = Bare(root, "wheel", run)
+        bare.add(path, HERE / "first_sum.py")
+        bare.sh("apt-get -q update; apt-get -qy install --no-install-recommends python3 "
+                "python3-venv")
+        took = _plain(bare, path)
+        print(f"package: {path.name}: from no virtual environment to the first sum in "
+              f"{took:.1f} s, without torch", flush=True)
+        _beside_another_grpc(root, bare, run)
+        print(f"package: {path.name}: sums beside grpcio and protobuf", flush=True)
+        if "-none-" not in path.name:
+            _with_torch(root, bare)
+
+
+def debian_package(root, path, run):
+    bare = Bare(root, "deb", run)
+    bare.add(path)
+    bench = ("infold bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
+             "--check --iterations 10")
+    begun = time.monotonic()
+    bare.sh(f"apt-get -q update; apt-get -qy install --no-install-recommends /check/{path.name}")
+    bare.sh(_SWITCH.format(
+        infold="infold", ranks=bench.format(0) + " & rank=$!\n" + bench.format(1)
+        + "\nwait $rank"))
+    took = time.monotonic() - begun
+    bare.sh("echo '# changed' >>/etc/infold/switch.toml; apt-get -qy remove infold; "
+            "grep changed /etc/infold/switch.toml; test ! -e /usr/bin/infold; "
+            "apt-get -qy purge infold; test ! -e /etc/infold/switch.toml")
+    print(f"package: {path.name}: installed, summed, removed and purged; to the first sum in "
+          f"{took:.1f} s", flush=True)

