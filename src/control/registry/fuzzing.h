@@ -19,7 +19,9 @@
 #include "control/job_plan.h"
 #include "control/job_terms.h"
 #include "control/rank_listener.h"
+#include "control/registrar.h"
 #include "control/registry/plane.h"
+#include "control/service/parse_request.h"
 #include "proto/infold/v1/control.pb.h"
 
 namespace infold::control::fuzzing {
@@ -230,6 +232,31 @@ inline v1::Leave leave_from(Choices& choices) {
     leave.mutable_why()->set_rank(has);
   }
   return leave;
+}
+
+// A stream that a hello came on.
+struct Peer {
+  Registrar::Seat seat{};
+  std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
+};
+
+// What a peer says later, by the edge that a server's streams take. Bytes are used up even where
+// nothing comes of them.
+inline void say_ready(Registrar& registrar, Choices& choices, const Peer& peer) {
+  const auto words = parse_ready(ready_from(choices));
+  if (words && peer.ear) registrar.ready(peer.seat, *words);
+}
+inline void say_leave(Registrar& registrar, Choices& choices, const Peer& peer) {
+  const auto parting = parse_leave(leave_from(choices));
+  if (parting && peer.ear) registrar.leave(peer.seat, *parting);
+}
+
+// Every stream that there still is breaks.
+template <typename Peers>
+void lose_all(Registrar& registrar, const Peers& peers) {
+  for (const Peer& peer : peers) {
+    if (peer.ear) registrar.leave(peer.seat, Parting::lost);
+  }
 }
 
 }  // namespace infold::control::fuzzing

@@ -18,9 +18,7 @@
 namespace infold::control::fuzzing {
 namespace {
 
-struct Peer {
-  Registrar::Seat seat{};
-  std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
+struct PatientPeer : Peer {
   base::Instant deadline;
 };
 
@@ -33,9 +31,7 @@ class Run {
       step();
       if (choices_.below(4) != 0) work();
     }
-    for (Peer& peer : peers_) {
-      if (peer.ear) registry_.leave(peer.seat, Parting::lost);
-    }
+    lose_all(registry_, peers_);
     work();
     for (const Peer& peer : peers_) CHECK(!peer.ear || peer.ear->is_over());
     CHECK(registry_.status().empty());
@@ -46,27 +42,19 @@ class Run {
  private:
   void work() {
     registry_.work();
-    for (const Peer& peer : peers_) {
+    for (const PatientPeer& peer : peers_) {
       CHECK(!peer.ear || !peer.ear->waits() || now_ < peer.deadline);
     }
   }
 
   void step() {
-    Peer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
+    PatientPeer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
     switch (choices_.below(8)) {
       case 0:
       case 1: hello(peer, hello_from(choices_)); return;
       case 2: raw_hello(peer); return;
-      case 3:
-        if (const auto words = parse_ready(ready_from(choices_)); words && peer.ear) {
-          registry_.ready(peer.seat, *words);
-        }
-        return;
-      case 4:
-        if (const auto parting = parse_leave(leave_from(choices_)); parting && peer.ear) {
-          registry_.leave(peer.seat, *parting);
-        }
-        return;
+      case 3: say_ready(registry_, choices_, peer); return;
+      case 4: say_leave(registry_, choices_, peer); return;
       case 5:
         if (peer.ear) {
           registry_.leave(peer.seat, choices_.below(2) == 0 ? Parting::lost : Parting::with_switch);
@@ -81,7 +69,7 @@ class Run {
     }
   }
 
-  void raw_hello(Peer& peer) {
+  void raw_hello(PatientPeer& peer) {
     const auto bytes = choices_.some();
     v1::JoinRequest request;
     if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -90,7 +78,7 @@ class Run {
   }
 
   // On a new stream; the one that the peer had before breaks.
-  void hello(Peer& peer, const v1::Hello& hello) {
+  void hello(PatientPeer& peer, const v1::Hello& hello) {
     if (peer.ear) {
       registry_.leave(peer.seat, Parting::lost);
       registry_.work();
@@ -123,7 +111,7 @@ class Run {
   std::uint64_t entropy_ = 0;
   CheckedPlane plane_;
   JobRegistry registry_{&plane_, options()};
-  std::vector<Peer> peers_;
+  std::vector<PatientPeer> peers_;
 };
 
 }  // namespace

@@ -57,11 +57,6 @@ class Link final : public RankLink {
   std::shared_ptr<Above> above_;
 };
 
-struct Peer {
-  Registrar::Seat seat{};
-  std::shared_ptr<CheckedEar> ear;
-};
-
 class Run {
  public:
   explicit Run(Choices choices) : choices_(choices), peers_(8) {}
@@ -71,9 +66,7 @@ class Run {
       step();
       if (choices_.below(4) != 0) relay_.work();
     }
-    for (const Peer& peer : peers_) {
-      if (peer.ear) relay_.leave(peer.seat, Parting::lost);
-    }
+    lose_all(relay_, peers_);
     relay_.work();
     for (const auto& above : above_) end_link(*above);
     relay_.work();
@@ -89,16 +82,8 @@ class Run {
     switch (choices_.below(8)) {
       case 0:
       case 1: hello(peer); return;
-      case 2:
-        if (const auto words = parse_ready(ready_from(choices_)); words && peer.ear) {
-          relay_.ready(peer.seat, *words);
-        }
-        return;
-      case 3:
-        if (const auto parting = parse_leave(leave_from(choices_)); parting && peer.ear) {
-          relay_.leave(peer.seat, *parting);
-        }
-        return;
+      case 2: say_ready(relay_, choices_, peer); return;
+      case 3: say_leave(relay_, choices_, peer); return;
       case 4:
         if (choices_.byte() == 255) relay_.stop();
         uplink_.is_unreachable = choices_.below(4) == 0;
