@@ -6,9 +6,10 @@ import datetime
 import json
 import multiprocessing
 import os
+import pathlib
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -18,17 +19,12 @@ import torch.distributed as dist
 
 import infold
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
+from processes import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
+
 # Whatever happens, a rank must have ended by then.
 PATIENCE_S = 120
 _FORK = multiprocessing.get_context("fork")
-
-
-def free_port():
-    """A port that nobody listens at, below those that the system gives to any socket."""
-    for port in range(10_000 + 16 * os.getpid() % 20_000, 32_000):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise RuntimeError("no port is free")
 
 
 class RankFailed(AssertionError):
