@@ -3,17 +3,11 @@
  * Giving up joining through the C functions: ahead of the join, and from another thread meanwhile.
  */
 #include <pthread.h>
-#include <stdio.h>
+#include <stddef.h>
 
 #include <infold/infold.h>
 
-static int failures = 0;
-
-static void expect(int condition, const char* what) {
-  if (condition) return;
-  ++failures;
-  fprintf(stderr, "not so: %s (last error: %s)\n", what, infold_error_message());
-}
+#include "tests/integration/c_testing.h"
 
 static void* join_alone(void* given) {
   static infold_code code;
@@ -51,5 +45,5 @@ int main(void) {
   expect(infold_stop_create(NULL) == INFOLD_ERROR_INVALID_ARGUMENT, "no place for a stop");
   infold_stop_request(NULL);
   infold_stop_destroy(NULL);
-  return failures == 0 ? 0 : 1;
+  return exit_status();
 }
