@@ -69,6 +69,9 @@ enum class Priority : std::uint8_t {
   background,  // with the large ones
 };
 
+// Whether a transfer of so many chunks travels in the small stream.
+bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chunks);
+
 struct TransferRequest {
   Collective collective = Collective::all_reduce;
   Reduction reduction = Reduction::sum;

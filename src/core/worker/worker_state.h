@@ -148,7 +148,6 @@ class Worker::State {
 
   // worker.cc
   base::Result<void> check(const TransferRequest& request) const;
-  StreamName stream_of(Priority priority, std::uint64_t chunks) const;
   bool has_room(StreamName name) const;
   Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
                     std::uint64_t chunk_count);

@@ -118,8 +118,8 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   const std::uint32_t per_chunk = chunk_elements(request.layout, options_.limits);
   const std::uint64_t chunks =
       std::max<std::uint64_t>(1, count_chunks(request.elements, per_chunk));
-  const StreamName name =
-      stream_of(request.sized_later ? Priority::background : request.priority, chunks);
+  const Priority priority = request.sized_later ? Priority::background : request.priority;
+  const StreamName name = is_small(options_, priority, chunks) ? small_stream : bulk_stream;
   const bool announced = name == bulk_stream && options_.small_slots > 0;
   if (!has_room(name) || (announced && !has_room(small_stream))) {
     return base::fail(Code::resource_exhausted, "submit",
@@ -137,16 +137,14 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   return TransferId{last_id_};
 }
 
-Worker::State::StreamName Worker::State::stream_of(Priority priority, std::uint64_t chunks) const {
-  if (options_.small_slots == 0) return bulk_stream;
-  if (options_.bulk_slots == 0) return small_stream;
+bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chunks) {
+  if (options.small_slots == 0 || options.bulk_slots == 0) return options.bulk_slots == 0;
   switch (priority) {
-    case Priority::urgent: return small_stream;
-    case Priority::background: return bulk_stream;
+    case Priority::urgent: return true;
+    case Priority::background: return false;
     case Priority::by_size: break;
   }
-  const bool is_small = chunks <= std::uint64_t{options_.small_slots} * sites_.size();
-  return is_small ? small_stream : bulk_stream;
+  return chunks <= std::uint64_t{options.small_slots} * options.sites.size();
 }
 
 bool Worker::State::has_room_for(std::uint32_t transfers) const {
@@ -202,7 +200,7 @@ void Worker::State::number_chunks(Stream& stream) {
 
 void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
   if (failure_) return;
-  const StreamName name = stream_of(Priority::background, 0);
+  const StreamName name = is_small(options_, Priority::background, 0) ? small_stream : bulk_stream;
   Stream& stream = streams_[name];
   std::uint64_t place = stream.numbered;
   while (place < stream.end && stream.at(place).id != id) ++place;
