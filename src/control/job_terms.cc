@@ -103,21 +103,6 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
 }  // namespace
 
 // One block is enough, and no layout has longer ones than f64: what follows it is not looked for.
-bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats) {
-  constexpr core::ElementLayout kLongestBlocks = {core::WireFormat::bfp32, core::DataType::f64};
-  core::ChunkLimits of_a_block = limits;
-  of_a_block.elements_max = std::min(limits.elements_max, kLongestBlocks.block_elements());
-  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
-    if (!formats.has(static_cast<core::WireFormat>(format))) continue;
-    for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
-      const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
-                                          static_cast<core::DataType>(dtype)};
-      if (core::chunk_elements(layout, of_a_block) == 0) return false;
-    }
-  }
-  return true;
-}
-
 std::uint32_t slot_share(std::uint32_t total) {
   return std::max(total - total / kOthersPart, std::min(total, kShareMin));
 }

@@ -24,10 +24,6 @@ struct RankPlace {
   ReadyWords ready_words;
 };
 
-// Whether a chunk holds a block of every layout of these formats, also as a partial sum where the
-// job is a tree.
-bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats);
-
 struct Slots {
   std::uint32_t small = 0;
   std::uint32_t bulk = 0;

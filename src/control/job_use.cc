@@ -44,15 +44,4 @@ Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
   return use;
 }
 
-std::string names_of(core::FormatSet formats) {
-  std::string names;
-  for (int code = 0; code < INFOLD_FORMAT_COUNT; ++code) {
-    const auto format = static_cast<core::WireFormat>(code);
-    if (!formats.has(format)) continue;
-    if (!names.empty()) names += ", ";
-    names += core::format_name(format);
-  }
-  return names.empty() ? "nothing" : names;
-}
-
 }  // namespace infold::control

@@ -33,7 +33,4 @@ struct JobUse {
 Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
                        core::FormatSet asked = {});
 
-// As in "bfp8, bfp16".
-std::string names_of(core::FormatSet formats);
-
 }  // namespace infold::control

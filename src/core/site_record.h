@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/format.h"
 #include "wire/infold_wire.h"
@@ -42,6 +43,9 @@ class FormatSet {
   static constexpr std::uint32_t kKnown = (1U << (INFOLD_FORMAT_BFP32 + 1)) - 1;
   std::uint32_t bits_ = 0;
 };
+
+// As in "bfp8, bfp16".
+std::string names_of(FormatSet formats, const char* between = ", ");
 
 // Unless it says otherwise, what core::Aggregator can.
 struct SiteRecord {

@@ -35,6 +35,21 @@ core::ChunkLimits limits_of(const Plan& plan) {
   return limits;
 }
 
+bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats) {
+  constexpr core::ElementLayout kLongestBlocks = {core::WireFormat::bfp32, core::DataType::f64};
+  core::ChunkLimits of_a_block = limits;
+  of_a_block.elements_max = std::min(limits.elements_max, kLongestBlocks.block_elements());
+  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+    if (!formats.has(static_cast<core::WireFormat>(format))) continue;
+    for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
+      const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
+                                          static_cast<core::DataType>(dtype)};
+      if (core::chunk_elements(layout, of_a_block) == 0) return false;
+    }
+  }
+  return true;
+}
+
 Position position_of(const Tree& tree, std::uint16_t rank) {
   Position position;
   while (true) {

@@ -75,6 +75,10 @@ struct Plan {
 // Partial sums must fit datagrams, too, where an aggregator has a parent.
 core::ChunkLimits limits_of(const Plan& plan);
 
+// Whether a chunk holds a block of every layout of these formats, also as a partial sum where the
+// job has a tree.
+bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats);
+
 // Which child of which aggregator somebody is.
 struct Position {
   std::uint16_t aggregator = 0;

@@ -63,7 +63,7 @@ Misfit numbers_misfit(const v1::Joined& joined, const RankWords& own) {
   if (formats.is_empty()) {
     return fmt::format("formats of {:#x}, none of which this version knows", joined.formats());
   }
-  if (!holds_all_layouts(limits, formats)) {
+  if (!plan::holds_all_layouts(limits, formats)) {
     return fmt::format(
         "datagram_bytes_max of {} and elements_max of {}, which hold no block of some formats",
         joined.datagram_bytes_max(), joined.elements_max());

@@ -77,8 +77,8 @@ class CheckedPlane final : public Plane {
     CHECK(terms.small_slots + terms.bulk_slots < 0xFFFF);
     CHECK(terms.datagram_bytes_max >= 512);
     CHECK(!terms.formats.is_empty());
-    CHECK(holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, !terms.racks.empty()},
-                            terms.formats));
+    CHECK(plan::holds_all_layouts(
+        {terms.datagram_bytes_max, terms.elements_max, !terms.racks.empty()}, terms.formats));
     CHECK(!terms.sites.empty());
     CHECK(terms.sites.size() <= 64);
     for (const SiteAddress& site : terms.sites) {

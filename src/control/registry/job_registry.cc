@@ -195,8 +195,8 @@ Answer<void> JobRegistry::fit_chunks(Job& job) {
   const bool is_alone = is_one_host(terms.groups, terms.world);
   const auto fits = [&] {
     const bool is_tree = !terms.racks.empty() || (!terms.groups.empty() && !is_alone);
-    return holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree},
-                             terms.formats);
+    return plan::holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree},
+                                   terms.formats);
   };
   if (!fits() && !is_alone) terms.groups.clear();
   if (fits()) return {};

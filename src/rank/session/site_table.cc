@@ -87,7 +87,7 @@ Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms
   if (!use) return tl::unexpected(unsupported(use.error().message));
   if (const core::FormatSet lacking = asked - table.plan.formats; !lacking.is_empty()) {
     return tl::unexpected(unsupported("a switch between this rank and the others does not sum " +
-                                      control::names_of(lacking)));
+                                      core::names_of(lacking)));
   }
   if (!table.plan.formats.is_empty()) return {};
   return tl::unexpected(unsupported("the switches sum no wire format in common"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/job_terms.h"
-
 #include <gtest/gtest.h>
 
-namespace infold::control {
+#include "plan/plan.h"
+
+namespace infold::plan {
 namespace {
 
 using core::ElementLayout;
@@ -20,7 +20,7 @@ bool holds_all_by_definition(const core::ChunkLimits& limits, core::FormatSet fo
   return true;
 }
 
-TEST(JobTerms, LayoutsFitWhereEachHasAChunk) {
+TEST(Layouts, FitWhereEachHasAChunk) {
   for (const std::uint32_t formats : {0x00U, 0x01U, 0x04U, 0x10U, 0x40U, 0x7FU}) {
     for (const std::uint32_t elements_max : {0U, 15U, 16U, 31U, 32U, 63U, 64U, 1056U, ~0U}) {
       for (std::uint32_t bytes = 0; bytes < 1200; ++bytes) {
@@ -36,4 +36,4 @@ TEST(JobTerms, LayoutsFitWhereEachHasAChunk) {
 }
 
 }  // namespace
-}  // namespace infold::control
+}  // namespace infold::plan

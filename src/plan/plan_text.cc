@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/packet/packet.h"
+#include "core/stripe.h"
+
+namespace infold::plan {
+namespace {
+
+constexpr const char* kPlaces[] = {"in_path", "rack", "server", "rank", "host"};
+// More than any network has, and few enough to walk down by calls of a function.
+constexpr std::uint32_t kLevelsMax = 16;
+// A packet numbers its slot in 15 bits.
+constexpr int kSlotsMax = (1 << 15) - 1;
+// What UDP carries.
+constexpr std::uint32_t kDatagramBytesMax = 65'507;
+
+// Nothing, or what is wrong.
+using Wrong = std::optional<std::string>;
+
+// Takes the text up to a separator off its front.
+std::string_view take(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return taken;
+}
+
+template <typename Number>
+Wrong read_number(std::string_view text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stopped == end) return std::nullopt;
+  return fmt::format("'{}' is no number from 0 to {}", text, std::numeric_limits<Number>::max());
+}
+
+Wrong read_formats(std::string_view text, core::FormatSet& formats) {
+  formats = {};
+  if (text == "all") formats = core::FormatSet::all();
+  while (text != "all" && !text.empty()) {
+    const std::string_view name = take(text, ',');
+    const core::FormatSet before = formats;
+    for (int code = 0; code < INFOLD_FORMAT_COUNT; ++code) {
+      const auto format = static_cast<core::WireFormat>(code);
+      if (name == core::format_name(format)) formats = formats | core::FormatSet::of(format);
+    }
+    if (formats == before) return fmt::format("'{}' is no other wire format", name);
+  }
+  return std::nullopt;
+}
+
+std::string write_formats(core::FormatSet formats) {
+  return formats == core::FormatSet::all() ? "all" : core::names_of(formats, ",");
+}
+
+// "3", or "0-2:1".
+Wrong read_child(std::string_view text, Child& child) {
+  std::string_view ranks = take(text, ':');
+  std::uint16_t last = 0;
+  if (!text.empty()) {
+    if (Wrong wrong = read_number(text, child.aggregator)) return wrong;
+    if (child.aggregator == 0) return "the root is nobody's child";
+  }
+  const std::string_view first = take(ranks, '-');
+  if (Wrong wrong = read_number(first, child.ranks.first)) return wrong;
+  if (Wrong wrong = read_number(ranks.empty() ? first : ranks, last)) return wrong;
+  if (last < child.ranks.first) return fmt::format("ranks {} to {}", child.ranks.first, last);
+  child.ranks.count = static_cast<std::uint16_t>(last - child.ranks.first + 1);
+  return std::nullopt;
+}
+
+std::string write_child(const Child& child) {
+  if (child.is_rank()) return std::to_string(child.ranks.first);
+  const int last = child.ranks.first + child.ranks.count - 1;
+  return child.ranks.count == 1
+             ? fmt::format("{}:{}", last, child.aggregator)
+             : fmt::format("{}-{}:{}", child.ranks.first, last, child.aggregator);
+}
+
+Wrong read_children(std::string_view text, std::vector<Child>& children) {
+  while (!text.empty()) {
+    if (Wrong wrong = read_child(take(text, ','), children.emplace_back())) return wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong read_place(std::string_view text, Place& place) {
+  for (std::size_t i = 0; i < std::size(kPlaces); ++i) {
+    if (text != kPlaces[i]) continue;
+    place = static_cast<Place>(i);
+    return std::nullopt;
+  }
+  return fmt::format("'{}' is no place: in_path, rack, server, rank or host", text);
+}
+
+Wrong read_yes(std::string_view text, bool& value) {
+  value = text == "yes";
+  if (value || text == "no") return std::nullopt;
+  return fmt::format("'{}' is neither yes nor no", text);
+}
+
+Wrong set(Plan& plan, std::string_view key, std::string_view value) {
+  if (key == "world") return read_number(value, plan.world);
+  if (key == "datagram_bytes_max") return read_number(value, plan.datagram_bytes_max);
+  if (key == "elements_max") return read_number(value, plan.elements_max);
+  if (key == "small_slots") return read_number(value, plan.small_slots);
+  if (key == "bulk_slots") return read_number(value, plan.bulk_slots);
+  if (key == "formats") return read_formats(value, plan.formats);
+  return fmt::format("a plan has no '{}'", key);
+}
+
+Wrong set(Tree& tree, std::string_view key, std::string_view value) {
+  if (key == "weight") return read_number(value, tree.weight);
+  if (key == "job") return read_number(value, tree.job);
+  if (key == "epoch") return read_number(value, tree.epoch);
+  return fmt::format("a tree has no '{}'", key);
+}
+
+Wrong set(Aggregator& aggregator, std::string_view key, std::string_view value) {
+  if (key == "place") return read_place(value, aggregator.place);
+  if (key == "rank") return read_number(value, aggregator.rank.emplace());
+  if (key == "sparse") return read_yes(value, aggregator.takes_sparse);
+  if (key == "formats") return read_formats(value, aggregator.formats);
+  if (key == "children") return read_children(value, aggregator.children);
+  return fmt::format("an aggregator has no '{}'", key);
+}
+
+template <typename Target>
+Wrong set_all(Target& target, std::string_view words) {
+  while (!words.empty()) {
+    std::string_view value = take(words, ' ');
+    if (value.empty()) continue;
+    const std::string_view key = take(value, '=');
+    if (Wrong wrong = set(target, key, value)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// One line without its comment.
+Wrong read_line(std::string_view line, bool& has_plan, Plan& plan) {
+  const std::string_view what = take(line, ' ');
+  if (what == "plan") {
+    if (std::exchange(has_plan, true)) return "a second plan";
+    return set_all(plan, line);
+  }
+  if (!has_plan) return "the first line says plan";
+  if (what == "tree") return set_all(plan.trees.emplace_back(), line);
+  if (what != "aggregator") return fmt::format("'{}' is no plan, tree or aggregator", what);
+  if (plan.trees.empty()) return "an aggregator without a tree";
+  return set_all(plan.trees.back().aggregators.emplace_back(), line);
+}
+
+// An aggregator's place in its tree.
+struct Branch {
+  core::RankRange ranks;
+  std::uint32_t level = 0;  // 0: nobody's child
+};
+
+// The children's ranks are the branch's, side by side, and aggregators among them come later.
+Wrong find_fault_of_children(const Tree& tree, std::size_t aggregator,
+                             std::vector<Branch>& branches) {
+  const Branch branch = branches[aggregator];
+  const std::vector<Child>& children = tree.aggregators[aggregator].children;
+  if (children.size() > INFOLD_WORKERS_MAX) {
+    return fmt::format("{} children; at most {}", children.size(),
+                       static_cast<int>(INFOLD_WORKERS_MAX));
+  }
+  std::uint32_t next = branch.ranks.first;
+  for (const Child& child : children) {
+    if (child.ranks.first != next || child.ranks.count == 0) {
+      return fmt::format("rank {} where {} is next", child.ranks.first, next);
+    }
+    next += child.ranks.count;
+    if (child.is_rank() && child.ranks.count == 1) continue;
+    if (child.is_rank())
+      return fmt::format("ranks from {} on without an aggregator", child.ranks.first);
+    if (child.aggregator <= aggregator || child.aggregator >= branches.size()) {
+      return fmt::format("child {}; it comes after its parent, and there are {}", child.aggregator,
+                         branches.size());
+    }
+    Branch& below = branches[child.aggregator];
+    if (below.level != 0) return fmt::format("child {}, which another one has", child.aggregator);
+    below = {child.ranks, branch.level + 1};
+    if (below.level > kLevelsMax) return fmt::format("more than {} levels", kLevelsMax);
+  }
+  const std::uint32_t end = std::uint32_t{branch.ranks.first} + branch.ranks.count;
+  if (next == end) return std::nullopt;
+  return fmt::format("ranks up to {}; they end before {}", next, end);
+}
+
+Wrong find_fault_of_tree(const Tree& tree, std::uint16_t world) {
+  if (tree.weight < 1 || tree.weight > core::Stripe::kWeightMax) {
+    return fmt::format("weight {}; 1 to {}", tree.weight,
+                       static_cast<int>(core::Stripe::kWeightMax));
+  }
+  if (tree.aggregators.empty()) return "no aggregator";
+  std::vector<Branch> branches(tree.aggregators.size());
+  branches.front() = {{0, world}, 1};
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    const Aggregator& each = tree.aggregators[i];
+    Wrong wrong;
+    if (branches[i].level == 0) wrong = "nobody's child";
+    if (each.rank && *each.rank >= world) wrong = fmt::format("rank {} runs it", *each.rank);
+    if (!wrong) wrong = find_fault_of_children(tree, i, branches);
+    if (wrong) return fmt::format("aggregator {}: {}", i, *wrong);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string write_plan(const Plan& plan) {
+  std::string text = fmt::format(
+      "plan world={} datagram_bytes_max={} elements_max={} small_slots={} bulk_slots={} "
+      "formats={}\n",
+      plan.world, plan.datagram_bytes_max, plan.elements_max, plan.small_slots, plan.bulk_slots,
+      write_formats(plan.formats));
+  for (const Tree& tree : plan.trees) {
+    text += fmt::format("tree weight={} job={} epoch={}\n", tree.weight, tree.job, tree.epoch);
+    for (const Aggregator& each : tree.aggregators) {
+      text += fmt::format("aggregator place={}", kPlaces[static_cast<std::size_t>(each.place)]);
+      if (each.rank) text += fmt::format(" rank={}", *each.rank);
+      text += fmt::format(" sparse={} formats={} children=", each.takes_sparse ? "yes" : "no",
+                          write_formats(each.formats));
+      for (std::size_t i = 0; i < each.children.size(); ++i) {
+        if (i > 0) text += ',';
+        text += write_child(each.children[i]);
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+tl::expected<Plan, std::string> read_plan(std::string_view text) {
+  Plan plan;
+  bool has_plan = false;
+  for (int number = 1; !text.empty(); ++number) {
+    std::string_view line = take(text, '\n');
+    line = take(line, '#');
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    line.remove_prefix(begin);
+    if (line.empty()) continue;
+    if (Wrong wrong = read_line(line, has_plan, plan)) {
+      return tl::unexpected(fmt::format("line {}: {}", number, *wrong));
+    }
+  }
+  if (Wrong wrong = find_fault(plan)) return tl::unexpected(std::move(*wrong));
+  return plan;
+}
+
+Wrong find_fault(const Plan& plan) {
+  if (plan.world == 0) return "a plan without ranks";
+  const int slots = plan.small_slots + plan.bulk_slots;
+  if (slots < 1 || slots > kSlotsMax) return fmt::format("{} slots; 1 to {}", slots, kSlotsMax);
+  if (plan.trees.empty() || plan.trees.size() > core::Stripe::kSitesMax) {
+    return fmt::format("{} trees; 1 to {}", plan.trees.size(),
+                       static_cast<int>(core::Stripe::kSitesMax));
+  }
+  for (std::size_t i = 0; i < plan.trees.size(); ++i) {
+    if (Wrong wrong = find_fault_of_tree(plan.trees[i], plan.world)) {
+      return fmt::format("tree {}: {}", i, *wrong);
+    }
+  }
+  if (plan.formats.is_empty()) return "no wire format";
+  if (plan.datagram_bytes_max > kDatagramBytesMax || plan.elements_max > INFOLD_ELEMENTS_MAX ||
+      !holds_all_layouts(limits_of(plan), plan.formats)) {
+    return fmt::format("datagrams of {} bytes and chunks of {} elements", plan.datagram_bytes_max,
+                       plan.elements_max);
+  }
+  return std::nullopt;
+}
+
+}  // namespace infold::plan
