@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold demo-worker: one rank of `infold demo`, which starts it. Joins through a port that loses
-// packets both ways, trains, and at rank 0 prints a line for each step and one for the end.
+// infold demo-worker: one rank of `infold demo`, which starts it. Joins through an endpoint that
+// loses packets both ways, trains, and at rank 0 prints a line for each step and one for the end.
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 #include "api/joining/join.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
-#include "io/lossy_port.h"
+#include "io/lossy_endpoint.h"
 #include "lab/demo/demo_processes.h"
 
 namespace infold::cli {
@@ -41,11 +41,11 @@ class DemoWorker final : public Command {
     options.wire = wire_of(wire_);
     options.rejoin = false;  // the demo starts no switch again
     const auto member =
-        api::join_through(options, [this, &options](std::unique_ptr<io::DatagramPort> port) {
+        api::join_through(options, [this, &options](std::unique_ptr<io::Endpoint> endpoint) {
           io::LossyOptions lossy;
           lossy.loss = lossy.loss_of_received = loss_;
           lossy.seed = loss_seed_ * 1'000'003U + static_cast<std::uint64_t>(options.rank + 1);
-          return std::make_unique<io::LossyPort>(std::move(port), lossy);
+          return std::make_unique<io::LossyEndpoint>(std::move(endpoint), lossy);
         });
     if (!member) return fail(output, member.error().message);
     rank::Member& own = **member;
@@ -68,10 +68,10 @@ class DemoWorker final : public Command {
   }
 
   static lab::PacketCounts count(rank::Member& member) {
-    const io::PortCounters port = member.port_counters();
+    const io::EndpointCounters counters = member.endpoint_counters();
     const Statistics statistics = member.statistics();
-    return {static_cast<std::int64_t>(port.sent + port.arrived),
-            static_cast<std::int64_t>(port.lost),
+    return {static_cast<std::int64_t>(counters.sent + counters.arrived),
+            static_cast<std::int64_t>(counters.lost),
             static_cast<std::int64_t>(statistics.packets_resent),
             static_cast<std::int64_t>(statistics.packets_asked)};
   }

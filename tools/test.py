@@ -43,7 +43,7 @@ STAGES = (
 # At most 3 minutes from scratch on 2 cores. Compiling is most of the time, so that only what the
 # heart of the product needs is built: packets, machines, ports, control, communicator.
 QUICK_STAGES = (
-    Cases("quick", "protocol, machines, ports and communicator", 3000, "quick"),
+    Cases("quick", "protocol, machines, endpoints and communicator", 3000, "quick"),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),
 )
 

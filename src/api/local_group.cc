@@ -92,7 +92,7 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
       member.network = group.network_;
       member.verify = options.verify;
       group.members_.push_back(
-          std::make_shared<rank::Member>(std::move(member), std::move(seat.port)));
+          std::make_shared<rank::Member>(std::move(member), std::move(seat.endpoint)));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;
@@ -113,9 +113,9 @@ Communicator& LocalGroup::operator[](int rank) {
 int LocalGroup::world() const { return static_cast<int>(communicators_.size()); }
 
 NetworkStatistics LocalGroup::network() const {
-  io::PortCounters counters;
-  if (network_) counters += network_->port_counters();
-  for (const auto& member : members_) counters += member->port_counters();
+  io::EndpointCounters counters;
+  if (network_) counters += network_->endpoint_counters();
+  for (const auto& member : members_) counters += member->endpoint_counters();
   return {counters.sent, counters.lost, counters.duplicated, counters.reordered,
           counters.overflowed};
 }

@@ -24,7 +24,7 @@
 #include <infold/result.h>
 
 #include "core/worker/worker.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "rank/calls/call.h"
 #include "rank/network.h"
 
@@ -41,7 +41,7 @@ struct CallHistory {
 // What a member needs to take part in a job again.
 struct Reentry {
   core::WorkerOptions worker;
-  std::unique_ptr<io::DatagramPort> port;
+  std::unique_ptr<io::Endpoint> endpoint;
   std::shared_ptr<Network> network;
   std::function<void(Member&)> watch;  // tells it of lost ranks and sites until the network's end
 };

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "api/testing.h"
-#include "io/forwarding_port.h"
+#include "io/forwarding_endpoint.h"
 #include "rank/member.h"
 #include "rank/session/local_network.h"
 
@@ -30,13 +30,13 @@ using ::testing::HasSubstr;
 
 // A path that flips the lowest bit of the last element of long answers, as a broken card would
 // after its checksum was verified. An i32 lies there with its lowest byte first.
-class CorruptingPort final : public io::ForwardingPort {
+class CorruptingEndpoint final : public io::ForwardingEndpoint {
  public:
-  using ForwardingPort::ForwardingPort;
+  using ForwardingEndpoint::ForwardingEndpoint;
 
   std::span<const io::Received> receive() override {
     constexpr std::size_t kLong = 1000;  // Exchanges between checks are shorter.
-    const std::span<const io::Received> batch = ForwardingPort::receive();
+    const std::span<const io::Received> batch = ForwardingEndpoint::receive();
     changed_.assign(batch.begin(), batch.end());
     copies_.clear();
     copies_.reserve(batch.size());
@@ -62,13 +62,15 @@ std::vector<Communicator> job_with_broken_rank(int world, int broken) {
   std::vector<Communicator> communicators;
   int rank = 0;
   for (LocalNetwork::Seat& seat : network->take_seats()) {
-    if (rank++ == broken) seat.port = std::make_unique<CorruptingPort>(std::move(seat.port));
+    if (rank++ == broken)
+      seat.endpoint = std::make_unique<CorruptingEndpoint>(std::move(seat.endpoint));
     MemberOptions member;
     member.worker = std::move(seat.worker);
     member.deadline = std::chrono::seconds(10);
     member.network = network;
     member.verify = true;
-    communicators.emplace_back(std::make_shared<Member>(std::move(member), std::move(seat.port)));
+    communicators.emplace_back(
+        std::make_shared<Member>(std::move(member), std::move(seat.endpoint)));
   }
   return communicators;
 }

@@ -18,13 +18,13 @@ constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-Member::Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port)
+Member::Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint)
     : options_(std::move(options)),
       lack_for_sets_(find_lack_for_sets(options_.worker, options_.site_names)) {
   active_.reserve(options_.worker.transfers_max);
   finished_.reserve(options_.worker.transfers_max);
   steps_done_.reserve(options_.worker.transfers_max);
-  driver_.emplace(options_.worker, std::move(port), *this);
+  driver_.emplace(options_.worker, std::move(endpoint), *this);
   if (options_.rejoin.attempt)
     absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
   if (options_.verify) checked_.emplace(*this);
@@ -84,7 +84,7 @@ void Member::leave_network() {
 void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   lack_for_sets_ = find_lack_for_sets(entry.worker, options_.site_names);
-  driver_->restart(entry.worker, std::move(entry.port));
+  driver_->restart(entry.worker, std::move(entry.endpoint));
   options_.network = std::move(entry.network);
   {
     const std::lock_guard lock(pool_mutex_);
@@ -344,7 +344,7 @@ Statistics Member::statistics() {
     statistics.packets_in_flight = worker.in_flight();
     statistics.window = worker.window();
   });
-  statistics.packets_sent = driver_->port_counters().sent;
+  statistics.packets_sent = driver_->endpoint_counters().sent;
   statistics.calls = calls_;
   statistics.calls_without_zeros = calls_without_zeros_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;

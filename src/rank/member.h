@@ -24,7 +24,7 @@
 #include <infold/tensor.h>
 
 #include "core/worker/worker.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "rank/absence.h"
 #include "rank/calls/call.h"
 #include "rank/calls/format_choice.h"
@@ -62,7 +62,7 @@ std::string find_lack_for_sets(const core::WorkerOptions& worker,
 class Member final : public EventSink, public std::enable_shared_from_this<Member> {
  public:
   // Throws std::system_error when no thread can be had.
-  Member(MemberOptions options, std::unique_ptr<io::DatagramPort> port);
+  Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint);
   ~Member() override;
 
   // A refused request gives a handle too, one that has failed.
@@ -77,7 +77,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   // See Communicator.
   std::optional<Error> failure();
   const std::string& interface() const { return options_.paths.interface; }
-  io::PortCounters port_counters() { return driver_->port_counters(); }
+  io::EndpointCounters endpoint_counters() { return driver_->endpoint_counters(); }
 
   // Whoever holds the job's connections has lost a rank, or an aggregator.
   void lose_rank(std::uint32_t rank);

@@ -15,10 +15,11 @@ namespace {
 // from their own deadlines.
 constexpr base::Duration kLeaveMax = base::milliseconds(200);
 
-// How long the thread leaves the port to callers that come back, and how often it looks meanwhile.
+// How long the thread leaves the endpoint to callers that come back, and how often it looks
+// meanwhile.
 constexpr base::Duration kRest = base::milliseconds(10);
 constexpr base::Duration kRestPiece = base::milliseconds(1);
-// The same where others wait for what the port sums.
+// The same where others wait for what the endpoint sums.
 constexpr base::Duration kRestOfSite = base::milliseconds(1);
 // Answers are taken by so many, and then answered: one look at the clock and one train for all.
 constexpr std::size_t kTrain = 32;
@@ -30,10 +31,10 @@ constexpr std::uint32_t kFewInFlight = 64;
 }  // namespace
 
 WorkerDriver::WorkerDriver(const core::WorkerOptions& options,
-                           std::unique_ptr<io::DatagramPort> port, EventSink& sink)
+                           std::unique_ptr<io::Endpoint> endpoint, EventSink& sink)
     : worker_(options),
-      port_(std::move(port)),
-      serves_site_(port_->served().has_value()),
+      endpoint_(std::move(endpoint)),
+      serves_site_(endpoint_->served().has_value()),
       sink_(sink),
       out_(options.limits.datagram_bytes_max) {
   thread_ = site::start_driver_thread("infold-rank", [this] { run(); });
@@ -57,8 +58,8 @@ void WorkerDriver::run() {
 
 // Reads, steps and waits once; false once the driver is no longer needed, or at the deadline.
 bool WorkerDriver::drive_once(base::Instant deadline) {
-  const std::span<const io::Received> batch = port_->receive();
-  const std::size_t served = port_->served().value_or(0);
+  const std::span<const io::Received> batch = endpoint_->receive();
+  const std::size_t served = endpoint_->served().value_or(0);
   const std::optional<base::Instant> next = step(batch, served);
   sink_.settle();
   if (!next) return false;
@@ -68,7 +69,7 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
   }
   const base::Instant now = io::monotonic_now();
   if (deadline != base::Instant::never() && now >= deadline) return false;
-  polling_.wait(now, waits_shortly_, [&] { port_->wait(std::min(*next, deadline)); });
+  polling_.wait(now, waits_shortly_, [&] { endpoint_->wait(std::min(*next, deadline)); });
   return true;
 }
 
@@ -94,7 +95,7 @@ void WorkerDriver::hand_over_wheel() {
 bool WorkerDriver::take_wheel_from_thread() {
   if (caller_drives_.exchange(true)) return false;
   std::unique_lock lock(wheel_mutex_);
-  if (wheel_taken_) port_->wake();
+  if (wheel_taken_) endpoint_->wake();
   wheel_freed_.wait(lock, [this] { return !wheel_taken_ || is_over_; });
   if (is_over_) {
     caller_drives_.store(false);
@@ -133,8 +134,8 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
                                                 std::size_t served) {
   const std::lock_guard lock(mutex_);
   base::Instant now = io::monotonic_now();
-  if (port_->is_blocked()) {
-    port_->flush();
+  if (endpoint_->is_blocked()) {
+    endpoint_->flush();
     transmit(now);
   }
   if (!batch.empty()) polling_.found(now);
@@ -168,30 +169,30 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   // What the sink makes of events comes after this.
   if (has_news) wanted = now;
   // What is due cannot go out before there is room, which wakes us.
-  if (port_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
+  if (endpoint_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = arrived == 0 ? wanted : base::Instant{};
   return wanted;
 }
 
 void WorkerDriver::transmit(base::Instant now) {
-  while (!port_->is_blocked()) {
-    const std::span<std::byte> place = port_->place();
+  while (!endpoint_->is_blocked()) {
+    const std::span<std::byte> place = endpoint_->place();
     const std::span<std::byte> out = place.empty() ? std::span(out_) : place;
     const auto datagram = worker_.poll_transmit(now, out);
     if (!datagram) return;
-    port_->send(io::Peer{datagram->site}, out.first(datagram->bytes));
+    endpoint_->send(io::Peer{datagram->site}, out.first(datagram->bytes));
   }
 }
 
 // A path that has become too narrow takes none of the repeats either.
 void WorkerDriver::flush(base::Instant now) {
-  port_->flush();
-  const auto narrow = port_->narrow_peer();
+  endpoint_->flush();
+  const auto narrow = endpoint_->narrow_peer();
   if (!narrow || worker_.failure()) return;
   worker_.find_narrow_path(now, static_cast<std::uint8_t>(narrow->peer),
                            static_cast<std::uint32_t>(narrow->mtu_bytes));
   transmit(now);
-  port_->flush();
+  endpoint_->flush();
 }
 
 void WorkerDriver::after_command(base::Instant now) {
@@ -208,14 +209,14 @@ void WorkerDriver::after_command(base::Instant now) {
       has_news ? now : worker_.poll_timeout().value_or(base::Instant::never());
   if (next >= sleeps_until_) return;
   sleeps_until_ = next;
-  port_->wake();
+  endpoint_->wake();
 }
 
 void WorkerDriver::restart(const core::WorkerOptions& options,
-                           std::unique_ptr<io::DatagramPort> port) {
+                           std::unique_ptr<io::Endpoint> endpoint) {
   restarts_.store(true);
   std::unique_lock wheel(wheel_mutex_);
-  if (wheel_taken_) port_->wake();
+  if (wheel_taken_) endpoint_->wake();
   wheel_freed_.wait(wheel, [this] { return !wheel_taken_; });
   wheel_taken_ = true;
   wheel.unlock();
@@ -223,8 +224,8 @@ void WorkerDriver::restart(const core::WorkerOptions& options,
   const std::lock_guard lock(mutex_);
   wheel.lock();
   worker_ = std::move(worker);
-  port_.swap(port);
-  serves_site_ = port_->served().has_value();
+  endpoint_.swap(endpoint);
+  serves_site_ = endpoint_->served().has_value();
   out_.resize(options.limits.datagram_bytes_max);
   sleeps_until_ = {};
   gathers_for_ = {};
@@ -235,12 +236,12 @@ void WorkerDriver::restart(const core::WorkerOptions& options,
 
 void WorkerDriver::wake() {
   const std::lock_guard lock(mutex_);
-  port_->wake();
+  endpoint_->wake();
 }
 
-io::PortCounters WorkerDriver::port_counters() {
+io::EndpointCounters WorkerDriver::endpoint_counters() {
   const std::lock_guard lock(mutex_);
-  return port_->counters();
+  return endpoint_->counters();
 }
 
 void WorkerDriver::leave() {

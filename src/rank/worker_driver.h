@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins one core::Worker to a port: a thread that reads, calls, drains, writes and sleeps until
-// the worker's next deadline. Other threads reach the worker through with_worker(), which sends at
-// once what their command produced, so that a call does not wait for the thread to wake.
+// Joins one core::Worker to an endpoint: a thread that reads, calls, drains, writes and sleeps
+// until the worker's next deadline. Other threads reach the worker through with_worker(), which
+// sends at once what their command produced, so that a call does not wait for the thread to wake.
 //
 // A thread that waits for a result may drive meanwhile (drive_until), so that the result need not
 // be handed from one thread to another; the driver's own thread then steps aside. Whoever drives
@@ -24,7 +24,7 @@
 
 #include "base/instant.h"
 #include "core/worker/worker.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "io/host/clock.h"
 #include "site/polling.h"
 
@@ -41,9 +41,9 @@ class EventSink {
 
 class WorkerDriver {
  public:
-  // `port` has one peer per site, in the order of options.sites. `sink` outlives the driver.
+  // `endpoint` has one peer per site, in the order of options.sites. `sink` outlives the driver.
   // Throws std::system_error when no thread can be had.
-  WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::DatagramPort> port,
+  WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint,
                EventSink& sink);
   ~WorkerDriver();
 
@@ -65,18 +65,18 @@ class WorkerDriver {
     return_wheel();
   }
 
-  // Another life: a new worker and its port. Requires: the old worker's job has ended and its
+  // Another life: a new worker and its endpoint. Requires: the old worker's job has ended and its
   // events have been handed out.
-  void restart(const core::WorkerOptions& options, std::unique_ptr<io::DatagramPort> port);
+  void restart(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint);
 
   // Makes whoever drives look whether that is still wanted.
   void wake();
 
-  // What the port did, and how many datagrams went out.
-  io::PortCounters port_counters();
+  // What the endpoint did, and how many datagrams went out.
+  io::EndpointCounters endpoint_counters();
 
-  // Leaves the job. Where the port serves a site, which other ranks may still need, the thread goes
-  // on, and calls in flight get their events soon. Elsewhere this is stop().
+  // Leaves the job. Where the endpoint serves a site, which other ranks may still need, the thread
+  // goes on, and calls in flight get their events soon. Elsewhere this is stop().
   void leave();
   // Leaves the job and ends the thread: at once where the aggregators confirm, else after 200 ms.
   // Calls in flight get their events before it returns.
@@ -110,8 +110,8 @@ class WorkerDriver {
 
   std::mutex mutex_;
   core::Worker worker_;
-  std::unique_ptr<io::DatagramPort> port_;
-  bool serves_site_ = false;  // as the port says to whoever has the wheel
+  std::unique_ptr<io::Endpoint> endpoint_;
+  bool serves_site_ = false;  // as the endpoint says to whoever has the wheel
   EventSink& sink_;
   std::vector<std::byte> out_;  // one datagram being written
   // The instant that the thread sleeps until, or is about to; in the past while it is awake.

@@ -13,8 +13,8 @@
 
 namespace infold::site {
 
-AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port)
-    : nodes_(std::move(nodes)), port_(std::move(port)) {
+AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::Endpoint> endpoint)
+    : nodes_(std::move(nodes)), endpoint_(std::move(endpoint)) {
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     aggregators_.emplace_back(nodes_[index].options);
     using Side = core::Source::Side;
@@ -37,19 +37,19 @@ AggregatorDriver::~AggregatorDriver() {
     const std::lock_guard lock(mutex_);
     stops_ = true;
   }
-  port_->wake();
+  endpoint_->wake();
   thread_.join();
 }
 
 void AggregatorDriver::run() {
   for (;;) {
-    const std::span<const io::Received> batch = port_->receive();
+    const std::span<const io::Received> batch = endpoint_->receive();
     if (!step(batch)) return;
     const base::Instant now = io::monotonic_now();
     if (!batch.empty()) {
       polling_.found(now);
     } else {
-      polling_.wait(now, last_was_small_, [this] { port_->wait(base::Instant::never()); });
+      polling_.wait(now, last_was_small_, [this] { endpoint_->wait(base::Instant::never()); });
     }
   }
 }
@@ -57,7 +57,7 @@ void AggregatorDriver::run() {
 bool AggregatorDriver::step(std::span<const io::Received> batch) {
   const std::lock_guard lock(mutex_);
   for (const io::Received& received : batch) handle(received);
-  port_->flush();
+  endpoint_->flush();
   return !stops_;
 }
 
@@ -74,19 +74,19 @@ void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& 
   switch (transmit.to) {
     case core::Aggregator::To::worker:
       if (transmit.worker < node.workers.size()) {
-        port_->send(node.workers[transmit.worker], transmit.datagram);
+        endpoint_->send(node.workers[transmit.worker], transmit.datagram);
       }
       return;
     case core::Aggregator::To::all_workers:
-      for (const io::Peer worker : node.workers) port_->send(worker, transmit.datagram);
+      for (const io::Peer worker : node.workers) endpoint_->send(worker, transmit.datagram);
       return;
-    case core::Aggregator::To::parent: port_->send(*node.parent, transmit.datagram); return;
+    case core::Aggregator::To::parent: endpoint_->send(*node.parent, transmit.datagram); return;
   }
 }
 
-io::PortCounters AggregatorDriver::port_counters() {
+io::EndpointCounters AggregatorDriver::endpoint_counters() {
   const std::lock_guard lock(mutex_);
-  return port_->counters();
+  return endpoint_->counters();
 }
 
 core::VerdictCounters AggregatorDriver::verdicts() {

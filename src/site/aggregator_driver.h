@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a job's embedded aggregators on one thread and one port: reads, calls, drains, writes and
-// sleeps until something arrives. Aggregators have no timers, so there is nothing else to do.
+// Runs a job's embedded aggregators on one thread and one endpoint: reads, calls, drains, writes
+// and sleeps until something arrives. Aggregators have no timers, so there is nothing else to do.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "core/aggregator/aggregator.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "site/polling.h"
 
 namespace infold::site {
 
 class AggregatorDriver {
  public:
-  // One aggregator and its links at the port.
+  // One aggregator and its links at the endpoint.
   struct Node {
     core::AggregatorOptions options;
     std::vector<io::Peer> workers;  // in the order of options.workers
@@ -27,11 +27,11 @@ class AggregatorDriver {
     std::uint16_t small_slots = 0;  // below it are those for small tensors
   };
 
-  // Every peer of the port belongs to one node. Throws std::system_error without a thread.
-  AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::DatagramPort> port);
+  // Every peer of the endpoint belongs to one node. Throws std::system_error without a thread.
+  AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::Endpoint> endpoint);
   ~AggregatorDriver();
 
-  io::PortCounters port_counters();
+  io::EndpointCounters endpoint_counters();
   core::VerdictCounters verdicts();
 
  private:
@@ -49,7 +49,7 @@ class AggregatorDriver {
   std::mutex mutex_;
   std::vector<core::Aggregator> aggregators_;
   std::vector<Link> links_;  // by peer
-  std::unique_ptr<io::DatagramPort> port_;
+  std::unique_ptr<io::Endpoint> endpoint_;
   Polling polling_;
   bool last_was_small_ = false;
   bool stops_ = false;

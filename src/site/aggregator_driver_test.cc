@@ -10,27 +10,27 @@
 #include <gtest/gtest.h>
 
 #include "io/host/clock.h"
-#include "io/memory_port.h"
+#include "io/memory_endpoint.h"
 
 namespace infold::site {
 namespace {
 
-constexpr io::MemoryPortOptions kPort;
+constexpr io::MemoryEndpointOptions kEndpoint;
 
 class Leaf : public ::testing::Test {
  protected:
-  Leaf() : rank0_(kPort), rank1_(kPort), parent_(kPort) {
-    auto port = std::make_unique<io::MemoryPort>(kPort);
+  Leaf() : rank0_(kEndpoint), rank1_(kEndpoint), parent_(kEndpoint) {
+    auto endpoint = std::make_unique<io::MemoryEndpoint>(kEndpoint);
     AggregatorDriver::Node node;
     node.options.epoch = 9;
     node.options.world = 4;
     node.options.workers = {{0, 1}, {1, 1}};
     node.options.parent_worker = 0;
-    for (io::MemoryPort* const rank : {&rank0_, &rank1_}) {
-      node.workers.push_back(io::MemoryPort::connect(*rank, *port).second);
+    for (io::MemoryEndpoint* const rank : {&rank0_, &rank1_}) {
+      node.workers.push_back(io::MemoryEndpoint::connect(*rank, *endpoint).second);
     }
-    node.parent = io::MemoryPort::connect(parent_, *port).second;
-    driver_ = std::make_unique<AggregatorDriver>(std::vector{node}, std::move(port));
+    node.parent = io::MemoryEndpoint::connect(parent_, *endpoint).second;
+    driver_ = std::make_unique<AggregatorDriver>(std::vector{node}, std::move(endpoint));
   }
 
   static std::vector<std::byte> packet(core::Kind kind, std::uint8_t worker) {
@@ -48,16 +48,16 @@ class Leaf : public ::testing::Test {
     return datagram;
   }
 
-  // The kind of the next packet at a port.
-  static core::Kind next_at(io::MemoryPort& port) {
+  // The kind of the next packet at an endpoint.
+  static core::Kind next_at(io::MemoryEndpoint& endpoint) {
     const base::Instant end = io::monotonic_now() + base::seconds(10);
     while (io::monotonic_now() < end) {
-      for (const io::Received& received : port.receive()) {
+      for (const io::Received& received : endpoint.receive()) {
         core::Packet packet;
         EXPECT_EQ(core::parse(received.datagram, packet), core::Malformed::none);
         return packet.header.kind;
       }
-      port.wait(end);
+      endpoint.wait(end);
     }
     ADD_FAILURE() << "nothing came";
     return core::Kind::aborted;
@@ -67,9 +67,9 @@ class Leaf : public ::testing::Test {
     return driver_->verdicts()[static_cast<std::size_t>(verdict)];
   }
 
-  io::MemoryPort rank0_;
-  io::MemoryPort rank1_;
-  io::MemoryPort parent_;
+  io::MemoryEndpoint rank0_;
+  io::MemoryEndpoint rank1_;
+  io::MemoryEndpoint parent_;
   std::unique_ptr<AggregatorDriver> driver_;
 };
 

@@ -50,14 +50,14 @@ void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
 
 Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
                                                 const rank::CallHistory* history,
-                                                const PortWrap& wrap,
+                                                const EndpointWrap& wrap,
                                                 rank::JobSession::Seat& seat) {
   const base::Instant begun = io::monotonic_now();
   auto joined =
       rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, seat);
   log_outcome(options, history != nullptr, begun, seat, joined ? nullptr : &joined.error());
   if (!joined) return tl::unexpected(std::move(joined.error()));
-  if (wrap) seat.port = wrap(std::move(seat.port));
+  if (wrap) seat.endpoint = wrap(std::move(seat.endpoint));
   return std::shared_ptr<rank::JobSession>(std::move(*joined));
 }
 
@@ -76,7 +76,7 @@ void watch(rank::JobSession& session, rank::Member& member) {
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
 constexpr auto kPauseOfMany = rank::JobSession::kReasonMax + std::chrono::milliseconds(100);
 
-rank::Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
+rank::Rejoin rejoin_of(const JoinOptions& options, const EndpointWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
   rank::Rejoin rejoin;
   rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
@@ -87,7 +87,7 @@ rank::Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
     rank::JobSession::Seat seat;
     const auto session = enter(again, &history, wrap, seat);
     if (!session) return tl::unexpected(session.error());
-    return rank::Reentry{std::move(seat.worker), std::move(seat.port), *session,
+    return rank::Reentry{std::move(seat.worker), std::move(seat.endpoint), *session,
                          [weak = std::weak_ptr(*session)](rank::Member& member) {
                            if (const auto living = weak.lock()) watch(*living, member);
                          }};
@@ -98,7 +98,7 @@ rank::Rejoin rejoin_of(const JoinOptions& options, const PortWrap& wrap) {
 }  // namespace
 
 Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
-                                                   const PortWrap& wrap) {
+                                                   const EndpointWrap& wrap) {
   Result<JoinOptions> complete = complete_from_environment(options);
   if (!complete) return tl::unexpected(std::move(complete.error()));
   try {
@@ -109,7 +109,7 @@ Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
         rank::MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
                             std::move(seat.site_names), seat.paths, complete->verify,
                             rejoin_of(*complete, wrap)},
-        std::move(seat.port));
+        std::move(seat.endpoint));
     watch(**session, *member);
     return member;
   } catch (const std::system_error& error) {

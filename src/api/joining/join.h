@@ -10,16 +10,15 @@
 #include <infold/join_options.h>
 #include <infold/result.h>
 
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "rank/member.h"
 
 namespace infold::api {
 
-using PortWrap =
-    std::function<std::unique_ptr<io::DatagramPort>(std::unique_ptr<io::DatagramPort>)>;
+using EndpointWrap = std::function<std::unique_ptr<io::Endpoint>(std::unique_ptr<io::Endpoint>)>;
 
 // As Communicator::join(), for a communicator that is made from the member.
 Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
-                                                   const PortWrap& wrap);
+                                                   const EndpointWrap& wrap);
 
 }  // namespace infold::api

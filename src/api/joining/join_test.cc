@@ -20,7 +20,7 @@
 #include "api/environment.h"
 #include "api/joining/join_testing.h"
 #include "control/registry/job_registry.h"
-#include "io/lossy_port.h"
+#include "io/lossy_endpoint.h"
 
 namespace infold::testing {
 namespace {
@@ -175,10 +175,10 @@ void hear_the_reason_late(const JoinOptions& common, const Hosts& hosts = {}) {
     options.rank = rank;
     options.shared_memory = hosts.empty() ? SharedMemory::off : SharedMemory::always;
     if (!hosts.empty()) options.host = hosts[static_cast<std::size_t>(rank)];
-    const auto member = api::join_through(options, [rank](std::unique_ptr<io::DatagramPort> port) {
+    const auto member = api::join_through(options, [rank](std::unique_ptr<io::Endpoint> endpoint) {
       io::LossyOptions lossy;
       lossy.loss_of_received = rank == 2 ? 1 : 0;
-      return std::make_unique<io::LossyPort>(std::move(port), lossy);
+      return std::make_unique<io::LossyEndpoint>(std::move(endpoint), lossy);
     });
     ASSERT_TRUE(member.has_value()) << member.error().message;
     Communicator communicator(*member);

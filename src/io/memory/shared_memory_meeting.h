@@ -16,7 +16,7 @@
 
 #include "base/instant.h"
 #include "base/result.h"
-#include "io/memory/shared_memory_port.h"
+#include "io/memory/shared_memory_endpoint.h"
 
 namespace infold::io {
 

@@ -56,15 +56,15 @@ TEST_F(Meeting, MembersComeInAnyOrder) {
       ASSERT_TRUE(link.has_value()) << link.error().detail;
       std::vector<SharedMemoryLink> links;
       links.push_back(std::move(*link));
-      SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
-      port.send(Peer{0}, datagram_of(member));
+      SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
+      endpoint.send(Peer{0}, datagram_of(member));
     });
   }
   Links links = host(3);
   ASSERT_TRUE(links.has_value()) << links.error().detail;
   for (std::thread& each : members) each.join();
-  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
-  const auto batch = port.receive();
+  SharedMemoryEndpoint endpoint(*bell_.share(), kShape, std::move(*links));
+  const auto batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 3U);
   for (const Received& each : batch) {
     EXPECT_EQ(number_in(each), 5 + static_cast<std::uint32_t>(each.from) / kShape.channels);
@@ -78,9 +78,9 @@ TEST_F(Meeting, AnotherProcessSharesTheMemory) {
     if (!link) _exit(1);
     std::vector<SharedMemoryLink> links;
     links.push_back(std::move(*link));
-    SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
-    port.send(Peer{1}, datagram_of(17));
-    port.flush();
+    SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
+    endpoint.send(Peer{1}, datagram_of(17));
+    endpoint.flush();
     _exit(0);
   }
   Links links = host(1);
@@ -88,8 +88,8 @@ TEST_F(Meeting, AnotherProcessSharesTheMemory) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
   ASSERT_TRUE(links.has_value());
-  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
-  const auto batch = port.receive();
+  SharedMemoryEndpoint endpoint(*bell_.share(), kShape, std::move(*links));
+  const auto batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 1U);
   EXPECT_EQ(number_in(batch[0]), 17U);
   EXPECT_EQ(batch[0].from, Peer{1});
@@ -126,13 +126,13 @@ int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
   const std::span<std::byte> own = link.ring(false, kShape);
   std::vector<SharedMemoryLink> links;
   links.push_back(std::move(link));
-  SharedMemoryPort port(*Doorbell::open(), kShape, std::move(links));
+  SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
   base::Prng prng(3);
   for (std::uint32_t round = 1; round <= rounds;) {
-    const std::span<std::byte> place = port.place();
+    const std::span<std::byte> place = endpoint.place();
     if (!place.empty()) {
-      port.send(Peer{0}, place.first(write_contribution(prng, round, place)));
-      port.flush();
+      endpoint.send(Peer{0}, place.first(write_contribution(prng, round, place)));
+      endpoint.flush();
       ++round;
     }
     for (int i = 0; i < 20; ++i) {
@@ -155,7 +155,7 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
   }
   Links links = host(1);
   ASSERT_TRUE(links.has_value());
-  SharedMemoryPort port(*bell_.share(), kShape, std::move(*links));
+  SharedMemoryEndpoint endpoint(*bell_.share(), kShape, std::move(*links));
   core::AggregatorOptions options;
   options.workers = {{0, 1}};
   options.slot_count = 1;
@@ -163,13 +163,14 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
   const auto completed = static_cast<std::size_t>(core::Verdict::completed);
   const base::Instant end = soon();
   while (aggregator.counters()[completed] < kRounds && monotonic_now() < end) {
-    const auto batch = port.receive();
+    const auto batch = endpoint.receive();
     for (const Received& each : batch) {
       aggregator.handle_datagram(each.datagram);
-      while (const auto answer = aggregator.poll_transmit()) port.send(Peer{0}, answer->datagram);
+      while (const auto answer = aggregator.poll_transmit())
+        endpoint.send(Peer{0}, answer->datagram);
     }
-    port.flush();
-    if (batch.empty()) port.wait(end);
+    endpoint.flush();
+    if (batch.empty()) endpoint.wait(end);
   }
   EXPECT_EQ(aggregator.counters()[completed], kRounds);
   int status = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports over shared memory, with all their ends in one process.
+// Endpoints over shared memory, with all their ends in one process.
 
 #include <algorithm>
 #include <cstring>
@@ -13,8 +13,8 @@
 
 #include "io/host/clock.h"
 #include "io/host/host_identity.h"
-#include "io/host_port.h"
-#include "io/memory/shared_memory_port.h"
+#include "io/host_endpoint.h"
+#include "io/memory/shared_memory_endpoint.h"
 #include "io/memory/shared_memory_testing.h"
 
 namespace infold::io {
@@ -22,7 +22,7 @@ namespace {
 
 using Side = SharedMemoryLink::Side;
 
-// A host's port with some members, all of this process.
+// A host's endpoint with some members, all of this process.
 struct Star {
   explicit Star(std::size_t members) {
     Doorbell host_bell = *Doorbell::open();
@@ -35,52 +35,53 @@ struct Star {
       links.push_back({both, Side::host, *bell.share()});
       std::vector<SharedMemoryLink> own;
       own.push_back({both, Side::member, *host_bell.share()});
-      ports.push_back(std::make_unique<SharedMemoryPort>(std::move(bell), kShape, std::move(own)));
+      endpoints.push_back(
+          std::make_unique<SharedMemoryEndpoint>(std::move(bell), kShape, std::move(own)));
     }
-    host = std::make_unique<SharedMemoryPort>(std::move(host_bell), kShape, std::move(links));
+    host = std::make_unique<SharedMemoryEndpoint>(std::move(host_bell), kShape, std::move(links));
   }
 
   std::vector<std::shared_ptr<SharedMemory>> memory;
-  std::vector<std::unique_ptr<SharedMemoryPort>> ports;
-  std::unique_ptr<SharedMemoryPort> host;
+  std::vector<std::unique_ptr<SharedMemoryEndpoint>> endpoints;
+  std::unique_ptr<SharedMemoryEndpoint> host;
 };
 
-TEST(SharedMemoryPort, PeersAreLinksTimesChannels) {
+TEST(SharedMemoryEndpoint, PeersAreLinksTimesChannels) {
   Star star(3);
   EXPECT_EQ(star.host->peer_count(), 6U);
-  star.ports[2]->send(Peer{1}, datagram_of(7));
+  star.endpoints[2]->send(Peer{1}, datagram_of(7));
   const auto batch = star.host->receive();
   ASSERT_EQ(batch.size(), 1U);
   EXPECT_EQ(batch[0].from, Peer{5});
   EXPECT_EQ(number_in(batch[0]), 7U);
   star.host->send(Peer{5}, datagram_of(8, 5));
-  const auto answer = star.ports[2]->receive();
+  const auto answer = star.endpoints[2]->receive();
   ASSERT_EQ(answer.size(), 1U);
   EXPECT_EQ(answer[0].from, Peer{1});
   EXPECT_EQ(answer[0].datagram.size(), 5U);
-  EXPECT_TRUE(star.ports[0]->receive().empty());
+  EXPECT_TRUE(star.endpoints[0]->receive().empty());
 }
 
-TEST(SharedMemoryPort, AFullRingBlocksAndDropsUntilItIsRead) {
+TEST(SharedMemoryEndpoint, AFullRingBlocksAndDropsUntilItIsRead) {
   Star star(1);
-  DatagramPort& port = *star.ports[0];
+  Endpoint& endpoint = *star.endpoints[0];
   for (std::uint32_t i = 0; i < kShape.places; ++i) {
-    EXPECT_FALSE(port.is_blocked());
-    port.send(Peer{0}, datagram_of(i));
+    EXPECT_FALSE(endpoint.is_blocked());
+    endpoint.send(Peer{0}, datagram_of(i));
   }
-  EXPECT_TRUE(port.is_blocked());
-  port.send(Peer{0}, datagram_of(99));
-  EXPECT_EQ(port.counters().overflowed, 1U);
-  port.flush();
-  EXPECT_TRUE(port.is_blocked());
+  EXPECT_TRUE(endpoint.is_blocked());
+  endpoint.send(Peer{0}, datagram_of(99));
+  EXPECT_EQ(endpoint.counters().overflowed, 1U);
+  endpoint.flush();
+  EXPECT_TRUE(endpoint.is_blocked());
   EXPECT_EQ(star.host->receive().size(), kShape.places);
   EXPECT_TRUE(star.host->receive().empty());  // which gives the places back
-  port.wait(base::Instant::never());          // the reader has rung
-  port.flush();
-  EXPECT_FALSE(port.is_blocked());
+  endpoint.wait(base::Instant::never());      // the reader has rung
+  endpoint.flush();
+  EXPECT_FALSE(endpoint.is_blocked());
 }
 
-TEST(SharedMemoryPort, WaitEndsAtWakeAndAtItsDeadline) {
+TEST(SharedMemoryEndpoint, WaitEndsAtWakeAndAtItsDeadline) {
   Star star(1);
   star.host->wait(monotonic_now() + base::milliseconds(1));
   star.host->wake();
@@ -90,27 +91,27 @@ TEST(SharedMemoryPort, WaitEndsAtWakeAndAtItsDeadline) {
 
 // Each way with more datagrams than places, on a thread for each end: no order of sleeping and
 // waking may lose one or end in a standstill.
-TEST(SharedMemoryPort, ThreadsPassAllBothWays) {
+TEST(SharedMemoryEndpoint, ThreadsPassAllBothWays) {
   constexpr std::uint32_t kDatagrams = 5000;
   constexpr std::size_t kMembers = 3;
   Star star(kMembers);
-  const auto send_all = [](DatagramPort& port, Peer to, std::uint32_t& sent,
+  const auto send_all = [](Endpoint& endpoint, Peer to, std::uint32_t& sent,
                            std::uint32_t allowed) {
-    if (port.is_blocked()) port.flush();
-    while (sent < allowed && !port.is_blocked()) port.send(to, datagram_of(sent++));
-    port.flush();
+    if (endpoint.is_blocked()) endpoint.flush();
+    while (sent < allowed && !endpoint.is_blocked()) endpoint.send(to, datagram_of(sent++));
+    endpoint.flush();
   };
   std::vector<std::thread> members;
   for (std::size_t member = 0; member < kMembers; ++member) {
     members.emplace_back([&, member] {
-      SharedMemoryPort& port = *star.ports[member];
+      SharedMemoryEndpoint& endpoint = *star.endpoints[member];
       std::uint32_t sent = 0, received = 0;
       while (received < kDatagrams) {
         // The host drops what finds no place; half of them may be lent to us.
-        send_all(port, Peer{0}, sent, std::min(kDatagrams, received + kShape.places / 2));
-        const auto batch = port.receive();
+        send_all(endpoint, Peer{0}, sent, std::min(kDatagrams, received + kShape.places / 2));
+        const auto batch = endpoint.receive();
         for (const Received& each : batch) ASSERT_EQ(number_in(each), received++);
-        if (batch.empty()) port.wait(soon());
+        if (batch.empty()) endpoint.wait(soon());
       }
     });
   }
@@ -128,9 +129,9 @@ TEST(SharedMemoryPort, ThreadsPassAllBothWays) {
   EXPECT_EQ(star.host->counters().overflowed, 0U);
 }
 
-TEST(SharedMemoryPort, APeerThatWritesNonsenseIsHeardNoMore) {
+TEST(SharedMemoryEndpoint, APeerThatWritesNonsenseIsHeardNoMore) {
   Star star(2);
-  star.ports[0]->send(Peer{0}, datagram_of(1));
+  star.endpoints[0]->send(Peer{0}, datagram_of(1));
   // The head of the first member's ring, which is the second of its two.
   const std::uint32_t impossible = 1'000'000;
   std::memcpy(star.memory[0]->bytes().data() + kShape.memory_bytes(), &impossible,
@@ -140,24 +141,24 @@ TEST(SharedMemoryPort, APeerThatWritesNonsenseIsHeardNoMore) {
   star.host->flush();
   EXPECT_EQ(star.host->counters().overflowed, 3U) << "nor is it sent anything";
   EXPECT_FALSE(star.host->is_blocked());
-  star.ports[1]->send(Peer{0}, datagram_of(2));
+  star.endpoints[1]->send(Peer{0}, datagram_of(2));
   EXPECT_EQ(star.host->receive().size(), 1U) << "the other one is not harmed";
 }
 
-TEST(HostPort, ReadsMemoryAndNetworkAndWaitsForBoth) {
+TEST(HostEndpoint, ReadsMemoryAndNetworkAndWaitsForBoth) {
   Star star(1);
   UdpOptions udp;
   udp.bind = *SocketAddress::parse("127.0.0.1:0", "test");
   UdpSocket parent = std::move(*UdpSocket::open(udp));
   UdpSocket own = std::move(*UdpSocket::open(udp));
   const SocketAddress own_address = own.local_address();
-  auto network = std::make_unique<UdpPort>(std::move(own), std::vector{parent.local_address()});
-  HostPort port(std::move(star.host), std::move(network));
-  const auto receive = [&port] {
+  auto network = std::make_unique<UdpEndpoint>(std::move(own), std::vector{parent.local_address()});
+  HostEndpoint endpoint(std::move(star.host), std::move(network));
+  const auto receive = [&endpoint] {
     for (;;) {
-      const auto batch = port.receive();
+      const auto batch = endpoint.receive();
       if (!batch.empty()) return batch;
-      port.wait(soon());
+      endpoint.wait(soon());
     }
   };
   const std::vector<std::byte> up = datagram_of(3);
@@ -165,12 +166,12 @@ TEST(HostPort, ReadsMemoryAndNetworkAndWaitsForBoth) {
   parent.flush();
   auto batch = receive();
   EXPECT_EQ(batch[0].from, Peer{2}) << "after the two channels of memory";
-  star.ports[0]->send(Peer{1}, up);
-  star.ports[0]->flush();
+  star.endpoints[0]->send(Peer{1}, up);
+  star.endpoints[0]->flush();
   batch = receive();
   EXPECT_EQ(batch[0].from, Peer{1});
-  port.send(Peer{2}, up);
-  port.flush();
+  endpoint.send(Peer{2}, up);
+  endpoint.flush();
   while (parent.receive().empty()) parent.wait(soon());
 }
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "io/host/clock.h"
 #include "io/memory/shared_memory_ring.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "io/address/own_network_testing.h"
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 
 namespace infold::io {
 namespace {
@@ -20,20 +20,20 @@ UdpSocket open(const char* address) {
 
 void send_to_a_path_that_shrinks() {
   UdpSocket receiver = open("127.0.0.1:0");
-  UdpPort port(open("127.0.0.1:0"), {receiver.local_address()});
+  UdpEndpoint endpoint(open("127.0.0.1:0"), {receiver.local_address()});
   const std::vector<std::byte> datagram(1472);
   const auto send_ten = [&](std::size_t bytes) {
-    for (int i = 0; i < 10; ++i) port.send(Peer{0}, std::span(datagram).first(bytes));
-    port.flush();
+    for (int i = 0; i < 10; ++i) endpoint.send(Peer{0}, std::span(datagram).first(bytes));
+    endpoint.flush();
     return receiver.receive().size();
   };
   EXPECT_EQ(send_ten(1472), 10U);
-  EXPECT_FALSE(port.narrow_peer());
+  EXPECT_FALSE(endpoint.narrow_peer());
   ASSERT_TRUE(set_loopback_mtu(1300));
   EXPECT_EQ(send_ten(1472), 0U);
-  ASSERT_TRUE(port.narrow_peer());
-  EXPECT_EQ(port.narrow_peer()->peer, Peer{0});
-  EXPECT_EQ(port.narrow_peer()->mtu_bytes, 1300);
+  ASSERT_TRUE(endpoint.narrow_peer());
+  EXPECT_EQ(endpoint.narrow_peer()->peer, Peer{0});
+  EXPECT_EQ(endpoint.narrow_peer()->mtu_bytes, 1300);
   EXPECT_EQ(send_ten(1272), 10U);
 }
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "io/host/clock.h"
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 #include "io/udp/udp_socket.h"
 
 namespace infold::io {
@@ -205,14 +205,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Udp,
                                   (each.param.offload ? "Trains" : "Plain");
                          });
 
-TEST(UdpPort, DropsWhatStrangersSend) {
+TEST(UdpEndpoint, DropsWhatStrangersSend) {
   UdpOptions options;
   options.bind = loopback("127.0.0.1:0");
   UdpSocket friendly = std::move(*UdpSocket::open(options));
   UdpSocket stranger = std::move(*UdpSocket::open(options));
   UdpSocket own = std::move(*UdpSocket::open(options));
   const std::vector<SocketAddress> to = {own.local_address()};
-  UdpPort port(std::move(own), {friendly.local_address()});
+  UdpEndpoint endpoint(std::move(own), {friendly.local_address()});
   stranger.send(to, datagram_of(100, 1));
   stranger.flush();
   friendly.send(to, datagram_of(100, 2));
@@ -220,8 +220,8 @@ TEST(UdpPort, DropsWhatStrangersSend) {
   std::size_t count = 0;
   const base::Instant end = monotonic_now() + base::seconds(10);
   while (count == 0 && monotonic_now() < end) {
-    port.wait(end);
-    for (const Received& received : port.receive()) {
+    endpoint.wait(end);
+    for (const Received& received : endpoint.receive()) {
       ++count;
       EXPECT_EQ(received.from, Peer{0});
       EXPECT_EQ(received.datagram[0], std::byte{2});

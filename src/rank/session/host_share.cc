@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "io/host/host_identity.h"
-#include "io/host_port.h"
+#include "io/host_endpoint.h"
 
 namespace infold::rank {
 namespace {
@@ -53,11 +53,12 @@ base::Result<void> HostShare::host_meeting(const control::HostGroup& group,
   std::vector<io::SharedMemoryLink> links;
   links.push_back({both, Side::host, std::move(*to_rank)});
   for (io::SharedMemoryLink& each : *others) links.push_back(std::move(each));
-  leader_port_ = std::make_unique<io::SharedMemoryPort>(std::move(*leader_bell), terms.shape,
-                                                        std::move(links));
+  leader_endpoint_ = std::make_unique<io::SharedMemoryEndpoint>(std::move(*leader_bell),
+                                                                terms.shape, std::move(links));
   std::vector<io::SharedMemoryLink> own;
   own.push_back({both, Side::member, std::move(*to_leader)});
-  port_ = std::make_unique<io::SharedMemoryPort>(std::move(*bell), terms.shape, std::move(own));
+  endpoint_ =
+      std::make_unique<io::SharedMemoryEndpoint>(std::move(*bell), terms.shape, std::move(own));
   return {};
 }
 
@@ -70,14 +71,15 @@ base::Result<void> HostShare::attend_meeting(const control::HostGroup& group, st
   if (!link) return tl::unexpected(link.error());
   std::vector<io::SharedMemoryLink> links;
   links.push_back(std::move(*link));
-  port_ = std::make_unique<io::SharedMemoryPort>(std::move(*bell), terms.shape, std::move(links));
+  endpoint_ =
+      std::make_unique<io::SharedMemoryEndpoint>(std::move(*bell), terms.shape, std::move(links));
   return {};
 }
 
 void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,
-                     std::unique_ptr<io::UdpPort> network) {
-  CHECK(leader_port_ != nullptr);
-  const std::size_t members = leader_port_->peer_count() / leaves.size();
+                     std::unique_ptr<io::UdpEndpoint> network) {
+  CHECK(leader_endpoint_ != nullptr);
+  const std::size_t members = leader_endpoint_->peer_count() / leaves.size();
   std::vector<site::AggregatorDriver::Node> nodes(leaves.size());
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     nodes[leaf].options = leaves[leaf];
@@ -91,13 +93,13 @@ void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::ui
     const std::size_t parent = members * leaves.size() + leaf;
     nodes[leaf].parent = io::Peer{static_cast<std::uint32_t>(parent)};
   }
-  std::unique_ptr<io::DatagramPort> port;
+  std::unique_ptr<io::Endpoint> endpoint;
   if (network) {
-    port = std::make_unique<io::HostPort>(std::move(leader_port_), std::move(network));
+    endpoint = std::make_unique<io::HostEndpoint>(std::move(leader_endpoint_), std::move(network));
   } else {
-    port = std::move(leader_port_);
+    endpoint = std::move(leader_endpoint_);
   }
-  driver_ = std::make_unique<site::AggregatorDriver>(std::move(nodes), std::move(port));
+  driver_ = std::make_unique<site::AggregatorDriver>(std::move(nodes), std::move(endpoint));
 }
 
 }  // namespace infold::rank

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's part in its host's shared memory: the meeting it would host, then its own port, and at
-// the leader the leaves, aggregators that sum what the host's ranks send and hand it on to a site
-// each, or keep it where the whole job is on one host.
+// A rank's part in its host's shared memory: the meeting it would host, then its own endpoint, and
+// at the leader the leaves, aggregators that sum what the host's ranks send and hand it on to a
+// site each, or keep it where the whole job is on one host.
 //
-// open(), meet() once the group is proposed, then take_port() and lead() once it is in use.
+// open(), meet() once the group is proposed, then take_endpoint() and lead() once it is in use.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "base/instant.h"
 #include "control/host_groups.h"
 #include "io/memory/shared_memory_meeting.h"
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 #include "site/aggregator_driver.h"
 
 namespace infold::rank {
@@ -32,13 +32,13 @@ class HostShare {
             base::Instant deadline);
 
   // Peer s leads to leaf s of the leader.
-  std::unique_ptr<io::DatagramPort> take_port() { return std::move(port_); }
+  std::unique_ptr<io::Endpoint> take_endpoint() { return std::move(endpoint_); }
 
   // Leader only: sums from now on. One leaf per channel of the rings, each with a parent that is
   // the network's peer of that number; or with none, without a network. The leaves' workers are
   // the group's ranks. Throws std::system_error without a thread.
   void lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,
-            std::unique_ptr<io::UdpPort> network);
+            std::unique_ptr<io::UdpEndpoint> network);
 
  private:
   HostShare(std::string identity, io::SharedMemoryMeeting meeting)
@@ -50,8 +50,8 @@ class HostShare {
 
   std::string identity_;
   std::optional<io::SharedMemoryMeeting> meeting_;  // until we have met
-  std::unique_ptr<io::SharedMemoryPort> port_;
-  std::unique_ptr<io::SharedMemoryPort> leader_port_;
+  std::unique_ptr<io::SharedMemoryEndpoint> endpoint_;
+  std::unique_ptr<io::SharedMemoryEndpoint> leader_endpoint_;
   std::unique_ptr<site::AggregatorDriver> driver_;
 };
 

@@ -14,8 +14,8 @@
 #include "core/site_order.h"
 #include "io/host/clock.h"
 #include "io/host/log.h"
-#include "io/udp/udp_port.h"
-#include "rank/session/summing_port.h"
+#include "io/udp/udp_endpoint.h"
+#include "rank/session/summing_endpoint.h"
 #include "site/neighbours.h"
 #include "switch/switch_server.h"
 
@@ -252,7 +252,7 @@ core::WorkerOptions JobSession::worker_options() const {
   return worker;
 }
 
-// All are here: the terms become a plan, and a port that reaches every site.
+// All are here: the terms become a plan, and an endpoint that reaches every site.
 Result<void> JobSession::take_seat(Seat& seat) {
   if (Result<void> found = find_sites(); !found) return found;
   seat.site_names = table_.names;
@@ -276,10 +276,11 @@ Result<void> JobSession::take_seat(Seat& seat) {
   const bool leads = group != nullptr && group->ranks.first == table_.rank;
   if (group == nullptr) {
     share_.reset();
-    seat.port = shard_ ? summing_port()
-                       : std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses);
+    seat.endpoint = shard_
+                        ? summing_endpoint()
+                        : std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses);
   } else {
-    seat.port = share_->take_port();
+    seat.endpoint = share_->take_endpoint();
     for (std::string& name : seat.site_names) {
       name += " (through rank " + std::to_string(group->ranks.first) + ")";
     }
@@ -310,15 +311,15 @@ void JobSession::serve_site() {
 }
 
 // From here on the worker's driver serves this rank's site.
-std::unique_ptr<io::DatagramPort> JobSession::summing_port() {
+std::unique_ptr<io::Endpoint> JobSession::summing_endpoint() {
   const std::uint8_t own = *table_.own;
   const plan::Tree& site = table_.plan.trees[own];
   std::unique_ptr<site::AggregationSite> aggregators = shard_->take_site();
   aggregators->adopt(site.job, plan::position_of(site, table_.rank).worker);
   shard_.reset();
-  return std::make_unique<SummingPort>(
-      std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses), std::move(aggregators),
-      io::Peer{own});
+  return std::make_unique<SummingEndpoint>(
+      std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses),
+      std::move(aggregators), io::Peer{own});
 }
 
 Result<void> JobSession::all_ready(const control::ReadyWords& words) {

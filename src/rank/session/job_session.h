@@ -23,7 +23,7 @@
 #include "control/service/control_server.h"
 #include "core/worker/worker.h"
 #include "io/address/route.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "io/udp/udp_socket.h"
 #include "rank/absence.h"
 #include "rank/member.h"
@@ -42,7 +42,7 @@ class JobSession final : public Network {
   // What a member needs to take part.
   struct Seat {
     core::WorkerOptions worker;
-    std::unique_ptr<io::DatagramPort> port;
+    std::unique_ptr<io::Endpoint> endpoint;
     std::vector<std::string> site_names;  // their addresses, for errors
     Paths paths;
   };
@@ -88,7 +88,7 @@ class JobSession final : public Network {
   core::WorkerOptions worker_options() const;
   Result<void> take_seat(Seat& seat);
   bool meet_host();
-  std::unique_ptr<io::DatagramPort> summing_port();
+  std::unique_ptr<io::Endpoint> summing_endpoint();
   void serve_site();
   Result<void> probe_sites(std::size_t datagram_bytes);
   Result<void> all_ready(const control::ReadyWords& words);

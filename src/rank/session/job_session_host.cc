@@ -7,7 +7,7 @@
 
 #include "base/prng.h"
 #include "io/host/clock.h"
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 #include "numeric/codec.h"
 #include "rank/session/job_session.h"
 
@@ -79,9 +79,9 @@ void JobSession::lead(const control::HostGroup& group) {
         plan::find_aggregator(table_.plan.trees[site], plan::Place::host, group.ranks);
     leaves.push_back(plan::aggregator_options(table_.plan, site, leaf.value_or(0)));
   }
-  std::unique_ptr<io::UdpPort> network;
+  std::unique_ptr<io::UdpEndpoint> network;
   if (!is_one_host()) {
-    network = std::make_unique<io::UdpPort>(std::move(*socket_), table_.addresses);
+    network = std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses);
   }
   share_->lead(leaves, table_.plan.small_slots, std::move(network));
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/lossy_port.h"
-#include "io/memory_port.h"
+#include "io/lossy_endpoint.h"
+#include "io/memory_endpoint.h"
 #include "plan/plan.h"
 
 namespace infold::rank {
@@ -43,11 +43,11 @@ class Builder {
       : options_(options),
         plan_(plan_of(options)),
         // Every rank may have all its slots under way at once, and once more for repeats.
-        switch_(std::make_unique<io::MemoryPort>(io::MemoryPortOptions{
+        switch_(std::make_unique<io::MemoryEndpoint>(io::MemoryEndpointOptions{
             plan_.datagram_bytes_max, 2 * kSlots * plan_.world * plan_.trees.size()})) {
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
-      ranks_.push_back(std::make_unique<io::MemoryPort>(
-          io::MemoryPortOptions{plan_.datagram_bytes_max, 2 * kSlots * plan_.trees.size()}));
+      ranks_.push_back(std::make_unique<io::MemoryEndpoint>(
+          io::MemoryEndpointOptions{plan_.datagram_bytes_max, 2 * kSlots * plan_.trees.size()}));
     }
     for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_nodes(tree);
   }
@@ -57,7 +57,7 @@ class Builder {
     for (std::uint16_t rank = 0; rank < plan_.world; ++rank) {
       seats[rank].worker = plan::worker_options(plan_, rank);
       seats[rank].worker.seed = options_.faults.seed * 0x9E3779B9U + rank;
-      seats[rank].port = lossy(std::move(ranks_[rank]), rank + 1U);
+      seats[rank].endpoint = lossy(std::move(ranks_[rank]), rank + 1U);
     }
     return seats;
   }
@@ -67,7 +67,7 @@ class Builder {
   }
 
  private:
-  // An aggregator is a peer of its children, and all aggregators share one port.
+  // An aggregator is a peer of its children, and all aggregators share one endpoint.
   void add_nodes(std::size_t tree) {
     const std::vector<plan::Aggregator>& aggregators = plan_.trees[tree].aggregators;
     const std::size_t first = nodes_.size();
@@ -77,27 +77,27 @@ class Builder {
       node.options = plan::aggregator_options(plan_, tree, static_cast<std::uint16_t>(i));
       node.small_slots = plan_.small_slots;
       for (const plan::Child& child : aggregators[i].children) {
-        io::MemoryPort& below = child.is_rank() ? *ranks_[child.ranks.first] : *switch_;
-        const auto [to_node, to_child] = io::MemoryPort::connect(below, *switch_);
+        io::MemoryEndpoint& below = child.is_rank() ? *ranks_[child.ranks.first] : *switch_;
+        const auto [to_node, to_child] = io::MemoryEndpoint::connect(below, *switch_);
         node.workers.push_back(to_child);
         if (!child.is_rank()) nodes_[first + child.aggregator].parent = to_node;
       }
     }
   }
 
-  std::unique_ptr<io::DatagramPort> lossy(std::unique_ptr<io::DatagramPort> port,
-                                          std::size_t index) const {
+  std::unique_ptr<io::Endpoint> lossy(std::unique_ptr<io::Endpoint> endpoint,
+                                      std::size_t index) const {
     const NetworkFaults& faults = options_.faults;
-    if (faults.loss + faults.duplication + faults.reordering <= 0) return port;
-    return std::make_unique<io::LossyPort>(
-        std::move(port), io::LossyOptions{faults.loss, faults.duplication, faults.reordering,
-                                          faults.seed * 1'000'003U + index});
+    if (faults.loss + faults.duplication + faults.reordering <= 0) return endpoint;
+    return std::make_unique<io::LossyEndpoint>(
+        std::move(endpoint), io::LossyOptions{faults.loss, faults.duplication, faults.reordering,
+                                              faults.seed * 1'000'003U + index});
   }
 
   const LocalGroupOptions& options_;
   const plan::Plan plan_;
-  std::unique_ptr<io::MemoryPort> switch_;
-  std::vector<std::unique_ptr<io::MemoryPort>> ranks_;
+  std::unique_ptr<io::MemoryEndpoint> switch_;
+  std::vector<std::unique_ptr<io::MemoryEndpoint>> ranks_;
   std::vector<site::AggregatorDriver::Node> nodes_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A LocalGroup's pretended network: its embedded aggregators with the thread that runs them, and
-// one port per rank, joined as the options say. Ports outlive it; what they send then goes into a
-// queue that nobody reads. Any thread may call the const methods.
+// one endpoint per rank, joined as the options say. Endpoints outlive it; what they send then goes
+// into a queue that nobody reads. Any thread may call the const methods.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 #include <infold/local_group.h>
 
 #include "core/worker/worker.h"
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "rank/network.h"
 #include "site/aggregator_driver.h"
 
@@ -22,7 +22,7 @@ class LocalNetwork final : public Network {
   // What one rank needs to take part.
   struct Seat {
     core::WorkerOptions worker;
-    std::unique_ptr<io::DatagramPort> port;
+    std::unique_ptr<io::Endpoint> endpoint;
   };
 
   // Requires: options in range (local_group.cc checks). Throws std::system_error or bad_alloc.
@@ -32,7 +32,7 @@ class LocalNetwork final : public Network {
   void note_end(const core::Abort&) override {}
   void note_site_lost(std::uint8_t) override {}
   std::vector<Seat> take_seats() { return std::move(seats_); }
-  io::PortCounters port_counters() const { return aggregators_->port_counters(); }
+  io::EndpointCounters endpoint_counters() const { return aggregators_->endpoint_counters(); }
 
  private:
   std::vector<Seat> seats_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The port of a rank that also sums. Whoever receives serves its aggregation site at the same time,
-// and what goes between the two stays in the process, so that one thread and one wake-up do both,
-// and fewer bytes go through the kernel than anywhere else. While nobody receives, others wait for
-// their sums.
+// The endpoint of a rank that also sums. Whoever receives serves its aggregation site at the same
+// time, and what goes between the two stays in the process, so that one thread and one wake-up do
+// both, and fewer bytes go through the kernel than anywhere else. While nobody receives, others
+// wait for their sums.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 #include <optional>
 #include <vector>
 
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 #include "site/aggregation_site.h"
 
 namespace infold::rank {
 
-class SummingPort final : public io::DatagramPort {
+class SummingEndpoint final : public io::Endpoint {
  public:
-  // `own` is the peer of the network's port that stands for the site. Requires: the site has
-  // adopted the worker that uses this port.
-  SummingPort(std::unique_ptr<io::UdpPort> network, std::unique_ptr<site::AggregationSite> site,
-              io::Peer own);
-  ~SummingPort() override;  // tells every job that this aggregator has stopped
+  // `own` is the peer of the network's endpoint that stands for the site. Requires: the site has
+  // adopted the worker that uses this endpoint.
+  SummingEndpoint(std::unique_ptr<io::UdpEndpoint> network,
+                  std::unique_ptr<site::AggregationSite> site, io::Peer own);
+  ~SummingEndpoint() override;  // tells every job that this aggregator has stopped
 
   void send(io::Peer to, std::span<const std::byte> datagram) override;
   void flush() override;
@@ -33,10 +33,10 @@ class SummingPort final : public io::DatagramPort {
   void wait(base::Instant deadline) override;
   void wake() override { network_->wake(); }
   std::optional<io::NarrowPeer> narrow_peer() const override { return network_->narrow_peer(); }
-  io::PortCounters counters() const override;
+  io::EndpointCounters counters() const override;
 
  private:
-  std::unique_ptr<io::UdpPort> network_;
+  std::unique_ptr<io::UdpEndpoint> network_;
   const io::Peer own_;
   std::uint64_t sent_to_own_ = 0;
 

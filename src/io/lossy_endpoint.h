@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port that mistreats what is sent through it: loses, duplicates and reorders datagrams with the
-// given probabilities, drawn from a seed, and counts what it did. Receiving is left alone unless it
-// is asked for, so that a link with such a port at both ends suffers once in each direction.
+// An endpoint that mistreats what is sent through it: loses, duplicates and reorders datagrams with
+// the given probabilities, drawn from a seed, and counts what it did. Receiving is left alone
+// unless it is asked for, so that a link with such an endpoint at both ends suffers once in each
+// direction.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "io/forwarding_port.h"
+#include "io/forwarding_endpoint.h"
 
 namespace infold::io {
 
@@ -21,16 +22,16 @@ struct LossyOptions {
   double duplication = 0;
   double reordering = 0;  // of datagrams that 1 to 8 later ones overtake
   std::uint64_t seed = 0;
-  double loss_of_received = 0;  // where the other end has no such port
+  double loss_of_received = 0;  // where the other end has no such endpoint
 };
 
-class LossyPort final : public ForwardingPort {
+class LossyEndpoint final : public ForwardingEndpoint {
  public:
-  LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options);
+  LossyEndpoint(std::unique_ptr<Endpoint> endpoint, const LossyOptions& options);
 
   void send(Peer to, std::span<const std::byte> datagram) override;
   std::span<const Received> receive() override;
-  PortCounters counters() const override;
+  EndpointCounters counters() const override;
 
  private:
   // A datagram kept back until so many others have gone. With none, it stays: that is a loss.
@@ -46,7 +47,7 @@ class LossyPort final : public ForwardingPort {
   LossyOptions options_;
   base::Prng prng_;
   std::array<Held, 8> held_;
-  PortCounters counters_;
+  EndpointCounters counters_;
 
   // Of the thread that receives; counters are read by others.
   base::Prng receive_prng_;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port over a UDP socket, for a fixed list of peers with an address each. What comes from other
-// addresses is dropped and counted.
+// An endpoint over a UDP socket, for a fixed list of peers with an address each. What comes from
+// other addresses is dropped and counted.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "io/udp/udp_socket.h"
 
 namespace infold::io {
 
-class UdpPort final : public DatagramPort {
+class UdpEndpoint final : public Endpoint {
  public:
   // Peer i is at peers[i].
-  UdpPort(UdpSocket socket, std::vector<SocketAddress> peers);
+  UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> peers);
 
   void send(Peer to, std::span<const std::byte> datagram) override;
   void flush() override { socket_.flush(); }
@@ -28,7 +28,7 @@ class UdpPort final : public DatagramPort {
   }
   void wake() override { socket_.wake(); }
   std::optional<NarrowPeer> narrow_peer() const override;
-  PortCounters counters() const override;
+  EndpointCounters counters() const override;
   int descriptor() const { return socket_.descriptor(); }
 
  private:

@@ -2,7 +2,7 @@
 //
 // A queue is a ring of datagrams. Senders copy in under a mutex; the receiver takes a batch by
 // number and reads it where it lies, because its places are given back only by the next receive.
-#include "io/memory_port.h"
+#include "io/memory_endpoint.h"
 
 #include <algorithm>
 #include <array>
@@ -22,9 +22,9 @@ constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
 
-class MemoryPort::Queue {
+class MemoryEndpoint::Queue {
  public:
-  explicit Queue(const MemoryPortOptions& options)
+  explicit Queue(const MemoryEndpointOptions& options)
       : stride_(options.datagram_bytes_max),
         places_(options.queue_datagrams),
         bytes_(std::make_unique_for_overwrite<std::byte[]>(stride_ * options.queue_datagrams)) {
@@ -103,12 +103,12 @@ class MemoryPort::Queue {
   std::array<Received, kBatchMax> batch_;
 };
 
-MemoryPort::MemoryPort(const MemoryPortOptions& options)
+MemoryEndpoint::MemoryEndpoint(const MemoryEndpointOptions& options)
     : queue_(std::make_shared<Queue>(options)) {}
 
-MemoryPort::~MemoryPort() = default;
+MemoryEndpoint::~MemoryEndpoint() = default;
 
-std::pair<Peer, Peer> MemoryPort::connect(MemoryPort& first, MemoryPort& second) {
+std::pair<Peer, Peer> MemoryEndpoint::connect(MemoryEndpoint& first, MemoryEndpoint& second) {
   const auto number_of_second = static_cast<Peer>(first.links_.size());
   first.links_.push_back({second.queue_, {}});
   const auto number_of_first = static_cast<Peer>(second.links_.size());
@@ -117,17 +117,17 @@ std::pair<Peer, Peer> MemoryPort::connect(MemoryPort& first, MemoryPort& second)
   return {number_of_second, number_of_first};
 }
 
-void MemoryPort::send(Peer to, std::span<const std::byte> datagram) {
+void MemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   CHECK_THAT(static_cast<std::size_t>(to), <, links_.size());
   const Link& link = links_[static_cast<std::size_t>(to)];
   ++counters_.sent;
   if (!link.queue->push(link.own_number, datagram)) ++counters_.overflowed;
 }
 
-std::span<const Received> MemoryPort::receive() { return queue_->take_batch(); }
+std::span<const Received> MemoryEndpoint::receive() { return queue_->take_batch(); }
 
-void MemoryPort::wait(base::Instant deadline) { queue_->wait(deadline); }
+void MemoryEndpoint::wait(base::Instant deadline) { queue_->wait(deadline); }
 
-void MemoryPort::wake() { queue_->wake(); }
+void MemoryEndpoint::wake() { queue_->wake(); }
 
 }  // namespace infold::io

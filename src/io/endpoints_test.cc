@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "io/host/clock.h"
-#include "io/lossy_port.h"
-#include "io/memory_port.h"
+#include "io/lossy_endpoint.h"
+#include "io/memory_endpoint.h"
 
 namespace infold::io {
 namespace {
@@ -23,20 +23,20 @@ std::string text_of(const Received& received) {
   return {reinterpret_cast<const char*>(received.datagram.data()), received.datagram.size()};
 }
 
-std::vector<std::string> receive_all(DatagramPort& port) {
+std::vector<std::string> receive_all(Endpoint& endpoint) {
   std::vector<std::string> texts;
-  for (auto batch = port.receive(); !batch.empty(); batch = port.receive()) {
+  for (auto batch = endpoint.receive(); !batch.empty(); batch = endpoint.receive()) {
     for (const Received& received : batch) texts.push_back(text_of(received));
   }
   return texts;
 }
 
-TEST(MemoryPort, DeliversInOrderAndSaysFromWhom) {
-  MemoryPort a({});
-  MemoryPort b({});
-  MemoryPort c({});
-  const auto [b_at_a, a_at_b] = MemoryPort::connect(a, b);
-  const auto [c_at_a, a_at_c] = MemoryPort::connect(a, c);
+TEST(MemoryEndpoint, DeliversInOrderAndSaysFromWhom) {
+  MemoryEndpoint a({});
+  MemoryEndpoint b({});
+  MemoryEndpoint c({});
+  const auto [b_at_a, a_at_b] = MemoryEndpoint::connect(a, b);
+  const auto [c_at_a, a_at_c] = MemoryEndpoint::connect(a, c);
   b.send(a_at_b, bytes_of("one"));
   c.send(a_at_c, bytes_of("two"));
   const auto batch = a.receive();
@@ -48,24 +48,24 @@ TEST(MemoryPort, DeliversInOrderAndSaysFromWhom) {
   EXPECT_TRUE(a.receive().empty());
 }
 
-TEST(MemoryPort, MayBeConnectedToItself) {
-  MemoryPort port({});
-  const auto [first, second] = MemoryPort::connect(port, port);
+TEST(MemoryEndpoint, MayBeConnectedToItself) {
+  MemoryEndpoint endpoint({});
+  const auto [first, second] = MemoryEndpoint::connect(endpoint, endpoint);
   EXPECT_NE(first, second);
-  port.send(first, bytes_of("x"));
-  auto batch = port.receive();
+  endpoint.send(first, bytes_of("x"));
+  auto batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 1U);
   EXPECT_EQ(batch[0].from, second);
-  port.send(second, bytes_of("y"));
-  batch = port.receive();
+  endpoint.send(second, bytes_of("y"));
+  batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 1U);
   EXPECT_EQ(batch[0].from, first);
 }
 
-TEST(MemoryPort, DropsWhenFullAndWhatIsTooLong) {
-  MemoryPort a({});
-  MemoryPort b({.datagram_bytes_max = 3, .queue_datagrams = 2});
-  const Peer to_b = MemoryPort::connect(a, b).first;
+TEST(MemoryEndpoint, DropsWhenFullAndWhatIsTooLong) {
+  MemoryEndpoint a({});
+  MemoryEndpoint b({.datagram_bytes_max = 3, .queue_datagrams = 2});
+  const Peer to_b = MemoryEndpoint::connect(a, b).first;
   a.send(to_b, bytes_of("long"));
   for (const char* text : {"1", "2", "3"}) a.send(to_b, bytes_of(text));
   EXPECT_EQ(receive_all(b), (std::vector<std::string>{"1", "2"}));
@@ -73,10 +73,10 @@ TEST(MemoryPort, DropsWhenFullAndWhatIsTooLong) {
   EXPECT_EQ(a.counters().overflowed, 2U);
 }
 
-TEST(MemoryPort, ABatchStaysValidUntilTheNextReceive) {
-  MemoryPort a({});
-  MemoryPort b({.queue_datagrams = 2});
-  const Peer to_b = MemoryPort::connect(a, b).first;
+TEST(MemoryEndpoint, ABatchStaysValidUntilTheNextReceive) {
+  MemoryEndpoint a({});
+  MemoryEndpoint b({.queue_datagrams = 2});
+  const Peer to_b = MemoryEndpoint::connect(a, b).first;
   a.send(to_b, bytes_of("kept"));
   const auto batch = b.receive();
   a.send(to_b, bytes_of("next"));
@@ -85,10 +85,10 @@ TEST(MemoryPort, ABatchStaysValidUntilTheNextReceive) {
   EXPECT_EQ(receive_all(b), std::vector<std::string>{"next"});
 }
 
-TEST(MemoryPort, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
-  MemoryPort a({});
-  MemoryPort b({});
-  const Peer to_b = MemoryPort::connect(a, b).first;
+TEST(MemoryEndpoint, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
+  MemoryEndpoint a({});
+  MemoryEndpoint b({});
+  const Peer to_b = MemoryEndpoint::connect(a, b).first;
   const base::Instant deadline = monotonic_now() + base::milliseconds(2);
   b.wait(deadline);
   EXPECT_GE(monotonic_now(), deadline);
@@ -102,12 +102,12 @@ TEST(MemoryPort, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
   EXPECT_EQ(receive_all(b), std::vector<std::string>{"x"});
 }
 
-TEST(MemoryPort, SendingToAPortThatIsGoneIsAllowed) {
-  MemoryPort a({});
+TEST(MemoryEndpoint, SendingToAnEndpointThatIsGoneIsAllowed) {
+  MemoryEndpoint a({});
   Peer to_b{};
   {
-    MemoryPort b({});
-    to_b = MemoryPort::connect(a, b).first;
+    MemoryEndpoint b({});
+    to_b = MemoryEndpoint::connect(a, b).first;
   }
   a.send(to_b, bytes_of("x"));
   EXPECT_EQ(a.counters().sent, 1U);
@@ -115,9 +115,9 @@ TEST(MemoryPort, SendingToAPortThatIsGoneIsAllowed) {
 
 struct LossyPair {
   explicit LossyPair(const LossyOptions& options) {
-    auto port = std::make_unique<MemoryPort>(MemoryPortOptions{});
-    to_target = MemoryPort::connect(*port, target).first;
-    source = std::make_unique<LossyPort>(std::move(port), options);
+    auto endpoint = std::make_unique<MemoryEndpoint>(MemoryEndpointOptions{});
+    to_target = MemoryEndpoint::connect(*endpoint, target).first;
+    source = std::make_unique<LossyEndpoint>(std::move(endpoint), options);
   }
 
   std::vector<std::string> send_numbers(int count) {
@@ -125,24 +125,24 @@ struct LossyPair {
     return receive_all(target);
   }
 
-  MemoryPort target{{.queue_datagrams = 10'000}};
-  std::unique_ptr<LossyPort> source;
+  MemoryEndpoint target{{.queue_datagrams = 10'000}};
+  std::unique_ptr<LossyEndpoint> source;
   Peer to_target{};
 };
 
-TEST(LossyPort, LosesAboutWhatItIsTold) {
+TEST(LossyEndpoint, LosesAboutWhatItIsTold) {
   LossyPair pair({.loss = 0.3, .seed = 1});
   const auto arrived = pair.send_numbers(2000);
-  const PortCounters counters = pair.source->counters();
+  const EndpointCounters counters = pair.source->counters();
   EXPECT_EQ(counters.sent, 2000U);
   EXPECT_EQ(arrived.size(), 2000 - counters.lost);
   EXPECT_NEAR(static_cast<double>(counters.lost), 600, 100);
 }
 
-TEST(LossyPort, DuplicatesAndReordersWithoutLosing) {
+TEST(LossyEndpoint, DuplicatesAndReordersWithoutLosing) {
   LossyPair pair({.duplication = 0.2, .reordering = 0.2, .seed = 2});
   auto arrived = pair.send_numbers(2000);
-  const PortCounters counters = pair.source->counters();
+  const EndpointCounters counters = pair.source->counters();
   EXPECT_GT(counters.duplicated, 200U);
   EXPECT_GT(counters.reordered, 200U);
   std::vector<int> numbers;
@@ -154,21 +154,22 @@ TEST(LossyPort, DuplicatesAndReordersWithoutLosing) {
 }
 
 // A whole batch may be lost, so an empty one does not mean that nothing more is there.
-TEST(LossyPort, LosesWhatArrivesWhereTheOtherEndCannot) {
-  MemoryPort source({.queue_datagrams = 10'000});
-  auto port = std::make_unique<MemoryPort>(MemoryPortOptions{.queue_datagrams = 10'000});
-  const Peer to_target = MemoryPort::connect(source, *port).first;
-  LossyPort target(std::move(port), {.seed = 4, .loss_of_received = 0.3});
+TEST(LossyEndpoint, LosesWhatArrivesWhereTheOtherEndCannot) {
+  MemoryEndpoint source({.queue_datagrams = 10'000});
+  auto endpoint =
+      std::make_unique<MemoryEndpoint>(MemoryEndpointOptions{.queue_datagrams = 10'000});
+  const Peer to_target = MemoryEndpoint::connect(source, *endpoint).first;
+  LossyEndpoint target(std::move(endpoint), {.seed = 4, .loss_of_received = 0.3});
   for (int i = 0; i < 2000; ++i) source.send(to_target, bytes_of(std::to_string(i)));
   std::size_t kept = 0;
   while (target.counters().arrived < 2000) kept += target.receive().size();
-  const PortCounters counters = target.counters();
+  const EndpointCounters counters = target.counters();
   EXPECT_EQ(kept, 2000 - counters.lost);
   EXPECT_NEAR(static_cast<double>(counters.lost), 600, 100);
   EXPECT_EQ(counters.sent, 0U);
 }
 
-TEST(LossyPort, ASeedRepeatsItsChoices) {
+TEST(LossyEndpoint, ASeedRepeatsItsChoices) {
   const LossyOptions options = {.loss = 0.2, .duplication = 0.1, .reordering = 0.1, .seed = 3};
   EXPECT_EQ(LossyPair(options).send_numbers(500), LossyPair(options).send_numbers(500));
 }

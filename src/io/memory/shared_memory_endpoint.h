@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port over memory that this process shares with others of the host: for each of them a ring in
-// and a ring out. Whoever finds nothing to read sleeps at a doorbell, and is rung once for a batch.
-// A full ring drops what is sent to it. A party that writes nonsense into its ring is heard no
-// more, and sent nothing.
+// An endpoint over memory that this process shares with others of the host: for each of them a ring
+// in and a ring out. Whoever finds nothing to read sleeps at a doorbell, and is rung once for a
+// batch. A full ring drops what is sent to it. A party that writes nonsense into its ring is heard
+// no more, and sent nothing.
 //
 // Peer i x channels + c is channel c of link i: each link carries that many conversations.
 #pragma once
@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <vector>
 
-#include "io/datagram_port.h"
+#include "io/endpoint.h"
 #include "io/memory/doorbell.h"
 #include "io/memory/shared_memory.h"
 #include "io/memory/shared_memory_ring.h"
@@ -36,10 +36,10 @@ struct SharedMemoryLink {
   }
 };
 
-class SharedMemoryPort final : public DatagramPort {
+class SharedMemoryEndpoint final : public Endpoint {
  public:
   // `own` is the bell that the other ends ring.
-  SharedMemoryPort(Doorbell own, const RingShape& shape, std::vector<SharedMemoryLink> links);
+  SharedMemoryEndpoint(Doorbell own, const RingShape& shape, std::vector<SharedMemoryLink> links);
 
   std::size_t peer_count() const { return links_.size() * shape_.channels; }
 
@@ -52,7 +52,7 @@ class SharedMemoryPort final : public DatagramPort {
   // The same, and until something that is polled for happens at `other`, if there is one.
   void wait_beside(base::Instant deadline, pollfd* other);
   void wake() override { own_.ring(); }
-  PortCounters counters() const override { return counters_; }
+  EndpointCounters counters() const override { return counters_; }
 
  private:
   struct Link {
@@ -70,7 +70,7 @@ class SharedMemoryPort final : public DatagramPort {
   Doorbell own_;
   RingShape shape_;
   std::deque<Link> links_;
-  PortCounters counters_;
+  EndpointCounters counters_;
   std::atomic<bool> blocked_{false};
 
   std::size_t next_link_ = 0;  // whose turn it is to be read first

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Addresses to peers: those of a train share one, so that looking it up costs a pointer compare.
-#include "io/udp/udp_port.h"
+#include "io/udp/udp_endpoint.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,17 +10,17 @@
 
 namespace infold::io {
 
-UdpPort::UdpPort(UdpSocket socket, std::vector<SocketAddress> peers)
+UdpEndpoint::UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> peers)
     : socket_(std::move(socket)), peers_(std::move(peers)) {}
 
-void UdpPort::send(Peer to, std::span<const std::byte> datagram) {
+void UdpEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   const auto peer = static_cast<std::size_t>(to);
   CHECK_THAT(peer, <, peers_.size());
   ++sent_;
   socket_.send(std::span(peers_).subspan(peer, 1), datagram);
 }
 
-std::span<const Received> UdpPort::receive() {
+std::span<const Received> UdpEndpoint::receive() {
   received_.clear();
   const SocketAddress* from = nullptr;
   std::size_t peer = 0;
@@ -36,15 +36,15 @@ std::span<const Received> UdpPort::receive() {
   return received_;
 }
 
-std::optional<NarrowPeer> UdpPort::narrow_peer() const {
+std::optional<NarrowPeer> UdpEndpoint::narrow_peer() const {
   const std::optional<NarrowPath>& path = socket_.narrow_path();
   if (!path) return std::nullopt;
   const auto peer = std::find(peers_.begin(), peers_.end(), path->to) - peers_.begin();
   return NarrowPeer{Peer{static_cast<std::uint32_t>(peer)}, path->mtu_bytes};
 }
 
-PortCounters UdpPort::counters() const {
-  PortCounters counters;
+EndpointCounters UdpEndpoint::counters() const {
+  EndpointCounters counters;
   counters.sent = sent_;
   counters.overflowed = socket_.counters().blocked;
   return counters;

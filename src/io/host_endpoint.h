@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The port of whoever sums for a host: its ranks over shared memory, and beyond the host a UDP
+// The endpoint of whoever sums for a host: its ranks over shared memory, and beyond the host a UDP
 // socket. The ranks' peers come first, in the order of the memory's links, then those of UDP.
 #pragma once
 
 #include <memory>
 
-#include "io/memory/shared_memory_port.h"
-#include "io/udp/udp_port.h"
+#include "io/memory/shared_memory_endpoint.h"
+#include "io/udp/udp_endpoint.h"
 
 namespace infold::io {
 
-class HostPort final : public DatagramPort {
+class HostEndpoint final : public Endpoint {
  public:
-  HostPort(std::unique_ptr<SharedMemoryPort> memory, std::unique_ptr<UdpPort> network)
+  HostEndpoint(std::unique_ptr<SharedMemoryEndpoint> memory, std::unique_ptr<UdpEndpoint> network)
       : memory_(std::move(memory)), network_(std::move(network)) {}
 
   void send(Peer to, std::span<const std::byte> datagram) override;
@@ -23,15 +23,15 @@ class HostPort final : public DatagramPort {
   void wait(base::Instant deadline) override;
   void wake() override { memory_->wake(); }
   std::optional<NarrowPeer> narrow_peer() const override;
-  PortCounters counters() const override;
+  EndpointCounters counters() const override;
 
  private:
   std::span<const Received> receive_network();
 
-  std::unique_ptr<SharedMemoryPort> memory_;
-  std::unique_ptr<UdpPort> network_;
+  std::unique_ptr<SharedMemoryEndpoint> memory_;
+  std::unique_ptr<UdpEndpoint> network_;
   bool reads_network_ = false;     // the last turn was the network's
-  std::vector<Received> arrived_;  // from the network, under the numbers of this port
+  std::vector<Received> arrived_;  // from the network, under the numbers of this endpoint
 };
 
 }  // namespace infold::io

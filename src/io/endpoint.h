@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a driver sends and receives datagrams. Like a network, a port may lose, repeat and reorder
-// them, and never reports that it did. Peers are small numbers, given out when the port is set up;
-// what lies behind them (a queue, an address) is the port's affair, and senders it does not know
-// are dropped there.
+// Where a driver sends and receives datagrams. Like a network, an endpoint may lose, repeat and
+// reorder them, and never reports that it did. Peers are small numbers, given out when the endpoint
+// is set up; what lies behind them (a queue, an address) is the endpoint's affair, and senders it
+// does not know are dropped there.
 //
 // One thread receives and waits. Senders take turns: send, flush and counters are never called at
 // the same time as each other. wake() may be called from anywhere.
@@ -25,15 +25,15 @@ struct Received {
   std::span<const std::byte> datagram;
 };
 
-struct PortCounters {
+struct EndpointCounters {
   std::uint64_t sent = 0;        // handed to send()
-  std::uint64_t arrived = 0;     // at a lossy port, lost there or not
-  std::uint64_t lost = 0;        // on purpose, by a lossy port
+  std::uint64_t arrived = 0;     // at a lossy endpoint, lost there or not
+  std::uint64_t lost = 0;        // on purpose, by a lossy endpoint
   std::uint64_t duplicated = 0;  // likewise
   std::uint64_t reordered = 0;   // likewise
   std::uint64_t overflowed = 0;  // the queue towards a peer was full
 
-  PortCounters& operator+=(const PortCounters& other) {
+  EndpointCounters& operator+=(const EndpointCounters& other) {
     sent += other.sent;
     arrived += other.arrived;
     lost += other.lost;
@@ -50,12 +50,12 @@ struct NarrowPeer {
   int mtu_bytes = 0;  // of the path, as the kernel has learnt it
 };
 
-class DatagramPort {
+class Endpoint {
  public:
-  virtual ~DatagramPort() = default;
+  virtual ~Endpoint() = default;
 
   // Where the next datagram may be written that is sent, to any peer: it is then not copied. Valid
-  // until the next send(); empty where a port has no such place.
+  // until the next send(); empty where an endpoint has no such place.
   virtual std::span<std::byte> place() { return {}; }
   // Takes a copy. May keep it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;
@@ -67,19 +67,19 @@ class DatagramPort {
   // What has arrived, up to a batch; empty if nothing has. Valid until the next receive().
   virtual std::span<const Received> receive() = 0;
   // How many datagrams the last receive() took besides, to answer others that wait for them;
-  // nothing at a port that serves nobody.
+  // nothing at an endpoint that serves nobody.
   virtual std::optional<std::size_t> served() const { return std::nullopt; }
 
   // Returns when something has arrived, at the deadline, when somebody called wake(), even before
-  // this call, or when a blocked port has room again. May return early for no reason.
+  // this call, or when a blocked endpoint has room again. May return early for no reason.
   virtual void wait(base::Instant deadline) = 0;
   virtual void wake() = 0;
 
-  // The first peer that long datagrams no longer reach; nothing at a port that cannot know. For
-  // senders, in turn with send() and flush().
+  // The first peer that long datagrams no longer reach; nothing at an endpoint that cannot know.
+  // For senders, in turn with send() and flush().
   virtual std::optional<NarrowPeer> narrow_peer() const { return std::nullopt; }
 
-  virtual PortCounters counters() const = 0;
+  virtual EndpointCounters counters() const = 0;
 };
 
 }  // namespace infold::io

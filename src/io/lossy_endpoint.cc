@@ -2,36 +2,36 @@
 //
 // Each datagram is lost, held back or sent, then perhaps sent once more; then those held back long
 // enough go out.
-#include "io/lossy_port.h"
+#include "io/lossy_endpoint.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace infold::io {
 
-LossyPort::LossyPort(std::unique_ptr<DatagramPort> port, const LossyOptions& options)
-    : ForwardingPort(std::move(port)),
+LossyEndpoint::LossyEndpoint(std::unique_ptr<Endpoint> endpoint, const LossyOptions& options)
+    : ForwardingEndpoint(std::move(endpoint)),
       options_(options),
       prng_(options.seed),
       receive_prng_(base::mix64(options.seed + 1)) {}
 
-void LossyPort::send(Peer to, std::span<const std::byte> datagram) {
+void LossyEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   ++counters_.sent;
   if (prng_.chance(options_.loss)) {
     ++counters_.lost;
   } else if (prng_.chance(options_.reordering) && hold(to, datagram)) {
     ++counters_.reordered;
   } else {
-    ForwardingPort::send(to, datagram);
+    ForwardingEndpoint::send(to, datagram);
     if (prng_.chance(options_.duplication)) {
       ++counters_.duplicated;
-      ForwardingPort::send(to, datagram);
+      ForwardingEndpoint::send(to, datagram);
     }
   }
   release_due();
 }
 
-bool LossyPort::hold(Peer to, std::span<const std::byte> datagram) {
+bool LossyEndpoint::hold(Peer to, std::span<const std::byte> datagram) {
   const auto place = std::find_if(held_.begin(), held_.end(),
                                   [](const Held& held) { return held.sends_left == 0; });
   if (place == held_.end()) return false;
@@ -42,15 +42,15 @@ bool LossyPort::hold(Peer to, std::span<const std::byte> datagram) {
   return true;
 }
 
-void LossyPort::release_due() {
+void LossyEndpoint::release_due() {
   for (Held& held : held_) {
     if (held.sends_left == 0) continue;
-    if (--held.sends_left == 0) ForwardingPort::send(held.to, held.datagram);
+    if (--held.sends_left == 0) ForwardingEndpoint::send(held.to, held.datagram);
   }
 }
 
-std::span<const Received> LossyPort::receive() {
-  const std::span<const Received> batch = ForwardingPort::receive();
+std::span<const Received> LossyEndpoint::receive() {
+  const std::span<const Received> batch = ForwardingEndpoint::receive();
   if (options_.loss_of_received <= 0) return batch;
   kept_.clear();
   for (const Received& each : batch) {
@@ -61,11 +61,11 @@ std::span<const Received> LossyPort::receive() {
   return kept_;
 }
 
-PortCounters LossyPort::counters() const {
-  PortCounters counters = counters_;
+EndpointCounters LossyEndpoint::counters() const {
+  EndpointCounters counters = counters_;
   counters.arrived = arrived_;
   counters.lost += lost_of_received_;
-  counters.overflowed = ForwardingPort::counters().overflowed;
+  counters.overflowed = ForwardingEndpoint::counters().overflowed;
   return counters;
 }
 

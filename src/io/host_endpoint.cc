@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two are read by turns, so that neither starves the other.
-#include "io/host_port.h"
+#include "io/host_endpoint.h"
 
 namespace infold::io {
 
-void HostPort::send(Peer to, std::span<const std::byte> datagram) {
+void HostEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   const auto peer = static_cast<std::size_t>(to);
   if (peer < memory_->peer_count()) {
     memory_->send(to, datagram);
@@ -14,19 +14,19 @@ void HostPort::send(Peer to, std::span<const std::byte> datagram) {
   }
 }
 
-void HostPort::flush() {
+void HostEndpoint::flush() {
   memory_->flush();
   network_->flush();
 }
 
-std::span<const Received> HostPort::receive() {
+std::span<const Received> HostEndpoint::receive() {
   reads_network_ = !reads_network_;
   const std::span<const Received> first = reads_network_ ? receive_network() : memory_->receive();
   if (!first.empty()) return first;
   return reads_network_ ? memory_->receive() : receive_network();
 }
 
-std::span<const Received> HostPort::receive_network() {
+std::span<const Received> HostEndpoint::receive_network() {
   arrived_.clear();
   for (const Received& each : network_->receive()) {
     const std::size_t peer = static_cast<std::size_t>(each.from) + memory_->peer_count();
@@ -35,13 +35,13 @@ std::span<const Received> HostPort::receive_network() {
   return arrived_;
 }
 
-void HostPort::wait(base::Instant deadline) {
+void HostEndpoint::wait(base::Instant deadline) {
   pollfd network = {network_->descriptor(), POLLIN, 0};
   if (network_->is_blocked()) network.events |= POLLOUT;
   memory_->wait_beside(deadline, &network);
 }
 
-std::optional<NarrowPeer> HostPort::narrow_peer() const {
+std::optional<NarrowPeer> HostEndpoint::narrow_peer() const {
   std::optional<NarrowPeer> narrow = network_->narrow_peer();
   if (narrow) {
     const std::size_t peer = static_cast<std::size_t>(narrow->peer) + memory_->peer_count();
@@ -50,8 +50,8 @@ std::optional<NarrowPeer> HostPort::narrow_peer() const {
   return narrow;
 }
 
-PortCounters HostPort::counters() const {
-  PortCounters sum = memory_->counters();
+EndpointCounters HostEndpoint::counters() const {
+  EndpointCounters sum = memory_->counters();
   sum += network_->counters();
   return sum;
 }

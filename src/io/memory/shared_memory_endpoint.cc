@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Datagrams are handed out where they lie in a ring, and given back when more is asked for.
-#include "io/memory/shared_memory_port.h"
+#include "io/memory/shared_memory_endpoint.h"
 
 #include <algorithm>
 #include <ctime>
@@ -18,13 +18,13 @@ constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
 
-SharedMemoryPort::Link::Link(SharedMemoryLink both, const RingShape& shape)
+SharedMemoryEndpoint::Link::Link(SharedMemoryLink both, const RingShape& shape)
     : ends(std::move(both)),
       out(ends.ring(SharedMemoryLink::Side::host == ends.side, shape), shape),
       in(ends.ring(SharedMemoryLink::Side::host != ends.side, shape), shape) {}
 
-SharedMemoryPort::SharedMemoryPort(Doorbell own, const RingShape& shape,
-                                   std::vector<SharedMemoryLink> links)
+SharedMemoryEndpoint::SharedMemoryEndpoint(Doorbell own, const RingShape& shape,
+                                           std::vector<SharedMemoryLink> links)
     : own_(std::move(own)), shape_(shape) {
   CHECK(!links.empty());
   for (SharedMemoryLink& each : links) links_.emplace_back(std::move(each), shape);
@@ -32,11 +32,11 @@ SharedMemoryPort::SharedMemoryPort(Doorbell own, const RingShape& shape,
 }
 
 // Of several links nobody knows which is next.
-std::span<std::byte> SharedMemoryPort::place() {
+std::span<std::byte> SharedMemoryEndpoint::place() {
   return links_.size() == 1 ? links_.front().out.place() : std::span<std::byte>{};
 }
 
-void SharedMemoryPort::send(Peer to, std::span<const std::byte> datagram) {
+void SharedMemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   const auto peer = static_cast<std::uint32_t>(to);
   CHECK_THAT(peer, <, peer_count());
   Link& link = links_[peer / shape_.channels];
@@ -49,7 +49,7 @@ void SharedMemoryPort::send(Peer to, std::span<const std::byte> datagram) {
 }
 
 // Blocked means that some ring is full, and that its reader will ring when it no longer is.
-void SharedMemoryPort::flush() {
+void SharedMemoryEndpoint::flush() {
   for (Link& link : links_) {
     if (link.out.must_wake_reader()) link.ends.bell.ring();
   }
@@ -64,7 +64,7 @@ void SharedMemoryPort::flush() {
 }
 
 // A few from each link by turns: what they send together belongs to the same slots.
-std::span<const Received> SharedMemoryPort::receive() {
+std::span<const Received> SharedMemoryEndpoint::receive() {
   give_back();
   const std::size_t share = std::max<std::size_t>(1, kBatchMax / links_.size());
   for (std::size_t i = 0; i < links_.size() && received_.size() < kBatchMax; ++i) {
@@ -74,14 +74,14 @@ std::span<const Received> SharedMemoryPort::receive() {
   return received_;
 }
 
-void SharedMemoryPort::give_back() {
+void SharedMemoryEndpoint::give_back() {
   received_.clear();
   for (Link& link : links_) {
     if (link.in.must_wake_writer()) link.ends.bell.ring();
   }
 }
 
-void SharedMemoryPort::take_from(std::size_t index, std::size_t most) {
+void SharedMemoryEndpoint::take_from(std::size_t index, std::size_t most) {
   Link& link = links_[index];
   if (link.broken.load(std::memory_order_relaxed)) return;
   for (std::size_t i = 0; i < most && received_.size() < kBatchMax; ++i) {
@@ -93,7 +93,7 @@ void SharedMemoryPort::take_from(std::size_t index, std::size_t most) {
   if (link.in.is_broken()) link.broken.store(true, std::memory_order_relaxed);
 }
 
-void SharedMemoryPort::wait_beside(base::Instant deadline, pollfd* other) {
+void SharedMemoryEndpoint::wait_beside(base::Instant deadline, pollfd* other) {
   give_back();  // somebody may wait for the places
   bool may_sleep = true;
   for (Link& link : links_) may_sleep = link.in.may_sleep() && may_sleep;

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The site's socket first, because it may hold what completes our own chunks.
-#include "rank/session/summing_port.h"
+#include "rank/session/summing_endpoint.h"
 
 #include <utility>
 
 namespace infold::rank {
 
-SummingPort::SummingPort(std::unique_ptr<io::UdpPort> network,
-                         std::unique_ptr<site::AggregationSite> site, io::Peer own)
+SummingEndpoint::SummingEndpoint(std::unique_ptr<io::UdpEndpoint> network,
+                                 std::unique_ptr<site::AggregationSite> site, io::Peer own)
     : network_(std::move(network)),
       own_(own),
       site_(std::move(site)),
       sending_(mutex_, std::defer_lock) {}
 
-SummingPort::~SummingPort() { site_->end_all_jobs({core::AbortReason::stopped, 0, 0, {}, {}}); }
+SummingEndpoint::~SummingEndpoint() {
+  site_->end_all_jobs({core::AbortReason::stopped, 0, 0, {}, {}});
+}
 
-void SummingPort::send(io::Peer to, std::span<const std::byte> datagram) {
+void SummingEndpoint::send(io::Peer to, std::span<const std::byte> datagram) {
   if (to != own_) {
     network_->send(to, datagram);
     return;
@@ -26,7 +28,7 @@ void SummingPort::send(io::Peer to, std::span<const std::byte> datagram) {
   site_->handle_own(datagram);
 }
 
-void SummingPort::flush() {
+void SummingEndpoint::flush() {
   network_->flush();
   if (!sending_.owns_lock()) return;
   site_->flush();
@@ -35,7 +37,7 @@ void SummingPort::flush() {
   if (receiver_sleeps) network_->wake();
 }
 
-std::span<const io::Received> SummingPort::receive() {
+std::span<const io::Received> SummingEndpoint::receive() {
   received_.clear();
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +52,7 @@ std::span<const io::Received> SummingPort::receive() {
   return received_;
 }
 
-void SummingPort::wait(base::Instant deadline) {
+void SummingEndpoint::wait(base::Instant deadline) {
   {
     const std::lock_guard lock(mutex_);
     if (site_->has_answers()) return;
@@ -61,8 +63,8 @@ void SummingPort::wait(base::Instant deadline) {
   sleeps_ = false;
 }
 
-io::PortCounters SummingPort::counters() const {
-  io::PortCounters counters = network_->counters();
+io::EndpointCounters SummingEndpoint::counters() const {
+  io::EndpointCounters counters = network_->counters();
   counters.sent += sent_to_own_;
   return counters;
 }

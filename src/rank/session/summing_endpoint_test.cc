@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/summing_port.h"
+#include "rank/session/summing_endpoint.h"
 
 #include <array>
 #include <atomic>
@@ -15,14 +15,14 @@
 
 #include "api/joining/join.h"
 #include "api/joining/join_testing.h"
-#include "io/forwarding_port.h"
+#include "io/forwarding_endpoint.h"
 #include "io/host/clock.h"
 #include "numeric/codec.h"
 
 namespace infold::testing {
 namespace {
 
-using rank::SummingPort;
+using rank::SummingEndpoint;
 using site::AggregationSite;
 using Datagram = std::array<std::byte, INFOLD_HEADER_BYTES>;
 
@@ -56,7 +56,7 @@ core::Kind kind_of(std::span<const std::byte> datagram) {
   return packet.header.kind;
 }
 
-// The port of one worker of a job, whose others are sockets.
+// The endpoint of one worker of a job, whose others are sockets.
 class Rank {
  public:
   Rank(std::uint16_t world, std::uint8_t own) {
@@ -71,32 +71,32 @@ class Rank {
     auto job = std::make_unique<AggregationSite::Job>(options, std::uint16_t{4});
     site->swap_job(kJob, job);
     site->adopt(kJob, own);
-    port_.emplace(std::make_unique<io::UdpPort>(open_socket(), std::vector{address_[0]}),
-                  std::move(site), kOwn);
+    endpoint_.emplace(std::make_unique<io::UdpEndpoint>(open_socket(), std::vector{address_[0]}),
+                      std::move(site), kOwn);
   }
 
-  SummingPort& port() { return *port_; }
+  SummingEndpoint& endpoint() { return *endpoint_; }
 
   void contribute_from(io::UdpSocket& remote, std::span<const std::byte> datagram) {
     remote.send(address_, datagram);
     remote.flush();
   }
   void contribute(std::span<const std::byte> datagram) {
-    port_->send(kOwn, datagram);
-    port_->flush();
+    endpoint_->send(kOwn, datagram);
+    endpoint_->flush();
   }
-  // Of the port, once so many datagrams have been served for others.
+  // Of the endpoint, once so many datagrams have been served for others.
   std::vector<core::Kind> answers_after(std::size_t served) {
     std::vector<core::Kind> kinds;
     const base::Instant limit = io::monotonic_now() + base::seconds(10);
     for (std::size_t so_far = 0; io::monotonic_now() < limit;) {
-      for (const io::Received& each : port_->receive()) {
+      for (const io::Received& each : endpoint_->receive()) {
         EXPECT_EQ(each.from, kOwn);
         kinds.push_back(kind_of(each.datagram));
       }
-      so_far += *port_->served();
+      so_far += *endpoint_->served();
       if (so_far >= served) return kinds;
-      port_->wait(limit);
+      endpoint_->wait(limit);
     }
     ADD_FAILURE() << "nothing came";
     return kinds;
@@ -104,7 +104,7 @@ class Rank {
 
  private:
   std::array<io::SocketAddress, 1> address_;
-  std::optional<SummingPort> port_;
+  std::optional<SummingEndpoint> endpoint_;
 };
 
 // Waits for at least one.
@@ -120,19 +120,19 @@ std::vector<core::Kind> answers_at(io::UdpSocket& remote) {
 
 using Kinds = std::vector<core::Kind>;
 
-TEST(SummingPort, AnswersItsOwnWorkerAndOthers) {
+TEST(SummingEndpoint, AnswersItsOwnWorkerAndOthers) {
   Rank rank(2, 0);
   io::UdpSocket remote = open_socket();
   rank.contribute(part_of(0));
-  EXPECT_TRUE(rank.port().receive().empty());
+  EXPECT_TRUE(rank.endpoint().receive().empty());
   rank.contribute_from(remote, part_of(1));
   EXPECT_EQ(rank.answers_after(1), Kinds{core::Kind::result});
   EXPECT_EQ(answers_at(remote), Kinds{core::Kind::result});
-  EXPECT_TRUE(rank.port().receive().empty()) << "answered twice";
-  EXPECT_EQ(rank.port().counters().sent, 1U);
+  EXPECT_TRUE(rank.endpoint().receive().empty()) << "answered twice";
+  EXPECT_EQ(rank.endpoint().counters().sent, 1U);
 }
 
-TEST(SummingPort, CompletesAChunkItself) {
+TEST(SummingEndpoint, CompletesAChunkItself) {
   Rank rank(2, 1);
   io::UdpSocket remote = open_socket();
   rank.contribute_from(remote, part_of(0));
@@ -143,7 +143,7 @@ TEST(SummingPort, CompletesAChunkItself) {
 }
 
 // The own worker has no address, so that others' have to be told apart all the same.
-TEST(SummingPort, AnswersEachWorkerWhereItIs) {
+TEST(SummingEndpoint, AnswersEachWorkerWhereItIs) {
   for (std::uint8_t own = 0; own < 4; ++own) {
     Rank rank(4, own);
     std::vector<io::UdpSocket> remotes;
@@ -166,7 +166,7 @@ TEST(SummingPort, AnswersEachWorkerWhereItIs) {
   }
 }
 
-TEST(SummingPort, TakesNothingFromOthersInTheNameOfItsOwnWorker) {
+TEST(SummingEndpoint, TakesNothingFromOthersInTheNameOfItsOwnWorker) {
   Rank rank(2, 0);
   io::UdpSocket forger = open_socket();
   io::UdpSocket remote = open_socket();
@@ -180,14 +180,14 @@ TEST(SummingPort, TakesNothingFromOthersInTheNameOfItsOwnWorker) {
   EXPECT_TRUE(forger.receive().empty());
 }
 
-TEST(SummingPort, WakesWhoeverWaitsForWhatASenderCompletes) {
+TEST(SummingEndpoint, WakesWhoeverWaitsForWhatASenderCompletes) {
   Rank rank(1, 0);
   for (std::uint16_t slot = 0; slot < 8; ++slot) {
     auto answered = std::async(std::launch::async, [&] {
       const base::Instant limit = io::monotonic_now() + base::seconds(20);
       while (io::monotonic_now() < limit) {
-        rank.port().wait(limit);
-        if (rank.port().receive().size() == 1) return true;
+        rank.endpoint().wait(limit);
+        if (rank.endpoint().receive().size() == 1) return true;
       }
       return false;
     });
@@ -202,13 +202,13 @@ struct Hearing {
 };
 
 // Loses all that comes until it hears.
-class DeafPort final : public io::ForwardingPort {
+class DeafEndpoint final : public io::ForwardingEndpoint {
  public:
-  DeafPort(std::unique_ptr<io::DatagramPort> port, Hearing& hearing)
-      : ForwardingPort(std::move(port)), hearing_(hearing) {}
+  DeafEndpoint(std::unique_ptr<io::Endpoint> endpoint, Hearing& hearing)
+      : ForwardingEndpoint(std::move(endpoint)), hearing_(hearing) {}
 
   std::span<const io::Received> receive() override {
-    const std::span<const io::Received> batch = ForwardingPort::receive();
+    const std::span<const io::Received> batch = ForwardingEndpoint::receive();
     if (hearing_.works) return batch;
     for (const io::Received& each : batch) {
       if (each.from == io::Peer{0}) hearing_.has_lost = true;
@@ -222,14 +222,14 @@ class DeafPort final : public io::ForwardingPort {
 };
 
 // A rank that has its sum and makes no further call still repeats it to one that has not.
-TEST(SummingPort, IsServedBetweenCalls) {
+TEST(SummingEndpoint, IsServedBetweenCalls) {
   JoinOptions options = options_of(0, 2);
   options.sites = Sites::workers;
   options.rendezvous = free_address();
   options.shared_memory = SharedMemory::off;
   Hearing hearing;
   std::promise<void> both_are_done;
-  const auto sum_on = [&](int rank, const api::PortWrap& wrap, const auto& after) {
+  const auto sum_on = [&](int rank, const api::EndpointWrap& wrap, const auto& after) {
     JoinOptions own = options;
     own.rank = rank;
     const auto member = api::join_through(own, wrap);
@@ -248,8 +248,8 @@ TEST(SummingPort, IsServedBetweenCalls) {
       both_are_done.get_future().wait_for(std::chrono::seconds(20));
     });
   });
-  const auto deafen = [&hearing](std::unique_ptr<io::DatagramPort> port) {
-    return std::make_unique<DeafPort>(std::move(port), hearing);
+  const auto deafen = [&hearing](std::unique_ptr<io::Endpoint> endpoint) {
+    return std::make_unique<DeafEndpoint>(std::move(endpoint), hearing);
   };
   sum_on(1, deafen, [&] { both_are_done.set_value(); });
   first.join();

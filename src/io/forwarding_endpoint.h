@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An endpoint around another one, which it hands everything on to: what does something of its own
+// on the way derives from this.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "io/endpoint.h"
+
+namespace infold::io {
+
+class ForwardingEndpoint : public Endpoint {
+ public:
+  explicit ForwardingEndpoint(std::unique_ptr<Endpoint> endpoint)
+      : endpoint_(std::move(endpoint)) {}
+
+  void send(Peer to, std::span<const std::byte> datagram) override {
+    endpoint_->send(to, datagram);
+  }
+  void flush() override { endpoint_->flush(); }
+  bool is_blocked() const override { return endpoint_->is_blocked(); }
+  std::span<const Received> receive() override { return endpoint_->receive(); }
+  std::optional<std::size_t> served() const override { return endpoint_->served(); }
+  void wait(base::Instant deadline) override { endpoint_->wait(deadline); }
+  void wake() override { endpoint_->wake(); }
+  std::optional<NarrowPeer> narrow_peer() const override { return endpoint_->narrow_peer(); }
+  EndpointCounters counters() const override { return endpoint_->counters(); }
+
+ private:
+  std::unique_ptr<Endpoint> endpoint_;
+};
+
+}  // namespace infold::io
