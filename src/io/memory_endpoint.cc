@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue is a ring of datagrams. Senders copy in under a mutex; the receiver takes a batch by
-// number and reads it where it lies, because its places are given back only by the next receive.
+// A queue is a circular buffer of datagrams. Senders copy in under a mutex; the receiver takes a
+// batch by number and reads it where it lies, because its places are given back only by the next
+// receive.
 #include "io/memory_endpoint.h"
 
 #include <algorithm>

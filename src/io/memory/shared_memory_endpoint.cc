@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams are handed out where they lie in a ring, and given back when more is asked for.
+// Datagrams are handed out where they lie in a queue, and given back when more is asked for.
 #include "io/memory/shared_memory_endpoint.h"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
 
-SharedMemoryEndpoint::Link::Link(SharedMemoryLink both, const RingShape& shape)
+SharedMemoryEndpoint::Link::Link(SharedMemoryLink both, const QueueShape& shape)
     : ends(std::move(both)),
-      out(ends.ring(SharedMemoryLink::Side::host == ends.side, shape), shape),
-      in(ends.ring(SharedMemoryLink::Side::host != ends.side, shape), shape) {}
+      out(ends.queue(SharedMemoryLink::Side::host == ends.side, shape), shape),
+      in(ends.queue(SharedMemoryLink::Side::host != ends.side, shape), shape) {}
 
-SharedMemoryEndpoint::SharedMemoryEndpoint(Doorbell own, const RingShape& shape,
+SharedMemoryEndpoint::SharedMemoryEndpoint(Doorbell own, const QueueShape& shape,
                                            std::vector<SharedMemoryLink> links)
     : own_(std::move(own)), shape_(shape) {
   CHECK(!links.empty());
@@ -48,7 +48,7 @@ void SharedMemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   if (!link.out.has_room()) blocked_.store(true, std::memory_order_relaxed);
 }
 
-// Blocked means that some ring is full, and that its reader will ring when it no longer is.
+// Blocked means that some queue is full, and that its reader will ring when it no longer is.
 void SharedMemoryEndpoint::flush() {
   for (Link& link : links_) {
     if (link.out.must_wake_reader()) link.ends.bell.ring();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint over memory that this process shares with others of the host: for each of them a ring
-// in and a ring out. Whoever finds nothing to read sleeps at a doorbell, and is rung once for a
-// batch. A full ring drops what is sent to it. A party that writes nonsense into its ring is heard
-// no more, and sent nothing.
+// An endpoint over memory that this process shares with others of the host: for each of them a
+// queue in and a queue out. Whoever finds nothing to read sleeps at a doorbell, and is rung once
+// for a batch. A full queue drops what is sent to it. A party that writes nonsense into its queue
+// is heard no more, and sent nothing.
 //
 // Peer i x channels + c is channel c of link i: each link carries that many conversations.
 #pragma once
@@ -17,20 +17,20 @@
 #include "io/endpoint.h"
 #include "io/memory/doorbell.h"
 #include "io/memory/shared_memory.h"
-#include "io/memory/shared_memory_ring.h"
+#include "io/memory/shared_memory_queue.h"
 
 namespace infold::io {
 
-// One end of two rings. Both ends may be in one process; they then share the mapping.
+// One end of two queues. Both ends may be in one process; they then share the mapping.
 struct SharedMemoryLink {
-  enum class Side : std::uint8_t { host, member };  // which of the rings it writes
+  enum class Side : std::uint8_t { host, member };  // which of the queues it writes
 
   std::shared_ptr<SharedMemory> memory;
   Side side = Side::member;
   Doorbell bell;  // the other end's
 
-  static std::size_t memory_bytes(const RingShape& shape) { return 2 * shape.memory_bytes(); }
-  std::span<std::byte> ring(bool of_host, const RingShape& shape) const {
+  static std::size_t memory_bytes(const QueueShape& shape) { return 2 * shape.memory_bytes(); }
+  std::span<std::byte> queue(bool of_host, const QueueShape& shape) const {
     const std::span<std::byte> both = memory->bytes();
     return of_host ? both.first(shape.memory_bytes()) : both.last(shape.memory_bytes());
   }
@@ -39,7 +39,7 @@ struct SharedMemoryLink {
 class SharedMemoryEndpoint final : public Endpoint {
  public:
   // `own` is the bell that the other ends ring.
-  SharedMemoryEndpoint(Doorbell own, const RingShape& shape, std::vector<SharedMemoryLink> links);
+  SharedMemoryEndpoint(Doorbell own, const QueueShape& shape, std::vector<SharedMemoryLink> links);
 
   std::size_t peer_count() const { return links_.size() * shape_.channels; }
 
@@ -56,11 +56,11 @@ class SharedMemoryEndpoint final : public Endpoint {
 
  private:
   struct Link {
-    Link(SharedMemoryLink both, const RingShape& shape);
+    Link(SharedMemoryLink both, const QueueShape& shape);
 
     SharedMemoryLink ends;
-    RingWriter out;
-    RingReader in;
+    QueueWriter out;
+    QueueReader in;
     std::atomic<bool> broken{false};  // as either thread has found
   };
 
@@ -68,7 +68,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   void take_from(std::size_t index, std::size_t most);
 
   Doorbell own_;
-  RingShape shape_;
+  QueueShape shape_;
   std::deque<Link> links_;
   EndpointCounters counters_;
   std::atomic<bool> blocked_{false};

@@ -30,7 +30,7 @@ struct Message {
   std::uint32_t kind = 0;
   std::uint32_t member = 0;
   std::uint64_t ticket = 0;
-  RingShape shape;
+  QueueShape shape;
 };
 
 union Control {
@@ -140,7 +140,7 @@ base::Result<std::optional<Guest>> receive_guest(const FileDescriptor& socket,
   limit_time(socket, deadline);
   auto greeting = receive_message(socket, kGreeting, 1, deadline);
   if (!greeting || greeting->message.ticket != terms.ticket) return std::nullopt;
-  if (!(greeting->message.shape == terms.shape)) return fail("a rank wants other rings");
+  if (!(greeting->message.shape == terms.shape)) return fail("a rank wants other queues");
   auto bell = Doorbell::adopt(std::move(greeting->files[0]));
   if (!bell) return std::nullopt;
   auto memory = SharedMemory::create(SharedMemoryLink::memory_bytes(terms.shape));

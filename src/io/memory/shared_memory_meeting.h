@@ -23,7 +23,7 @@ namespace infold::io {
 // What both sides must know already, and agree on.
 struct MeetingTerms {
   std::uint64_t ticket = 0;  // tells this meeting from others
-  RingShape shape;
+  QueueShape shape;
 };
 
 class SharedMemoryMeeting {

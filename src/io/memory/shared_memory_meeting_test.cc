@@ -123,7 +123,7 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
 int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
   constexpr std::size_t kControlBytes = 256;
   constexpr std::size_t kLabelBytes = 8;
-  const std::span<std::byte> own = link.ring(false, kShape);
+  const std::span<std::byte> own = link.queue(false, kShape);
   std::vector<SharedMemoryLink> links;
   links.push_back(std::move(link));
   SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));

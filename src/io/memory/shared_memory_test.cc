@@ -62,7 +62,7 @@ TEST(SharedMemoryEndpoint, PeersAreLinksTimesChannels) {
   EXPECT_TRUE(star.endpoints[0]->receive().empty());
 }
 
-TEST(SharedMemoryEndpoint, AFullRingBlocksAndDropsUntilItIsRead) {
+TEST(SharedMemoryEndpoint, AFullQueueBlocksAndDropsUntilItIsRead) {
   Star star(1);
   Endpoint& endpoint = *star.endpoints[0];
   for (std::uint32_t i = 0; i < kShape.places; ++i) {
@@ -132,7 +132,7 @@ TEST(SharedMemoryEndpoint, ThreadsPassAllBothWays) {
 TEST(SharedMemoryEndpoint, APeerThatWritesNonsenseIsHeardNoMore) {
   Star star(2);
   star.endpoints[0]->send(Peer{0}, datagram_of(1));
-  // The head of the first member's ring, which is the second of its two.
+  // The head of the first member's queue, which is the second of its two.
   const std::uint32_t impossible = 1'000'000;
   std::memcpy(star.memory[0]->bytes().data() + kShape.memory_bytes(), &impossible,
               sizeof(impossible));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of shared memory have in common: a small ring, and datagrams with a number in them.
+// What tests of shared memory have in common: a small queue, and datagrams with a number in them.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 #include "io/endpoint.h"
 #include "io/host/clock.h"
-#include "io/memory/shared_memory_ring.h"
+#include "io/memory/shared_memory_queue.h"
 
 namespace infold::io {
 
-inline constexpr RingShape kShape = {.places = 16, .datagram_bytes_max = 256, .channels = 2};
+inline constexpr QueueShape kShape = {.places = 16, .datagram_bytes_max = 256, .channels = 2};
 
 inline base::Instant soon() { return monotonic_now() + base::seconds(20); }
 

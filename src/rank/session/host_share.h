@@ -34,7 +34,7 @@ class HostShare {
   // Peer s leads to leaf s of the leader.
   std::unique_ptr<io::Endpoint> take_endpoint() { return std::move(endpoint_); }
 
-  // Leader only: sums from now on. One leaf per channel of the rings, each with a parent that is
+  // Leader only: sums from now on. One leaf per channel of the queues, each with a parent that is
   // the network's peer of that number; or with none, without a network. The leaves' workers are
   // the group's ranks. Throws std::system_error without a thread.
   void lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,

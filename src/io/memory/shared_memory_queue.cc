@@ -12,7 +12,7 @@
 //
 // The price of that order is one locked instruction for a batch, not for a datagram: push() raises
 // head with a plain release, and only must_wake_reader(), once per flush, raises it again in order.
-#include "io/memory/shared_memory_ring.h"
+#include "io/memory/shared_memory_queue.h"
 
 #include <atomic>
 #include <cstring>
@@ -26,7 +26,7 @@ constexpr std::uint32_t kPlacesMax = 1U << 16;
 
 // Each word is written by one party, but for the two flags, which the other one takes down. The
 // parties' words are two lines apart, because processors fetch lines in pairs.
-struct RingControl {
+struct QueueControl {
   std::uint32_t head;
   std::uint32_t writer_waits;
   std::uint32_t apart[30];
@@ -45,12 +45,12 @@ struct Label {
 using Word = std::atomic_ref<std::uint32_t>;
 static_assert(Word::is_always_lock_free, "another process has no part in our locks");
 
-std::byte* places_in(std::span<std::byte> memory, const RingShape& shape) {
+std::byte* places_in(std::span<std::byte> memory, const QueueShape& shape) {
   CHECK_THAT(memory.size(), ==, shape.memory_bytes());
   CHECK_THAT(reinterpret_cast<std::uintptr_t>(memory.data()) % kLine, ==, 0);
   CHECK(shape.places > 0 && shape.places <= kPlacesMax);
   CHECK_THAT(shape.places & (shape.places - 1), ==, 0);
-  return memory.data() + sizeof(RingControl);
+  return memory.data() + sizeof(QueueControl);
 }
 
 // Takes a flag down; whether it was up. Looks first, because that costs nothing while it is down.
@@ -61,21 +61,23 @@ bool take_down(std::uint32_t& flag) {
 
 }  // namespace
 
-std::size_t RingShape::place_bytes() const {
+std::size_t QueueShape::place_bytes() const {
   return (sizeof(Label) + datagram_bytes_max + kLine - 1) / kLine * kLine;
 }
 
-std::size_t RingShape::memory_bytes() const { return sizeof(RingControl) + places * place_bytes(); }
+std::size_t QueueShape::memory_bytes() const {
+  return sizeof(QueueControl) + places * place_bytes();
+}
 
-RingWriter::RingWriter(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start)
-    : control_(reinterpret_cast<RingControl*>(memory.data())),
+QueueWriter::QueueWriter(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start)
+    : control_(reinterpret_cast<QueueControl*>(memory.data())),
       places_(places_in(memory, shape)),
       shape_(shape),
       place_bytes_(shape.place_bytes()),
       head_(start),
       tail_seen_(start) {}
 
-bool RingWriter::has_room() {
+bool QueueWriter::has_room() {
   if (broken_) return false;
   if (head_ - tail_seen_ < shape_.places) return true;
   tail_seen_ = Word(control_->tail).load(std::memory_order_acquire);
@@ -83,12 +85,12 @@ bool RingWriter::has_room() {
   return head_ - tail_seen_ < shape_.places;
 }
 
-std::span<std::byte> RingWriter::place() {
+std::span<std::byte> QueueWriter::place() {
   if (!has_room()) return {};
   return {next_place() + sizeof(Label), shape_.datagram_bytes_max};
 }
 
-bool RingWriter::push(std::uint32_t channel, std::span<const std::byte> datagram) {
+bool QueueWriter::push(std::uint32_t channel, std::span<const std::byte> datagram) {
   if (datagram.size() > shape_.datagram_bytes_max || !has_room()) return false;
   const Label label = {static_cast<std::uint32_t>(datagram.size()), channel};
   std::byte* const payload = next_place() + sizeof(label);
@@ -100,14 +102,14 @@ bool RingWriter::push(std::uint32_t channel, std::span<const std::byte> datagram
   return true;
 }
 
-bool RingWriter::must_wake_reader() {
+bool QueueWriter::must_wake_reader() {
   if (!unannounced_) return false;
   unannounced_ = false;
   Word(control_->head).store(head_, std::memory_order_seq_cst);
   return take_down(control_->reader_sleeps);
 }
 
-bool RingWriter::await_room() {
+bool QueueWriter::await_room() {
   Word(control_->writer_waits).store(1, std::memory_order_seq_cst);
   tail_seen_ = Word(control_->tail).load(std::memory_order_seq_cst);
   broken_ = broken_ || head_ - tail_seen_ > shape_.places;
@@ -116,8 +118,8 @@ bool RingWriter::await_room() {
   return false;
 }
 
-RingReader::RingReader(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start)
-    : control_(reinterpret_cast<RingControl*>(memory.data())),
+QueueReader::QueueReader(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start)
+    : control_(reinterpret_cast<QueueControl*>(memory.data())),
       places_(places_in(memory, shape)),
       shape_(shape),
       place_bytes_(shape.place_bytes()),
@@ -125,7 +127,7 @@ RingReader::RingReader(std::span<std::byte> memory, const RingShape& shape, std:
       tail_told_(start),
       head_seen_(start) {}
 
-std::optional<RingReader::Taken> RingReader::take() {
+std::optional<QueueReader::Taken> QueueReader::take() {
   if (broken_) return std::nullopt;
   if (tail_ == head_seen_) {
     head_seen_ = Word(control_->head).load(std::memory_order_acquire);
@@ -145,14 +147,14 @@ std::optional<RingReader::Taken> RingReader::take() {
   return Taken{label.channel, {place + sizeof(label), label.bytes}};
 }
 
-bool RingReader::must_wake_writer() {
+bool QueueReader::must_wake_writer() {
   if (tail_ == tail_told_) return false;
   tail_told_ = tail_;
   Word(control_->tail).store(tail_, std::memory_order_seq_cst);
   return take_down(control_->writer_waits);
 }
 
-bool RingReader::may_sleep() {
+bool QueueReader::may_sleep() {
   if (broken_) return true;
   Word(control_->reader_sleeps).store(1, std::memory_order_seq_cst);
   if (Word(control_->head).load(std::memory_order_seq_cst) == tail_) return true;
@@ -160,6 +162,8 @@ bool RingReader::may_sleep() {
   return false;
 }
 
-void RingReader::stay_awake() { Word(control_->reader_sleeps).store(0, std::memory_order_relaxed); }
+void QueueReader::stay_awake() {
+  Word(control_->reader_sleeps).store(0, std::memory_order_relaxed);
+}
 
 }  // namespace infold::io

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ring of datagrams in memory that two parties share, one writing and one reading. Nothing is
+// A queue of datagrams in memory that two parties share, one writing and one reading. Nothing is
 // kept in that memory that a party needs to trust: each holds its own position itself, and takes
-// an impossible position, length or channel as the end: the ring is then broken, for good, and
+// an impossible position, length or channel as the end: the queue is then broken, for good, and
 // neither gives nor takes anything more. A datagram is written and read where it lies, so a peer
 // may change its bytes at any time: a reader of it reads what decides once, as core::parse() does.
 //
@@ -18,24 +18,24 @@
 
 namespace infold::io {
 
-struct RingShape {
+struct QueueShape {
   std::uint32_t places = 256;  // a power of two, at most 2^16
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t channels = 1;
 
   std::size_t place_bytes() const;   // of one place
-  std::size_t memory_bytes() const;  // of a ring
+  std::size_t memory_bytes() const;  // of a queue
 
-  friend bool operator==(const RingShape&, const RingShape&) = default;
+  friend bool operator==(const QueueShape&, const QueueShape&) = default;
 };
 
-struct RingControl;
+struct QueueControl;
 
-class RingWriter {
+class QueueWriter {
  public:
   // Requires: memory.size() is shape.memory_bytes(), on a cache line, zeroed before either end was
   // made, and outlives the writer. Only tests start elsewhere than at 0, with head and tail there.
-  RingWriter(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start = 0);
+  QueueWriter(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
   bool has_room();
   // Where the next datagram may be written; empty without room.
@@ -52,9 +52,9 @@ class RingWriter {
  private:
   std::byte* next_place() const { return places_ + (head_ & (shape_.places - 1)) * place_bytes_; }
 
-  RingControl* control_;
+  QueueControl* control_;
   std::byte* places_;
-  RingShape shape_;
+  QueueShape shape_;
   std::size_t place_bytes_;
   std::uint32_t head_ = 0;       // datagrams written in all, modulo 2^32
   std::uint32_t tail_seen_ = 0;  // a value that the reader's had
@@ -62,7 +62,7 @@ class RingWriter {
   bool broken_ = false;
 };
 
-class RingReader {
+class QueueReader {
  public:
   struct Taken {
     std::uint32_t channel = 0;
@@ -70,7 +70,7 @@ class RingReader {
   };
 
   // As above.
-  RingReader(std::span<std::byte> memory, const RingShape& shape, std::uint32_t start = 0);
+  QueueReader(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
   // The oldest datagram, which stays where it is until it is given back.
   std::optional<Taken> take();
@@ -82,9 +82,9 @@ class RingReader {
   bool is_broken() const { return broken_; }
 
  private:
-  RingControl* control_;
+  QueueControl* control_;
   std::byte* places_;
-  RingShape shape_;
+  QueueShape shape_;
   std::size_t place_bytes_;
   std::uint32_t tail_ = 0;  // datagrams read in all, modulo 2^32
   std::uint32_t tail_told_ = 0;

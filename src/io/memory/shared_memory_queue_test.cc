@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Both ends in one process: order, bounds, sleepers, and a peer that writes nonsense.
-#include "io/memory/shared_memory_ring.h"
+#include "io/memory/shared_memory_queue.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,18 +17,18 @@
 namespace infold::io {
 namespace {
 
-// As the ring lays them out.
+// As the queue lays them out.
 constexpr std::size_t kHeadAt = 0;
 constexpr std::size_t kTailAt = 128;
 constexpr std::size_t kFirstPlaceAt = 256;
 
-class Ring : public testing::Test {
+class Queue : public testing::Test {
  protected:
-  RingShape shape_ = {.places = 4, .datagram_bytes_max = 100, .channels = 3};
+  QueueShape shape_ = {.places = 4, .datagram_bytes_max = 100, .channels = 3};
   base::CacheLineVector<std::byte> memory_ =
       base::CacheLineVector<std::byte>(shape_.memory_bytes(), std::byte{0});
-  RingWriter writer_{memory_, shape_};
-  RingReader reader_{memory_, shape_};
+  QueueWriter writer_{memory_, shape_};
+  QueueReader reader_{memory_, shape_};
   static std::vector<std::byte> datagram_of(std::uint32_t number, std::size_t bytes = 100) {
     return std::vector<std::byte>(bytes, static_cast<std::byte>(number));
   }
@@ -37,7 +37,7 @@ class Ring : public testing::Test {
   }
 };
 
-TEST_F(Ring, KeepsOrderAndLengthsWhileItWraps) {
+TEST_F(Queue, KeepsOrderAndLengthsWhileItWraps) {
   for (std::uint32_t i = 0; i < 1000; ++i) {
     ASSERT_TRUE(writer_.push(i % 3, datagram_of(i, i % 101)));
     const auto taken = reader_.take();
@@ -50,12 +50,12 @@ TEST_F(Ring, KeepsOrderAndLengthsWhileItWraps) {
   EXPECT_FALSE(reader_.take());
 }
 
-TEST_F(Ring, CountersMayWrap) {
+TEST_F(Queue, CountersMayWrap) {
   // As after 2^32 - 2 datagrams.
   write_word(kHeadAt, ~0U - 1);
   write_word(kTailAt, ~0U - 1);
-  RingWriter writer(memory_, shape_, ~0U - 1);
-  RingReader reader(memory_, shape_, ~0U - 1);
+  QueueWriter writer(memory_, shape_, ~0U - 1);
+  QueueReader reader(memory_, shape_, ~0U - 1);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(writer.push(0, datagram_of(i)));
   EXPECT_FALSE(writer.push(0, datagram_of(4)));
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -67,7 +67,7 @@ TEST_F(Ring, CountersMayWrap) {
   EXPECT_FALSE(writer.is_broken() || reader.is_broken());
 }
 
-TEST_F(Ring, AFullRingTakesNothingUntilPlacesAreGivenBack) {
+TEST_F(Queue, AFullQueueTakesNothingUntilPlacesAreGivenBack) {
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(writer_.push(0, datagram_of(i)));
   EXPECT_FALSE(writer_.has_room());
   EXPECT_FALSE(writer_.push(0, datagram_of(4)));
@@ -82,7 +82,7 @@ TEST_F(Ring, AFullRingTakesNothingUntilPlacesAreGivenBack) {
   EXPECT_FALSE(writer_.await_room()) << "there is room";
 }
 
-TEST_F(Ring, ASleeperIsWokenOnce) {
+TEST_F(Queue, ASleeperIsWokenOnce) {
   EXPECT_TRUE(reader_.may_sleep());
   EXPECT_FALSE(writer_.must_wake_reader()) << "nothing was written";
   writer_.push(0, datagram_of(0));
@@ -92,12 +92,12 @@ TEST_F(Ring, ASleeperIsWokenOnce) {
   EXPECT_FALSE(reader_.may_sleep()) << "there is something to read";
 }
 
-TEST_F(Ring, LongerDatagramsAreNotTaken) {
+TEST_F(Queue, LongerDatagramsAreNotTaken) {
   EXPECT_FALSE(writer_.push(0, datagram_of(0, 101)));
   EXPECT_FALSE(writer_.is_broken());
 }
 
-TEST_F(Ring, AnImpossibleHeadEndsIt) {
+TEST_F(Queue, AnImpossibleHeadEndsIt) {
   writer_.push(0, datagram_of(0));
   write_word(kHeadAt, 5);
   EXPECT_FALSE(reader_.take());
@@ -107,7 +107,7 @@ TEST_F(Ring, AnImpossibleHeadEndsIt) {
   EXPECT_TRUE(reader_.may_sleep());
 }
 
-TEST_F(Ring, AnImpossibleTailEndsIt) {
+TEST_F(Queue, AnImpossibleTailEndsIt) {
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(writer_.push(0, datagram_of(i)));
   write_word(kTailAt, 5);
   EXPECT_FALSE(writer_.push(0, datagram_of(4)));
@@ -116,14 +116,14 @@ TEST_F(Ring, AnImpossibleTailEndsIt) {
   EXPECT_FALSE(writer_.push(0, datagram_of(4))) << "for good";
 }
 
-TEST_F(Ring, ImpossibleLabelsEndIt) {
+TEST_F(Queue, ImpossibleLabelsEndIt) {
   struct Label {
     std::uint32_t bytes, channel;
   };
   for (const Label label : {Label{101, 0}, Label{~0U, 0}, Label{1, 3}, Label{1, ~0U}}) {
     std::fill(memory_.begin(), memory_.end(), std::byte{0});
-    RingWriter writer(memory_, shape_);
-    RingReader reader(memory_, shape_);
+    QueueWriter writer(memory_, shape_);
+    QueueReader reader(memory_, shape_);
     ASSERT_TRUE(writer.push(0, datagram_of(0)));
     std::memcpy(memory_.data() + kFirstPlaceAt, &label, sizeof(label));
     EXPECT_FALSE(reader.take());
@@ -132,12 +132,12 @@ TEST_F(Ring, ImpossibleLabelsEndIt) {
 }
 
 // Any bytes at all, over and over: the reader stays within its memory and comes to an end.
-TEST_F(Ring, NoiseIsSurvived) {
+TEST_F(Queue, NoiseIsSurvived) {
   base::Prng prng(11);
   for (int trial = 0; trial < 2000; ++trial) {
     for (std::byte& each : memory_) each = static_cast<std::byte>(prng.below(256));
     if (trial % 2 == 0) write_word(kHeadAt, static_cast<std::uint32_t>(prng.below(6)));
-    RingReader reader(memory_, shape_);
+    QueueReader reader(memory_, shape_);
     int taken = 0;
     while (const auto one = reader.take()) {
       ASSERT_LE(one->datagram.size(), 100U);
@@ -147,7 +147,7 @@ TEST_F(Ring, NoiseIsSurvived) {
       ASSERT_LE(++taken, 4);
       reader.must_wake_writer();
     }
-    RingWriter writer(memory_, shape_);
+    QueueWriter writer(memory_, shape_);
     for (int i = 0; i < 10; ++i) writer.push(0, datagram_of(1));
     writer.await_room();
     writer.must_wake_reader();
@@ -156,7 +156,7 @@ TEST_F(Ring, NoiseIsSurvived) {
 
 // Two threads, one mapping: what ThreadSanitizer watches. Each sleeps only as the protocol lets it,
 // so that a lost wake-up would be an endless test.
-TEST_F(Ring, TwoThreadsPassAllInOrder) {
+TEST_F(Queue, TwoThreadsPassAllInOrder) {
   constexpr std::uint32_t kDatagrams = 20'000;
   std::atomic<int> reader_bell{0}, writer_bell{0};
   const auto ring = [](std::atomic<int>& bell) {
