@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a file twice: plain it must compile, with INFOLD_EXPECT_FAIL it must not.
+"""Builds a file twice: it must compile without INFOLD_EXPECT_FAIL, and must not compile with it.
 
-The plain build shows that nothing but the guarded lines can be the cause, and the comment
-`// expect: REGEX` in the file that they fail for the reason meant.
+The build without it shows that only the guarded lines can be the cause. The comment `// expect:
+REGEX` in the file has the reason that the compiler must give.
 Usage: expect_failure.py FILE COMPILER [FLAGS...]
 """
 

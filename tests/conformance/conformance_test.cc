@@ -18,7 +18,7 @@
 
 namespace infold::conformance {
 
-// What gtest prints beside a test's name.
+// gtest prints this beside a test's name.
 void PrintTo(const VectorCase& vector, std::ostream* out) { *out << vector.where; }
 
 namespace {
@@ -72,8 +72,8 @@ TEST_P(Conformance, SoftwarePlane) {
 }
 
 #ifdef INFOLD_XDP
-// The same cases on the program in the kernel, in one test because loading it takes a second. Where
-// frames do not grow, long answers to short packets are written at the host's ingress.
+// The same cases on the program in the kernel, in one test, because loading takes a second. Where
+// frames do not grow, the host's ingress writes long answers to short packets.
 TEST(XdpPlane, RunsEveryVector) {
   std::size_t refused = 0;
   for (const bool grows : {true, false}) {
@@ -95,7 +95,7 @@ TEST(XdpPlane, RunsEveryVector) {
     }
     EXPECT_EQ(plane->went_up() == 0, grows);
   }
-  // The one whose datagrams are larger than a page.
+  // The job whose datagrams are larger than a page.
   EXPECT_LE(refused, 2U);
 }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors to the wire and back through every set of kernels that this processor can run: they must
-// all give the bits that the vector says.
+// Tensors to the wire and back, by every set of kernels that this processor can run. All must give
+// the bits that the vector has.
 #include "tests/conformance/number_runner.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace infold::conformance {
 namespace {
 
-// What an encode or decode line says before its tensor.
+// The words of an encode or decode line before its tensor.
 struct Request {
   Words words;
   std::vector<std::string> values;   // of a tensor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a packet line leaves out, and how its outcome is judged.
+// The defaults of a packet line, and the comparison of its outcome.
 #include "tests/conformance/plane_runner.h"
 
 #include <algorithm>

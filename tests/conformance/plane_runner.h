@@ -28,13 +28,13 @@ class PlaneRunner {
   void set_defaults(PacketText& packet, Outgoing::To to) const;
   void compare(const Step& step, std::vector<Expected> expected);
   std::vector<Ranks> all_ranks() const;
-  // A packet to all workers becomes one to each, for planes that send it so.
+  // For planes that send one packet to each worker in place of one to all.
   std::vector<Outgoing> one_by_one(const std::vector<Outgoing>& packets) const;
 
   Plane& plane_;
   PlaneJob job_;
   Plane::From from_ = Plane::From::worker;
-  Words words_;  // of the packet before: what a line does not say is as there
+  Words words_;  // the packet before: a line takes from it the fields that it leaves out
 };
 
 }  // namespace infold::conformance

@@ -92,8 +92,8 @@ void WorkerRunner::join(Cursor& cursor) {
   last_ = PacketText{};
 }
 
-// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros; "rows N at [4 9] [5 6]"
-// has 5 and 6 at those places and N elements in all.
+// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros. "rows N at [4 9] [5 6]"
+// is a tensor of N elements with 5 and 6 at those places.
 void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   PacketText fields;
   std::vector<std::string> values;
@@ -125,7 +125,7 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   last_.words.last_elements = static_cast<std::int64_t>(request.elements);
   last_.words.shape = static_cast<std::uint32_t>(request.elements) +
                       static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
-  // A refused call shows as "expect refused"; it never sends.
+  // A refused call gives the outcome "refused", and the worker sends nothing.
   if (start(*call, request, leaves_out_zeros)) calls_.push_back(std::move(call));
 }
 
@@ -147,7 +147,7 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
   return request;
 }
 
-// False if the worker refuses it.
+// False if the worker refuses the call.
 bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros) {
   if (call.row_count > 0) {
     const sparse::Rows rows = {call.dtype, call.rows, call.input.data(), 1};
@@ -169,7 +169,7 @@ bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool 
   return true;
 }
 
-// The end of a call's step begins the next one.
+// The end of one step of a call begins the next step.
 void WorkerRunner::take_events() {
   while (const auto event = worker_->poll_event()) {
     const auto id = static_cast<std::uint64_t>(event->id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the steps of a vector that are about a worker: calls and packets in, packets and the ends of
-// calls out.
+// Runs the steps of a vector that are about a worker: calls and packets in, packets and results
+// out.
 #pragma once
 
 #include <deque>
@@ -23,18 +23,18 @@ class WorkerRunner {
   void run(const Step& step);
 
  private:
-  // Memory of one call; the worker keeps pointers into it.
+  // Memory of one call. The worker keeps pointers into it.
   struct Call {
     core::DataType dtype = core::DataType::i32;
     std::vector<std::byte> input;
     std::vector<std::byte> output;
     std::uint64_t first_transfer = 0;
     std::uint64_t last_transfer = 0;
-    sparse::BlockSum block_sum;     // of a call without its zeros
-    std::uint32_t block_steps = 0;  // of which it has so many
+    sparse::BlockSum block_sum;     // for a call that leaves out zeros
+    std::uint32_t block_steps = 0;  // the elements of that tensor
     std::vector<std::int64_t>
-        rows;  // of a call in rows of one element: which are given, or the result's
-    std::uint64_t row_count = 0;  // of all; 0 where the tensor is given as a whole
+        rows;                     // for rows of one element: indices of the input, or of the result
+    std::uint64_t row_count = 0;  // of the whole tensor; 0 if the tensor is given as a whole
   };
 
   void join(Cursor& cursor);
@@ -61,7 +61,7 @@ class WorkerRunner {
   core::WorkerCounters before_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::deque<core::Event> events_;  // of whole calls
-  PacketText last_;                 // what a line does not say is as here
+  PacketText last_;                 // the defaults of a line
 };
 
 }  // namespace infold::conformance

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets into capture files, and capture files through tshark with infold's dissector."""
+"""Writes packets into capture files, and runs tshark with infold's dissector on capture files."""
 
 import contextlib
 import os
@@ -17,12 +17,12 @@ LIMIT_S = 600
 
 
 def why_not():
-    """Why no capture can be read here, or nothing."""
+    """The reason why no capture can be read here, or nothing."""
     return "" if shutil.which("tshark") else "tshark is not installed (Debian: tshark)"
 
 
 def why_not_live():
-    """Why no packets of this host can be captured, or nothing."""
+    """The reason why no packets of this host can be captured, or nothing."""
     if not shutil.which("dumpcap"):
         return "dumpcap is not installed (Debian: wireshark-common)"
     found = subprocess.run(["dumpcap", "-D"], stdin=subprocess.DEVNULL, capture_output=True,
@@ -45,7 +45,7 @@ def frame(datagram, ipv6, ports):
 
 def write(path, datagrams, ports=(40000, PORT), kept_bytes=None):
     """A pcap file of Ethernet frames, IPv4 and IPv6 by turns. `kept_bytes` of each datagram are
-    captured, all if it is nothing."""
+    captured, or all if it is None."""
     with open(path, "wb") as out:
         out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
         for number, datagram in enumerate(datagrams):
@@ -59,7 +59,7 @@ def write(path, datagrams, ports=(40000, PORT), kept_bytes=None):
 
 @contextlib.contextmanager
 def run_tshark(*words):
-    """The output of tshark with the dissector and nobody's preferences."""
+    """The output of tshark with the dissector, without a person's preferences."""
     with tempfile.TemporaryDirectory() as home:
         command = ["tshark", "-n", "-X", f"lua_script:{DISSECTOR}", *words]
         environment = {**os.environ, "HOME": home, "XDG_CONFIG_HOME": home}
@@ -72,7 +72,7 @@ def run_tshark(*words):
 
 
 class Shown:
-    """What the dissector shows of a datagram, or of one of the packets in it."""
+    """The fields that the dissector shows of a datagram, or of one of its packets."""
 
     def __init__(self, element):
         self.protocols = [proto.get("name") for proto in element.iter("proto")]

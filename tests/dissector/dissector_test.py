@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Wireshark dissector on the packets of spec/vectors: each shows the fields that its vector
-says, and a packet is malformed where the core says so, whole or damaged.
+"""The Wireshark dissector on the packets of spec/vectors. It shows the fields that each vector has.
+It calls a packet malformed if the core does, whole or damaged.
 
 Usage: dissector_test.py PROGRAM    (infold_vector_packets, which prints the packets)
 """
@@ -18,7 +18,7 @@ import capture
 import vector_fields as wanted
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The dissector names what is wrong in a body of quarters more closely than the core does.
+# The dissector names the errors in a body of quarters in more detail than the core.
 IN_QUARTERS = {"sparse", "truncated", "reserved", "codes"}
 SEED = 15
 
@@ -48,7 +48,7 @@ class DissectorTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def good(self):
-        """Packets that say all their fields, and are not malformed."""
+        """Packets that have all their fields, and are not malformed."""
         return [(p, s) for p, s in zip(self.packets, self.shown)
                 if "fields" in p and p["verdict"] == "none"]
 
@@ -177,7 +177,7 @@ class DissectorTest(unittest.TestCase):
 
     def test_what_a_capture_lacks_is_not_malformed(self):
         draw = random.Random(SEED)
-        # Each at a few lengths, so that every part of every kind is cut somewhere.
+        # Each packet at a few lengths, so that every part of every kind is cut somewhere.
         good = [p["datagram"] for p, _ in self.good() if len(p["datagram"]) > 33]
         for kept in (1, 16, 31, 32, 36, 40, 48, 64):
             path = pathlib.Path(self.folder.name) / "cut.pcap"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Wireshark dissector on packets of real jobs over loopback: all are known, none is malformed,
-and the elements shown of each result are the sum of those shown of the contributions.
+"""The Wireshark dissector on packets of real jobs over loopback. It knows all packets and calls
+none malformed. The elements shown of each result are the sum of those shown of the contributions.
 
 Usage: live_test.py INFOLD
 """
@@ -24,7 +24,7 @@ WORLD = 2
 
 @contextlib.contextmanager
 def captured(port, path):
-    """Packets of the port meanwhile go to the file. The buffer holds all that a job here sends."""
+    """Captures packets of the port into the file. The buffer holds all packets of a job here."""
     command = ["dumpcap", "-q", "-B", "64", "-i", "lo", "-f", f"udp port {port}", "-w", str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dumpcap:
         try:
@@ -88,7 +88,7 @@ def integers_are_summed(binary):
         wrapped = [(each + 2**31) % 2**32 - 2**31 for each in total]
         expect(result.numbers("element") == wrapped, (chunk(result), wrapped))
         count += 1
-    # 64 KiB are 47 chunks at this MTU, for each of the ranks.
+    # 64 KiB are 47 chunks at this MTU, at each rank.
     expect(count > 2 * 2 * 40, f"only {count} results")
 
 
@@ -98,7 +98,7 @@ def floats_are_summed(binary):
     for contributions, result in sums(packets):
         terms = zip(*(map(float, p.values("value")) for p in contributions))
         found = list(map(float, result.values("value")))
-        # Half a unit of the result, which is at most 2^-13 of the block's largest number.
+        # Half a unit of the result. It is at most 2^-13 of the block's largest number.
         room = 2**-13 * max(map(abs, found))
         expect(all(math.isclose(a + b, c, rel_tol=0, abs_tol=room)
                    for (a, b), c in zip(terms, found, strict=True)), chunk(result))

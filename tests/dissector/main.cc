@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints every packet of spec/vectors as a line of JSON: its bytes, the fields that the vector says
-// it has, and the core's verdict. After each packet come copies with damage, which have a verdict
-// but no fields. Run in the repository's root.
+// Prints every packet of spec/vectors as a line of JSON: its bytes, the vector's fields, and the
+// core's verdict. After each packet come damaged copies, which have a verdict but no fields. Run in
+// the repository's root.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -25,13 +25,13 @@ using Bytes = std::vector<std::byte>;
 constexpr std::uint64_t kSeed = 15;
 constexpr int kDamagedCopies = 3;
 
-// Of core::Malformed, in its order.
+// The names of core::Malformed, in its order.
 constexpr const char* kVerdicts[] = {
     "none",     "truncated",    "oversized", "magic",    "version", "kind",  "format",
     "elements", "contributors", "flags",     "reserved", "codes",   "abort", "sparse"};
 
-// A PENDING that names no ranks in some range, or some beyond the largest world, is a worker's to
-// drop: the core finds that later than the rest.
+// Workers drop a PENDING with a range of no ranks, or with ranks beyond the largest world. The core
+// finds that later than other errors.
 std::string verdict_on(const Bytes& bytes) {
   core::Packet packet;
   const core::Malformed why = core::parse(bytes, packet);
@@ -52,7 +52,7 @@ json ranges_of(const std::vector<Ranks>& ranges) {
   return list;
 }
 
-// Whether the bytes are what the fields say and nothing else.
+// Whether the bytes are exactly those of the fields.
 bool is_as_said(const PacketText& packet) {
   return packet.raw.empty() && packet.cut == 0 && packet.extend == 0 && packet.patches.empty();
 }
@@ -101,7 +101,7 @@ Bytes damaged(const Bytes& original, base::Prng& prng) {
   switch (prng.below(4)) {
     case 0: bytes.resize(place(bytes.size())); break;
     case 1: bytes.resize(bytes.size() + 1 + place(12)); break;
-    case 2:  // Most of what can be wrong is near the front.
+    case 2:  // most errors are near the front
       bytes[place(std::min<std::size_t>(bytes.size(), 48))] ^= std::byte{1} << place(8);
       break;
     default: bytes[place(bytes.size())] = static_cast<std::byte>(prng.next()); break;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/wireshark/tables.lua is what the specification says, and no difference stays unseen."""
+"""tools/wireshark/tables.lua has the tables of the specification, and a difference fails."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ import tables
 
 PAGE = (ROOT / "spec" / "protocol.md").read_text(encoding="utf-8")
 WIRE = (ROOT / "wire" / "infold_wire.h").read_text(encoding="utf-8")
-# A row of each table of the page, and what somebody makes of it.
+# A row of each table of the page, and an edit of it.
 CHANGES_OF_PAGE = (
     ("| 3 | 1 | worker | a worker number, see below |", "| 3 | 1 | sender | a worker number |"),
     ("| 6 | 2 | slot | |", "| 6 | 4 | slot | |"),

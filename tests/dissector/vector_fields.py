@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dissector must show of a packet, from the fields that a vector says. It computes values
-and places from spec/protocol.md by itself."""
+"""The fields that a dissector must show of a packet, from the fields of a vector. It computes
+values and places from spec/protocol.md by itself."""
 
 import math
 import struct
@@ -60,7 +60,7 @@ class Layout:
             return math.copysign(math.inf, mantissa)
 
     def integer_value(self, number):
-        """None where the packet does not say it."""
+        """None if the packet does not have it."""
         if self.data_type == "u8":
             return number + 128 if self.is_ordered and not self.is_copied else number % 256
         if self.data_type in ("i8", "i32", "i64"):
@@ -116,7 +116,7 @@ def header(fields):
 
 
 def names(numbers):
-    """{field: the word that must stand beside its number}."""
+    """{field: the word that must be beside its number}."""
     return {"kind": KINDS[numbers["kind"]],
             "data_type": DATA_TYPES[numbers["data_type"]], "format": FORMATS[numbers["format"]],
             "collective": COLLECTIVES[numbers["collective"]],

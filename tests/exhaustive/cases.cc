@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases, from the smallest up. Names say workers x slots x chunks, then what is special.
+// The cases, from the smallest to the largest. A name has workers x slots x chunks, then what is
+// special.
 #include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
@@ -11,8 +12,8 @@ using core::WireFormat;
 
 using Cases = std::vector<Case>;
 
-// Tensors of more chunks than small_slots travel in the bulk stream, which has `slots` slots, and
-// are announced in the small one.
+// Tensors with more chunks than small_slots travel in the bulk stream, which has `slots` slots.
+// They are announced in the small stream.
 void add_plain(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -137,7 +138,7 @@ void add_collectives(Cases& cases) {
        .may_cancel = 0});
 }
 
-// Numbers of jobs return, and epochs do not.
+// Numbers of jobs return. Epochs do not.
 void add_numbers_that_return(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -192,7 +193,7 @@ Cases make_cases() {
   add_collectives(cases);
   add_numbers_that_return(cases);
   add_trees(cases);
-  // The aggregator's and the worker's digests are put to the test wherever that takes seconds.
+  // The digests of aggregator and worker are tested wherever that takes only seconds.
   for (Case& one : cases)
     one.check_digests = !one.full && !one.by_hand && one.workers * one.slots < 4;
   return cases;

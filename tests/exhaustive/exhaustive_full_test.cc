@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases that take minutes. One that fails prints its trace in words and how to repeat it.
+// The cases that take minutes. A failed case prints its trace in words, and the command that
+// repeats it.
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
@@ -11,7 +12,7 @@
 
 namespace infold::exhaustive {
 
-// What gtest prints beside a test's name.
+// gtest prints this beside a test's name.
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases that take seconds. One that fails prints its trace in words and how to repeat it.
+// The cases that take seconds. A failed case prints its trace in words, and the command that
+// repeats it.
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
@@ -12,7 +13,7 @@
 
 namespace infold::exhaustive {
 
-// What gtest prints beside a test's name.
+// gtest prints this beside a test's name.
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 namespace {
@@ -31,8 +32,8 @@ TEST_P(Exhaustive, EveryInterleavingIsSafeAndCompletes) {
   EXPECT_TRUE(report.good) << report.story;
 }
 
-// Where the epoch returns with the number, the search finds a wrong sum at once. So the cases named
-// "again" prove that epochs keep jobs apart, and nothing else does.
+// If the epoch returns with the number, the search finds a wrong sum at once. So the cases named
+// "again" prove that epochs alone keep jobs apart.
 TEST(ExhaustiveEpochs, AnEpochThatReturnsGivesAWrongSum) {
   const Case same_epoch = {.name = "2x1x2-same-epoch",
                            .slots = 1,
@@ -43,7 +44,7 @@ TEST(ExhaustiveEpochs, AnEpochThatReturnsGivesAWrongSum) {
   EXPECT_TRUE(outcome.violation.starts_with("WRONG SUM")) << outcome.violation;
 }
 
-// A packet of the earlier job that any machine took, or answered, would lead to a further state.
+// If a machine accepted or answered a packet of the earlier job, there would be one more state.
 TEST(ExhaustiveEpochs, PacketsOfAnEarlierJobAddNoState) {
   for (const char* const name : {"2x1x3", "2x1x2-cancel", "tree-2x1x2"}) {
     Case again = *find_case(name);

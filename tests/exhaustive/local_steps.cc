@@ -8,7 +8,7 @@
 namespace infold::exhaustive {
 namespace {
 
-// Inputs below this are commands, the others packets.
+// Inputs below this number are commands. The others are packets.
 constexpr std::uint32_t kCommandCount = static_cast<std::uint32_t>(Command::count_);
 
 std::uint64_t join(std::uint64_t hash, std::uint64_t value) {
@@ -56,7 +56,7 @@ const LocalStep& LocalSteps::look_up(NodeIndex node, StateId state, std::uint32_
   auto& by_state = nodes_[node].steps;
   if (by_state.size() <= state) by_state.resize(state + std::size_t{1});
   if (by_state[state].size() <= input) by_state[state].resize(input + std::size_t{1});
-  // Running it may add states and so move the table.
+  // A run may add states, and so move the table.
   if (!by_state[state][input]) {
     auto step = std::make_unique<LocalStep>(run(node, state, input));
     by_state[state][input] = std::move(step);

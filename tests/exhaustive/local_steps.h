@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each machine does, one input at a time, remembered. A machine's state is named by a small
-// number; the same input to the same state is run on the real Worker or Aggregator once and looked
-// up from then on. So the search walks over numbers, and every number stands for a real machine
-// whose digest covers all that decides its future but time. Cases with check_digests do not take
-// the digest's word for that: whenever two states are taken for one, both are given every packet
-// known so far and must answer alike and stay alike.
+// The steps of each machine, one input at a time, in a table. A small number names a machine's
+// state. The real Worker or Aggregator runs each pair of state and input once. From then on the
+// table has the outcome. So the search walks over numbers. Each number stands for a real machine,
+// and the digest covers all of its state but time. Cases with check_digests test the digests: two
+// states with one digest must answer every packet known so far alike, and must have one digest
+// afterwards.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// exhaustive [CASE...]: explores the named cases, or lists them all. Exit code 1 if one is bad.
+// exhaustive [CASE...]: explores the named cases, or lists all cases. Exit code 1 if a case fails.
 #include <cstdio>
 
 #include "tests/exhaustive/run_case.h"

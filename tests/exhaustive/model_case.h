@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One small job whose every interleaving is explored: who takes part, what they send, and what
-// the network may do to it. A case is data; cases.cc lists all of them.
+// A small job of which every order of events is explored: the parties, the tensors, and the faults
+// of the network. A case is data. cases.cc lists all cases.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace infold::exhaustive {
 
-// What the network may do. Reordering is unlimited in both.
+// The faults of the network. Both models have unlimited reordering.
 enum class Model : std::uint8_t {
   monotone,  // any packet ever sent arrives at any time, any number of times, or never
-  budgeted,  // each packet arrives once, but for as many losses and duplicates as budgeted
+  budgeted,  // each packet arrives once; a budget allows losses and duplicates
 };
 const char* model_name(Model model);
 
-// How often each may happen in one run of the budgeted model.
+// How often each fault may happen in one run of the budgeted model.
 struct Budget {
   std::uint8_t losses = 0;
   std::uint8_t duplicates = 0;
   std::uint8_t timeouts = 0;  // a worker's timer fires, early or not
 };
 
-// The least that every element format can be cut into: two blocks of 32 floats, or one of f64.
+// The smallest chunk for every element format: two blocks of 32 floats, or one of f64.
 inline constexpr std::uint32_t kChunkElements = INFOLD_BLOCK_ELEMENTS_F64;
 
-// One tensor that all workers submit.
+// A tensor that all workers submit.
 struct Tensor {
   core::Collective collective = core::Collective::all_reduce;
   core::Reduction reduction = core::Reduction::sum;
@@ -39,8 +39,8 @@ struct Tensor {
   std::uint32_t chunks = 1;
   std::uint16_t root = 0;
   bool wide_spread = false;  // exponents so far apart that a second round is needed
-  bool sparse = false;       // each worker leaves out other blocks, of zeros
-  bool quarters = false;     // and of the others all but one quarter, again another
+  bool sparse = false;       // each worker leaves out other blocks of zeros
+  bool quarters = false;     // and in its other blocks all but one quarter
 };
 
 struct Case {
@@ -54,20 +54,21 @@ struct Case {
   std::vector<Tensor> tensors;
   Budget budget = {};
   std::uint32_t epoch = 3;
-  // Before it another job had its number: the same tensors with other elements. All packets that it
-  // can have sent, in any of its runs, are in the network from the start. Monotone only.
+  // Before this job, another job had its number, with the same tensors and other elements. All
+  // packets that the earlier job can have sent are in the network from the start. For the monotone
+  // model only.
   std::optional<std::uint32_t> epoch_before = {};
   std::uint32_t digit_first = 1;                 // of the elements (oracle.h): 1 to 13
   std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
-  bool safety_only = false;                      // no check that everything completes
+  bool safety_only = false;                      // without the check that everything completes
   bool check_digests = false;                    // see local_steps.h; quadratic in small numbers
   std::uint64_t states_max = 40'000'000;         // a bound on memory: 8 GiB hold more
   bool full = false;                             // takes more than seconds
-  bool by_hand = false;  // takes so long that it runs only when asked for by name
+  bool by_hand = false;                          // takes so long that it runs only by name
 };
 
 std::span<const Case> all_cases();
-// Null if there is none of this name.
+// Null if no case has this name.
 const Case* find_case(const std::string& name);
 
 }  // namespace infold::exhaustive

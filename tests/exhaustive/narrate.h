@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trace in words, one numbered line a step, for whoever has to understand a violation.
+// A trace in words, one numbered line a step, for readers of a violation.
 #pragma once
 
 #include <string>

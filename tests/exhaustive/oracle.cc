@@ -13,7 +13,7 @@
 namespace infold::exhaustive {
 namespace {
 
-// No input and no sum looks like this, as integer or as float (it is a NaN).
+// No input and no sum has these bits, as integer or as float (a NaN).
 constexpr std::uint32_t kUntouched = 0xFFEEDDCC;
 
 bool is_float(const Tensor& tensor) { return tensor.format >= core::WireFormat::bfp8; }
@@ -27,16 +27,16 @@ bool takes_result(const Tensor& plan, std::uint16_t rank) {
   return plan.collective != core::Collective::reduce || rank == plan.root;
 }
 
-// Three digits name the chunk; the first element of a chunk always has the first digit and so
-// counts.
+// Three digits name the chunk. The first element of a chunk always has the first digit, so it is
+// never zero.
 std::uint32_t share(std::uint32_t digit_first, std::uint16_t rank, std::uint32_t chunk,
                     std::uint32_t element) {
   const std::uint32_t digit = digit_first + (element % 16 == 0 ? 0 : (chunk + element) % 3);
   return digit << (4 * rank);
 }
 
-// Of a sparse tensor: with two workers one of both has the chunk's first block, and some have none
-// of it.
+// For a sparse tensor. With two workers, one or both have the chunk's first block, and for some
+// chunks none has it.
 bool has_block(const Tensor& plan, std::uint16_t rank, std::uint32_t element) {
   const std::uint32_t block = element / INFOLD_BLOCK_ELEMENTS;
   return !plan.sparse || block % 4 == 2U * rank || block % 4 == 3;
@@ -47,8 +47,8 @@ bool has_element(const Tensor& plan, std::uint16_t rank, std::uint32_t element) 
   return has_block(plan, rank, element) && (!plan.quarters || quarter == rank);
 }
 
-// In a tensor with a wide spread the second block of rank 0 is 2^40 times that of the others,
-// too far for one lane; sums of it round to rank 0's share alone.
+// In a tensor with a wide spread, the second block of rank 0 is 2^40 times that of the others. That
+// is too far for one lane. Sums of it round to rank 0's share alone.
 float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t element,
                   std::uint32_t share) {
   const bool second_block = element % (kChunkElements) >= INFOLD_BLOCK_ELEMENTS;

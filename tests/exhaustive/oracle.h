@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every worker holds and what every sum must be. A worker's share of an element is a power
-// of 16 times a digit that names the chunk, so that a wrong sum read in hexadecimal tells who was
-// counted how often and from which chunk.
+// The inputs of every worker, and the right sums. A worker's share of an element is a power of 16
+// times a digit that names the chunk. So a wrong sum in hexadecimal shows which worker was counted
+// how often, and from which chunk.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class Oracle {
   explicit Oracle(const Case& model_case);
 
   std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(tensors_.size()); }
-  // Chunks of all tensors, counted through.
+  // The number of chunks of all tensors together.
   std::uint32_t chunk_count() const { return chunk_count_; }
 
-  // What worker `rank` submits; results go to one scratch tensor that all share, because results
-  // are judged as they arrive.
+  // The tensor of worker `rank`. Results go to one scratch tensor that all share, because results
+  // are checked as they arrive.
   core::TransferRequest request(std::uint32_t tensor, std::uint16_t rank);
 
   // The chunks that a worker must have received when all its transfers are complete.
@@ -32,7 +32,7 @@ class Oracle {
 
   // Marks the scratch tensors as untouched.
   void erase_outputs();
-  // The chunks written since, as a bit set; for a wrong one says so in `complaint`.
+  // The chunks written since then, as a bit set. `complaint` names a wrong chunk.
   std::uint64_t written_chunks(std::uint16_t rank, std::string& complaint) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of the well-behaved network.
+// Runs of the network without faults.
 #include "tests/exhaustive/progress.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace infold::exhaustive {
 namespace {
 
-// A recovery takes some tens of inputs; thousands of them are a livelock.
+// A recovery takes some tens of inputs. Thousands of inputs are a livelock.
 constexpr std::uint32_t kInputsMax = 4096;
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether everything completes once the network behaves: all that is in flight is lost, and from
-// then on packets arrive once, in order, and timers fire when nothing else is left to happen.
-// States in which something of what was in flight still arrives are states of the search, and are
-// asked the same question. Runs copies of the real machines with their real clocks.
+// Checks that all transfers complete once the network has no faults. First all packets in flight
+// are lost. From then on packets arrive once and in order, and timers fire only if no packet is
+// left. States in which some of the packets still arrive are other states of the search, and get
+// the same check. Runs copies of the real machines with their real clocks.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Progress {
  public:
   explicit Progress(LocalSteps& steps) : steps_(steps) {}
 
-  // Empty if everything completes, else what went wrong.
+  // Empty if everything completes, else the error.
   std::string check(const std::vector<StateId>& states);
   // The longest run needed, in inputs to machines.
   std::uint32_t inputs_max() const { return inputs_max_; }

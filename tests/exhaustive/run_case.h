@@ -14,9 +14,9 @@ enum class Length : std::uint8_t { quick, full };
 std::vector<Case> cases_of(Length length);
 
 struct Report {
-  bool good = false;    // all states visited and nothing wrong
+  bool good = false;    // all states visited, and no violation
   std::string figures;  // one line
-  std::string story;    // of a violation: the steps, and the command that repeats it
+  std::string story;    // for a violation: the steps, and the command that repeats it
 };
 Report run_case(const Case& model_case);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBudgetWords = 2;
 
-// Whether it was added.
+// Returns whether it was added.
 bool add_packet(std::vector<PacketId>& packets, PacketId packet, bool once) {
   const auto place = std::lower_bound(packets.begin(), packets.end(), packet);
   if (once && place != packets.end() && *place == packet) return false;
@@ -146,7 +146,7 @@ void Search::visit(const GlobalState& from, Action action) {
   next_level_.insert(next_level_.end(), packed_.begin(), packed_.end());
 }
 
-// In the monotone model, what such a delivery could send is in the network already.
+// In the monotone model, the packets of such a delivery are in the network already.
 bool Search::changes_nothing(const GlobalState& state, Action action) {
   if (!is_monotone() || action.kind != ActionKind::deliver) return false;
   const NodeIndex node = steps_.machines().packet(action.value).to.node;
@@ -219,7 +219,7 @@ std::string Search::judge_reuse(const GlobalState& state, NodeIndex node, ChunkI
   return "";
 }
 
-// `node` has just changed and `fresh` are the packets that this put into the network; nothing else
+// `node` has just changed, and `fresh` has the packets that it put into the network. No other step
 // can have become possible.
 void Search::saturate(GlobalState& state, NodeIndex node, std::vector<PacketId> fresh,
                       std::vector<Implied>* implied) {

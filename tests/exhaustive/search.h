@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Breadth-first search over all states of a case: machines' states, packets in the network, what
-// is left of the budget. Every state is checked for safety as it is reached, and each distinct
-// combination of machine states for progress.
+// Breadth-first search over all states of a case. A state is the machines' states, the packets in
+// the network, and the rest of the budget. Every state is checked for safety when it is reached.
+// Each distinct combination of machine states is checked for progress.
 //
-// In the monotone model a step that changes no machine and only sends packets is taken at once:
-// more packets in the network never forbid anything, so the states before it add no behaviour.
-// That loses nothing and keeps the count of states small.
+// In the monotone model, the search takes a step at once if it changes no machine and only sends
+// packets. More packets in the network never forbid a step, so the states before it add no
+// behaviour. This loses nothing and keeps the number of states small.
 #pragma once
 
 #include <cstdint>
@@ -37,18 +37,18 @@ struct Action {
 struct Outcome {
   std::uint64_t states = 0;
   std::uint64_t transitions = 0;
-  std::uint64_t machine_combinations = 0;  // each shown to make progress
+  std::uint64_t machine_combinations = 0;  // each checked for progress
   std::uint32_t depth = 0;
-  std::uint32_t packets = 0;  // different ones
+  std::uint32_t packets = 0;  // different packets
   std::uint64_t machine_runs = 0;
   std::uint32_t progress_inputs_max = 0;
   double seconds = 0;
   bool exhausted = false;     // every reachable state was visited
-  std::string violation;      // empty if there is none
-  std::vector<Action> trace;  // how to reach it
+  std::string violation;      // empty if there is no violation
+  std::vector<Action> trace;  // the steps to it
 };
 
-// One state, unpacked. `packets` is sorted; the monotone model holds each at most once.
+// One state, unpacked. `packets` is sorted. In the monotone model it has each packet at most once.
 struct GlobalState {
   std::vector<StateId> machines;
   Budget left;
@@ -62,8 +62,8 @@ class Search {
 
   Outcome run();
 
-  // For narration: the first state, and the state that an action leads to. `implied` gets the
-  // steps that were taken at once, in order, with the packets that each brought.
+  // For narration: the first state, and the state after an action. `implied` gets the steps that
+  // were taken at once, in order, with the packets of each.
   struct Implied {
     NodeIndex node = 0;
     bool by_timer = false;
@@ -71,7 +71,8 @@ class Search {
     std::vector<PacketId> sent;
   };
   GlobalState first_state() const;
-  // Returns a complaint, empty if the step is fine. `step` gets what the machine did, or null.
+  // Returns a complaint, empty if the step is right. `step` gets the action of the machine, or
+  // null.
   std::string apply(GlobalState& state, Action action, const LocalStep** step,
                     std::vector<Implied>* implied);
   Machines& machines() { return steps_.machines(); }

@@ -42,7 +42,7 @@ Wiring::Wiring(const Case& model_case)
   for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_tree(tree);
 }
 
-// Leaves before their root, in which order the search numbers them.
+// Leaves come before their root, in the order in which the search numbers them.
 void Wiring::add_tree(std::size_t tree) {
   const std::vector<plan::Aggregator>& aggregators = plan_.trees[tree].aggregators;
   const std::size_t first = worker_count_ + aggregators_.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machines of a case and who hears whom. Nodes are numbered workers first, then leaf
+// The machines of a case, and the receivers of each. Nodes are numbered: workers first, then leaf
 // aggregators (or the striping sites), then a tree's root.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace infold::exhaustive {
 
 using NodeIndex = std::uint8_t;
 
-// A receiver, and for a worker which of its sites the packet comes from.
+// A receiver. For a worker also the site that the packet comes from.
 struct Endpoint {
   NodeIndex node = 0;
   std::uint8_t site = 0;
@@ -37,9 +37,9 @@ class Wiring {
   core::Worker make_worker(NodeIndex node) const;
   core::Aggregator make_aggregator(NodeIndex node) const;
 
-  // Where a worker's site is.
+  // The node of a worker's site.
   NodeIndex site_of(NodeIndex worker, std::uint8_t site) const;
-  // Everybody below an aggregator, by worker number.
+  // All nodes below an aggregator, by worker number.
   const std::vector<Endpoint>& below(NodeIndex aggregator) const {
     return aggregators_[aggregator - worker_count_].below;
   }

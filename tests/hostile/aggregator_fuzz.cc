@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator against a model of the slot rules, packet by packet, with hostile packets in
-// between. Whatever is dropped must leave the aggregator as it was.
+// The aggregator against a model of the slot rules, packet by packet, with hostile packets between.
+// A dropped packet must leave the aggregator as it was.
 #include <array>
 #include <cstring>
 
@@ -57,7 +57,8 @@ void check_answer(Aggregator& aggregator, const ModelPacket& asked, const ModelA
   CHECK(!aggregator.poll_transmit());
 }
 
-// An honest packet near what the slot waits for; its elements follow from its names.
+// An honest packet near the one that the slot expects. Its elements follow from its chunk and
+// worker.
 ModelPacket honest(Operations& operations, SlotModel& model) {
   ModelPacket packet;
   const std::uint32_t choice = operations.below(8);
@@ -68,7 +69,7 @@ ModelPacket honest(Operations& operations, SlotModel& model) {
   packet.slot = static_cast<std::uint16_t>(operations.below(kSlots));
   packet.round = model.newest_round(packet.slot) + operations.below(5) - 2;
   for (std::uint32_t i = 0; i < kElements; ++i) {
-    // Of every third round the second quarter is zeros.
+    // In every third round the second quarter is zeros.
     const bool is_zero = packet.round % 3 == 0 && i >= INFOLD_BLOCK_ELEMENTS / 4;
     const std::uint32_t digit = is_zero ? 0 : packet.round * 7 + packet.slot + i + 1;
     packet.elements.push_back(static_cast<std::int32_t>(digit << (10 * packet.worker)));
@@ -76,7 +77,7 @@ ModelPacket honest(Operations& operations, SlotModel& model) {
   return packet;
 }
 
-// All the same to the slot's rules, and repeats of one may come as another.
+// To the slot's rules all these forms are the same, and a repeat may come in another form.
 Datagram contribution_of(const ModelPacket& packet) {
   switch (packet.elements[0] >> (10 * packet.worker) & 3) {
     case 0: return add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
@@ -104,7 +105,7 @@ void exchange(Aggregator& aggregator, SlotModel& model, const ModelPacket& packe
   check_answer(aggregator, packet, answer);
 }
 
-// Returns whether it was taken, after which the model knows the aggregator's state no longer.
+// Returns whether the aggregator took it. If so, the model no longer knows the aggregator's state.
 bool attack(Aggregator& aggregator, const Datagram& datagram) {
   const std::uint64_t before = aggregator.digest();
   const core::Verdict verdict = aggregator.handle_datagram(datagram);
@@ -115,7 +116,7 @@ bool attack(Aggregator& aggregator, const Datagram& datagram) {
   }
   std::uint32_t sent = 0;
   while (aggregator.poll_transmit()) ++sent;
-  CHECK_THAT(sent, <=, kWorkers);  // to each that asks, or to all and the parent
+  CHECK_THAT(sent, <=, kWorkers);  // to each worker that asks, or to all and the parent
   return aggregator.digest() != before;
 }
 
@@ -144,7 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool has_parent = operations.below(2) == 1;
   Aggregator aggregator(aggregator_options(has_parent));
   SlotModel model(kWorkers, kElements);
-  bool in_step = !has_parent;  // the model is of a root
+  bool in_step = !has_parent;  // the model has only a root
   for (int left = 400; left > 0 && !operations.done(); --left) {
     if (operations.below(4) == 0) {
       if (attack(aggregator, hostile_datagram(operations))) in_step = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts allocations of the whole program by replacing operator new in it, to show that none
-// happen where none may.
+// Counts the allocations of the whole program by replacing operator new in it. Tests show with it
+// that some code allocates nothing.
 #pragma once
 
 #include <cstdint>

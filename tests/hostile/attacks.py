@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of attacks, what each is given, and raw HTTP/2 that keeps no rule by itself.
+"""The list of attacks, the context that each gets, and raw HTTP/2 that enforces no rule.
 
-An attack is a function of a Target and a random source. It ends by itself once Target.is_over(),
-and never counts on an answer: errors of sockets are what a good defence looks like.
+An attack is a function of a Target and a random source. It ends by itself once Target.is_over(). It
+never needs an answer, because a good defence may look like an error of a socket.
 """
 
 import pathlib
@@ -17,19 +17,20 @@ import control  # pylint: disable=wrong-import-position
 import http2  # pylint: disable=wrong-import-position
 
 SEND_PATIENCE_S = 0.5
-# What one attack may hold at a time, so that the test's own limits are not what gives way.
+# The most connections and streams that one attack may hold at a time, so that the test's own limits
+# do not end it.
 CONNECTIONS_MAX = 400
 ATTACKS = {}
 
 
 def attack(function):
-    """Puts a function on the list, under its name."""
+    """Adds a function to the list, under its name."""
     ATTACKS[function.__name__] = function
     return function
 
 
 class Target:
-    """A switch under attack, for so many seconds."""
+    """A switch under attack, for a number of seconds."""
 
     def __init__(self, host, port, source, seconds):
         self.address = (host, port)
@@ -38,7 +39,7 @@ class Target:
         self.names = 0
 
     def connect(self):
-        """From the attacker's own address, which limits for a peer are about."""
+        """Connects from the attacker's own address. The limits for a peer count by address."""
         return socket.create_connection(self.address, SEND_PATIENCE_S, self.source)
 
     def is_over(self):
@@ -48,7 +49,7 @@ class Target:
         time.sleep(max(0, min(seconds, self.until - time.monotonic())))
 
     def until_over(self, pause_s=0.01):
-        """Turns, each some time after the one before."""
+        """Yields the number of each turn, with a pause between turns."""
         turn = 0
         while not self.is_over():
             yield turn
@@ -61,7 +62,7 @@ class Target:
 
 
 class Connection:
-    """HTTP/2 on which anything can be sent. Reading is up to the attack."""
+    """HTTP/2 that sends any bytes. The attack itself reads the answers."""
 
     def __init__(self, target, settings=b"", greet=True):
         self.socket = target.connect()
@@ -84,7 +85,7 @@ class Connection:
         self.send(http2.frame(kind, flags, stream, payload))
 
     def open(self, path=control.PATH, end=False):
-        """Begins a gRPC stream; its number."""
+        """Begins a gRPC stream, and returns its number."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         self.frame(http2.HEADERS, http2.END_HEADERS | (http2.END_STREAM if end else 0), stream,
                    http2.request_headers(path, self.authority))
@@ -94,12 +95,12 @@ class Connection:
         self.data(stream, http2.grpc_message(control.encode(control.REQUEST, step)))
 
     def data(self, stream, content):
-        """In frames no longer than everybody must take."""
+        """Sends in frames no longer than every peer must accept."""
         for first in range(0, len(content), 1 << 14):
             self.frame(http2.DATA, 0, stream, content[first:first + (1 << 14)])
 
     def discard(self):
-        """Takes what has come; whether the connection is still open."""
+        """Reads the bytes that have come. Returns whether the connection is still open."""
         self.socket.setblocking(False)
         try:
             while received := self.socket.recv(1 << 16):
@@ -119,7 +120,7 @@ class Connection:
 
 
 def hello(name, seat=0, of=2, **changes):
-    """An honest one, but for the changes."""
+    """An honest Hello, except for the changes."""
     return {"protocol_version": control.PROTOCOL_VERSION, "job": name, "rank": seat, "world": of,
             "datagram_bytes_max": 1472, "small_slots": 64, "bulk_slots": 448, "patience_ms": 5000,
             **changes}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bad input, systematically: every length, every byte, repeats, strangers, absurdities. Nothing of
-// it changes a sum, takes memory or stops the process, and each is counted by its reason.
+// Bad input, systematically: every length, every byte, repeats, strangers, absurd values. None of
+// it changes a sum, takes memory or stops the process. Each packet is counted by its reason.
 #include <cstdlib>
 #include <numeric>
 
@@ -29,14 +29,14 @@ std::vector<std::int32_t> numbers() {
   return numbers;
 }
 
-// An aggregator with one contribution in slot 0, which nothing hostile may change.
+// An aggregator with one contribution in slot 0, which no hostile packet may change.
 Aggregator half_full(bool parent = false) {
   Aggregator aggregator(aggregator_options(parent));
   aggregator.handle_datagram(add_datagram(0, 0, 1, numbers()));
   return aggregator;
 }
 
-// Handles it, and checks that it was dropped, counted, and left no trace.
+// Handles the packet, and checks that it was dropped and counted, and changed nothing.
 void expect_drop(Aggregator& aggregator, std::span<const std::byte> datagram, Verdict reason) {
   const std::uint64_t before = aggregator.digest();
   const std::uint64_t counted = count_of(aggregator, reason);
@@ -58,7 +58,7 @@ TEST(BadInput, TruncatedAtEveryLength) {
         ASSERT_EQ(core::parse(datagram, packet), core::Malformed::none);
         for (std::size_t length = 0; length < datagram.size(); ++length) {
           const std::span<const std::byte> cut(datagram.data(), length);
-          // A list of ranges is still one when whole ranges are missing.
+          // A list of ranges stays valid when whole ranges are missing.
           if (core::parse(cut, packet) == core::Malformed::none) {
             ASSERT_EQ(packet.header.kind, core::Kind::pending);
             continue;
@@ -101,7 +101,7 @@ TEST(BadInput, EveryByteOfAValidHeaderFlipped) {
       }
     }
   }
-  // Magic, version, job and epoch alone are 8 bytes in which no flip survives.
+  // Magic, version, job and epoch are 8 bytes in which every flip drops the packet.
   EXPECT_LT(taken, (INFOLD_HEADER_BYTES - 8U) * 255U);
 }
 
@@ -155,7 +155,7 @@ TEST(BadInput, AbsurdDatagrams) {
   }
 }
 
-// The same for a worker: an honest call in flight survives everything.
+// The same for a worker: an honest call in flight survives all of it.
 class BadInputToWorker : public testing::Test {
  protected:
   BadInputToWorker() : worker_(options()) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch under attack with honest jobs beside it, on either plane: who is still there, which sums
-are right, how long they took, and what the switch has taken of the machine."""
+"""A switch under attack with honest jobs beside it, on either plane. Checks which processes live,
+which sums are right, how long they took, and the memory and threads of the switch."""
 
 import contextlib
 import ctypes
@@ -24,18 +24,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 ATTACKER_ADDRESS = "127.0.0.3"
 ATTACKERS = "10.77.1"  # a network behind the last host
 HONEST_BYTES = (4096, 1 << 20)
-# Honest ranks' own limit for joining and for each call, and what a job of them may take. A busy
-# machine is slow; a job that an attack holds up would take this long on any.
+# The limit of honest ranks for joining and for each call, and the limit for one of their jobs. A
+# busy machine is slow. A job that an attack holds up takes this long on any machine.
 DEADLINE_S, HONEST_S = 20, 40
-# An attacker's process ends by itself; this is for one that a socket holds up.
+# An attacker's process ends by itself. This limit is for one that a socket blocks.
 ATTACKER_SLACK_S = 10
-# Beside what the switch states for slots and for joining: allocators' slack, and the threads of an
-# idle process, which are the main one, a shard and those of its pages and logs.
+# In addition to the memory that the switch states: allocators' slack. In addition to the threads
+# that it states: those of an idle process, which are the main thread, a shard, and the threads of
+# its pages and logs.
 MEMORY_BESIDE, THREADS_BESIDE = 16 << 20, 8
 
 
 def status_of(process):
-    """Resident bytes, the most of them so far, and threads; None of a process that has ended."""
+    """Resident bytes, their maximum so far, and threads. None if the process has ended."""
     try:
         with open(f"/proc/{process.pid}/status", encoding="utf-8") as lines:
             words = dict(line.split(":", 1) for line in lines)
@@ -46,7 +47,7 @@ def status_of(process):
 
 
 def wait_until(condition, otherwise):
-    """Looks again and again; after a long time it is a failure that is called so."""
+    """Polls until it holds. After a long time it is a failure with this name."""
     until = time.monotonic() + PATIENCE
     while not condition():
         expect(time.monotonic() < until, otherwise)
@@ -55,7 +56,8 @@ def wait_until(condition, otherwise):
 
 @contextlib.contextmanager
 def switch_process(folder, *words):
-    """A switch and what it stated; what it says goes to a file, since nobody reads it meanwhile."""
+    """A switch and the limits that it stated. Its output goes to a file, because no process reads
+    it meanwhile."""
     said = pathlib.Path(folder) / "said"
     with open(said, "wb") as out, open(pathlib.Path(folder) / "log", "wb") as log:
         switch = subprocess.Popen(words, stdout=out, stderr=log)
@@ -72,7 +74,7 @@ def switch_process(folder, *words):
 
 
 class Loopback:
-    """Everything on this machine, the attacker from an address of its own."""
+    """All on this machine. The attacker has an address of its own."""
 
     plane = "user"
 
@@ -94,7 +96,7 @@ class Loopback:
                 yield self
 
     def ranks_of(self, job):
-        """How many of a job's ranks the switch has heard, and not lost."""
+        """How many of a job's ranks the switch has heard of, and not lost."""
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=PATIENCE) as page:
             text = page.read().decode()
         found = re.search(rf'^infold_job_ranks{{job_name="{job}"}} (\d+)$', text, re.MULTILINE)
@@ -108,7 +110,7 @@ class Loopback:
 
     @contextlib.contextmanager
     def inside(self, _):
-        """Sockets that are opened meanwhile belong to that host: here all are one."""
+        """Sockets that are opened meanwhile belong to that host. Here all hosts are one."""
         yield
 
     def start_attacker(self, *words):
@@ -117,7 +119,7 @@ class Loopback:
 
 
 class Namespaces:
-    """A switch in the kernel between three hosts, the last of which is the attacker's."""
+    """A switch in the kernel between three hosts. The last host is the attacker's."""
 
     plane = "xdp"
 
@@ -169,7 +171,7 @@ class Namespaces:
 
 
 class Battle:
-    """One switch's life under attacks."""
+    """One switch under attacks, from start to end."""
 
     def __init__(self, ground, binary):
         self.ground, self.binary = ground, binary
@@ -178,7 +180,7 @@ class Battle:
         self.threads_most = self.before[2]
 
     def honest_job(self):
-        """Two ranks that sum: the median of the longer sums in ms."""
+        """Two ranks that sum. Returns the median of the longer sums in ms."""
         expect(self.ground.switch.poll() is None, "the switch had ended before")
         self.jobs += 1
         words = ("bench", "allreduce", "--world", "2", "--job", f"honest-{self.jobs}", "--mtu",
@@ -201,7 +203,8 @@ class Battle:
         return rows[-1]["median_ms"]
 
     def medians(self, seconds):
-        """Of honest jobs, one after the other, for so long; of one at least."""
+        """The times of honest jobs, one after the other, for a number of seconds. At least one job
+        runs."""
         until = time.monotonic() + seconds
         found = [self.honest_job()]
         while time.monotonic() < until:
@@ -210,7 +213,7 @@ class Battle:
         return found
 
     def look(self):
-        """The switch lives, within what it has stated."""
+        """Checks that the switch lives, within the memory and threads that it stated."""
         switch = self.ground.switch
         now = status_of(switch)
         expect(switch.poll() is None and now, f"the switch ended with {switch.poll()}")
@@ -230,9 +233,10 @@ class Battle:
             "--at", f"{host}:{port}", "--from", source)
 
     def endure(self, names, seed, seconds):
-        """Attacks at the same time, beside honest jobs: (medians, MB resident, threads). They come
-        from one address, because several may take all slots together; and from another one each
-        time, because one that has sent too much is not heard for a while."""
+        """Runs attacks at the same time, beside honest jobs. Returns (medians, MB resident,
+        threads). All attacks of a run come from one address, because several addresses may take all
+        slots together. Each run has another address, because the switch does not serve an address
+        that has sent too much for a while."""
         source = self.ground.source_of(self.turns)
         self.turns += 1
         attackers = [self.start(name, source, seed, seconds) for name in names]
@@ -255,7 +259,7 @@ def middle(values):
 
 
 def cpu_seconds(process):
-    """What a process has taken of processors so far."""
+    """The processor time of a process so far."""
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1]
     user, system = map(int, fields.split()[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI under a careless caller: enums, sizes, roots and null pointers as the fuzzer likes,
-// ranks that disagree, calls cancelled or destroyed at any time. Codes and messages stay valid and
+// The C ABI with a careless caller. The fuzzer chooses enums, sizes, roots and null pointers. Ranks
+// disagree, and calls are cancelled or destroyed at any time. Codes and messages stay valid, and
 // nothing hangs. Memory that the header asks the caller to provide is provided.
 #include <array>
 #include <climits>
@@ -20,7 +20,7 @@ using infold::hostile::Operations;
 
 constexpr std::int32_t kWorldMax = 3;
 constexpr std::size_t kElementsMax = 2048;
-// Short, because a rank that the fuzzer leaves out is waited for this long.
+// Short, because other ranks wait this long for a rank that the fuzzer leaves out.
 constexpr std::int64_t kDeadlineNs = 5'000'000;
 
 void check_code(infold_code code) {
@@ -30,7 +30,7 @@ void check_code(infold_code code) {
   CHECK(infold_error_rank() >= -1);
 }
 
-// Mostly a value that exists, sometimes one far from any.
+// Mostly a valid value, sometimes one far from any.
 std::int32_t any_enum(Operations& operations, std::int32_t count) {
   const std::uint32_t choice = operations.below(20);
   if (choice == 0) return -1;
@@ -130,7 +130,7 @@ class Run {
     if (handle != nullptr) handles_.push_back(handle);
   }
 
-  // The memory, and an empty tensor.
+  // The memory; or an empty tensor.
   static infold_code start_list(infold_communicator* communicator, void* memory,
                                 std::size_t elements, infold_type type,
                                 const infold_call_options* options, infold_handle** handle) {
@@ -140,7 +140,7 @@ class Run {
                                   sizes.data(), sizes.size(), type, options, handle);
   }
 
-  // Indices that mostly rise, of a tensor that mostly has as many rows.
+  // Indices that mostly rise, in a tensor that mostly has as many rows.
   infold_code start_rows(infold_communicator* communicator, void* memory, std::size_t elements,
                          infold_type type, const infold_call_options* options,
                          infold_handle** handle) {
@@ -154,7 +154,8 @@ class Run {
     input.row_elements = operations_.below(4) == 0 ? operations_.byte() : 32;
     input.rows = operations_.below(10) == 0 ? SIZE_MAX / (1 + operations_.byte()) : 60;
     input.count = operations_.below(20) == 0 ? elements : indices.size();
-    // Values that are not there would be read; what the header asks for is provided.
+    // The library would read values that are missing, so the caller provides all that the header
+    // asks for.
     if (input.count > indices.size()) indices.resize(input.count);
     if (input.count * input.row_elements > kElementsMax * kWorldMax) input.count = 0;
     input.indices = indices.data();
@@ -171,7 +172,7 @@ class Run {
     return infold_all_reduce_rows(communicator, &input, rows, options, handle);
   }
 
-  // Room for a part of each rank.
+  // Memory for a part of each rank.
   void* fresh_memory() {
     memory_.emplace_back(kWorldMax * kElementsMax);
     return memory_.back().data();

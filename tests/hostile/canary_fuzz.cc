@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The canary among the fuzzers: with INFOLD_FUZZ_CANARY set it fails for every input that begins
-// with "sing", as a real finding would. A test sets it and expects the failure, so that a harness
-// which swallows failures is noticed.
+// The canary among the fuzzers. With INFOLD_FUZZ_CANARY set, it fails for every input that begins
+// with "sing", like a real finding. A test sets the variable and expects the failure. So a harness
+// that hides failures is found.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

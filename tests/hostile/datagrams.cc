@@ -38,7 +38,7 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   if (ends) core::write_abort({}, body);
   const core::ElementLayout layout = header.words.layout();
   if (!is_summed || !layout.is_block_float()) return datagram;
-  // Behind the codes, and behind the bits of elements that are there, are zeros.
+  // Zeros follow the codes, and the bits of the elements that are present.
   const bool is_partial = kind == Kind::partial;
   const std::uint32_t codes = layout.block_count(header.words.elements) * (is_partial ? 2 : 1);
   const std::uint32_t elements_at = is_partial
@@ -51,7 +51,7 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   return datagram;
 }
 
-// For both slots, with blocks of which some are there.
+// For both slots, with some of their blocks present.
 Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   core::Header header = contribution(1, 0, 1);
   header.flags = INFOLD_FLAG_SPARSE;
@@ -71,7 +71,7 @@ Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   return datagram;
 }
 
-// A chunk of 100 elements, or two, of which some quarters are there.
+// A chunk of 100 elements, or two chunks, with some of their quarters present.
 Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtype) {
   core::Header header = contribution(1, 0, 1);
   header.kind = kind;

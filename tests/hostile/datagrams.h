@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Honest datagrams of one small job, as raw material for dishonest ones.
+// Honest datagrams of one small job. Tests make dishonest ones from them.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ inline constexpr std::uint32_t kElements = 16;
 
 using Datagram = std::vector<std::byte>;
 
-// A root for kWorkers single ranks, or with `parent` a leaf in a job of twice as many.
+// A root for kWorkers single ranks. With `parent`, a leaf in a job of twice as many ranks.
 core::AggregatorOptions aggregator_options(bool parent = false);
 
 // The header of worker `worker`'s contribution to a chunk of kElements 32-bit integers.
 core::Header contribution(std::uint8_t worker, std::uint16_t slot, std::uint32_t round);
 Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                       std::span<const std::int32_t> elements);
-// The same as one that may leave out blocks, but has its only one.
+// The same packet in the form that may leave out blocks. It has its only block.
 Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                              std::span<const std::int32_t> elements);
 Datagram quarters_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
@@ -38,7 +38,7 @@ Datagram in_quarters(const Datagram& whole);
 // A packet without body: skip or query.
 Datagram bare_datagram(core::Kind kind, std::uint8_t worker, std::uint16_t slot,
                        std::uint32_t round);
-// One honest datagram of every kind that travels in the direction, several formats of each.
+// One honest datagram of every kind in the direction, in several formats.
 std::vector<Datagram> samples_to_aggregator();
 std::vector<Datagram> samples_from_aggregator();
 

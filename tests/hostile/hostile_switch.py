@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch that means its ranks harm: it answers their Hello with what no honest switch says."""
+"""A hostile switch: it answers the Hello of ranks with replies that no honest switch sends."""
 
 import socket
 import struct
@@ -17,13 +17,13 @@ RESPONSE = (http2.literal(":status", "200") + http2.literal("content-type", "app
 
 
 def record(**changes):
-    """Of a site that can everything, but for the changes."""
+    """The record of a site that can do everything, except for the changes."""
     return {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
             "verifies_checksums": 1, "pending_forms": 1, **changes}
 
 
 def joined(**changes):
-    """An honest answer, but for the changes."""
+    """An honest answer, except for the changes."""
     return {"job": 1, "epoch": 77, "datagram_bytes_max": 1472, "elements_max": 352,
             "small_slots": 64, "bulk_slots": 448,
             "sites": [{"address": "127.0.0.1:9", "weight": 1, "record": record()}],
@@ -35,7 +35,7 @@ def group(first, count):
 
 
 def named_replies():
-    """What was found to end ranks, or might: {name: replies to a Hello}."""
+    """Replies that ended ranks once, or might: {name: replies to a Hello}."""
     one = joined()["sites"]
     return {
         "elements_max 1": [joined(elements_max=1)],
@@ -86,7 +86,7 @@ def named_replies():
 
 
 def drawn_replies(draw):
-    """One to five fields of Joined that are anything."""
+    """One to five fields of Joined with drawn values."""
     answer = joined()
     for _ in range(draw.randrange(1, 6)):
         field = draw.choice([*control.JOINED])
@@ -136,7 +136,7 @@ class HostileSwitch:
             threading.Thread(target=self._answer, args=(rank,), daemon=True).start()
 
     def _answer(self, rank):
-        """Settings, and the replies on each stream once its headers have come."""
+        """HTTP/2 settings, then the replies on each stream once its headers have come."""
         try:
             rank.sendall(http2.frame(http2.SETTINGS, 0, 0))
             received = b""

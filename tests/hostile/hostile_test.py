@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile client, with HTTP/2 and packets of its own, against a switch that serves honest jobs
-meanwhile, against their ranks, and a hostile switch against ranks. No process may end that should
-not, no sum be wrong, no honest job be late; memory and threads stay within what was stated.
+"""A hostile client, with HTTP/2 and packets of its own, attacks a switch that serves honest jobs
+meanwhile, and the jobs' ranks. A hostile switch attacks ranks. No process may end, no sum may be
+wrong, and no honest job may be late. Memory and threads stay within the limits that the switch
+stated.
 
 Usage: hostile_test.py INFOLD [--plane user|xdp] [--minutes M] [--seed S] [--only NAME,...]
            [--without NAME,...]
-Without --minutes each attack takes a moment. With it attacks and their combinations are drawn until
-the time is over, and a table for docs/benchmarks is printed.
+Without --minutes each attack takes a moment. With --minutes, attacks and their combinations are
+drawn until the time is over. The program then prints a table for docs/benchmarks.
 """
 
 import argparse
@@ -33,7 +34,8 @@ SKIPPED = 77
 
 
 def be_attacker(options):
-    """One attack, in a process of its own. What sockets and the switch say ends nothing."""
+    """One attack, in a process of its own. Errors of sockets, and answers of the switch, do not end
+    it."""
     host, _, port = options.at.rpartition(":")
     target = Target(host, int(port), options.source, options.seconds)
     draw = random.Random(options.seed)
@@ -61,7 +63,7 @@ def report(name, started, text=""):
 
 
 class Run:
-    """Counts failures, and says what repeats each."""
+    """Counts failures, and prints the command that repeats each."""
 
     def __init__(self, options):
         self.options = options
@@ -83,7 +85,7 @@ class Run:
 
 
 def run_attacks(run, options, ground):
-    """Each alone, for a moment, on a switch that must survive them all."""
+    """Each attack alone, for a moment, on one switch that must survive all of them."""
     with ground.up() as up:
         fight = Battle(up, options.infold)
         quiet = middle(fight.medians(0))
@@ -125,7 +127,7 @@ def run_short(options):
 
 
 def run_long(options):
-    """Attacks and combinations of up to four until the time is over, and a table."""
+    """Attacks and combinations of up to four until the time is over; then prints a table."""
     draw = random.Random(options.seed)
     until = time.monotonic() + 60 * options.minutes
     ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)

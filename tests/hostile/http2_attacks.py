@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the listener and its HTTP/2: connections that say nothing, too much, or nonsense."""
+"""Attacks on the listener and its HTTP/2: connections that are silent, send too much, or send
+nonsense."""
 
 import struct
 
@@ -19,7 +20,7 @@ def setting(number, value):
 
 @attack
 def idle_connections(target, draw):
-    """TCP connections that never say a word."""
+    """TCP connections that send nothing."""
     held = []
     for _ in range(CONNECTIONS_MAX):
         held.append(target.connect())
@@ -44,7 +45,7 @@ def half_open_http2(target, draw):
 
 @attack
 def garbage_before_the_preface(target, draw):
-    """Other protocols, and no protocol."""
+    """Other protocols, and random bytes."""
     others = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
               b"SSH-2.0-OpenSSH_9.2\r\n", b"\0" * 64, b"\xff" * 4096, PREFACE[:-1] + b"X")
     for _ in target.until_over():
@@ -55,7 +56,7 @@ def garbage_before_the_preface(target, draw):
 
 @attack
 def connections_that_come_and_go(target, draw):
-    """As fast as one process can, ended in order or by a reset."""
+    """Connections as fast as one process can open them, ended in order or by a reset."""
     for _ in target.until_over(0.001):
         connection = Connection(target, greet=draw.random() < 0.5)
         if draw.random() < 0.5:
@@ -66,7 +67,7 @@ def connections_that_come_and_go(target, draw):
 
 @attack
 def a_thousand_streams(target, draw):
-    """On a few connections, each with a Hello that waits for others."""
+    """Many streams on a few connections, each with a Hello that waits for others."""
     held = [Connection(target) for _ in range(draw.choice((1, 10)))]
     for number in range(1000):
         connection = held[number % len(held)]
@@ -146,7 +147,7 @@ def continuation_flood(target, draw):
 
 @attack
 def huge_headers(target, draw):
-    """Up to a megabyte of them in a block that does end."""
+    """Up to a megabyte of headers in a block that does end."""
     for _ in target.until_over():
         with Connection(target) as connection:
             block = request_headers(control.PATH, connection.authority)
@@ -160,7 +161,7 @@ def huge_headers(target, draw):
 
 @attack
 def broken_header_blocks(target, draw):
-    """HPACK that refers to nothing, cuts off, or is random."""
+    """HPACK that refers to missing entries, is cut off, or is random."""
     for _ in target.until_over():
         with Connection(target) as connection:
             for _ in range(5):
@@ -187,7 +188,7 @@ def frames_against_the_rules(target, draw):
 
 @attack
 def windows_at_their_ends(target, draw):
-    """Credit of 0, of too much, and frames longer than was allowed."""
+    """Window updates of 0 and of too much, and frames that are too long."""
     for _ in target.until_over():
         with Connection(target) as connection:
             stream = connection.open()
@@ -205,7 +206,7 @@ def windows_at_their_ends(target, draw):
 
 @attack
 def zero_window(target, draw):
-    """Streams to which nothing may be sent, with Hellos that must be answered."""
+    """Streams with a window of 0, and Hellos that must be answered."""
     held = []
     for _ in target.until_over(0.02):
         if len(held) < 50:
@@ -235,7 +236,7 @@ def slow_sender(target, draw):
 
 @attack
 def messages_that_promise_much(target, draw):
-    """gRPC lengths up to 4 GB with little behind them, and compression that was not agreed."""
+    """gRPC lengths up to 4 GB with few bytes after them, and compression that was not agreed."""
     held = []
     for _ in target.until_over(0.005):
         connection = Connection(target)

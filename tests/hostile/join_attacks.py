@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks by those who speak joining's language: Hellos that ask for too much, ranks that vanish,
-stay, stop reading, or say things in another order."""
+"""Attacks with valid messages of joining: Hellos that ask for too much; ranks that vanish, stay,
+stop reading, or send messages in another order."""
 
 import struct
 
@@ -9,7 +9,7 @@ import control
 import http2
 
 HUGE = (1 << 32) - 1
-# Values at the ends of every field of a Hello.
+# Values at the limits of every field of a Hello.
 NUMBERS = (0, 1, 2, 64, 65, 255, 256, 257, 65535, 65536, (1 << 31) - 1, 1 << 31, HUGE)
 TEXTS = ("", "x", "\n\r\0\x1b[2J", "..", "\u202e\U0001f600", "a" * 300, "b" * 70000,
          "127.0.0.1:7700", "[::1]:1", ":0", ":99999", "0.0.0.0:7", "239.1.1.1:7700",
@@ -17,7 +17,8 @@ TEXTS = ("", "x", "\n\r\0\x1b[2J", "..", "\u202e\U0001f600", "a" * 300, "b" * 70
 
 
 def join_all(target, name, changes):
-    """A connection with all ranks of a job, who say Ready when they should, whatever they heard."""
+    """A connection with all ranks of a job. They say Ready in time, whatever the switch has
+    answered."""
     connection = Connection(target)
     streams = [connection.open() for _ in changes]
     for rank, (stream, change) in enumerate(zip(streams, changes)):
@@ -32,7 +33,7 @@ def join_all(target, name, changes):
 
 
 def record(draw):
-    """What a site says that it can: everything, or numbers at their ends."""
+    """A site's record: everything, or numbers at their limits."""
     can = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
            "verifies_checksums": 1, "pending_forms": 1}
     if draw.random() < 0.5:
@@ -42,7 +43,7 @@ def record(draw):
 
 @attack
 def no_slots_in_common(target, draw):
-    """One rank with no small slots, one with no bulk slots: what both have is none of either."""
+    """One rank has no small slots, another no bulk slots. Together they have no slots."""
     for _ in target.until_over(0.05):
         slots = draw.choice((((0, 1), (1, 0)), ((1, 0), (0, 1)), ((0, 0), (1, 1))))
         with join_all(target, target.new_name(draw), [
@@ -77,7 +78,8 @@ def fields_at_their_ends(target, draw):
 
 @attack
 def racks_that_are_none(target, draw):
-    """Ranks that claim to come through racks' switches: of no size, all sizes, interleaved."""
+    """Ranks that claim to come through racks' switches: racks of no size, of all sizes,
+    interleaved."""
     held = []
     for _ in target.until_over(0.02):
         world = draw.randrange(2, 6)
@@ -93,7 +95,7 @@ def racks_that_are_none(target, draw):
 
 @attack
 def hosts_that_are_none(target, draw):
-    """Ranks that claim to share memory with anyone, and to lead whole worlds."""
+    """Ranks that claim to share memory with any rank, and to lead whole worlds."""
     held = []
     for _ in target.until_over(0.02):
         world = draw.choice((2, 3, 5, 256))
@@ -108,7 +110,8 @@ def hosts_that_are_none(target, draw):
 
 @attack
 def hellos_of_four_megabytes(target, draw):
-    """Thirty at a time, as much as gRPC takes by itself; the window is not kept to."""
+    """Hellos of the largest size that gRPC accepts, thirty at a time. They ignore the flow-control
+    window."""
     for _ in target.until_over(0.1):
         held = []
         for _ in range(30):
@@ -126,7 +129,7 @@ def hellos_of_four_megabytes(target, draw):
 
 @attack
 def thousands_of_names(target, draw):
-    """Jobs that lack a rank, each under a name of its own."""
+    """Jobs that miss a rank, each with a name of its own."""
     held = []
     for _ in target.until_over(0):
         if len(held) < CONNECTIONS_MAX:
@@ -142,7 +145,7 @@ def thousands_of_names(target, draw):
 
 @attack
 def one_seat_again_and_again(target, draw):
-    """Many who all say that they are the same rank of the same job."""
+    """Many connections that claim the same rank of the same job."""
     name = target.new_name(draw)
     held = []
     for _ in target.until_over(0.003):
@@ -191,7 +194,7 @@ def jobs_that_never_start(target, draw):
 
 @attack
 def jobs_that_come_and_go(target, draw):
-    """Numbers, epochs and slots are used up as fast as they are given."""
+    """Uses up job numbers, epochs and slots as fast as the switch gives them."""
     for _ in target.until_over(0.001):
         connection = join_all(target, target.new_name(draw), [{}])
         if draw.random() < 0.5:
@@ -239,7 +242,7 @@ def broken_messages(target, draw):
 
 @attack
 def ranks_that_stop_reading(target, draw):
-    """Complete jobs some of whose ranks take no more bytes, and others of which go."""
+    """Complete jobs: some ranks stop reading, and other ranks leave."""
     held = []
     for _ in target.until_over(0.05):
         if len(held) < 100:

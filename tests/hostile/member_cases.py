@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a member of a job can do to the job's other ranks, and a switch to its ranks: they end in
-good order and in time, with an error that says why. On loopback, in user space."""
+"""Attacks by a member of a job on the job's other ranks, and by a switch on its ranks. The ranks
+end in good order and in time, with an error that gives the reason. On loopback, in user space."""
 
 import concurrent.futures
 import contextlib
@@ -21,7 +21,7 @@ import packet
 import rank
 
 DEADLINE_S = 2.0
-# Beside a rank's own deadline: starting a process and saying goodbye, on a busy machine.
+# In addition to a rank's own deadline: the start of a process and its end, on a busy machine.
 SLACK_S = 6.0
 AT_A_TIME = 6
 FORGED_CALLS = 50
@@ -29,7 +29,7 @@ JOBS = iter(range(1, 1 << 20))
 
 
 def expect_ends(rank, since, why, limit_s=DEADLINE_S + SLACK_S):
-    """By itself, with status 1 and a reason; what it said."""
+    """The process must end by itself, with status 1 and a reason. Returns its output."""
     try:
         _, said = rank.communicate(timeout=max(0.1, since + limit_s - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -40,7 +40,7 @@ def expect_ends(rank, since, why, limit_s=DEADLINE_S + SLACK_S):
 
 
 def all_of(calls):
-    """Makes them, some at a time; what failed is told together."""
+    """Runs the cases, some at a time, and reports all failures together."""
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         ends = [done.exception() for done in [pool.submit(*call) for call in calls]]
     failed = [str(error) for error in ends if error]
@@ -48,7 +48,7 @@ def all_of(calls):
 
 
 def switch_case(binary, name, replies):
-    """One rank at a switch that answers so."""
+    """One rank at a switch that gives this answer."""
     with HostileSwitch(replies) as hostile, Job(binary) as job:
         since = time.monotonic()
         rank = job.start("bench", "allreduce", "--switch", f"127.0.0.1:{hostile.port}", "--rank",
@@ -57,7 +57,7 @@ def switch_case(binary, name, replies):
 
 
 def hostile_switches(binary, seed, drawn):
-    """The named ones, and so many drawn ones."""
+    """The named answers, and a number of drawn ones."""
     cases = [*named_replies().items()]
     draw = random.Random(seed)
     for number in range(drawn):
@@ -76,7 +76,7 @@ class Member:
         self.control.send(hello=hello(name, 1, world, **changes))
 
     def join(self):
-        """Joined, or None if it was refused."""
+        """Returns Joined, or None after a refusal."""
         try:
             joined = self.control.expect("joined", 5)
             weights = [site["weight"] or 1 for site in joined["sites"]]
@@ -94,7 +94,7 @@ def start_honest(ground, name, rank=0, world=2, deadline_s=DEADLINE_S):
                              "--shared-memory", "off")
 
 
-# Of a site that can everything.
+# The record of a site that can do everything.
 RECORD = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
           "verifies_checksums": 1, "pending_forms": 1}
 HOSTILE_HELLOS = (
@@ -118,7 +118,7 @@ HOSTILE_HELLOS = (
 
 
 def member_case(ground, changes):
-    """A seat taken by a Hello like that; then packets of all kinds from the worker that it is."""
+    """Takes a seat with this Hello. Then sends packets of all kinds as that worker."""
     name = f"victim-{next(JOBS)}"
     since = time.monotonic()
     honest = start_honest(ground, name)
@@ -133,13 +133,13 @@ def member_case(ground, changes):
 
 
 def hostile_members(ground):
-    """All of the list, some at a time."""
+    """All cases of the list, some at a time."""
     all_of([(member_case, ground, changes) for changes in HOSTILE_HELLOS])
     return len(HOSTILE_HELLOS)
 
 
 def a_deaf_member_holds_up_nobody(ground):
-    """Of three ranks one takes no more bytes, one is killed: the third hears of that at once."""
+    """One of three ranks stops reading, one is killed. The third must hear of it at once."""
     name = f"victim-{next(JOBS)}"
     since = time.monotonic()
     ranks = [start_honest(ground, name, rank, 3, 20) for rank in (0, 2)]
@@ -179,7 +179,7 @@ def patience_is_each_rank_s_own(ground):
 
 
 def deaf_members_do_not_hold_up_the_end(binary):
-    """SIGTERM ends a switch in time with ranks that stopped reading, in all states."""
+    """SIGTERM ends a switch in time although ranks have stopped reading, in all states."""
     ground = Loopback(binary)
     with ground.up() as up, contextlib.ExitStack() as stack:
         target = Target(*up.address, ATTACKER_ADDRESS, 60)
@@ -197,7 +197,7 @@ def deaf_members_do_not_hold_up_the_end(binary):
 
 
 def is_cut(connection):
-    """Whether the other end has closed it."""
+    """Whether the other end has closed the connection."""
     connection.setblocking(False)
     try:
         return connection.recv(1, socket.MSG_PEEK) == b""
@@ -208,7 +208,8 @@ def is_cut(connection):
 
 
 def descriptors_come_back(binary):
-    """A switch that may open few of them is left without, and serves again once they are back."""
+    """A switch with a low limit of descriptors runs out of them. It serves again once some are
+    free."""
     ground = Loopback("prlimit")
     ground.job.binary = "prlimit"
     with Job(binary) as ranks:
@@ -230,9 +231,9 @@ def descriptors_come_back(binary):
 
 
 def who_knows_the_epoch(ground):
-    """Contributions, questions and ends in the name of a worker, from an address that is not its
-    own, just before what that worker sends itself. Nothing of them counts, and nothing is answered
-    there (R-007)."""
+    """Sends contributions, queries and ends in the name of a worker, from another address, just
+    before the worker's own packets. None of them counts, and that address gets no answer
+    (R-007)."""
     name = f"victim-{next(JOBS)}"
 
     def join(number):
@@ -283,7 +284,7 @@ def packets_at_a_rank(pid):
 
 
 def packets_to_ranks_change_nothing(ground, seconds):
-    """Strangers' datagrams at ranks' own ports, while these sum."""
+    """Strangers' datagrams arrive at the ranks' own ports while the ranks sum."""
     name = f"victim-{next(JOBS)}"
     ranks = [ground.start_rank(rank, "bench", "allreduce", "--world", "2", "--job", name,
                                "--bytes", "4096,1048576", "--iterations", "100", "--check",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole small network with the fuzzer as its scheduler: every byte picks the packet that arrives
-// next, is lost or stays for a second time, or the timer that fires. Cases too large to search
-// through are walked through here. Sums are judged by the same oracle.
+// A whole small network with the fuzzer as its scheduler. Every byte picks the packet that arrives
+// next, is lost or is repeated, or the timer that fires. The cases are too large for the exhaustive
+// search. The same oracle checks the sums.
 #include <bit>
 #include <cstdio>
 #include <vector>
@@ -85,7 +85,7 @@ class Run {
   }
 
  private:
-  // The network behaves from here on, and everything must complete.
+  // From here on the network has no faults, and everything must complete.
   void finish() {
     for (int rounds = 0; !done(); ++rounds) {
       CHECK_THAT(rounds, <, 500);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the packets' port: datagrams that are malformed, foreign, forged, too many, or
-those of a job that the attacker has joined."""
+"""Attacks on the packets' port: datagrams that are malformed, foreign, forged or too many, and
+datagrams of a job that the attacker has joined."""
 
 import socket
 import struct
@@ -9,7 +9,7 @@ from attacks import attack, hello
 import control
 import packet
 
-# At a pause of a millisecond, some 30,000 packets a second: what a process of Python can send.
+# With a pause of a millisecond, some 30,000 packets a second, as many as a Python process can send.
 BURST = 40
 KINDS = tuple(range(16))
 WORDS = packet.words_of("i32", "i32", 64, 64)
@@ -31,7 +31,7 @@ def send(way, datagram):
 
 
 def drain(way):
-    """What has been answered."""
+    """Reads the answers that have come."""
     heard = []
     try:
         while True:
@@ -41,7 +41,7 @@ def drain(way):
 
 
 def drawn_packet(draw, job, epoch):
-    """Of this job, with every field anything that it may be, or nearly."""
+    """A packet of this job. Every field has any value that is allowed, or nearly so."""
     elements = draw.choice((0, 1, 31, 32, 64, 352, 2048, 65535))
     words = packet.Words(elements, draw.randrange(256), draw.randrange(256), draw.getrandbits(32))
     if draw.random() < 0.7:
@@ -56,7 +56,7 @@ def drawn_packet(draw, job, epoch):
 
 @attack
 def malformed_packets(target, draw):
-    """Random bytes, cut ones, none, and as many as a datagram has."""
+    """Random bytes, cut packets, empty datagrams, and datagrams of the largest size."""
     way = port_of(target)
     sizes = (0, 1, 31, 32, 33, 100, 1472, 9000, 65000)
     for _ in target.until_over(0.001):
@@ -69,7 +69,8 @@ def malformed_packets(target, draw):
 
 @attack
 def foreign_packets(target, draw):
-    """Of jobs that may live, with epochs that nobody was told: every kind, every field."""
+    """Packets of jobs that may live, with epochs that the attacker does not know: every kind, every
+    field."""
     way = port_of(target)
     for _ in target.until_over(0.001):
         for _ in range(BURST):
@@ -96,7 +97,7 @@ def forged_ends(target, draw):
 
 @attack
 def probe_flood(target, draw):
-    """Each is answered with as many bytes, so that nothing is gained by it."""
+    """Probes. Each answer has the length of its probe, so an attacker gains nothing."""
     way = port_of(target)
     for _ in target.until_over(0.001):
         for _ in range(BURST):
@@ -126,7 +127,7 @@ class OwnJob:
 
 
 def joined_or_none(target, draw):
-    """A job of the attacker's own; a switch that refuses it has a right to."""
+    """A job of the attacker's own, or None if the switch refuses it, as it may."""
     try:
         return OwnJob(target, draw)
     except (control.JobEnded, OSError):
@@ -134,7 +135,7 @@ def joined_or_none(target, draw):
 
 
 def flood_own_job(target, draw, make):
-    """Packets that pass the checks of job and epoch, in jobs that are renewed now and then."""
+    """Packets that pass the checks of job and epoch. The attacker joins new jobs now and then."""
     way = port_of(target)
     while not target.is_over():
         job = joined_or_none(target, draw)
@@ -151,7 +152,7 @@ def flood_own_job(target, draw, make):
 
 @attack
 def abort_flood(target, draw):
-    """Of a job that has ended with the first of them."""
+    """Packets of a job that has ended with the first of them."""
     flood_own_job(target, draw, lambda job: packet.pack(packet.Packet(
         packet.ABORT, 0, 0, job.number, 0, job.epoch, 0, packet.Words(0, 0, 0, 0), 0, 0, 0,
         packet.abort_body(draw.choice((1, 2, 4, 4, 5, 6, 9)), draw.choice((0, 1, 77)), 1))))
@@ -166,7 +167,7 @@ def query_flood(target, draw):
 
 @attack
 def own_job_of_nonsense(target, draw):
-    """Every kind and field, in a job and epoch that are right."""
+    """Every kind and field, with a valid job and epoch."""
     flood_own_job(target, draw, lambda job: drawn_packet(draw, job.number, job.epoch))
 
 
@@ -188,7 +189,7 @@ def own_job_at_speed(target, draw):
 
 @attack
 def replays_of_old_jobs(target, draw):
-    """Packets that were right in a job which is over, whose number may be another's by now."""
+    """Packets that were valid in a job that is over. Another job may have its number by now."""
     way = port_of(target)
     old = []
     for turn in target.until_over(0.005):

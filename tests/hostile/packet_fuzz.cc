@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parse() on any bytes: no part of what it accepts reaches outside the datagram, and writing the
+// parse() on any bytes. No part of an accepted packet is outside the datagram, and writing the
 // parts again gives the same bytes.
 #include <algorithm>
 #include <array>
@@ -59,7 +59,7 @@ void check_bodies(const core::Packet& packet) {
   CHECK(std::memcmp(again.data() + 8, packet.body.data() + 8, 16) == 0);
 }
 
-// What a chunk in quarters says, written from what was read of it, says the same.
+// A chunk in quarters that is read and written again has the same contents.
 void check_quarters(const core::Packet& chunk) {
   const core::ElementLayout layout = chunk.header.words.layout();
   const std::uint32_t elements = chunk.header.words.elements;

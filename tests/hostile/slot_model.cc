@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules as sentences: which chunk, new or repeat, complete or not.
+// The rules in plain code: which chunk, new or repeat, complete or not.
 #include "tests/hostile/slot_model.h"
 
 namespace infold::hostile {
@@ -9,7 +9,7 @@ std::uint32_t SlotModel::newest_round(std::uint16_t slot) { return slots_[slot].
 
 ModelAnswer SlotModel::take(const ModelPacket& packet) {
   Slot& slot = slots_[packet.slot];
-  // Rounds 0 and before count as long done; a chunk that another has followed twice is forgotten.
+  // Rounds 0 and before count as done. A chunk is forgotten two rounds later.
   const bool forgotten =
       packet.round == 0 || packet.round > 0x80000000U || packet.round + 2 <= slot.newest;
   if (forgotten) return {ModelAnswer::What::stale, {}, 0, {}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Section 5 of the spec once more, for 32-bit integers at a root, as plainly as it can be said:
+// Section 5 of the specification once more, for 32-bit integers at a root, as plainly as possible:
 // maps and 64-bit sums, no arrays, no reuse of memory. The aggregator must agree with it on every
-// packet. Written from spec/protocol.md, not from the aggregator.
+// packet. It was written from spec/protocol.md, not from the aggregator.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class SlotModel {
       : workers_(workers), elements_(elements) {}
 
   ModelAnswer take(const ModelPacket& packet);
-  // The round that a slot's next contribution would belong to, for making packets worth sending.
+  // The round of a slot's next contribution, so that a fuzzer can make packets near it.
   std::uint32_t newest_round(std::uint16_t slot);
 
  private:

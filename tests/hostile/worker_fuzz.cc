@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worker between honest answers and hostile ones. It may take nothing that is wrong: outputs
-// hold either what they held before or the right sums. What it sends per input is bounded.
+// The worker with honest and hostile answers. It must accept no wrong answer: outputs have either
+// their old values or the right sums. The number of packets that it sends per input is bounded.
 //
-// Hostile answers have their data intact, or not the right length; a flip within elements that
-// keeps the UDP checksum right is beyond what an untagged job can notice. The same goes for slot
-// and round, so they are not flipped.
+// Hostile answers have their data intact, or a wrong length. A job without tags cannot notice a
+// flip within elements that keeps the UDP checksum right. The same holds for slot and round, so
+// they are not flipped.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -114,7 +114,7 @@ class Run {
     if (!worker_.submit(now_, request)) tensors_.pop_back();
   }
 
-  // The other rank holds the same numbers, so a sum is twice what was sent.
+  // The other rank has the same numbers, so a sum is twice the input.
   void answer(bool hostile) {
     if (sent_.empty()) return;
     const auto& [to, contribution] = sent_[operations_.byte() % sent_.size()];
@@ -142,7 +142,8 @@ class Run {
     handle(to, result);
   }
 
-  // Wrong numbers under a header that gives them away: none of it may be taken.
+  // Wrong numbers in a packet whose header shows that it is wrong. The worker must accept none of
+  // it.
   void forge(Datagram& datagram) {
     // Flags, job, epoch, elements, format, operation, shape, contributors, digest.
     static constexpr std::array<std::size_t, 9> telling = {2, 5, 11, 17, 18, 19, 23, 25, 31};

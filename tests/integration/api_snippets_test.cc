@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code blocks of docs/api.md, compiled and run. Each stands here between two marks, and the
-// last test compares the page with this file, so that neither changes alone.
+// The code blocks of docs/api.md, compiled and run. Each block is here between two marks. The last
+// test compares the page with this file, so that neither changes alone.
 
 #include <fstream>
 #include <iterator>

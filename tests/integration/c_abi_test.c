@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C functions, used as a C11 program uses them: two ranks driven by turns from one thread, then
- * ranks with a thread each, in one process and joined over loopback.
+ * The C functions, called by a C11 program. First one thread drives two ranks by turns. Then each
+ * rank has a thread, in one process and joined over loopback.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every call of the C functions, as one rank of RANKS makes it; all make the same, each from a
+ * Every call of the C functions, by one of RANKS ranks. All ranks make the same calls, each from a
  * thread of its own.
  */
 #pragma once
 
-/* Takes an infold_communicator and returns null, as threads want it. */
+/* Takes an infold_communicator and returns null, the form of a function for threads. */
 void* make_every_call(void* communicator);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the C functions refuse: null pointers, options and calls that cannot be, and ranks that
+ * The refusals of the C functions: null pointers, impossible options and calls, and ranks that
  * disagree. Each refusal has a code and a message.
  */
 #include <stddef.h>
@@ -79,7 +79,7 @@ static void refuse_join_options(void) {
   expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT, "deadline must be more than zero");
 }
 
-/* A refused call ends its job, so that each has a job of its own. */
+/* A refused call ends its job, so each case has a job of its own. */
 static infold_communicator* alone(void) {
   infold_local_group_options options = infold_local_group_options_default();
   infold_communicator* communicator = NULL;

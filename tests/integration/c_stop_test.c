@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Giving up joining through the C functions: ahead of the join, and from another thread meanwhile.
+ * Stops joining through the C functions: before the join, and from another thread during it.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@ static void* join_alone(void* given) {
   static infold_code code;
   infold_join_options options = infold_join_options_default();
   infold_communicator* communicator = NULL;
-  options.rendezvous = "127.0.0.1:0"; /* where no other rank ever comes */
+  options.rendezvous = "127.0.0.1:0"; /* no other rank ever comes there */
   options.rank = 0;
   options.world = 2;
-  options.deadline_ns = 600000000000; /* long: only the stop ends it in time */
+  options.deadline_ns = 600000000000; /* long: the join ends in time only by the stop */
   options.stop = given;
   code = infold_join(&options, &communicator);
   infold_communicator_destroy(communicator);
@@ -35,7 +35,7 @@ static void stop_from_another_thread(void) {
   infold_stop_request(stop);
   expect(pthread_join(thread, &code) == 0, "the thread ends");
   expect(*(infold_code*)code == INFOLD_ERROR_CANCELLED, "joining is given up");
-  /* It stays requested. */
+  /* The request stays. */
   expect(*(infold_code*)join_alone(stop) == INFOLD_ERROR_CANCELLED, "so is the next one");
   infold_stop_destroy(stop);
 }

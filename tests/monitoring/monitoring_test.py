@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/monitoring/ against a running switch: what rules and dashboard name is on its page, and
-promtool takes the page, the rules with their tests, and the dashboard's queries.
+"""Compares packaging/monitoring/ with a running switch. The switch's page has every metric that
+rules and dashboard name. promtool accepts the page, the rules with their tests, and the dashboard's
+queries.
 
 Usage: monitoring_test.py INFOLD names | promtool
 """
@@ -25,12 +26,12 @@ from processes import PATIENCE, SHORT_THEN_LONG, Job, free_port, wait_for_sums
 MONITORING = ROOT / "packaging" / "monitoring"
 RULES = MONITORING / "infold.rules.yml"
 SKIPPED = 77
-# Prometheus makes this one.
+# Prometheus makes this metric.
 OF_PROMETHEUS = {"up"}
 
 
 def find_promtool():
-    """Where ./dev puts it, or where it is installed; else nothing."""
+    """The path where ./dev puts promtool, or where it is installed; else None."""
     ours = ROOT / "build" / "promtool" / "promtool"
     return str(ours) if os.access(ours, os.X_OK) else shutil.which("promtool")
 
@@ -47,7 +48,7 @@ def page_of_a_running_job():
 
 
 def rules():
-    """[(kind, name, expression)] of the file, whose form is simple on purpose."""
+    """[(kind, name, expression)] of the file, whose form is kept simple for this."""
     text = re.sub(r">-\n((?: {10}.*\n)+)", lambda m: " ".join(m[1].split()) + "\n",
                   RULES.read_text(encoding="utf-8"))
     return re.findall(r"- (record|alert): (\S+)\n\s+expr: (.+)\n", text)
@@ -71,7 +72,7 @@ def names_in(expression):
 
 
 class Names(unittest.TestCase):
-    """What a query names is there."""
+    """Every metric and label that a query names is on the page."""
 
     @classmethod
     def setUpClass(cls):

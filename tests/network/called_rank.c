@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank that makes the all-reduces of a file, for tests that hold others to the same bits.
+ * A rank that makes the all-reduces of a file, for tests that compare the bits of other ranks.
  *
  * Usage: called_rank SWITCH RANK WORLD CALLS RESULTS
  * CALLS: calls in flight at a time; then of each call its type, wire format (as in infold.h) and
@@ -34,7 +34,7 @@ static size_t bytes_of(uint32_t type) {
   }
 }
 
-/* 1 when a call has begun, 0 at the end of the file, -1 after an error. */
+/* 1 if a call has begun, 0 at the end of the file, -1 after an error. */
 static int begin(infold_communicator* communicator, FILE* calls, struct call* call) {
   uint32_t words[3];
   if (fread(words, sizeof words, 1, calls) != 1) return 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sum must be, bit by bit, after section 4 of spec/protocol.md: in whole numbers throughout,
-so that it shares nothing with those who compute it fast."""
+"""The right sum, bit by bit, after section 4 of spec/protocol.md. All arithmetic is in whole
+numbers, so it shares no code with the fast versions."""
 
 import struct
 
@@ -99,7 +99,7 @@ def result_of(sums, low, width):
 
 
 def special_sum(numbers):
-    """R-036; None where all are finite."""
+    """R-036; None if all are finite."""
     signs = {number[0] for number in numbers if isinstance(number, tuple)}
     if NAN in numbers or len(signs) == 2:
         return QUIET_NAN
@@ -107,7 +107,7 @@ def special_sum(numbers):
 
 
 def expected_sum(data_type, mantissa_bits, contributions):
-    """The bytes of the sum of what each rank gives as bytes, little-endian."""
+    """The bytes of the sum, from the bytes of each rank's tensor, little-endian."""
     letter = LETTERS[data_type]
     elements = len(contributions[0]) // struct.calcsize(letter)
     if data_type != "f32":

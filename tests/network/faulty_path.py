@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A path to a switch that loses, repeats, delays and reorders packets, as a process of its own.
 
-It listens at the switch's port, but at another address of this machine, of the same length: in what
-the switch says over TCP its own address becomes this one, so that packets come here as well. Each
-chunk (slot and round) has a network of its own, drawn from the seed.
+It listens at the switch's port, but at another address of this machine, of the same length. In the
+switch's messages over TCP it replaces the switch's address by its own, so that packets come here as
+well. Each chunk (slot and round) has a network of its own, drawn from the seed.
 """
 
 import heapq
@@ -15,18 +15,19 @@ import socket
 import threading
 import time
 
-# Of a chunk's network: loss, repeats, share that is late, and how late. The first loses nothing.
+# The network of a chunk: loss, repeats, the share of late packets, and how late they are. The first
+# network loses nothing.
 LOSSES = (0, 0.05, 0.2, 0.4)
 REPEATS = (0, 0.1, 0.3)
 LATE = (0, 0.1, 0.5)
 LATE_S = (0.0002, 0.002, 0.01)
-# Packets that come again much later, when their slot has moved on.
+# Packets that come again much later, after their slot has gone on.
 RETURNS, RETURNS_S = 0.02, 0.1
 DATAGRAM_BYTES_MAX = 1 << 16
 
 
 class Faults:
-    """Says when copies of a packet arrive, in seconds from now."""
+    """The times at which copies of a packet arrive, in seconds from now."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -50,7 +51,7 @@ class Faults:
 
 
 class FaultyPath:
-    """Runs while its context lasts; `networks_drawn` says afterwards for how many chunks."""
+    """Runs while its context lasts. Afterwards `networks_drawn` is the number of chunks."""
 
     def __init__(self, outer, inner, seed):
         self.outer, self.inner, self.seed = outer, inner, seed

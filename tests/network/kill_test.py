@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills processes of running jobs, and starts jobs that cannot be: every rank must say why, soon.
+"""Kills processes of running jobs, and starts impossible jobs. Every rank must give the reason,
+soon.
 
 Usage: kill_test.py INFOLD
 """
@@ -16,7 +17,7 @@ from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, expect_comeback, 
                        kill_all, outcome, run_each, wait_for_sums)
 
 WORLD = 3
-# Where each rank runs: on hosts of their own, two on one host, all on one. Rank 0 then leads.
+# The host of each rank: each on its own, two on one host, all on one. Rank 0 then leads.
 LAYOUTS = (("a", "b", "c"), ("a", "a", "b"), ("a", "a", "a"))
 
 
@@ -46,7 +47,7 @@ def local_sockets():
 
 
 def meetings_of(processes):
-    """The names under which ranks that are joining wait for others of their host."""
+    """The names under which joining ranks wait for other ranks of their host."""
     names = local_sockets()
     found = set()
     for process in processes:
@@ -61,7 +62,7 @@ def meetings_of(processes):
 
 
 def a_rank_is_killed(binary):
-    """The others name it, with a switch and without one, whether or not it led its host."""
+    """The other ranks name it, with a switch and without one, whether or not it led its host."""
     for sites, hosts, victim in (("switches", LAYOUTS[0], 1), ("switches", LAYOUTS[1], 0),
                                  ("switches", LAYOUTS[1], 1), ("switches", LAYOUTS[2], 0),
                                  ("switches", LAYOUTS[2], 1), ("workers", LAYOUTS[0], 1),
@@ -79,8 +80,9 @@ def a_rank_is_killed(binary):
 
 
 def a_rank_stalls(binary):
-    """Its process lives, so that only the deadline tells. Seen from another host, the ranks of one
-    are late together. A leader that stalls may have said before that another was late, too."""
+    """Its process lives, so only the deadline ends the wait. Seen from another host, the ranks of
+    one host are late together. A leader that stalls may have said before that another rank was
+    late, too."""
     for hosts, victim, text in ((LAYOUTS[0], 2, "rank 2"), (LAYOUTS[1], 0, "gave up"),
                                 (LAYOUTS[1], 1, "gave up"), (LAYOUTS[2], 0, "ranks? 0"),
                                 (LAYOUTS[2], 2, "rank 2")):
@@ -127,7 +129,7 @@ def the_switch_is_restarted(binary):
 
 
 def ranks_are_killed_while_they_join(binary):
-    """Nothing of theirs stays, and the next job of that name can run."""
+    """They leave nothing behind, and the next job of that name can run."""
     with Job(binary) as job:
         port = free_port()
         job.start_switch(port)
@@ -145,7 +147,7 @@ def ranks_are_killed_while_they_join(binary):
 
 
 def all_are_killed_at_any_step(binary):
-    """From before they have met until they sum."""
+    """Killed at moments from before they meet until they sum."""
     with Job(binary) as job:
         port = free_port()
         job.start_switch(port)

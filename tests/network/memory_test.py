@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a switch to the memory that it states at its start, while jobs come, go and are killed.
+"""Compares a switch's memory with the bound that it states at its start, while jobs come, go and
+are killed.
 
 Usage: memory_test.py INFOLD
 """
@@ -11,27 +12,27 @@ import time
 
 from processes import PATIENCE, Job, expect, free_port, kill_all, outcome, run_each, wait_for_sums
 
-# Two jobs at a time, of two ranks each: a job takes 512 slots while a quarter of all stay free.
+# Two jobs at a time, of two ranks each. A job takes 512 slots while a quarter of all stay free.
 SLOTS = 1536
 CYCLES = 12
-# Their packets' sizes, which decide how long the slots' arrays are, change from job to job.
+# The sizes of packets change from job to job. They decide the length of a slot's arrays.
 PACKETS = (9000, 1500, 4000, 9000, 2000, 8000, 576)
-# What is no slot: threads, connections and messages of jobs that join. It was 5 MB at most.
+# Memory beside slots: threads, connections and messages of jobs that join. It was 5 MB at most.
 BESIDE_SLOTS = 16 << 20
-# Memory is taken when packets first use it. Sums of float32 use half of a slot's room for sums, and
-# two jobs have two slots of three. They use one byte in seven of what is stated.
+# The switch takes memory when packets first use it. Sums of float32 use half of a slot's room for
+# sums. Two jobs have two of three slots. They use a seventh of the stated bytes.
 FILLED = 10
 
 
 def memory_of(process):
-    """(resident now, most ever) in bytes."""
+    """(resident now, maximum so far) in bytes."""
     with open(f"/proc/{process.pid}/status", encoding="utf-8") as lines:
         words = dict(line.split(":", 1) for line in lines)
     return tuple(int(words[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
 
 
 def start_two_jobs(job, port, cycle, iterations):
-    """The ranks of each. Every job has enough chunks to touch all its slots."""
+    """The ranks of each job. Every job has enough chunks to touch all its slots."""
     return [[job.start("bench", "allreduce", "--switch", f"127.0.0.1:{port}", "--shared-memory",
                        "off", "--job", f"{cycle}-{which}", "--rank", str(rank), "--world", "2",
                        "--bytes", "64,8000000", "--iterations", str(iterations),
@@ -40,7 +41,7 @@ def start_two_jobs(job, port, cycle, iterations):
 
 
 def run_two_jobs(job, port, cycle):
-    """Those before are gone from the switch soon after their processes are."""
+    """Earlier jobs leave the switch soon after their processes end."""
     until = time.monotonic() + PATIENCE
     while True:
         ends = [outcome(rank) for ranks in start_two_jobs(job, port, cycle, 1) for rank in ranks]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch's metrics must look like, for tests of either plane."""
+"""The expected metrics of a switch, for tests of either plane."""
 
 import re
 import socket
@@ -11,11 +11,11 @@ from processes import PATIENCE, expect
 HEAD = re.compile(r"# (HELP|TYPE) (\w+) (.+)")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\d+)')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\["\\n])*)"(?:,|$)')
-# Packets of this job, the first of any switch, whose epoch nobody here can know.
+# Packets of this job, the first job of any switch. The test cannot know its epoch.
 FIRST_JOB = 1
 PROBE = b"\xf0"
 I32, I32_FORMAT = 6, 2
-# Reasons that only a packet program can tell.
+# Reasons that only a packet program can give.
 OF_PROGRAM = {"dropped_checksum", "dropped_busy", "dropped_broken", "dropped_unsummed",
               "dropped_unsendable", "heard_echo", "dropped_stray"}
 
@@ -25,8 +25,8 @@ def unescape(value):
 
 
 def parse(page):
-    """{name: {labels as a sorted tuple of pairs: value}} of a page in Prometheus' format, each line
-    of which is looked at."""
+    """{name: {labels as a sorted tuple of pairs: value}} of a page in Prometheus' format. Checks
+    each line."""
     types, samples = {}, {}
     for line in page.splitlines():
         if head := HEAD.fullmatch(line):
@@ -69,14 +69,15 @@ def jobs(samples):
 
 
 def query(job, version=1):
-    """A worker's question: magic, version and kind, flags, worker, job, slot, epoch, round, 16
-    elements of i32, shape, and nobody's contribution."""
+    """A worker's QUERY: magic, version and kind, flags, worker, job, slot, epoch, round, 16
+    elements of i32, shape, and no contributor."""
     return struct.pack("!BBBBHHIIHBBIHHI", 0xf1, version << 4 | 5, 0, 0, job, 0, 12345, 1, 16,
                        I32 << 4 | I32_FORMAT, 0, 16, 0, 0, 0)
 
 
 def strangers():
-    """Packets that nobody in a job has sent, and how often a switch must count each as what."""
+    """Packets that no rank of a job has sent, and the verdicts that a switch must count for
+    each."""
     return ([PROBE + bytes(99)] * 3 + [query(FIRST_JOB)] * 4 + [query(999)] * 5 +
             [b"", bytes(7), bytes(64), query(999)[:31], query(999, version=9), query(999) + b"x"],
             {"answered_probe": 3, "dropped_stale_epoch": 4, "dropped_foreign_job": 5,
@@ -90,7 +91,7 @@ def send(packets, address):
 
 
 def until(scrape, holds, what):
-    """The first metrics of which this holds. A page is up to 100 ms old, and packets take a way."""
+    """The first metrics for which this holds. A page is up to 100 ms old, and packets take time."""
     end = time.monotonic() + PATIENCE
     while not holds(samples := parse(scrape())):
         expect(time.monotonic() < end, f"{what}: {samples}")
@@ -98,7 +99,7 @@ def until(scrape, holds, what):
 
 
 def expect_counted(scrape, wanted):
-    """The metrics once these are counted, by verdict; not one more."""
+    """The metrics once these packets are counted, by verdict. No other packet may be counted."""
     def has_all(samples):
         counts = by_verdict(samples)
         return all(counts[verdict] >= count for verdict, count in wanted.items())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch in user space shows while it runs, over loopback: jobs, slots, packets by reason,
-only to those who ask for that, and a log of what happens.
+"""The metrics and logs of a switch in user space while it runs, over loopback: jobs, slots, packets
+by reason, and a line for each event. The switch serves them only if it is asked to.
 
 Usage: metrics_test.py INFOLD
 """
@@ -44,7 +44,7 @@ def start_switch(job, port, page, *words):
 
 
 def a_running_job_is_shown(binary):
-    """With what strangers send to it."""
+    """With packets that strangers send to it."""
     for threads in ("1", "2"):
         with Job(binary) as job:
             port, page = free_port(), free_port()
@@ -100,7 +100,8 @@ def only_that_page_is_shown(binary):
 
 
 def log_of(binary, *words):
-    """What a switch logs while one rank is refused, one goes while it waits, and a job runs."""
+    """The log of a switch while it refuses one rank, another leaves while it waits, and a job
+    runs."""
     hello = {"protocol_version": control.PROTOCOL_VERSION, "job": "waits", "rank": 0, "world": 2,
              "datagram_bytes_max": 1472, "small_slots": 64, "bulk_slots": 448,
              "patience_ms": 1000 * PATIENCE}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sends a switch every order of three workers' contributions and one more packet: a repeat, a late
-one of an earlier round, one that comes too early, or a question. Every answer is compared byte by
-byte with what section 5 of spec/protocol.md says, to each of the three.
+packet of an earlier round, an early packet, or a query. Compares every answer to each worker, byte
+by byte, with section 5 of spec/protocol.md.
 
 Usage: packet_orders_test.py INFOLD
 """
@@ -24,7 +24,7 @@ import rank  # pylint: disable=wrong-import-position
 WORLD = 3
 ELEMENTS = 2
 WORDS = packet.words_of("i32", "i32", ELEMENTS, ELEMENTS)
-ROUND = 3  # of a slot that has been used twice
+ROUND = 3  # of a slot that was used twice
 # The packet beside the contributions: its kind, and its round.
 EXTRAS = [(packet.ADD, number) for number in range(1, 6)] + [
     (packet.QUERY, number) for number in range(1, 6)]
@@ -32,7 +32,7 @@ PROBE, ECHO = b"\xf0", b"\xf2"
 
 
 def value(worker, number):
-    """Tells who contributed to which round in any sum."""
+    """A value that shows in any sum which worker contributed to which round."""
     return 1 << (8 * worker) | number << 24
 
 
@@ -60,7 +60,8 @@ class Switch:
             self.sockets[-1].settimeout(PATIENCE)
 
     def send(self, datagram, worker):
-        """What each worker hears of it. The switch answers in turn, and a probe last."""
+        """The packets that each worker gets. The switch answers in order, and answers a probe
+        last."""
         self.sockets[worker].send(datagram)
         heard = []
         for way in self.sockets:
@@ -82,7 +83,7 @@ class Switch:
 
 
 class Slot:
-    """What R-060 to R-065 say of one slot."""
+    """A model of one slot after R-060 to R-065."""
 
     def __init__(self, switch, number):
         self.switch, self.number = switch, number
@@ -113,7 +114,7 @@ class Slot:
         return not self.seen[copy] or len(self.seen[copy]) == WORLD
 
     def answers_to(self, kind, worker, number):
-        """What each worker hears; changes the slot as the packet does."""
+        """The packets that each worker gets. Changes the slot as the packet does."""
         none = [[] for _ in range(WORLD)]
         alone = lambda answer: [[answer] if one == worker else [] for one in range(WORLD)]
         copy = number % 2
@@ -137,7 +138,7 @@ class Slot:
 
 
 def run_order(switch, number, order):
-    """One slot: two rounds as they should be, then these packets, then the next round."""
+    """One slot: two correct rounds, then these packets, then the next round."""
     slot = Slot(switch, number)
     usual = [(packet.ADD, worker, turn) for turn in (1, 2) for worker in range(WORLD)]
     after = [(packet.ADD, worker, ROUND + 1) for worker in range(WORLD)]

@@ -9,19 +9,20 @@ import socket
 import subprocess
 import sys
 
-# Whatever happens, everybody must have heard of it by then. The default deadline is 10 s.
+# By then every process must have heard of any event. The default deadline is 10 s.
 PATIENCE = 60
-# What a rank sums: a first size that ends soon, then so much that nobody waits for its end.
+# The sizes that a rank sums: a first one that ends soon, then one so large that the test does not
+# wait for its end.
 SHORT_THEN_LONG = ("--bytes", "64" + 60 * ",1000000", "--iterations", "3000")
 
 
-# The system gives ports from 32,768 on to sockets that ask for none. Other processes have other
-# numbers, so that tests that run at the same time look at other ports first.
+# The system gives ports from 32,768 on to sockets that ask for none. Each process begins at another
+# port, so that tests at the same time try different ports first.
 _ports = itertools.count(16 * os.getpid())
 
 
 def free_port():
-    """A port that nobody has at this moment, of TCP or UDP, and that the system gives nobody."""
+    """A port that no process has now, of TCP or UDP, and that the system gives to no socket."""
     while True:
         address = ("127.0.0.1", 10_000 + next(_ports) % 22_000)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
@@ -33,8 +34,8 @@ def free_port():
 
 @contextlib.contextmanager
 def held(port):
-    """Nobody listens there meanwhile: ranks that look for a switch that was killed must not find
-    that of another test, which was given its port."""
+    """Keeps the port, so that no other test's switch gets it. Ranks that look for a killed switch
+    must not find that switch."""
     with socket.socket() as tcp:
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         tcp.bind(("127.0.0.1", port))
@@ -78,13 +79,14 @@ class Job:
 
 
 def unusual(log):
-    """What a switch has logged, without what every switch says of itself, ranks and jobs."""
+    """The log of a switch, without the lines that every switch writes about itself, ranks and
+    jobs."""
     usual = re.compile(r"\S+ info (switch_|rank_|job_)")
     return "".join(line for line in log.splitlines(True) if not usual.match(line))
 
 
 def outcome(process):
-    """(exit status, everything it said) of a process that must end by itself."""
+    """(exit status, all output) of a process that must end by itself."""
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out + err
 
@@ -97,8 +99,8 @@ def kill_all(processes):
 
 
 def wait_for_sums(process):
-    """Once a rank has printed a result, which rank 0 does after a first size: its first line, which
-    names the path in use, and this one."""
+    """Waits until a rank has printed a result, as rank 0 does after a first size. Returns its first
+    line, which names the path in use, and this line."""
     first = ""
     for line in process.stdout:
         first = first or line
@@ -113,9 +115,10 @@ def expect(condition, what):
 
 
 def expect_comeback(outcomes_of_a_job):
-    """A job whose switch is killed and started again ends with all its sums right, or it says that
-    one rank has finished a sum that another has not. That takes an unlucky moment, which does not
-    come five times. Called for the outcomes of all ranks of one such job."""
+    """A job whose switch is killed and started again ends in one of two ways. All its sums are
+    right, or it says that one rank has finished a sum that another has not. The second needs an
+    unlucky moment, which does not come five times. Called for the outcomes of all ranks of one such
+    job."""
     for _ in range(5):
         ends = outcomes_of_a_job()
         if all(status == 0 for status, _ in ends):
@@ -125,7 +128,8 @@ def expect_comeback(outcomes_of_a_job):
 
 
 def run_each(*tests):
-    """Runs every test with the program under test, says how each ended, and returns the status."""
+    """Runs every test with the program under test, prints the outcome of each, and returns the
+    status."""
     failures = 0
     for test in tests:
         try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two racks and a parent above them, in namespaces of their own: node `parent`, the racks' switches
-`a` and `b`, and ranks `a0`, `a1`, ... Each switch has a bridge with a port for whoever is below."""
+`a` and `b`, and ranks `a0`, `a1`, ... Each switch has a bridge with a port for each node below
+it."""
 
 import contextlib
 import tempfile
@@ -14,17 +15,17 @@ SETUP = ("for f in all default; do echo 0 > /proc/sys/net/ipv4/conf/$f/rp_filter
 
 
 def switch_of(rack):
-    """Where its ranks join."""
+    """The address at which its ranks join."""
     return f"10.{81 + RACKS.index(rack)}.0.254:7700"
 
 
 def ranks_of(per_rack):
-    """Nodes of all ranks, in their order, with the switch of each."""
+    """The nodes of all ranks, in their order, with the switch of each."""
     return [(f"{rack}{rank}", switch_of(rack)) for rack in RACKS for rank in range(per_rack)]
 
 
 def devices(per_rack):
-    """Of a rack's switch: all by which packets come."""
+    """The interfaces of a rack's switch at which packets arrive."""
     return ",".join(["up0", *(f"port{rank}" for rank in range(per_rack))])
 
 
@@ -45,14 +46,14 @@ def _join(node, port, below, device, mtu):
 
 
 def _shape(node, device, rate):
-    """Packet by packet, as a wire has them."""
+    """Turns offloads off, so that packets pass one by one, as on a wire."""
     at(node, "ethtool", "-K", device, *"tso off gso off gro off tx-udp-segmentation off".split())
     at(node, "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", "16kb",
        "latency", "20ms")
 
 
 def _build(per_rack, mtu, uplink_mtu, rate):
-    # By itself a bridge has the address of a port, which would stay its own if that were changed.
+    # By default a bridge has the address of a port. It would keep its own address after a change.
     _ip("parent", "link add br0 address 02:00:00:00:00:01 type bridge forward_delay 0",
         f"link set br0 mtu {uplink_mtu} up",
         "address add 10.80.0.254/24 dev br0")
@@ -81,7 +82,7 @@ def _build(per_rack, mtu, uplink_mtu, rate):
 
 @contextlib.contextmanager
 def racks(per_rack, mtu=1500, uplink_mtu=1500, rate=None):
-    """Any rank can reach every address, as behind routers."""
+    """Any rank can reach every address, as through routers."""
     nodes = ["parent", *RACKS, *(node for node, _ in ranks_of(per_rack))]
     try:
         for node in nodes:
@@ -95,8 +96,8 @@ def racks(per_rack, mtu=1500, uplink_mtu=1500, rate=None):
 
 
 def lose_on_uplinks(loss):
-    """This share of what goes up and of what goes down. A program in the kernel sends past what a
-    qdisc would see at its own device, so that packets are lost where they arrive."""
+    """Loses this share of the packets that go up and down. A program in the kernel sends past the
+    qdisc of its own device, so packets are lost where they arrive."""
     for number, rack in enumerate(RACKS):
         for node, device in (("parent", f"down{number}"), (rack, "up0")):
             at(node, "tc", "qdisc", "add", "dev", device, "clsact")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two racks below a parent, as real processes over real interfaces: with racks' switches in user
-space and in the kernel, with losses on the links between switches, and with processes killed.
+"""Two racks below a parent, as real processes over real interfaces. Racks' switches are in user
+space and in the kernel. The test loses packets on the links between switches, and kills processes.
 
 Usage: racks_test.py INFOLD [TEST ...]
-Needs root; where namespaces or packet programs cannot be had, ends with status 77 and the reason.
+Needs root. Without namespaces or packet programs it ends with status 77 and the reason.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def start_switch(job, node, plane, listen, *words):
 
 
 def start_switches(job, per_rack, planes, *words):
-    """The parent, then the racks', with a plane for each of the three."""
+    """The switches: the parent, then the racks', with a plane for each of the three."""
     devs = ("--dev", "down0,down1") if planes[0] == XDP else ()
     switches = [start_switch(job, "parent", planes[0], PARENT, *devs)]
     for rack, plane in zip(RACKS, planes[1:]):
@@ -48,7 +48,7 @@ def start_switches(job, per_rack, planes, *words):
 
 
 def start_ranks(job, nodes, *words):
-    """Each at its switch, in the order given."""
+    """Ranks, each at its switch, in the order given."""
     return [job.at(node, *words, "--switch", switch, "--rank", str(rank), "--world",
                    str(len(nodes))) for rank, (node, switch) in enumerate(nodes)]
 
@@ -102,7 +102,7 @@ def uplinks_lose_one_packet_in_a_hundred(binary):
 
 
 def a_smaller_uplink_decides_for_all(binary):
-    """Its MTU is known, so that nobody sends more than fits it."""
+    """The MTU of the uplink is known, so no party sends a longer packet."""
     verifies(binary, 1, (USER, USER, XDP), uplink_mtu=1400)
 
 
@@ -128,7 +128,8 @@ def a_killed_rank_is_named_in_every_rack(binary):
 
 
 def a_killed_switch_is_named_in_every_rack(binary):
-    """Of a rack, or the parent. Who hears it from packets first knows which site does not work."""
+    """Kills the switch of a rack, or the parent. A rank that hears of it from packets first knows
+    which site has failed."""
     addresses = (PARENT, *(switch_of(rack) for rack in RACKS))
     for planes, victims in (((USER, USER, USER), (0, 1)), ((USER, XDP, XDP), (0, 2))):
         for victim in victims:
@@ -140,7 +141,7 @@ def a_killed_switch_is_named_in_every_rack(binary):
 
 
 def jobs_come_and_go(binary):
-    """With two at once, again and again, in slots that the racks give to one after the other."""
+    """Two jobs at once, again and again, in slots that the racks reuse."""
     with tree(binary, 2, (USER, XDP, USER), "--slots", "1200") as (job, switches):
         words = ("bench", "allreduce", "--bytes", "4,300000", "--iterations", "5", "--check")
         for turn in range(3):
@@ -153,7 +154,7 @@ def jobs_come_and_go(binary):
 
 
 def a_neighbour_that_changes_is_found_again(binary):
-    """The parent gets another hardware address; what the racks knew of it leads nowhere."""
+    """The parent gets another hardware address, so the address that the racks know is wrong."""
     with tree(binary, 1, (USER, XDP, XDP)) as (job, _):
         ranks = start_ranks(job, ranks_of(1), "bench", "allreduce", "--bytes", "64,100000",
                             "--iterations", "2000", "--check")

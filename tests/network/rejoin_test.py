@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A switch is told to stop and started again: its ranks hear of the end at once, although their
-calls wait for a switch that is back, and then go on within their deadline.
+"""A switch is told to stop, and started again. Its ranks hear of the end at once, although their
+calls wait for the switch to come back. Then the calls go on within their deadline.
 
 Usage: rejoin_test.py INFOLD
 """
@@ -16,13 +16,13 @@ from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, expect_comeback, 
                        run_each, wait_for_sums)
 
 WORLD = 2
-# A rank that hears of it only when its calls are late takes as long as this.
+# A rank that hears of the end only by its deadline takes this long.
 DEADLINE = 40
 AT_ONCE = DEADLINE / 4
 
 
 class Lines:
-    """What a process writes to stderr, as it comes."""
+    """The lines that a process writes to stderr, as they come."""
 
     def __init__(self, process):
         self.said = ""
@@ -34,7 +34,7 @@ class Lines:
             self.lines.put(line)
 
     def wait_for(self, word, seconds):
-        """The line that has the word; an error if none has within that time."""
+        """The line that has the word. An error if none comes within that time."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -69,7 +69,7 @@ def job_around_a_restart(binary, shares_memory):
 
 
 def lines_say(lines, rank):
-    """(0, ...) if the rank came back, else (its status, why not)."""
+    """(0, ...) if the rank came back, else (its status, the reason)."""
     try:
         return 0, lines.wait_for(" rank_rejoined ", AT_ONCE)
     except AssertionError:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Watches every link of a lab while hosts and workers share a job's sums: who carries how much?
+"""Watches every link of a lab while hosts and workers share a job's sums, and compares the bytes of
+each link with a formula.
 
 With W workers, k hosts and equal links, BytePS (OSDI 2020) gives a host 2 (W - 1) / D of the sums
 and a worker (W - k) / D, where D = W^2 + k W - 2 k. Each link then carries 2 W (W - 1) / D tensors
-in each direction, the hosts' like the workers'. Contributions and results count once: what a busy
-machine has repeated is told apart.
+in each direction, the hosts' links like the workers'. Contributions and results count once.
+Retransmits, which a busy machine causes, count apart.
 
 Usage: shares_test.py INFOLD [WORKERS,HOSTS ...]
-Needs root; where a lab cannot be had, ends with status 77 and the reason.
+Needs root. Without a lab it ends with status 77 and the reason.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds examples/spec_worker, which knows the specification alone, to the bits of our ranks beside
-it, over a path that loses, repeats, delays and reorders packets.
+"""Compares examples/spec_worker, which was written from the specification alone, with our ranks bit
+by bit. The path between them loses, repeats, delays and reorders packets.
 
 Usage: spec_worker_test.py INFOLD CALLED_RANK [--schedules N] [--seed S]
 """
@@ -29,12 +29,13 @@ TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}  # as in infold.h
 WIRES = {"bfp32": 1, "bfp16": 2, "bfp8": 3}
 CALLS_IN_FLIGHT = 24
 INNER, OUTER = "127.0.0.1", "127.0.0.2"
-# Who is rank 0, 1 and so on. Ours that follow each other share memory, and are one worker.
+# The kind of each rank. Consecutive ranks of ours share memory, and are one worker.
 LAYOUTS = (("spec", "ours"), ("ours", "spec", "ours"), ("spec", "ours", "ours"),
            ("spec", "ours", "spec"))
-# Sizes in elements: none, odd ones, ends of blocks and of chunks, and what takes all small slots.
+# Sizes in elements: none, odd ones, ends of blocks and of chunks, and one that takes all small
+# slots.
 EDGES = (0, 1, 2, 31, 32, 33, 351, 352, 353, 1000, 30000)
-# Bits of floats at the ends of what there is; with others they need more than one round trip.
+# Bits of the extreme floats. Beside others they need more than one round trip.
 EXTREMES = (0, 1 << 31, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000,
             0x7F800000, 0xFF800000, 0x7FC00000, 0x7E967699, 0x00000400)
 
@@ -51,7 +52,7 @@ def values_of(data_type, elements, kind, drawn):
 
 
 def draw_calls(seed, count, world):
-    """[(type, wire format, each rank's bytes)]; the first ones have all sizes at the edges."""
+    """[(type, wire format, each rank's bytes)]. The first have all sizes at the edges."""
     drawn = random.Random(seed)
     calls = []
     for number in range(count):
@@ -74,7 +75,7 @@ def write_calls(path, calls, rank):
 
 
 def run_spec_rank(address, rank, world, calls, results):
-    """As called_rank does, with the example's worker."""
+    """Makes the calls of called_rank with the example's worker."""
     member = Rank(address, "default", rank, world, PATIENCE)
     with open(results, "wb") as file:
         for first in range(0, len(calls), CALLS_IN_FLIGHT):
@@ -91,7 +92,7 @@ def run_spec_rank(address, rank, world, calls, results):
 
 
 class Ranks(Job):
-    """Processes of ours, and of the example."""
+    """Processes of our ranks and of the example."""
 
     def __init__(self, binary, called_rank):
         super().__init__(binary)
@@ -118,7 +119,7 @@ class Ranks(Job):
 
 
 def sum_together(programs, kinds, calls, seed):
-    """A job whose rank i is "ours" or "spec" as kinds[i] says; how many chunks it took."""
+    """A job whose rank i is "ours" or "spec" as kinds[i] says. Returns the number of its chunks."""
     world = len(kinds)
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, Ranks(*programs) as job:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold verify` as processes: all well, one bit changed at one rank, options that differ.
+"""Runs `infold verify` as processes: without a fault, with one bit changed at one rank, with
+different options.
 
 Usage: verify_test.py INFOLD
 """
@@ -17,7 +18,7 @@ SMALL = ("--elements", "0,1,33,353,5000")
 
 
 def run(binary, words=SMALL, at=None, with_switch=True):
-    """(status, text) of every rank; `at` holds further words of single ranks."""
+    """(status, text) of every rank. `at` has further words of single ranks."""
     with Job(binary) as job:
         port = free_port()
         place = ("--rendezvous", f"127.0.0.1:{port}", "--sites", "workers")
@@ -79,7 +80,7 @@ def interrupting_one_rank_ends_all(binary):
 
 
 def any_program_may_be_verified(binary):
-    """By a variable; sums stay right, and take more packets."""
+    """INFOLD_VERIFY: sums stay right, and take more packets."""
     os.environ["INFOLD_VERIFY"] = "1"
     try:
         with Job(binary) as job:

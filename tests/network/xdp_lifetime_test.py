@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starts, stops and kills switches in the kernel, two at one interface, takes interfaces down and
-away, and pins programs: what stays, and who says what.
+"""Starts, stops and kills switches in the kernel, and starts two at one interface. Takes interfaces
+down and away, and pins programs. Checks which programs stay, and the messages of switch and ranks.
 
 Usage: xdp_lifetime_test.py INFOLD [TEST ...]
-Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+Needs root. Without packet programs or namespaces it ends with status 77 and the reason.
 """
 
 import functools
@@ -32,7 +32,7 @@ def expect_attached(world, programs):
 
 
 def wait_for_word(switch, text):
-    """An interface that is taken away is down a moment before."""
+    """An interface that is removed goes down a moment before."""
     said = ""
     while text not in said:
         line = switch.stderr.readline()
@@ -65,7 +65,8 @@ print(packet[3], *struct.unpack_from("!H", packet, 6), *struct.unpack_from("!I",
 
 
 def nothing_stays(binary):
-    """After a stop, and after a kill. Before Linux 6.6 a kill leaves what does nothing."""
+    """After a stop, and after a kill. Before Linux 6.6 a kill leaves a program that does
+    nothing."""
     with network(2), Network(binary) as job:
         for ending in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
             switch, said = job.start_xdp(ports(2))
@@ -80,7 +81,8 @@ def nothing_stays(binary):
 
 
 def a_running_job_is_told(binary):
-    """By its control connection, as with any switch, and by a packet to each rank."""
+    """A lost rank is noticed by its control connection, as with any switch, and by a packet to each
+    rank."""
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with network(2), Network(binary) as job:
             switch, _ = job.start_xdp(ports(2))
@@ -114,7 +116,8 @@ def a_killed_rank_is_named_and_its_slots_come_back(binary):
 
 
 def a_second_switch_is_refused(binary):
-    """At any interface that the first one has, whatever its address; the first one works on."""
+    """A second switch is refused at any interface of the first, at any address. The first goes on
+    working."""
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp("port1")
         second = job.at("switch", "switch", "--plane", "xdp", "--dev", "port0,port1", "--listen",
@@ -142,7 +145,7 @@ def somebody_elses_program_is_left_alone(binary):
 
 
 def filters_behind_it_see_what_is_not_ours(binary):
-    """Here one that loses all that comes to its port's ingress."""
+    """Here a program that loses all packets at its port's ingress."""
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp(ports(2))
         talk = ("import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('10.77.0.254'"
@@ -170,7 +173,8 @@ def an_interface_that_is_down_is_waited_for(binary):
 
 
 def a_worker_behind_an_interface_that_is_gone_is_lost(binary):
-    """The others are told at once and can make a new job; without interfaces nothing is left."""
+    """The other ranks hear of it at once and can make a new job. Without interfaces the switch
+    ends."""
     with network(3), Network(binary) as job:
         switch, _ = job.start_xdp(ports(3))
         ranks = job.start_ranks(3, *LONG, "--deadline", "60")
@@ -190,7 +194,8 @@ def a_worker_behind_an_interface_that_is_gone_is_lost(binary):
 
 
 def what_is_pinned_is_taken_over(binary):
-    """After a kill and after a stop; a switch that does not pin removes it."""
+    """Pinned programs stay after a kill and after a stop. A switch that does not pin removes
+    them."""
     with network(2), Network(binary) as job:
         seen = set()
         for turn, ending in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)):
@@ -218,7 +223,7 @@ def what_is_pinned_is_taken_over(binary):
 
 
 def a_job_comes_back_to_a_switch_that_was_killed(binary):
-    """Its program works on meanwhile, if it is pinned, and is another one's then."""
+    """A pinned program works on meanwhile. The next switch takes it over."""
     def job_with(words):
         with network(2), Network(binary) as job:
             switch, _ = job.start_xdp(ports(2), *words)
@@ -237,8 +242,8 @@ def a_job_comes_back_to_a_switch_that_was_killed(binary):
 
 
 def a_worker_behind_a_dead_link_is_told_by_a_packet(binary):
-    """Not only by its connection, which may take long to break: rank 1 sees the word that goes to
-    all, which names no worker, before it has asked."""
+    """The connection may take long to break. So rank 1 must see the packet to all, which names no
+    worker, before it has asked."""
     with network(3), Network(binary) as job:
         switch, _ = job.start_xdp(ports(3))
         ranks = job.start_ranks(3, *LONG, "--deadline", "60")
@@ -256,7 +261,7 @@ def a_worker_behind_a_dead_link_is_told_by_a_packet(binary):
 
 
 def root_pins_without_its_other_capabilities(binary):
-    """As the service does that docs/howto.md describes."""
+    """Pins as the service of docs/kernel-switch.md does."""
     with network(1), Network(binary) as job:
         held = "bpf,+net_admin,+perfmon"
         pinning = job.start(space_of("switch"), "setpriv", f"--bounding-set=-all,+{held}", binary,
@@ -319,7 +324,7 @@ def what_is_missing_is_said_in_one_sentence(binary):
 
 
 def the_doctor_foresees_what_the_switch_says(binary):
-    """About the interfaces' modes, and about capabilities."""
+    """Messages about the modes of interfaces, and about capabilities."""
     def findings(*words):
         said = at("switch", *words, binary, "doctor", "--plane", "xdp", "--json")
         return {found["name"].removeprefix("kernel plane: "): found
@@ -341,7 +346,7 @@ def the_doctor_foresees_what_the_switch_says(binary):
 
 
 def large_packets_take_the_generic_mode(binary):
-    """Aloud. Jobs are granted what the program sums."""
+    """The switch says so. Jobs get the packet size that the program sums."""
     with network(2, "--mtu", "9000"), Network(binary) as job:
         switch, said = job.start_xdp(ports(2))
         for port in said["interfaces"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lab of its own with a switch in the kernel, for tests. All of it is in a mount namespace that
-ends with the test, so that nothing outlives even a test that is killed."""
+ends with the test, so that a killed test leaves nothing behind."""
 
 import contextlib
 import json
@@ -22,18 +22,18 @@ SWITCH = "10.77.0.254:7700"
 SWITCH6 = "[fd77::fe]:7700"
 PINS = "/sys/fs/bpf"
 ALONE = "INFOLD_XDP_TEST_ALONE"  # set once this process has a mount namespace of its own
-# What a kernel or a container says that cannot do what these tests need.
+# Messages of a kernel or a container on which these tests cannot run.
 LACKS = ("the kernel refuses", "is missing: apt-get", "that needs root", "no packet program",
          "needs Linux", "it lacks CAP", "needs CAP_BPF")
 
 
 class Unavailable(Exception):
-    """This machine cannot run these tests; the text says why."""
+    """This machine cannot run these tests. The text has the reason."""
 
 
 def be_alone():
-    """Goes on in a mount namespace of its own, where names of network namespaces and pins of packet
-    programs are this test's."""
+    """Continues in a mount namespace of its own. Names of network namespaces, and pins of packet
+    programs, are this test's there."""
     if os.environ.get(ALONE):
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
         os.mkdir("/run/lock")
@@ -64,8 +64,8 @@ def space_of(node):
 
 
 def at(node, *words, status=0):
-    """What a command says in the namespace of a rank or of the switch. Unlike `ip netns exec` this
-    keeps the mounts, and with them the pins."""
+    """The output of a command in the namespace of a rank or of the switch. Unlike `ip netns exec`,
+    this keeps the mounts, and with them the pins."""
     return run("nsenter", space_of(node), *words, status=status)
 
 
@@ -75,7 +75,7 @@ def ports(world):
 
 @contextlib.contextmanager
 def network(world, *words, rate="none"):
-    """Ranks 0 to world - 1 around a switch; each adds up its own checksums."""
+    """Ranks 0 to world - 1 around a switch. Each adds up its own checksums."""
     lab = [sys.executable, str(LAB_FOLDER / "lab.py")]
     run(*lab, "up", "--name", NAME, "--world", str(world), "--rate", rate, *words)
     try:
@@ -87,21 +87,21 @@ def network(world, *words, rate="none"):
 
 
 def lose(node, device, way, loss):
-    """Loses this share of what comes to or leaves a device of a lab with a clsact."""
+    """Loses this share of the packets that arrive at, or leave, a device of a lab with a clsact."""
     with tempfile.TemporaryDirectory() as folder:
         at(node, "tc", "filter", "add", "dev", device, way, "bpf", "direct-action", "object-file",
            str(compile_loss(loss, folder)), "section", "classifier")
 
 
 def lose_uphill(world, loss):
-    """The lab loses what a switch's port delivers to the host, which is behind a packet program; so
-    ranks lose what they send as well."""
+    """The lab loses packets after a switch's port, and the packet program comes before that point.
+    So ranks also lose packets that they send."""
     for rank in range(world):
         lose(rank, "eth0", "egress", loss)
 
 
-# Runs in a namespace: names of the programs of an interface's packets, then of its ingress, which
-# Linux 6.6 and newer hold in a list of their own that tools of earlier days do not know.
+# Runs in a namespace. Prints the names of the programs of an interface's packets, then of its
+# ingress. Linux 6.6 and newer keep the second in a list that older tools do not know.
 ATTACHED = r"""
 import ctypes, json, os, platform, socket, struct, subprocess, sys
 call = {"x86_64": 321, "aarch64": 280}[platform.machine()]
@@ -146,7 +146,7 @@ class Network(Job):
         return self.start(space_of(node), self.infold, *words)
 
     def start_xdp(self, devices, *words, listen=SWITCH):
-        """A switch that is at work, and what it said."""
+        """A switch that has started, and its first output."""
         switch = self.at("switch", "switch", "--plane", "xdp", "--dev", devices, "--listen", listen,
                          "--json", *words)
         line = switch.stdout.readline()
@@ -163,7 +163,7 @@ class Network(Job):
 
 
 def stop(switch):
-    """Ends a switch in good order; what it has counted, and what unusual it has said."""
+    """Ends a switch in good order. Returns its counters, and its unusual messages."""
     switch.terminate()
     out, err = switch.communicate(timeout=PATIENCE)
     expect(switch.returncode == 0, f"the switch ended with {switch.returncode}: {err}")
@@ -177,8 +177,8 @@ def expect_all_well(ranks):
 
 
 def run_all(*tests):
-    """As processes.run_each, for tests that some machines cannot run. With names behind the
-    binary, only these."""
+    """Like processes.run_each, for tests that some machines cannot run. If names follow the binary,
+    only these tests run."""
     failures = 0
     wanted = sys.argv[2:]
     for test in tests:

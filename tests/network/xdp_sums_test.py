@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Workers sum through a switch in the kernel, as real processes over real interfaces: every
-collective, type, operation and wire format, small and large packets, losses, a stripe with a switch
-in user space, and other traffic beside it.
+"""Workers sum through a switch in the kernel, as real processes over real interfaces. The tests
+have every collective, type, operation and wire format, small and large packets, losses, a stripe
+with a switch in user space, and other traffic beside a job.
 
 Usage: xdp_sums_test.py INFOLD [TEST ...]
-Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+Needs root. Without packet programs or namespaces it ends with status 77 and the reason.
 """
 
 import functools
@@ -19,9 +19,9 @@ from xdp_network import (SWITCH, SWITCH6, Network, at, be_alone, expect_all_well
                          network, ports, run_all, space_of, stop)
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-# Sizes around those of blocks and chunks, of both packet sizes.
+# Sizes around those of blocks and chunks, for both packet sizes.
 SIZES = ("--elements", "0,1,33,353,5000")
-# No worker here is known by another name than the aggregator's, so these must not be counted.
+# Workers here have one number at all aggregators, so these must not be counted.
 NEVER = ("dropped_checksum", "dropped_broken", "dropped_unsummed", "dropped_unsendable",
          "dropped_bad_worker", "dropped_wrong_source", "dropped_bad_slot", "dropped_limits",
          "dropped_malformed")
@@ -50,7 +50,7 @@ def ipv6_works_as_well(binary):
 
 
 def eight_workers_lose_one_packet_in_a_hundred(binary):
-    """On every link, in each direction."""
+    """Loss on every link, in each direction."""
     for mtu in (1500, 3500):
         with network(8, "--loss", "0.01", "--mtu", str(mtu), rate="100mbit"), \
                 Network(binary) as job:
@@ -82,7 +82,8 @@ def zeros_are_left_out(binary):
 
 
 def the_generic_mode_sums_at_a_bridge(binary):
-    """Which has no native mode, and hands on what other interfaces have received."""
+    """An interface without native mode, which hands on packets that other interfaces have
+    received."""
     with network(3, rate="1gbit"), Network(binary) as job:
         verifies(job, 3, devices="br0", native=False)
 
@@ -102,7 +103,7 @@ def a_stripe_over_both_planes_has_the_right_bits(binary):
 
 
 def a_hosts_leaf_sends_exact_sums(binary):
-    """Ranks 0 and 1 share a host's memory; what it sends is wider than what rank 2 does."""
+    """Ranks 0 and 1 share a host's memory. Packets of that host are wider than those of rank 2."""
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp(ports(2))
         ranks = [job.at(node, "verify", *SIZES, "--shared-memory", "always", "--switch", SWITCH,
@@ -116,7 +117,8 @@ def a_hosts_leaf_sends_exact_sums(binary):
 
 
 def two_jobs_do_not_meet(binary):
-    """Each on two of the interfaces, with sums of its own, again and again in the same slots."""
+    """Each job on two of the interfaces, with sums of its own, again and again in the same
+    slots."""
     with network(4), Network(binary) as job:
         switch, _ = job.start_xdp(ports(4), "--slots", "1024")
         for turn in range(3):
@@ -127,7 +129,7 @@ def two_jobs_do_not_meet(binary):
         stop(switch)
 
 
-# Runs at the switch: echoes what comes by TCP and UDP.
+# Runs at the switch: echoes the bytes that come by TCP and UDP.
 ECHO = r"""
 import socket, sys, threading
 tcp = socket.create_server(("10.77.0.254", 7801))
@@ -145,12 +147,12 @@ while True:
     data, peer = udp.recvfrom(1 << 16)
     udp.sendto(data, peer)
 """
-# What a page of metrics says, and packets that nobody in a job sends.
+# The metrics of a page, and packets that no rank of a job sends.
 SCRAPE = ("import urllib.request; "
           "print(urllib.request.urlopen('http://127.0.0.1:{}/metrics').read().decode(), end='')")
 SEND = ("import sys; sys.path.insert(0, '{}'); import metrics; "
         "metrics.send(metrics.strangers()[0], ('{}', {}))")
-# Runs at a rank: whether all comes back as it went, and to another rank and to the switch.
+# Runs at a rank: checks that all bytes come back, from the switch and from another rank.
 TALK = r"""
 import os, socket, struct, sys
 sent = os.urandom(3_000_000)
@@ -257,7 +259,7 @@ def other_traffic_crosses_unharmed(binary):
 
 
 def checksums_left_to_a_card_are_named(binary):
-    """A rank that does not add them up cannot join, and the switch says why."""
+    """A rank that does not add up checksums cannot join, and the switch gives the reason."""
     with network(2), Network(binary) as job:
         at(1, "ethtool", "-K", "eth0", "tx", "on")
         switch, _ = job.start_xdp(ports(2))
@@ -271,14 +273,14 @@ def checksums_left_to_a_card_are_named(binary):
 
 
 def datagrams_received(rank):
-    """By the sockets of a rank's host; a train counts as one."""
+    """Counted at the sockets of a rank's host. A train counts as one."""
     lines = at(rank, "cat", "/proc/net/snmp").splitlines()
     names, values = (line.split() for line in lines if line.startswith("Udp:"))
     return int(values[names.index("InDatagrams")])
 
 
 def results_arrive_in_trains(binary):
-    """Where a rank's host couples packets: each looks like the one before, but for its sums."""
+    """A rank's host can coalesce packets if each differs from the one before only in its sums."""
     with network(3), Network(binary) as job:
         for rank in range(3):
             at(rank, "ethtool", "-K", "eth0", "gro", "on")
@@ -293,7 +295,7 @@ def results_arrive_in_trains(binary):
 
 
 def an_interface_that_is_left_out_is_named(binary):
-    """Nothing comes back from there, not even the question whether it would."""
+    """The rank gets no packet from that interface, not even the echo of a probe."""
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp("port0")
         ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "4", "--deadline", "3")

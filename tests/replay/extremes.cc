@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of every format with bodies at the ends of what their bits can say. Honest ranks stay far
-// from there, so that no simulation shows what happens; both planes must still do the same.
+// Chunks of every format whose bodies have the extreme values of their fields. Honest ranks send no
+// such bodies, so no simulation has them. Both planes must still give the same answers.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -47,9 +47,9 @@ std::uint16_t draw_code(core::ElementLayout layout, std::uint64_t style, base::P
 }
 
 struct Chunk {
-  core::Header header;  // what all contributions share
+  core::Header header;  // the fields that all contributions share
   std::uint64_t code_style = 0;
-  double zeros = 0;  // probability, where the largest of a block should stand alone
+  double zeros = 0;  // probability that the largest of a block is alone
 };
 
 std::vector<std::byte> contribution(const Chunk& chunk, Kind kind, std::uint8_t worker,
@@ -68,7 +68,7 @@ std::vector<std::byte> contribution(const Chunk& chunk, Kind kind, std::uint8_t 
     const std::uint64_t bits = prng.chance(chunk.zeros) ? 0 : extreme_bits(prng);
     std::memcpy(&datagram[at], &bits, std::min<std::size_t>(8, datagram.size() - at));
   }
-  // Now and then every element at its end, of its own width.
+  // Now and then every element has an extreme value of its own width.
   if (prng.chance(0.3) && kind == Kind::add) {
     const std::uint32_t width = layout.element_bytes();
     std::byte* const first =
@@ -129,7 +129,7 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
     const bool orders = !layout.is_block_float() && prng.chance(0.5);
     chunk.header.words.operation = static_cast<std::uint8_t>(
         INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(3) : 0));
-    // A fifth of the chunks have elements of every count, the others what a packet holds.
+    // A fifth of the chunks have a drawn number of elements. The others are full packets.
     const core::ChunkLimits limits = {.datagram_bytes_max = options.datagram_bytes_max,
                                       .elements_max = INFOLD_XDP_ELEMENTS_MAX,
                                       .tree = true};
@@ -143,7 +143,7 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
       }
     }
     if (!options.parent_worker) continue;
-    // Any answer does: it must reach the workers unchanged.
+    // Any answer serves here: it must reach the workers unchanged.
     both.deliver(contribution(chunk, Kind::result, 1, prng));
   }
   return both.difference();

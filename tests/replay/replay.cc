@@ -100,8 +100,8 @@ void SideBySide::deliver(std::span<const std::byte> datagram) {
                 "\n    packet program: " + counted + describe(got);
 }
 
-// What a real aggregator's host drops before it is read. The program may still answer a repeat
-// from its header, since it sums nothing then; it must believe nothing.
+// The host of a real aggregator drops these packets unread. The program may still answer a repeat
+// from its header, because it sums nothing then. It must take over no other field.
 void SideBySide::deliver_damaged(std::span<const std::byte> datagram) {
   std::vector<std::byte> frame = plane_.frame_of(datagram);
   const std::size_t checksum = frame.size() - datagram.size() - 2;
@@ -130,7 +130,7 @@ Replay::Replay(const sim::Scenario& scenario, const sim::Wiring& wiring,
       places.emplace_back(site, i);
     }
   }
-  // Any of them: roots, leaves and those between are followed by turns.
+  // Any aggregator: roots, leaves and those between are followed by turns.
   for (std::size_t i = places.size(); i > 1; --i)
     std::swap(places[i - 1], places[random_.below(i)]);
   places.resize(std::min({places.size(), kFollowedMax, std::size_t{kSlotsMax / slots}}));
@@ -163,7 +163,7 @@ std::vector<std::byte> Replay::changed(std::span<const std::byte> datagram) {
   std::vector<std::byte> copy(datagram.begin(), datagram.end());
   if (copy.empty()) return copy;
   for (std::uint64_t flips = 1 + random_.below(3); flips > 0; --flips) {
-    // Mostly the header, where decisions are made.
+    // Mostly in the header, which decides most.
     const std::size_t reach =
         random_.chance(0.8) ? std::min<std::size_t>(copy.size(), INFOLD_HEADER_BYTES) : copy.size();
     copy[random_.below(reach)] ^= static_cast<std::byte>(1U << random_.below(8));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What arrives at the aggregators of a simulated network, given to the C++ aggregator and to the
-// packet program side by side: same packets in, same packets out, same verdicts. Some of the
-// simulation's aggregators are followed, each as a job of its own number in one program.
+// Gives the C++ aggregator and the packet program the packets that arrive at the aggregators of a
+// simulated network. Both must send the same packets and give the same verdicts. Some of the
+// simulation's aggregators are followed, each as a job with its own number in one program.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class SideBySide {
 
 class Replay final : public sim::Observer {
  public:
-  // `hostile`: now and then a packet is followed by one that somebody has changed.
+  // `hostile`: now and then an altered copy follows a packet.
   Replay(const sim::Scenario& scenario, const sim::Wiring& wiring, conformance::XdpPlane& plane,
          bool hostile, ReplayCounters& counters);
 
@@ -73,14 +73,14 @@ class Replay final : public sim::Observer {
   std::vector<std::optional<std::size_t>> followed_;  // by node: index, which shifts job numbers
 };
 
-// One drawn scenario, fitted to what the program was loaded for. Returns the first difference.
+// One drawn scenario, fitted to the sizes of the loaded program. Returns the first difference.
 std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane, ReplayCounters& counters);
 
-// Contributions with bodies that no honest rank makes: lanes and exponents at their very ends.
+// Contributions that no honest rank makes: lanes and exponents with extreme values.
 std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
                             ReplayCounters& counters);
 
-// Chunks of which nothing is known but who has contributed, and who asks.
+// Chunks of which only the contributors and the askers matter.
 std::string replay_missing(std::uint64_t seed, conformance::XdpPlane& plane,
                            ReplayCounters& counters);
 

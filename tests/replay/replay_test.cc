@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drawn scenarios, as of `./dev sim`, replayed on the packet program: all formats and operations,
-// losses, repeats, other orders, damage, old epochs, other jobs, ends of jobs, and trees.
+// Replays drawn scenarios of `./dev sim` on the packet program. They have all formats and
+// operations, losses, repeats, reordering, damage, old epochs, other jobs, ends of jobs, and trees.
 #include "tests/replay/replay.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ constexpr std::uint64_t kSeeds = 40;
 constexpr std::uint64_t kSeeds = 1000;
 #endif
 
-// Every third seed where frames do not grow.
+// Every third seed has frames that do not grow.
 conformance::XdpPlane& plane_of(std::uint64_t seed) {
   std::string why_not;
   return *conformance::XdpPlane::shared(&why_not, seed % 3 != 0);
@@ -45,7 +45,7 @@ TEST(Replay, ThePacketProgramDoesWhatTheAggregatorDoes) {
                               << " ./dev test Replay.ThePacketProgram";
   }
   if (only != nullptr) return;
-  // A replay that never meets a trouble proves nothing about it.
+  // A replay without faults would prove nothing about faults.
   for (const char* verdict :
        {"contributed", "completed", "replayed", "answered_pending", "forwarded_again", "delivered",
         "job_ended", "answered_ended", "dropped_malformed", "dropped_foreign_job",

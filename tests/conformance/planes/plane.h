@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever aggregates: the software switch, an XDP program, a P4 pipeline. Vectors see a plane only
-// through packets, so that the same text judges all of them.
+// A plane is anything that aggregates: the software switch, an XDP program, a P4 pipeline. Vectors
+// see a plane only through packets, so the same text judges all planes.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct PlaneJob {
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool sparse = false;        // ranks have been told that this plane takes such packets
-  bool pending_bits = false;  // the plane says who is missing as a set of bits
-  bool ports = false;         // the plane shows where it sends; to nobody unheard of
+  bool pending_bits = false;  // PENDING names the missing ranks as a set of bits
+  bool ports = false;         // answers name the worker's port
 };
 
 struct Outgoing {
@@ -35,7 +35,7 @@ struct Outgoing {
   To to = To::worker;
   std::uint8_t worker = 0;
   std::vector<std::byte> datagram;
-  std::uint16_t port = 1;  // which of the worker's, where the job has ports
+  std::uint16_t port = 1;  // which port of the worker, if the job has ports
 };
 
 class Plane {
@@ -44,16 +44,17 @@ class Plane {
 
   // Starts the job afresh. Returns why this plane cannot run such a job, empty if it can.
   virtual std::string configure(const PlaneJob& job) = 0;
-  // From the address of the workers' connections, from the parent's, or from neither.
+  // Whether a packet comes from the address of the workers' connections, from the parent's, or from
+  // neither.
   enum class From : std::uint8_t { worker, parent, elsewhere };
-  // `port`: from which of the worker's ports, where the job has ports.
+  // `port`: which port of the worker, if the job has ports.
   virtual void inject(std::span<const std::byte> datagram, From from = From::worker,
                       std::uint16_t port = 1) = 0;
-  // What the last datagram made it send, in any order; one multicast may be one packet or many, and
-  // is many where the job has ports.
+  // The packets that the last datagram made it send, in any order. A multicast may be one packet or
+  // many. It is many if the job has ports.
   virtual std::vector<Outgoing> collect() = 0;
-  // Why the last datagram was dropped, in the words of the spec; "" if it was not, nothing if the
-  // plane does not say.
+  // The reason for which the last datagram was dropped, in the words of the specification. "" if it
+  // was not dropped; nothing if the plane does not say.
   virtual std::optional<std::string> drop_reason() = 0;
 };
 

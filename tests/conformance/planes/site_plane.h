@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator behind a socket as a plane, for jobs whose vectors say ports. Packets travel over
-// loopback. Each worker has two ports. What comes to none of a worker's ports is of port 0.
+// The aggregator behind a socket as a plane, for jobs whose vectors name ports. Packets travel over
+// loopback. Each worker has two ports. A packet that arrives at none of them has port 0.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ aggregator as a plane. Where a job has ports, the aggregator stands behind a socket.
+// The C++ aggregator as a plane. If a job has ports, the aggregator is behind a socket.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that vectors cannot say: other traffic, which must cross untouched, and frames to us whose
-// lengths or checksums are wrong. Also what the loader takes and refuses.
+// Frames that vectors cannot express: other traffic, which must cross untouched, and frames to the
+// switch with wrong lengths or checksums. Also the options that the loader takes and refuses.
 #ifdef INFOLD_XDP
 
 #include <cstring>
@@ -68,7 +68,7 @@ class XdpFrames : public testing::Test {
   XdpPlane* plane_ = nullptr;
 };
 
-// Also where its length would do for a whole chunk.
+// Also if its length equals that of a whole chunk.
 TEST_F(XdpFrames, WhatLeavesOutZerosIsMalformed) {
   core::Header header;
   header.flags = INFOLD_FLAG_SPARSE;
@@ -85,7 +85,7 @@ TEST_F(XdpFrames, WhatLeavesOutZerosIsMalformed) {
   }
 }
 
-// Nothing is sent to a parent before it was heard, and nothing is taken from anybody else.
+// The program sends nothing to a parent that it has not heard from, and takes nothing from others.
 TEST_F(XdpFrames, AParentIsFoundByTheEchoOfAProbe) {
   const auto own = *io::SocketAddress::parse("10.0.0.1:7700", "test");
   const auto parent = *io::SocketAddress::parse("10.0.0.9:7701", "test");
@@ -186,7 +186,7 @@ TEST_F(XdpFrames, PacketsAndTheirBytesAreCounted) {
   std::vector<std::byte> probe(100, std::byte{7});
   probe.at(0) = std::byte{INFOLD_PROBE_MAGIC};
   run(plane_->frame_of(probe));    // goes back
-  run(plane_->frame_of(query()));  // is answered: nobody has contributed
+  run(plane_->frame_of(query()));  // is answered: no worker has contributed
   probe.at(0) = std::byte{9};
   run(plane_->frame_of(probe));  // is dropped
   std::vector<std::byte> broken = plane_->frame_of(probe);
@@ -199,7 +199,7 @@ TEST_F(XdpFrames, PacketsAndTheirBytesAreCounted) {
   EXPECT_EQ(after.sent_bytes - before.sent_bytes, 100U + INFOLD_HEADER_BYTES + 4);
 }
 
-// A checksum that was left to a card is the pseudo-header's sum alone.
+// If a sender leaves the checksum to a card, the field has the sum of the pseudo-header alone.
 TEST_F(XdpFrames, AChecksumThatNobodyHasAddedUpIsNamed) {
   for (const bool ipv6 : {false, true}) {
     plane_->use_ipv6(ipv6);
@@ -230,7 +230,7 @@ TEST_F(XdpFrames, WrongLengthsAndChecksumsAreDropped) {
   expect_dropped(changed([](auto& f) { f.at(38) = std::byte{1}; }), "dropped_broken");
   expect_dropped(changed([](auto& f) { f.at(39) = std::byte{7}; }), "dropped_broken");
   expect_dropped(changed([](auto& f) { f.resize(f.size() - 1); }), "dropped_broken");
-  // IPv4 allows a datagram without a checksum, infold does not.
+  // IPv4 allows a datagram without a checksum. infold drops it.
   expect_dropped(changed([](auto& f) { f.at(40) = f.at(41) = std::byte{0}; }), "dropped_checksum");
   expect_dropped(changed([](auto& f) { f.at(41) ^= std::byte{1}; }), "dropped_checksum");
   expect_dropped(changed([](auto& f) { f.at(39) = std::byte{8 + 31}; }), "dropped_malformed");
@@ -244,7 +244,7 @@ TEST_F(XdpFrames, WhatFollowsADatagramInItsFrameIsNoPartOfIt) {
   EXPECT_EQ(plane_->collect().size(), 1U);
 }
 
-// the first word counts, whether a packet or the host says it.
+// the first end that arrives counts, from a packet or from the host.
 TEST_F(XdpFrames, TheHostEndsAJobUnlessAPacketHas) {
   xdp::Program& program = plane_->program();
   EXPECT_FALSE(program.end_job(8, {core::AbortReason::lost, 0, 0, {}, {}}).has_value());
@@ -299,7 +299,7 @@ TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
   }
 }
 
-// a packet that fails a check moves nobody's answers, the end of a job included.
+// a packet that fails a check changes no worker's port, the end of a job included.
 TEST_F(XdpFrames, APacketThatIsDroppedMovesNobody) {
   core::Header header;
   header.kind = core::Kind::abort;
@@ -316,7 +316,7 @@ TEST_F(XdpFrames, APacketThatIsDroppedMovesNobody) {
   }
 }
 
-// Also of one that comes after another in the same place of the program's table.
+// Also for a job that comes after another in the same place of the program's table.
 TEST_F(XdpFrames, PacketsAreCountedByJob) {
   xdp::Program& program = plane_->program();
   const std::vector<std::byte> foreign = query_of(100);
@@ -375,7 +375,8 @@ TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   EXPECT_EQ(added.error().code, base::Code::out_of_range);
 }
 
-// The verifier sees sizes as constants, so each may be refused alone. Largest is what XdpPlane has.
+// The verifier sees sizes as constants, so it may refuse one size alone. The largest is that of
+// XdpPlane.
 TEST(XdpProgram, LoadsForEverySize) {
   std::string why_not;
   if (XdpPlane::shared(&why_not) == nullptr) {

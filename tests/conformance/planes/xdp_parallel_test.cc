@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two processors in the program at once, as with two receive queues: every chunk is completed by
-// one of them, its sum holds both contributions once, and answers are never mixtures.
+// Two processors run the program at once, as with two receive queues. One of them completes each
+// chunk. Its sum has both contributions once, and no answer mixes two chunks.
 #ifdef INFOLD_XDP
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct Wire {
   std::uint8_t format;
 };
 
-// What rank `rank` brings to a chunk: one number, so that a lost or doubled addition shows in it.
+// Rank `rank`'s contribution to a chunk: one number, so that a lost or doubled addition shows.
 std::int32_t value_of(std::uint8_t rank, std::uint16_t slot, std::uint32_t round) {
   return static_cast<std::int32_t>((round * 7 + slot + 1) << (rank * 14) & 0xfffffff);
 }
@@ -46,7 +46,7 @@ core::Header header_of(const Wire& wire, core::Kind kind, std::uint8_t rank, std
   return header;
 }
 
-// What goes back is a whole frame; what goes to all has its headers still to come.
+// A packet to the sender is a whole frame. A packet to all does not have its headers yet.
 std::optional<std::vector<std::byte>> answer_in(const xdp::TestRun& run) {
   constexpr std::uint32_t kDrop = 1;  // enum xdp_action
   constexpr std::uint32_t kPass = 2;
@@ -136,7 +136,7 @@ class Rank {
   XdpPlane& plane_;
   const Wire& wire_;
   std::uint8_t number_;
-  std::atomic<bool>& stop_;  // the other one found something wrong
+  std::atomic<bool>& stop_;  // the other thread found an error
 };
 
 TEST(XdpParallel, TwoProcessorsSumEveryContributionOnce) {

@@ -42,13 +42,13 @@ std::size_t datagram_at(std::span<const std::byte> frame) {
   return frame[12] == std::byte{0x86} ? 14 + 40 + 8 : 14 + 20 + 8;
 }
 
-// Who sent it, by its header.
+// The sender, by the header.
 std::uint8_t worker_in(std::span<const std::byte> frame) {
   const std::size_t at = datagram_at(frame) + offsetof(infold_header, worker);
   return std::to_integer<std::uint8_t>(frame[at]);
 }
 
-// A worker's ports follow each other.
+// The ports of a worker are consecutive.
 constexpr std::uint16_t kPortsOfAWorker = 2;
 std::uint16_t port_of(std::uint8_t worker, std::uint16_t port) {
   return static_cast<std::uint16_t>(9000 + worker * kPortsOfAWorker + port - 1);
@@ -70,7 +70,7 @@ std::unique_ptr<XdpPlane> XdpPlane::load(bool grows, std::string& why_not) {
   auto program = xdp::Program::load(options);
   if (program) return std::make_unique<XdpPlane>(std::move(*program));
   why_not = program.error().detail;
-  // A verifier that refuses what we wrote is our bug, not this machine's lack.
+  // If the verifier refuses our program, that is our bug. The machine lacks nothing.
   if (log.find("BEGIN PROG LOAD LOG") != std::string::npos) {
     const std::size_t shown = std::min<std::size_t>(log.size(), 4000);
     why_not = "refused: " + log.substr(log.size() - shown);
@@ -142,9 +142,9 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   const auto run = program_.test_run(frame);
   CHECK(run.has_value());
   after_ = program_.counters();
-  CHECK_THAT(run->action, !=, kAborted);  // a jump failed, or a bound that cannot be passed
+  CHECK_THAT(run->action, !=, kAborted);  // a failed tail call, or an impossible bound
   if (run->action == kDrop) return;
-  // An aggregator's host answers these, and here the program is both.
+  // An aggregator's host answers these. Here the program is both.
   if (verdict() == "answered_probe") return;
   if (run->action != kPass || run->note.to == INFOLD_XDP_TO_SENDER) {
     send(Outgoing::To::worker, worker_in(frame), run->frame);
@@ -162,7 +162,7 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
     CHECK(run.has_value());
     return *run;
   };
-  // A worker that nobody has heard of is sent nothing.
+  // A worker that has sent nothing gets no packet.
   std::vector<xdp::Place> places;
   if (job_with_ports_) places = program_.places(*job_with_ports_);
   const auto is_known = [&](std::size_t worker) {
@@ -199,7 +199,7 @@ void XdpPlane::send(Outgoing::To to, std::uint8_t worker, std::span<const std::b
   out.datagram = datagram_of(frame);
 }
 
-// Which of its worker's ports the frame goes to; 0: none of them.
+// The port of its worker that the frame goes to; 0 for no port of it.
 std::uint16_t XdpPlane::port_in(std::span<const std::byte> frame, std::uint8_t worker) const {
   if (!job_with_ports_) return 1;
   const std::size_t at = datagram_at(frame) - 6;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The packet program as a plane: loaded into the kernel and given one frame at a time by the
-// kernel's test-run. Attached to nothing, so no packet leaves; to whom a packet would go is read
-// from the action and from the note before it.
+// The packet program as a plane. It is loaded into the kernel, and the kernel's test-run gives it
+// one frame at a time. It is attached to no interface, so no packet leaves. The action, and the
+// note before the packet, name the receiver.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace infold::conformance {
 
-// Why it refuses jobs whose packets may leave out blocks; ranks are told so when they join.
+// The reason to refuse jobs whose packets may leave out blocks. Ranks hear it when they join.
 inline constexpr const char* kRangesOnly = "the packet program names missing ranks as ranges";
 inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
 
 class XdpPlane final : public Plane {
  public:
-  // One program for all cases, since loading takes a second; or one for a driver whose frames do
-  // not grow. Null where this process on this machine cannot; `why_not` then says what is missing.
+  // One program for all cases, because loading takes a second; or one for a driver whose frames do
+  // not grow. Null if this process cannot run it on this machine. Then `why_not` has the reason.
   static XdpPlane* shared(std::string* why_not, bool grows = true);
 
   explicit XdpPlane(xdp::Program program);
@@ -39,14 +39,14 @@ class XdpPlane final : public Plane {
   // Answers that were too long for the frame.
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
-  // Another job beside the configured one; frames of either may be injected.
+  // Adds another job beside the configured one. Frames of either may be injected.
   void add(const core::AggregatorOptions& options, const site::Neighbours& neighbours = {});
   void remove_all();
-  // The same for a whole frame, right or wrong.
+  // The same for a whole frame, valid or not.
   void inject_frame(std::span<const std::byte> frame);
   std::vector<std::byte> frame_of(std::span<const std::byte> datagram, From from = From::worker,
                                   std::uint16_t port = 1) const;
-  // What the last frame was counted as, by the names of xdp::counter_name.
+  // The counter of the last frame, by the names of xdp::counter_name.
   std::string verdict() const;
 
  private:

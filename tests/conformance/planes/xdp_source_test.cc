@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// R-007 in the packet program: whose packets are taken from where, in both IP families, and what
-// the host is told of the others.
+// R-007 in the packet program, in both IP families: which worker's packets it takes from which
+// address, and what it tells the host of the others.
 #ifdef INFOLD_XDP
 
 #include <gtest/gtest.h>

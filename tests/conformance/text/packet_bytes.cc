@@ -81,7 +81,7 @@ std::int64_t block_elements(const Words& words) {
   return words.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
 }
 
-// Lists that are too short or too long for the blocks are written as far as they go.
+// Lists of the wrong length are written as far as they go.
 void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
   const std::int64_t size = block_elements(packet.words);
@@ -103,7 +103,7 @@ void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   }
 }
 
-// Likewise; `has` and `quarters` of a chunk say as much as the shorter of them.
+// The same. If `has` and `quarters` of a chunk differ in length, the shorter counts.
 void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
   const std::int64_t quarter = block_elements(packet.words) / 4;
@@ -150,7 +150,7 @@ void put_sparse(Bytes& out, const PacketText& packet) {
   }
 }
 
-// Ranks for which there are no bytes are left out.
+// Ranks without a bit are left out.
 void put_missing_bits(Bytes& out, const PacketText& packet) {
   Bytes bits(static_cast<std::size_t>(packet.missing_bytes));
   for (const Ranks& range : packet.missing) {
@@ -211,7 +211,7 @@ void put_header(Bytes& out, const PacketText& packet) {
   put_big(out, u64(packet.slot), 2);
   put_big(out, u64(packet.epoch), 4);
   put_big(out, u64(packet.round), 4);
-  // An abort is about no chunk.
+  // An abort belongs to no chunk.
   const bool chunkless = packet.kind == INFOLD_KIND_ABORT || packet.kind == INFOLD_KIND_ABORTED;
   put_big(out, chunkless ? 0 : u64(elements), 2);
   put_big(out, chunkless ? 0 : packet.words.dtype << 4 | packet.words.format, 1);

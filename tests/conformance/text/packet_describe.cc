@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes to words, for whoever reads a failure.
+// Bytes to words, for readers of a failure.
 #include <cstdio>
 
 #include "tests/conformance/text/packet_text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words for codes of the wire header; vectors, failures and README use just these.
+// The words for codes of the wire header. Vectors, failures and the README use these words.
 #include <array>
 #include <string_view>
 

@@ -116,7 +116,7 @@ void read_fields(Cursor& cursor, PacketText& packet) {
       continue;
     }
     const std::string word = cursor.take_word();
-    // A collective can be called as a kind cannot: the kinds and it share no word.
+    // No collective has the name of a kind, so the word says which of the two it is.
     if (const auto kind = kind_named(word)) {
       packet.kind = *kind;
     } else if (!read_header_field(cursor, word, packet) && !read_body_field(cursor, word, packet) &&
@@ -126,7 +126,7 @@ void read_fields(Cursor& cursor, PacketText& packet) {
   }
 }
 
-// "[0-2 5]"; "[]" for nobody.
+// "[0-2 5]"; "[]" for no ranks.
 std::vector<Ranks> take_ranks(Cursor& cursor) {
   std::vector<Ranks> ranks;
   for (const std::string& token : cursor.take_list()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets as text and back, for vectors. An encoder of its own, written from spec/protocol.md and
-// wire/infold_wire.h alone: were it the core's, an error in the core would hide itself.
+// Packets as text and back, for vectors. This is an encoder of its own, written from
+// spec/protocol.md and wire/infold_wire.h alone. With the core's encoder, an error in the core
+// would not show.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace infold::conformance {
 struct Ranks {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  bool is_range = false;  // written with a dash, even if it is of one rank
+  bool is_range = false;  // written with a dash, also for one rank
 };
 
 // The four header fields that all packets of a chunk share.
@@ -31,7 +32,7 @@ struct Words {
   unsigned dtype = INFOLD_DTYPE_I32;
   unsigned reduction = INFOLD_REDUCTION_SUM;
   unsigned collective = INFOLD_COLLECTIVE_ALL_REDUCE;
-  std::optional<std::int64_t> shape;  // else one tensor of just these elements, root 0
+  std::optional<std::int64_t> shape;  // else one tensor with just these elements, root 0
 };
 
 struct PacketText {
@@ -39,24 +40,24 @@ struct PacketText {
   unsigned version = INFOLD_VERSION;
   unsigned flags = 0;
   std::int64_t worker = 0;
-  std::int64_t port = 1;  // of a packet in: from which of its worker's ports
+  std::int64_t port = 1;  // for a packet in: which of its worker's ports
   std::int64_t job = 0;
   std::int64_t epoch = 0;
   std::int64_t slot = 0;
   std::int64_t round = 1;
   Words words;
-  std::vector<Ranks> ranks;                           // whose contributions it holds
-  std::optional<std::int64_t> count, weight, digest;  // instead of what `ranks` says
+  std::vector<Ranks> ranks;                           // ranks whose contributions it has
+  std::optional<std::int64_t> count, weight, digest;  // in place of those of `ranks`
 
   std::vector<std::int64_t> elements;  // integers, mantissas or lanes
   std::vector<std::int64_t> codes;     // exponent codes; of a partial sum the lowest
   std::vector<std::int64_t> high_codes;
   std::vector<std::int64_t> plus, minus;  // elements with specials, of a partial sum
-  // Of a packet that leaves out blocks: those of each chunk that it holds. The lists above are then
-  // of these blocks, one chunk after the other.
+  // For a packet that leaves out blocks: the blocks of each chunk in it. The lists above then have
+  // these blocks, one chunk after the other.
   std::vector<std::vector<std::int64_t>> held;
-  // For each of these blocks four bits for its quarters, where the packet leaves out quarters. The
-  // lists of elements are then of these.
+  // Four bits for the quarters of each of these blocks, if the packet leaves out quarters. The
+  // lists of elements then have only the quarters with a bit.
   std::vector<std::vector<std::int64_t>> quarters;
   std::vector<Ranks> missing;
   std::int64_t missing_bytes = 0;  // as a set of bits
@@ -66,7 +67,7 @@ struct PacketText {
   std::vector<std::byte> rank_words, other_words;
 
   std::vector<std::byte> tag;
-  std::vector<std::byte> raw;  // instead of all of the above
+  std::vector<std::byte> raw;  // in place of all of the above
   std::int64_t cut = 0;        // bytes missing at the end
   std::int64_t extend = 0;     // zero bytes too many
   std::map<std::int64_t, std::byte> patches;
@@ -79,7 +80,7 @@ void read_fields(Cursor& cursor, PacketText& packet);
 // The datagram. Throws VectorError when `header` disagrees with the fields.
 std::vector<std::byte> to_bytes(const PacketText& packet, const std::string& where);
 
-// Has a function called with each packet that to_bytes() makes from now on, and its bytes.
+// From now on, calls the function with each packet that to_bytes() makes, and its bytes.
 using PacketListener = std::function<void(const PacketText&, const std::vector<std::byte>&)>;
 void listen_to_packets(PacketListener listener);
 

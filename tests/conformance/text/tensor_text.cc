@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values to bits. f16 and bf16 values must be exact in their type, so that no rounding of the
-// reader's own can hide one of the codec's.
+// Values to bits. f16 and bf16 values must be exact in their type, so that rounding here cannot
+// hide a rounding error of the codec.
 #include "tests/conformance/text/tensor_text.h"
 
 #include <bit>

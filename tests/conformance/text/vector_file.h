@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads spec/vectors/*.vec into cases and steps (grammar: spec/vectors/README.md). It knows lines
-// and tokens; what a step means is for the runners.
+// and tokens. The runners know the meaning of a step.
 #pragma once
 
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Proves that the search works: linked with an aggregator that tells chunks apart only by the
-// copy they use, as the original protocol does, it must find the wrong sum that this allows. If
-// it finds none, the search is broken, whatever it says about the real aggregator.
+// Proves that the search works. The program is linked with an aggregator that does not compare
+// rounds, as in the original protocol. The search must find the wrong sum that follows. If it finds
+// none, the search is broken.
 #include <cstdio>
 
 #include "tests/exhaustive/narrate.h"
@@ -10,7 +10,7 @@
 
 int main() {
   using namespace infold::exhaustive;
-  // Two workers and one slot are enough: the late repeat of a chunk meets the chunk after next.
+  // Two workers and one slot are enough: a late repeat of a chunk meets the chunk two rounds later.
   const Case canary = {
       .name = "canary-2x1x3", .slots = 1, .tensors = {{.chunks = 3}}, .safety_only = true};
   Search search(canary);
