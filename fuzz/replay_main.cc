@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a fuzz target without libFuzzer, so that every build smoke-tests it: first each file of the
-// corpus folders named on the command line, then inputs from a fixed seed. It finds nothing that
-// is rare; it keeps targets and corpora from rotting between real runs of ./dev fuzz.
+// Runs a fuzz target without libFuzzer, so that every build smoke-tests it. First come the files of
+// the corpus folders on the command line, then inputs from a fixed seed. It finds no rare faults.
+// It shows that targets and corpora still work between real runs of ./dev fuzz.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace {
 
 // Enough to pass every early return of a decoder, and still milliseconds under a sanitizer.
 constexpr int kSeededInputs = 500;
-// Above the largest datagram of 2048 four-byte elements, so the too-long path runs as well.
+// Above the largest datagram of 2048 four-byte elements, so that too long inputs are tried as well.
 constexpr std::size_t kInputBytesMax = 9000;
 
 std::vector<std::filesystem::path> corpus_files(int argc, char** argv) {
@@ -46,7 +46,7 @@ std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path) {
 int main(int argc, char** argv) {
   const auto files = corpus_files(argc, argv);
   for (const auto& path : files) {
-    // Printed before the run: if the target crashes, the last line names the input.
+    // Printed before the run. If the target crashes, the last line names the input.
     std::printf("replay %s\n", path.c_str());
     std::fflush(stdout);
     const auto bytes = read_bytes(path);
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
 
   infold::base::Prng prng(1);
   for (int i = 0; i < kSeededInputs; ++i) {
-    // Half of the inputs are short: most formats decide in their first bytes.
+    // Half of the inputs are short, because most formats decide in their first bytes.
     const std::size_t limit = i % 2 == 0 ? 128 : kInputBytesMax;
     std::vector<std::uint8_t> bytes(prng.below(limit + 1));
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(prng.next());

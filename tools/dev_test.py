@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev does before it builds anything, with programs of the system replaced by scripts."""
+"""The steps of ./dev before it builds anything. Scripts take the place of the system's programs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ LOCKED = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by proce
 
 
 class Fakes:
-    """A folder of programs that stand before the system's, each noting how it was called."""
+    """A folder of programs that are found before the system's. Each notes how it was called."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -42,13 +42,13 @@ class DevTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.fakes = Fakes(folder.name)
-        # sudo VARIABLE=... COMMAND, as root does it.
+        # sudo VARIABLE=... COMMAND, run as root would run it.
         self.fakes.add("sudo", 'if [ "$1" != --validate ]; then exec "$@"; fi')
         self.fakes.add("dpkg-query", "echo not-installed")
         self.fakes.add("sleep", "")
 
     def need_packages(self, apt_get):
-        """Runs need_packages with this apt-get, whose log is thrown away."""
+        """Runs need_packages with this apt-get, and drops its log."""
         self.fakes.add("apt-get", apt_get)
         script = ('set -euo pipefail; source tools/dev/packages.sh; cd "$0"; mkdir tools; '
                   'echo "build none-such" >tools/packages.txt; need_packages build')
@@ -80,7 +80,7 @@ class DevTest(unittest.TestCase):
         self.assertEqual(self.fakes.called("cmake") + self.fakes.called("dpkg-query"), [])
 
     def doctor(self, *words, binary="", installed="installed"):
-        """Runs ./dev doctor in a tree of two packages, with this as the program's script."""
+        """Runs ./dev doctor in a tree of two packages, with this script as the program."""
         self.fakes.add("dpkg-query", f"echo {installed}")
         tree = self.fakes.folder / "tree"
         (tree / "tools").mkdir(parents=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an example of examples/, after making what it needs: the Python package in an environment of
-its own (build/python/venv; a few minutes the first time), and the C++ programs.
+"""Runs an example of examples/, after making its needs: the Python package in an environment of its
+own (build/python/venv; a few minutes the first time), and the C++ programs.
 
 examples:
   ./dev example gloo        a training job with PyTorch's own backend; where its time goes
@@ -27,7 +27,7 @@ def names():
 
 
 def prepare():
-    """Quietly, but for what fails."""
+    """Prints nothing, except the output of a step that fails."""
     print("preparing build/python/venv and the C++ programs ...", file=sys.stderr, flush=True)
     build = ["cmake", "--build", "build/release", "--target", "infold_example_cpp"]
     for command in [*python_env.install_commands(ROOT, "examples"), build]:

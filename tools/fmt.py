@@ -18,7 +18,7 @@ def sources():
 
 
 def unformatted(files):
-    """Those of the files that clang-format would change."""
+    """The files that clang-format would change."""
     if not files:
         return []
     result = subprocess.run([*CLANG_FORMAT, "--dry-run", *files], cwd=ROOT, check=False,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the libFuzzer targets, as many at a time as there are cores.
 
-Seeds come from fuzz/corpus/TARGET; what libFuzzer adds is kept in build/fuzz/corpus/TARGET, inputs
-that fail in build/fuzz/failures/TARGET.
+Seeds come from fuzz/corpus/TARGET. Inputs that libFuzzer adds are kept in build/fuzz/corpus/TARGET,
+and inputs that fail in build/fuzz/failures/TARGET.
 """
 
 import argparse
@@ -20,9 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "build" / "fuzz" / "fuzzers"
 STATE = ROOT / "build" / "fuzz"
 CORES = len(os.sched_getaffinity(0))
-# One input that takes longer is a hang: decoders take microseconds, whole runs milliseconds.
+# An input that takes longer is a hang: decoders take microseconds, whole runs milliseconds.
 INPUT_LIMIT_S = 10
-# How long past its time a target may take to end before it counts as hung itself.
+# The time past its limit after which a target itself counts as hung.
 GRACE_S = 60
 
 
@@ -70,13 +70,13 @@ def command_for(target, seconds):
 
 
 def environment():
-    # addr2line is there wherever g++ is; llvm-symbolizer would be a package of its own.
+    # addr2line comes with g++. llvm-symbolizer would need a package of its own.
     return {**os.environ, "ASAN_OPTIONS": "allow_addr2line=1:detect_stack_use_after_return=1",
             "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
 def telling_lines(lines):
-    """Where the failure is described; a sanitizer prints pages of memory after that."""
+    """The place of the failure's description. A sanitizer prints pages of memory after it."""
     for index, line in enumerate(lines):
         if re.search(r"ERROR: |runtime error: |CHECK", line):
             return lines[index:index + 25]
@@ -106,7 +106,7 @@ class Run:
         return True
 
     def report(self):
-        """Prints the outcome; true if the target found nothing."""
+        """Prints the outcome. Returns whether the target found nothing."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
         if self.process.returncode == 0:
             stats = dict(line[6:].split(":", 1) for line in text.splitlines()
@@ -143,7 +143,7 @@ def run_all(targets, seconds):
 def repeat(target, file):
     path = pathlib.Path(file)
     if not path.is_file():
-        path = ROOT / file  # As printed: relative to the repository.
+        path = ROOT / file  # As printed, relative to the repository.
     if not path.is_file():
         sys.exit(f"dev: no file {file}")
     return subprocess.run([str(PROGRAMS / target), str(path)], env=environment(),

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the packet program's tests on other kernels than this machine's.
 
-Each kernel is Debian's newest cloud image of a series (6.1), fetched with apt-get, or a file: such
-a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk, on an initramfs of
-busybox, the tests, the vectors, and what interfaces take: modules of the package, and ip. No rights
-are needed. Every test must pass there; one that is skipped has not shown anything, and fails. A
-vmlinuz without modules has no interfaces: leave their tests out with --filter 'Xdp*:Replay*'. Six
-minutes a kernel on two cores.
+A kernel is Debian's newest cloud image of a series (6.1), fetched with apt-get. Or it is a file:
+such a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk. Its initramfs has
+busybox, the tests, the vectors, ip, and the package's modules for interfaces. The command needs no
+root. Every test must pass. A skipped test has shown nothing, and fails. A vmlinuz without modules
+has no interfaces: leave their tests out with --filter 'Xdp*:Replay*'. A kernel takes six minutes on
+two cores.
 """
 
 import argparse
@@ -26,10 +26,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "kernels"
 TESTS = ("src/xdp/infold_xdp_test", "tests/conformance/infold_conformance_test",
          "tests/replay/infold_replay_test")
-# Of the kernel's, in the order in which they need each other.
+# The kernel's modules, in the order of their dependencies.
 MODULES = ("llc", "stp", "bridge", "veth", "sch_ingress", "cls_bpf")
 FILTER = "Attachment*:Xdp*:Replay*"
-# Six times what it takes on two slow cores.
+# Six times the time on two slow cores.
 LIMIT_S = 1800
 ENDED = "infold-kernel: ended with"
 INIT = f"""#!/bin/busybox sh
@@ -68,14 +68,14 @@ def parse():
 
 
 def newest(series, names):
-    """The package of the series' newest kernel; None if there is none."""
+    """The package of the series' newest kernel. None if there is none."""
     ours = re.compile(rf"linux-image-{re.escape(series)}\.\d.*-cloud-amd64")
     return max((n for n in names if ours.fullmatch(n)), default=None,
                key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
 def fetch(series):
-    """Downloads the package, unless it is there, and returns its path."""
+    """Downloads the package, unless it is there already, and returns its path."""
     listed = subprocess.run(["apt-cache", "pkgnames", f"linux-image-{series}."], text=True,
                             capture_output=True, check=True)
     name = newest(series, listed.stdout.split())
@@ -91,7 +91,7 @@ def fetch(series):
 
 
 def unpack(package, into):
-    """Puts the package's kernel into the folder and returns its path; its modules are beside it."""
+    """Puts the package's kernel into the folder and returns its path. Its modules are beside it."""
     (into / "modules").mkdir()
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as deb:
         with tarfile.open(fileobj=deb.stdout, mode="r|") as files:
@@ -108,13 +108,13 @@ def unpack(package, into):
 
 
 def module_of(path):
-    """The name of a module that we need, if this path of a package is one's."""
+    """The name of a module that we need, if this path of a package is its path."""
     found = re.search(r"/([^/]+)\.ko(\.xz)?$", path)
     return found[1] if found and found[1] in MODULES else None
 
 
 def take(tree, program, into):
-    """Copies a program, without what only debuggers read, and the libraries that it needs."""
+    """Copies a program without debug data, and the libraries that it needs."""
     subprocess.run(["strip", "-o", tree / into / program.name, program], check=True)
     for library in libraries(program):
         copy = tree / library.relative_to("/")
@@ -123,13 +123,13 @@ def take(tree, program, into):
 
 
 def libraries(program):
-    """Paths of the shared libraries that a program needs, its loader among them."""
+    """Paths of the shared libraries of a program, its loader included."""
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     return {pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
 
 
 def make_initramfs(into, pattern):
-    """Packs all that runs in the virtual machine, and returns the archive's path."""
+    """Packs all files of the virtual machine, and returns the path of the archive."""
     tree = into / "tree"
     for folder in ("bin", "sbin", "proc", "sys", "dev", "infold/spec"):
         (tree / folder).mkdir(parents=True)
@@ -137,7 +137,7 @@ def make_initramfs(into, pattern):
     shutil.copytree(ROOT / "spec" / "vectors", tree / "infold" / "spec" / "vectors")
     if (into / "modules").is_dir():
         shutil.copytree(into / "modules", tree / "modules")
-    # Busybox's own makes no veth, and its shell prefers that to any other.
+    # Busybox's own ip makes no veth, and its shell prefers its own ip to any other.
     take(tree, pathlib.Path(shutil.which("ip")), "sbin")
     take(tree, pathlib.Path("/bin/dash"), "sbin")
     for test in TESTS:
@@ -154,12 +154,12 @@ def make_initramfs(into, pattern):
 
 
 def judge(console):
-    """Whether what the machine printed shows that all is well, and in a few words what it shows."""
+    """Whether the virtual machine's output shows success, and a short reason."""
     if (ended := re.search(rf"^{ENDED} (\d+)", console, re.MULTILINE)) is None:
         return False, "the machine did not come to the end of the tests"
     counts = {}
     for outcome in ("OK", "FAILED", "SKIPPED"):
-        # At a test's end, not where gtest lists those that failed; it says how long they took.
+        # The line at a test's end, not in gtest's list of failed tests. It has the test's time.
         counts[outcome] = len(re.findall(rf"\[ +{outcome} +\] \S+.*\(\d+ ms\)", console))
     words = "{OK} passed, {FAILED} failed, {SKIPPED} skipped".format(**counts)
     return counts["OK"] > 0 and counts["SKIPPED"] == 0 and ended.group(1) == "0", words

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel ./dev kernel takes, and what it makes of what the virtual machine prints."""
+"""Tests which kernel ./dev kernel takes, and how it reads the output of the virtual machine."""
 
 import unittest
 

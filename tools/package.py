@@ -7,8 +7,8 @@ deb     infold_*.deb for Debian 12: the program with its systemd units
 image   a container's root for the switch, by packaging/Containerfile, where podman or docker runs
 all     wheel and deb
 
-With --check, each package is then installed in a bare Debian 12 (debootstrap; needs root and a
-network), where it sums first tensors. docs/packages.md has the rest.
+With --check, each package is then installed in a bare Debian 12, where it makes its first sums.
+This takes debootstrap, root and a network. docs/packages.md has the rest.
 """
 
 import argparse
@@ -29,7 +29,7 @@ class Failed(Exception):
 
 
 def run(command, **where):
-    """Runs a command with its output in the log; gives what it wrote to stdout."""
+    """Runs a command with its output in the log. Returns its stdout."""
     words = [str(word) for word in command]
     with open(LOG, "a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(words)}\n")

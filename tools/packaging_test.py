@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The units of packaging/: systemd understands them, they differ in what they must differ in, and
-the settings beside them are options that exist."""
+"""The units of packaging/. systemd understands them, they differ only where they must, and their
+settings are options that exist."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ from packing import deb
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
 UNITS = sorted(PACKAGING.glob("*.service"))
-# What packet programs take beyond a switch in user space.
+# The extra rights of packet programs, beside those of a switch in user space.
 OF_XDP = {"Description", "AssertPathExists", "StartLimitIntervalSec", "ExecStart", "RestartSec",
           "CapabilityBoundingSet", "AmbientCapabilities", "PrivateUsers", "SystemCallFilter"}
 
@@ -38,7 +38,7 @@ class PackagingTest(unittest.TestCase):
         for unit in UNITS:
             with tempfile.TemporaryDirectory() as folder:
                 copy = pathlib.Path(folder, unit.name)
-                # It looks for the program, too.
+                # systemd also looks for the program.
                 copy.write_text(unit.read_text(encoding="utf-8").replace(
                     "/usr/bin/infold", "/bin/true"), encoding="utf-8")
                 result = subprocess.run(["systemd-analyze", "verify", copy], text=True,
@@ -67,12 +67,12 @@ class PackagingTest(unittest.TestCase):
         for unit in UNITS:
             path = re.search(r"--config /etc/infold/(\S+)", unit.read_text("utf-8"))[1]
             text = (PACKAGING / path).read_text("utf-8")
-            # Those that are only suggested as well.
+            # Also the packages that are only suggested.
             keys = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)).keys()
             self.assertGreaterEqual(options, {key.replace("_", "-") for key in keys}, path)
 
     def test_one_version(self):
-        """deb.py reads that of CMakeLists.txt."""
+        """deb.py reads the version of CMakeLists.txt."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
         self.assertEqual(project["version"], deb.version(ROOT))
 
@@ -94,7 +94,7 @@ class PackagingTest(unittest.TestCase):
             self.assertEqual(parts.read_text("utf-8").split(), ["one", "one"])
 
     def test_the_image_runs_what_the_package_has(self):
-        """No container engine is needed to see that names and files agree."""
+        """Names and files agree. This check needs no container engine."""
         text = (PACKAGING / "Containerfile").read_text("utf-8")
         lines = re.sub(r"\\\n", " ", text).splitlines()
         words = [line.split(None, 1) for line in lines if line and not line.startswith("#")]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual environments in which tests and examples use the Python package: one in build/ for
-the torch that the requirements name, and those that a person names for other releases of torch."""
+"""The virtual environments in which tests and examples use the Python package. One is in build/,
+for the torch of the requirements. Others have other releases of torch, and a person names them."""
 
 import os
 import pathlib
@@ -15,7 +15,8 @@ def python_of(root):
 
 
 def python_with(torch):
-    """That of the environment that INFOLD_TORCH_2_14, say, names; and why there is none, else."""
+    """The Python of the environment that a variable, such as INFOLD_TORCH_2_14, names. Without one,
+    the reason."""
     variable = "INFOLD_TORCH_" + torch.replace(".", "_")
     folder = os.environ.get(variable, "")
     if not folder:
@@ -33,12 +34,12 @@ def _torch_of(python):
 
 
 def install_commands(root, purpose, other=None):
-    """What makes the environment, or brings it up to date; to be run in `root`, in this order. In
-    another one, whose Python this is, only the package itself is installed."""
+    """The commands that make the environment, or bring it up to date; run them in `root`, in this
+    order. In another environment, whose Python is given, they install only the package itself."""
     python = other or python_of(root)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if other:
-        # Objects are of one torch: a build folder for each environment.
+        # Objects belong to one torch, so each environment has a build folder.
         folder = f"--config-settings=build-dir=build/wheel-{python.parent.parent.name}"
         return [[*pip, "--no-deps", "--no-build-isolation", folder,
                  "--config-settings=cmake.define.INFOLD_WERROR=ON", "."]]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev test makes of ctest's and pytest's results, and that it leaves no process behind."""
+"""Tests how ./dev test reads the results of ctest and pytest, and that it leaves no process
+behind."""
 
 import pathlib
 import tempfile

@@ -21,9 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 LOG_LINES_SHOWN = 25
 
-# In the order of what people want to know first. The limit is where a stage counts as hung: it must
-# hold beside a load of ten on two cores, which makes a stage five times slower. A new stage is one
-# line.
+# In the order in which people want to know the results. After its limit a stage counts as hung. The
+# limit must hold beside a load of ten on two cores, which makes a stage five times slower. A new
+# stage is one line.
 STAGES = (
     Cases("dev", "unit, property and integration tests", 6000),
     Build("headers", "every header compiles alone", 300, "dev", "headers"),
@@ -40,8 +40,8 @@ STAGES = (
             ("tools/fuzz.py", "--total-seconds", "30")),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),
 )
-# At most 3 minutes from scratch on 2 cores. Compiling is most of the time, so that only what the
-# heart of the product needs is built: packets, machines, ports, control, communicator.
+# At most 3 minutes from scratch on 2 cores. Compiling takes most of the time. So only the most
+# important parts are built: packets, machines, ports, control, communicator.
 QUICK_STAGES = (
     Cases("quick", "protocol, machines, endpoints and communicator", 3000, "quick"),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),

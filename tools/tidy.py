@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what compilers do not: layers, banned calls, lengths, dead files, documents, formatting.
+"""Makes the checks that compilers do not make: layers, banned calls, lengths, dead files,
+documents, formatting.
 
-The checks are in tools/tidy_checks/, one module per subject; formatting is clang-format's.
+The checks are in tools/tidy_checks/, a module for each subject. clang-format formats.
 """
 
 import argparse

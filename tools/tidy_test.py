@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each check of tidy finds its bad snippet and leaves the good one alone."""
+"""Each check of tidy finds its bad snippet, and accepts the good one."""
 
 import pathlib
 import tempfile

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Kills one of four ranks at a random moment of joining, and measures when the others hear of it.
-While ranks are still missing nobody hears: then another process takes the place, and the job must
-start. Otherwise the others' job ends, and a new one of the same name must start at once.
+While ranks are missing, the others need not hear: another process then takes the place, and the job
+must start. Otherwise the job of the others ends, and a new job of the same name must start at once.
 
 Usage: killed_ranks.py INFOLD [TRIES [SEED]]
 Prints one line of JSON: how many tries ended in which way, and the milliseconds until the last of
@@ -22,16 +22,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 from processes import SHORT_THEN_LONG, Job, expect, free_port
 
 WORLD = 4
-# Ranks have joined after some 50 ms; the moments reach from before the first to after the last.
+# Ranks have joined after some 50 ms. The moments lie between before the first join and after the
+# last.
 MOMENTS_S = 0.15
 HEARS_S = 0.5
 STARTS_S = 20
-# What a rank says of one that was lost, joined and joining.
+# The messages of a rank about a lost rank, when it has joined and while it joins.
 HEARD = ("rank_lost", "was lost", "has ended or cannot be reached")
 
 
 class Rank:
-    """A process, and when it first said any of the words that matter."""
+    """A process, and the time at which it first printed one of the expected words."""
 
     def __init__(self, job, port, rank):
         self.said = {}
@@ -70,7 +71,7 @@ def end(ranks):
 
 
 def try_once(job, port, draw):
-    """What became of it, and after how many milliseconds."""
+    """The outcome, and the milliseconds until it."""
     ranks = [Rank(job, port, rank) for rank in range(WORLD)]
     victim = draw.randrange(WORLD)
     time.sleep(draw.uniform(0, MOMENTS_S))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold-peer-gloo: sums with Gloo over TCP, as PyTorch does without GPUs. `ring` is what PyTorch
-// uses, `hd` is halving and doubling, and `oneshot` has every rank send its tensor to all others,
-// which is the fewest hops there can be and the most bytes. `union` and `coo` leave out zeros.
+// infold-peer-gloo: sums with Gloo over TCP. `ring` is PyTorch's algorithm without GPUs. `hd` is
+// halving and doubling. With `oneshot` every rank sends its tensor to all others, which takes the
+// fewest hops and the most bytes. `union` and `coo` leave out zeros.
 
 #include <chrono>
 #include <exception>
@@ -21,7 +21,7 @@
 namespace infold::peers {
 namespace {
 
-// A sum over slow links takes long; a rank that is gone must end the run all the same.
+// Long enough for a sum over slow links. It ends the run if a rank is gone.
 constexpr std::chrono::minutes kTimeout{5};
 
 Context connect(const Options& options) {
@@ -45,7 +45,7 @@ Reduce halving_doubling(const Context& context, std::span<float> tensor) {
   return [algorithm](std::span<const float>, std::span<float>) { algorithm->run(); };
 }
 
-// Buffers for the tensors of all ranks, registered once; own is the caller's tensor.
+// Buffers for the tensors of all ranks, registered once. `own` is the caller's tensor.
 struct OneShot {
   using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
@@ -59,7 +59,7 @@ struct OneShot {
   }
 
   void run(std::span<float> tensor) {
-    // Alternates, so that a fast rank's next tensor is not taken for this one.
+    // Alternates, so that the next tensor of a fast rank is not taken for this one.
     slot ^= 1;
     std::size_t next = 0;
     for (int step = 1; step < context->size; ++step) {
@@ -69,7 +69,7 @@ struct OneShot {
       own->send((context->rank + context->size - step) % context->size, slot);
     }
     for (auto& buffer : others) buffer->waitRecv(kTimeout);
-    // Nothing may change what is still being sent.
+    // The tensor must not change while it is being sent.
     for (int step = 1; step < context->size; ++step) own->waitSend(kTimeout);
     for (const auto& each : received) {
       gloo::sum<float>(tensor.data(), tensor.data(), each.data(), tensor.size());
@@ -100,7 +100,7 @@ int run(const Options& options) {
   };
   const bool exact = measure(options, "gloo-" + options.algorithm,
                              is_sparse ? Memory::apart : Memory::in_place, prepare);
-  // Who ends first must not close a connection on which another rank still waits.
+  // A rank must not close a connection on which another rank still waits.
   gloo::BarrierOptions last(context);
   gloo::barrier(last);
   return exact ? 0 : 1;

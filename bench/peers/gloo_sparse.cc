@@ -17,11 +17,11 @@ namespace {
 using Words = std::vector<std::uint32_t>;
 constexpr std::size_t kWordBits = 32;
 
-// Up to here all ranks send their words to all others, which takes one hop; a ring of 8 takes 14,
-// and Gloo's takes 20 ms for as little as this (docs/benchmarks/peers.md).
+// Up to this size all ranks send their words to all others, in one hop. A ring of 8 takes 14 hops.
+// Gloo's ring takes 20 ms for such sizes (docs/benchmarks/peers.md).
 constexpr std::size_t kOneHopBytesMax = std::size_t{16} << 10;
 
-// One pass at the speed of memory; compilers make vectors of it.
+// One pass at the speed of memory. Compilers vectorise it.
 bool has_something(std::span<const float> block) {
   std::uint32_t all = 0;
   for (const float element : block) all |= std::bit_cast<std::uint32_t>(element);
@@ -38,7 +38,7 @@ void join_words(Words& words, const std::uint32_t* other) {
   for (std::size_t i = 0; i < words.size(); ++i) words[i] |= other[i];
 }
 
-// In which rank's words bits are set does not matter any more.
+// From here on it does not matter which rank has set a bit.
 class Joining {
  public:
   Joining(const Context& context, std::size_t words)
@@ -46,7 +46,7 @@ class Joining {
 
   void run(Words& words) {
     if (words.size() * sizeof(std::uint32_t) > kOneHopBytesMax) return run_ring(words);
-    // Gathered by sends to all: a ring of gathers would take as many hops as one of sums.
+    // Gathered by sends to all: a ring of gathers would take as many hops as a ring of sums.
     slot_ ^= 1;
     auto own = context_->createUnboundBuffer(words.data(), words.size() * sizeof(std::uint32_t));
     auto others = context_->createUnboundBuffer(all_.data(), all_.size() * sizeof(std::uint32_t));
@@ -81,7 +81,7 @@ class Joining {
 
   Context context_;
   Words all_;
-  std::uint64_t slot_ = 1000;  // apart from those of other exchanges
+  std::uint64_t slot_ = 1000;  // different from those of other exchanges
 };
 
 class RingOverUnion {

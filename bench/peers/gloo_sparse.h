@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums on Gloo that leave out zeros, as one would write them without a network that helps. Both
-// keep their memory from sum to sum; a Reduce is for one thread.
+// Sums on Gloo that leave out zeros, without help from a network. Both keep their memory from sum
+// to sum. A Reduce is for one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace infold::peers {
 
 using Context = std::shared_ptr<gloo::rendezvous::Context>;
 
-// The simple rival: the ranks join the sets of blocks that they have, a bit each, and a ring sums
-// the blocks that some rank has, side by side.
+// The simple alternative. The ranks join the sets of their blocks, a bit for each block. Then a
+// ring sums the blocks that some rank has, side by side.
 Reduce ring_over_union(const Context& context, std::size_t block, std::size_t elements);
 
-// What PyTorch makes of sparse COO tensors: every rank gathers the indices and values of all ranks
-// and adds them up by itself. Rows of `block` elements have an index each; with 1, elements do.
-// What a rank has is found in its first sum, because such tensors come with their indices.
+// The sum of sparse COO tensors in PyTorch: every rank gathers the indices and values of all ranks,
+// and adds them. A row of `block` elements has one index. The first sum finds the rows of a rank,
+// because such tensors come with their indices.
 Reduce gathered_rows(const Context& context, std::size_t block, std::size_t elements);
 
 // A ring of sums in place.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold-peer-openmpi: sums with Open MPI. `allreduce` lets it choose how; `oneshot` has every rank
-// send its tensor to all others. mpirun starts it; how it connects is mpirun's to say. Errors end
-// all ranks, which is MPI's default.
+// infold-peer-openmpi: sums with Open MPI. With `allreduce` Open MPI chooses the algorithm. With
+// `oneshot` every rank sends its tensor to all others. mpirun starts the program and connects it.
+// An error ends all ranks, as is MPI's default.
 
 #include <memory>
 #include <mpi.h>

@@ -15,7 +15,7 @@
 namespace infold::peers {
 namespace {
 
-// With the sum that is checked, enough for connections and windows to have grown.
+// Together with the checked sum, enough for connections and windows to grow.
 constexpr unsigned kWarmups = 1;
 
 // Small whole numbers, so that a sum is exact in any order.
@@ -61,7 +61,7 @@ class Tensors {
     }
     return true;
   }
-  // Summed in place again and again, anything but zeros would grow to infinity.
+  // After many sums in place, other numbers than zeros would grow to infinity.
   void prepare_for_many() {
     if (apart_.empty()) std::fill(input_.begin(), input_.end(), 0.0F);
   }
@@ -88,7 +88,7 @@ bool measure_size(const Options& options, const std::string& name, std::size_t b
   tensors.prepare_for_many();
   for (unsigned i = 0; i < kWarmups; ++i) tensors.sum(reduce);
 
-  // No barrier between: a sum ends nowhere before it began everywhere.
+  // No barrier between the sums: a sum cannot end before all ranks have begun it.
   std::vector<double> samples;
   const double processor_before = processor_seconds();
   for (unsigned i = 0; i < options.iterations; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the programs that infold is compared with have in common: options, a measured loop of sums
-// over all ranks, and the JSON object that `infold bench allreduce` prints too. Each peer brings
-// one function, which adds up a tensor. One thread calls all of this.
+// The common part of the programs that are measured beside infold: options, a measured loop of sums
+// over all ranks, and the JSON object of `infold bench allreduce`. Each peer adds one function,
+// which sums a tensor. One thread calls all of this.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::size_t> bytes{26214400};
   unsigned iterations = 10;
   std::string algorithm;
-  std::string store;    // a folder that all ranks share, in which they find each other
+  std::string store;    // an empty folder that all ranks share, in which they meet
   std::string address;  // of this rank's network interface
   lab::ZerosOptions zeros;
   std::size_t block = lab::kRowElements;  // elements that algorithms without zeros keep together
@@ -30,19 +30,19 @@ struct Options {
 
 struct Program {
   std::string name;                     // as typed
-  std::vector<std::string> algorithms;  // the first is the default; empty where there is no choice
+  std::vector<std::string> algorithms;  // the first is the default; empty without a choice
   bool launched = false;                // a launcher tells rank and world, and how to connect
 };
 
-// Returns the process's exit code where it should end at once (--help, bad usage), else -1.
+// Returns the process's exit code if it must end at once (--help, bad usage), else -1.
 int parse(const Program& program, int argc, const char* const* argv, Options& options);
 
-// Adds up a tensor over all ranks; the two are the same memory, or do not overlap.
+// Sums a tensor over all ranks. Input and output are the same memory, or do not overlap.
 using Reduce = std::function<void(std::span<const float> input, std::span<float> output)>;
-// Called once for each size, before anything is measured; setup of that size happens in it.
+// Called once for each size before the measurement. The setup for the size happens in it.
 using Prepare = std::function<Reduce(std::span<float> output)>;
 
-// In place, zeros are summed when time is taken, since it does not depend on what is summed.
+// In place, the timed sums are of zeros. The time does not depend on the values.
 enum class Memory : std::uint8_t { in_place, apart };
 
 // Measures each size and prints one line for it on rank 0. Returns false if a sum was wrong.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two racks of four ranks, all links of one rate: the time of a sum and what an uplink carries of
-it, when each rack has a switch below the parent, and when all ranks join the parent. Alternated
-rounds; medians.
+"""Two racks of four ranks, all links of one rate. Measures the time of a sum and the bytes on an
+uplink. In one case each rack has a switch below the parent, in the other all ranks join the parent.
+The cases alternate; figures are medians.
 
 Usage: measure.py INFOLD [BYTES [ROUNDS]]
 Needs root.

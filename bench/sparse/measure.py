@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures sums of tensors that hold more and more zeros, with `infold bench compare`, and draws
-time against the share of zeros: infold dense and without zeros, Gloo's ring, Gloo's ring over the
-union, and what the links allow. Needs root, the peers (./dev bench compare makes them), and
-matplotlib for the picture:
+"""Measures sums of tensors with more and more zeros, with `infold bench compare`, and draws time
+against the share of zeros: infold dense and without zeros, Gloo's ring, Gloo's ring over the union,
+and the bounds of the links. Needs root, the peers (./dev bench compare makes them), and matplotlib
+for the picture:
 
     bench/sparse/measure.py run build/release/infold FOLDER --bytes 104857600 --rounds 3
     bench/sparse/measure.py draw FOLDER docs/pictures/sparse.png
 
-What is in FOLDER already is not measured again. How long dense sums take does not depend on zeros,
-so that they are measured at some shares only.
+Results that are in FOLDER already are not measured again. The time of dense sums does not depend on
+zeros, so they are measured at some shares only.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def parse():
 
 
 def results(folder):
-    """What was measured: (share, results.json's contents), by share."""
+    """The results: (share, contents of results.json), by share."""
     found = [json.loads(path.read_text(encoding="utf-8"))
              for path in folder.glob("*/results.json")]
     return sorted((each["conditions"]["zeros"], each) for each in found if each["complete"])

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same sums through a switch in user space and through one in the kernel, in turn, in a lab.
+"""Makes the same sums through a switch in user space and through one in the kernel, in turn, in a
+lab.
 
 Planes:
   user        infold switch
   user-plain  the same without offloads: packets pass its sockets and links one by one
   kernel      infold switch --plane xdp; ranks add up their own checksums and coalesce what arrives
 
-Prints medians over the rounds of what rank 0 measured and of the whole machine's processor time,
-for all sizes of a round together, joining included; each round as well with --json. Needs root, and
-a machine with nothing else to do: what others take counts as well. Where a lab or a packet program
-cannot be had, ends with status 77.
+Prints medians over the rounds: rank 0's figures, and the whole machine's processor time for all
+sizes of a round together, joining included. With --json also each round. Needs root, and a machine
+without other work, because the processor time counts all processes. Without a lab or packet
+programs it ends with status 77.
 """
 
 import argparse
@@ -25,9 +26,9 @@ LAB = "infold-planes"
 SWITCH = "10.77.0.254:7700"
 PATIENCE_S = 600
 SKIPPED = 77
-# Features of a rank's end and of the switch's end of each link. On a shaped one the lab has turned
-# all of them off, so that it carries single packets whichever plane sums; there only checksums and
-# what a rank couples on arrival are left to choose.
+# Features of the rank's end and of the switch's end of each link. On a shaped link the lab has
+# turned all of them off, so the link carries single packets with any plane. There only checksums,
+# and coalescing at a rank, can be chosen.
 TRAINS = {"tso": "on", "gso": "on", "tx-udp-segmentation": "on"}
 SINGLE = {"tso": "off", "gso": "off", "tx-udp-segmentation": "off", "gro": "off"}
 LINKS = {
@@ -69,7 +70,7 @@ def at(node, *words):
 
 
 def busy_s():
-    """Of all processors, without idling and waiting."""
+    """Processor seconds of all processors, without idle time."""
     fields = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n")[0].split()[1:]
     user, nice, system, _, _, irq, soft = (int(field) for field in fields[:7])
     return (user + nice + system + irq + soft) / 100
@@ -79,7 +80,7 @@ def set_features(options, node, device, wanted):
     words = [word for name, state in wanted.items() for word in (name, state)
              if options.rate == "none" or name in LEFT_WHEN_SHAPED]
     if words:
-        # Says so and fails where nothing changes.
+        # ethtool reports an error if nothing changes.
         subprocess.run(at(node, "ethtool", "-K", device, *words), check=False, capture_output=True)
 
 
@@ -105,7 +106,7 @@ def rank_words(options, rank):
 
 
 def run_ranks(options, plane):
-    """What rank 0 says; the others wait for it in their sums."""
+    """Rank 0's output. The other ranks wait for it in their sums."""
     ranks = [subprocess.Popen(at(rank, *rank_words(options, rank)), text=True,
                               stdout=subprocess.PIPE) for rank in range(options.world)]
     try:
@@ -119,13 +120,13 @@ def run_ranks(options, plane):
 
 
 def measure(options, plane):
-    """What rank 0 says of each size, with the processor time of all."""
+    """Rank 0's figures of each size, with the processor time of all."""
     set_links(options, plane)
     with subprocess.Popen(at("switch", *switch_words(options, plane)), stdout=subprocess.PIPE,
                           text=True) as switch:
         try:
             if not switch.stdout.readline():
-                sys.exit(SKIPPED)  # and it has said why
+                sys.exit(SKIPPED)  # and it has printed the reason
             before = busy_s()
             said = run_ranks(options, plane)
             spent = busy_s() - before

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network on this machine: one namespace for each rank and one for the switch, joined by links.
 
-Rank R is 10.77.0.(R+1) and fd77::(R+1, in hexadecimal), the switch 10.77.0.254 and fd77::fe. More
-in docs/lab.md.
+Rank R is 10.77.0.(R+1) and fd77::(R+1, in hexadecimal), the switch 10.77.0.254 and fd77::fe.
+docs/lab.md has more.
 """
 
 import argparse
@@ -148,7 +148,7 @@ def execute(lab, typed):
     if namespace not in lab.namespaces():
         raise links.LabError(f"there is no host {typed.node} in lab {lab.name}; "
                                  "./dev lab status shows what there is")
-    # A host name of its own, because programs that run on many hosts tell them apart by it.
+    # A host name of its own, because programs on many hosts tell the hosts apart by it.
     sys.stdout.flush()
     os.execvp("ip", ["ip", "netns", "exec", namespace, "unshare", "--uts", "sh", "-c",
                      'hostname "$0" && exec "$@"', namespace, *typed.words])

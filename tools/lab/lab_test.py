@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes small labs and measures them: rates both ways, losses counted, and nothing left behind.
 
-Needs root; where a lab cannot be had, ends with status 77 and the reason, which ctest counts as
-skipped. Times are only held to be no shorter than the rate allows: how much longer they are is up
-to other work on the machine.
+Needs root. Without a lab it ends with status 77 and the reason, and ctest counts it as skipped.
+Times must not be shorter than the rate allows. They may be longer, because other work on the
+machine takes time.
 """
 
 import json
@@ -23,8 +23,8 @@ LAB = pathlib.Path(__file__).resolve().with_name("lab.py")
 NAME = f"infold-test-{os.getpid()}"
 SKIPPED = 77
 
-# Receives a stream, or datagrams until the sender is done (its input ends) and nothing comes any
-# more; prints bytes, reads and when the last one was.
+# Receives a stream, or datagrams until the sender is done (its input ends) and no more come. Prints
+# bytes, reads and the time of the last read.
 RECEIVE = """
 import select, socket, sys, time
 socket.SO_RCVBUFFORCE = 33  # Python has no name for it.
@@ -52,7 +52,7 @@ while True:
     total, count = total + size, count + 1
 print(total, count, last, flush=True)
 """
-# Sends so many times, and prints when the first was.
+# Sends this many times, and prints the time of the first.
 SEND = """
 import socket, sys, time
 family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
@@ -78,7 +78,7 @@ def dev_lab(*words, check=True):
 
 
 def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
-    """Sends from one host to another. Returns payload bytes, how many reads, and seconds."""
+    """Sends from one host to another. Returns payload bytes, the number of reads, and seconds."""
     families = {4: "AF_INET", 6: "AF_INET6"}
     where = [sys.executable, str(LAB), "exec", "--name", NAME]
     receive = [*where, str(target), sys.executable, "-c", RECEIVE, families[family], kind]
@@ -96,7 +96,7 @@ def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
 
 
 def kernel_rates(node):
-    """What the kernel says it shapes each device of a host to, in bits per second."""
+    """The rate to which the kernel shapes each device of a host, in bits per second."""
     listed = json.loads(subprocess.run(["tc", "-n", f"{NAME}-{node}", "-j", "qdisc", "show"],
                                        check=True, capture_output=True).stdout)
     return {q["dev"]: q["options"]["rate"] * 8 for q in listed if q["kind"] == "tbf"}
@@ -113,7 +113,7 @@ class LabTest(unittest.TestCase):
         self.assertFalse([n for n in os.listdir("/run/netns") if n.startswith(NAME)])
 
     def check_not_faster(self, total, seconds, rate):
-        """What waited may go out at the peak rate (links.py)."""
+        """Packets that waited may go out at the peak rate (links.py)."""
         self.assertGreater(seconds, total * 8 / (rate * links.PEAK) * 0.95, (total, rate))
 
     def test_everyone_reaches_everyone(self):
@@ -130,7 +130,7 @@ class LabTest(unittest.TestCase):
         self.assertEqual(kernel_rates("switch"), {"port0": 20e6, "port1": 20e6})
         self.assertEqual(kernel_rates(0), {"eth0": 20e6})
         for kind, times, size in (("SOCK_DGRAM", 850, 1472), ("SOCK_STREAM", 20, 65536)):
-            # Between ranks both links limit; from and to the switch it is one of them.
+            # Between ranks both links limit the rate. From and to the switch one link does.
             for source, target in ((0, 1), (0, "switch"), ("switch", 0)):
                 total, _, seconds = transfer(source, target, times, size, kind)
                 self.assertGreater(total, 500e3)
@@ -146,7 +146,7 @@ class LabTest(unittest.TestCase):
         transfer("switch", 1, 4000, 100)
         down = counters(1, "down")
         self.assertTrue(300 <= down["lost"] <= 500, down)
-        # The other way go a few reports about multicast groups, of which one may be lost.
+        # In the other direction go a few reports about multicast groups. One of them may be lost.
         self.assertLess(counters(1, "up")["lost"], 10)
 
     def test_one_link_may_be_worse_than_the_others(self):
@@ -167,7 +167,7 @@ class LabTest(unittest.TestCase):
         self.assertIn("is up", dev_lab("up", "--world", 3, "--rate", "100mbit").stdout)
 
     def test_lost_packets_are_those_of_the_wire(self):
-        # With super-packets a hundredth as many would be seen.
+        # With super-packets a hundredth as many would arrive.
         dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.001)
         total, _, _ = transfer(0, 1, 100, 65536, "SOCK_STREAM")
         self.assertGreaterEqual(counters(1, "down")["packets"], total // 1448)
@@ -178,7 +178,7 @@ class LabTest(unittest.TestCase):
         self.assertLess(counters(1, "down")["packets"], total // 1448 / 4)
 
     def test_mtu(self):
-        # A whole datagram of 8972 bytes is one packet; a byte more makes two.
+        # A datagram of 8972 bytes is one packet. One more byte makes two packets.
         dev_lab("up", "--world", 2, "--rate", "100mbit", "--mtu", 9000)
         transfer(0, 1, 1, 10)
         for size, packets in ((8972, 100), (8973, 200)):
@@ -235,7 +235,7 @@ class LabTest(unittest.TestCase):
 
 
 class NumbersTest(unittest.TestCase):
-    """What needs no privileges."""
+    """The tests that need no privileges."""
 
     def test_rates(self):
         for text, rate in (("100mbit", 1e8), ("10G", 1e10), ("2.5gbit", 2.5e9), ("none", None),
@@ -252,7 +252,7 @@ class NumbersTest(unittest.TestCase):
 
 
 def missing():
-    """Why no lab can be had here; empty if one can."""
+    """The reason why no lab can be made here. Empty if one can."""
     lab = network.Lab(NAME)
     options = network.Options(world=1, rate=10**9, loss=0.5)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link of the lab does to packets: its rate as tbf arguments, its loss as a BPF program."""
+"""The properties of a lab's link: its rate as arguments of tbf, its loss as a BPF program."""
 
 import dataclasses
 import pathlib
@@ -11,28 +11,30 @@ import quantity
 SOURCE = pathlib.Path(__file__).resolve().with_name("loss.bpf.c")
 ETHERNET_BYTES = 14  # of each frame; tbf counts these, but no preamble, checksum and gap
 
-# A timer that fires late costs a link its turn, unless what was not sent may be sent later. So a
-# pause earns credit for a millisecond at full rate. Credit is spent at 1.05 times the rate, never
-# faster: a plain bucket of that size would let a tensor of 100 KB pass a 1 Gbit/s link at once.
+# After a late timer a link has lost time, unless it may send the packets later. So a pause earns
+# credit for a millisecond at full rate. Credit is spent at 1.05 times the rate, never faster. A
+# plain bucket of that size would let a tensor of 100 KB pass a 1 Gbit/s link at once.
 CREDIT_S = 1e-3
 PEAK = 1.05
-# What may pass back to back: two frames, and what 20 us carry, which is how late timers are here.
+# Bytes that may pass back to back: two frames, and the bytes of 20 us, because timers are 20 us
+# late here.
 LATENESS_S = 20e-6
-# A switch port's buffer. TCP and delay-based windows fill less of it, a careless sender more.
+# The buffer of a switch port. TCP and windows that follow delay fill less of it, other senders
+# more.
 QUEUE_S = 20e-3
 QUEUE_FRAMES_MIN = 64
 
 
 class LabError(Exception):
-    """Something failed; the text says what, and what to do."""
+    """An operation failed. The text says which, and the remedy."""
 
 
 class Unavailable(LabError):
-    """This machine, or this user, cannot have a lab; the text says what is needed."""
+    """This machine, or this user, cannot have a lab. The text says what is needed."""
 
 
 def parse_rate(text):
-    """Bits per second of '100mbit' or '10G'; None of 'none'."""
+    """Bits per second of '100mbit' or '10G'. None for 'none'."""
     if text == "none":
         return None
     refusal = ValueError(f"a rate is none, or 1mbit to 100gbit, not '{text}'")
@@ -70,11 +72,13 @@ class Bucket:
 
 
 def compile_loss(loss, folder):
-    """Compiles the program that loses packets with this probability; returns the object's path."""
+    """Compiles the program that drops packets with this probability. Returns the path of the
+    object."""
     threshold = min(int(loss * 2**32), 2**32 - 1)
     path = pathlib.Path(folder) / f"loss-{threshold}.o"
     command = ["clang-19", "-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf",
-               # Where Debian keeps asm/types.h; clang looks there only for the machine's own code.
+               # Debian keeps asm/types.h there. clang looks there only when it compiles for the
+               # machine itself.
                f"-I/usr/include/{platform.machine()}-linux-gnu",
                f"-DLOSS_IN_2_POW_32={threshold}u", "-c", str(SOURCE), "-o", str(path)]
     result = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drops packets at random where a lab's link delivers them: tools/lab/links.py compiles this with
-// the wanted probability and attaches it at the ingress of either end. There the packets are those
-// of the wire, whereas at the egress they may still be one super-packet of 64 KiB. The kernel
-// counts what was seen and dropped in the statistics of the qdisc, so there is no map.
+// Drops packets at random where a lab's link delivers them. tools/lab/links.py compiles this with
+// the probability, and attaches it at the ingress of both ends. There the packets are those of the
+// wire. At the egress they may still be one super-packet of 64 KiB. The kernel counts packets and
+// drops in the statistics of the qdisc, so there is no map.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -15,11 +15,12 @@
 #error "define LOSS_IN_2_POW_32: the probability to lose a packet, times 2^32"
 #endif
 
-// The one kernel function needed, by its number, which is part of the kernel's interface.
+// The only kernel function that the program needs, by its number. The number is part of the
+// kernel's interface.
 static __u32 (*const bpf_get_prandom_u32)(void) = (void*)BPF_FUNC_get_prandom_u32;
 
-// Finding neighbours is not what a lab measures, and one lost question stalls a host for a second:
-// ARP, and the five ICMPv6 messages that take its place.
+// A lab does not measure how hosts find neighbours, and one lost request stalls a host for a
+// second. So these are never dropped: ARP, and the five ICMPv6 messages that replace it.
 static inline int finds_neighbours(const struct __sk_buff* packet) {
   if (packet->protocol == __cpu_to_be16(ETH_P_ARP)) return 1;
   if (packet->protocol != __cpu_to_be16(ETH_P_IPV6)) return 0;

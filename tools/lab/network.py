@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes, describes and removes a lab: its namespaces, links and addresses, and nothing else.
 
-The kernel holds all of a lab's state; its options stand in the aliases of the switch's ports and of
-its bridge. That one is written last: a lab without it was left half made and is made again.
+The kernel holds all of a lab's state. The lab's options are in the aliases of the switch's ports
+and of its bridge. The bridge's alias is written last. A lab without it is incomplete, and is made
+again.
 """
 
 import contextlib
@@ -23,11 +24,12 @@ BRIDGE = "br0"
 SWITCH = "switch"
 SWITCH_HOST = 254  # the last address of a /24
 GRACE_S = 2  # for processes in a namespace that goes away
-# What commands say when the kernel or the container, not the lab, is at fault.
+# Messages of commands when the kernel or the container, not the lab, is at fault.
 REFUSALS = re.compile(r"Operation not permitted|Permission denied|Operation not supported"
                       r"|Unknown device type|qdisc kind is unknown|Read-only file system")
-# In each namespace, before its interfaces exist. Addresses are usable at once, because nobody else
-# can have them; nobody is asked for routes; a host firewall on bridges sees none of our packets.
+# Runs in each namespace, before its interfaces exist. Addresses are usable at once, because no
+# other host can have them. No host asks for routes. A host firewall on bridges sees no packet of
+# the lab.
 SETUP = """
 cd /proc/sys/net
 echo 0 > ipv6/conf/all/disable_ipv6
@@ -49,7 +51,7 @@ class Options:
     mtu: int = 1500
     loss: float = 0.0  # probability for each packet, in each direction of each link
     congestion: str = ""  # of TCP; empty for the machine's own
-    # Of single links, by rank, where they differ from the above.
+    # Values of single links, by rank, if they differ from the above.
     rate_at: dict[int, int | None] = dataclasses.field(default_factory=dict)
     loss_at: dict[int, float] = dataclasses.field(default_factory=dict)
 
@@ -67,11 +69,11 @@ class Options:
         return any(self.loss_of(rank) > 0 for rank in range(self.world))
 
     def common(self):
-        """What holds for the whole lab, as the bridge's alias has it."""
+        """The options of the whole lab, as the bridge's alias has them."""
         return {k: v for k, v in dataclasses.asdict(self).items() if not k.endswith("_at")}
 
     def own(self, rank):
-        """What holds for one link alone, as its port's alias has it."""
+        """The options of one link, as its port's alias has them."""
         return {k: at[rank] for k, at in (("rate", self.rate_at), ("loss", self.loss_at))
                 if rank in at}
 
@@ -83,7 +85,7 @@ def address(node, family=4):
 
 
 def run(*command, text=None):
-    """Output of a command. Its complaint becomes the error."""
+    """The output of a command. Its error output becomes the exception."""
     result = subprocess.run(command, input=text, check=False, capture_output=True, text=True)
     if result.returncode == 0:
         return result.stdout
@@ -97,7 +99,7 @@ def run(*command, text=None):
 
 
 def require(options=None):
-    """Says what is missing, if anything is."""
+    """Raises an error that names a missing program, if one is missing."""
     if os.geteuid() != 0:
         raise Unavailable("a lab makes network namespaces, and that needs root: "
                           "try it with sudo in front")
@@ -119,14 +121,14 @@ class Lab:
         return f"{self.name}-{node}"
 
     def namespaces(self):
-        """Those that exist, in the order of the ranks, the switch last."""
+        """The existing nodes, in the order of the ranks, the switch last."""
         listed = run("ip", "netns", "list").split("\n")
         names = {line.split()[0] for line in listed if line}
         found = [n for n in names if re.fullmatch(re.escape(self.name) + r"-(switch|\d+)", n)]
         return sorted(found, key=lambda n: (len(n), n))
 
     def options(self):
-        """Those of the lab that stands, or None. A lab that was damaged does not stand."""
+        """The options of the lab that exists, or None. A damaged lab counts as none."""
         if self.namespace(SWITCH) not in self.namespaces():
             return None
         try:
@@ -148,7 +150,7 @@ class Lab:
         return options if whole and ports else None
 
     def up(self, options):
-        """Returns False if the same lab stood already."""
+        """Makes the lab. Returns False if the same lab exists already."""
         if self.options() == options:
             return False
         self.down()
@@ -160,7 +162,8 @@ class Lab:
         return True
 
     def down(self):
-        """Removes what there is of the lab, with the processes in it. Returns the count."""
+        """Removes the remains of the lab, with the processes in it. Returns the number of
+        processes."""
         found = self.namespaces()
         for sign in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + GRACE_S
@@ -173,7 +176,7 @@ class Lab:
 
     @staticmethod
     def _signal(namespaces, sign):
-        """Signals every process in the namespaces; 0 only looks. Returns whether there is one."""
+        """Signals every process in the namespaces. 0 only looks. Returns whether there is one."""
         seen = False
         for namespace in namespaces:
             listed = subprocess.run(["ip", "netns", "pids", namespace], check=False,
@@ -205,7 +208,7 @@ class Lab:
                      f"src {address(node)} congctl {options.congestion}",
                      f"route change fd77::/64 dev {device} proto kernel metric 256 "
                      f"congctl {options.congestion}")
-        # An alias has 255 bytes: too few for what a hundred links have of their own.
+        # An alias has 255 bytes, too few for the options of a hundred links.
         self._ip(SWITCH, *(f"link set port{r} alias '{json.dumps(options.own(r))}'"
                            for r in range(options.world) if options.own(r)),
                  f"link set {BRIDGE} alias '{json.dumps(options.common())}'")
@@ -246,11 +249,12 @@ class Lab:
                     run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
 
     def links(self, options):
-        """What passed each link since the lab is up, by rank and direction."""
+        """The bytes and packets of each link since the lab exists, by rank and direction."""
         at_switch = self._counters(SWITCH)
         for rank in range(options.world):
             here, there = self._counters(rank)["eth0"], at_switch[f"port{rank}"]
-            # What a sender's end counts was sent; loss happens where the other end receives.
+            # The counter of the sender's end counts lost packets too, because the other end drops
+            # them.
             for direction, sender, receiver in (("up", here, there), ("down", there, here)):
                 yield {"rank": rank, "direction": direction, "rate": options.rate_of(rank),
                        "loss": options.loss_of(rank), "packets": sender["packets"],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and rates as people type them, for scripts. Commands read the same (cli/line/quantity.h),
-and cli/tests/bench_allreduce_test.py compares the two. argparse says "invalid size value"."""
+"""Sizes and rates as people type them, for scripts. Commands read the same spellings
+(cli/line/quantity.h). cli/tests/bench_allreduce_test.py compares the two. argparse prints "invalid
+size value"."""
 
 import re
 
@@ -16,7 +17,7 @@ def _split(text):
 
 
 def size(text):
-    """Bytes of '25MB' (thousands), '25MiB' or '25M' (1024s), or a plain number of them."""
+    """Bytes of '25MB' (thousands), '25MiB' or '25M' (1024s), or of a plain number."""
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])(b|i|ib)?|b?", unit)
     if not found:
@@ -38,5 +39,5 @@ def rate(text):
 
 
 def rate_or_none(text):
-    """None of 'none', which is a link without a rate."""
+    """None for 'none', a link without a rate."""
     return None if text == "none" else rate(text)

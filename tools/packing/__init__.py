@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev package makes, one module for each kind of package, and how each is checked."""
+"""The packages that ./dev package makes, a module for each kind, and their checks."""

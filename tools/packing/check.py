@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs packages in a bare Debian 12, made by debootstrap, and sums there. Each program runs in
-a root of its own (chroot), with /proc and loopback, and with nothing of this machine but the files
-that are named here."""
+a root of its own (chroot), with /proc and loopback. Of this machine it sees only the files that are
+named here."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ import python_env
 
 MIRROR = "http://deb.debian.org/debian"
 HERE = pathlib.Path(__file__).resolve().parent
-# Mounts go away with their namespace, whatever happens.
+# Mounts end with their namespace in every case.
 _ENTER = """set -e
 mount --make-rprivate /
 mount -t proc proc "$ROOT/proc"
@@ -25,7 +25,7 @@ exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/roo
 
 
 class Bare:
-    """A root that holds Debian's smallest system, and what a check adds to it."""
+    """A root with Debian's smallest system, and the additions of a check."""
 
     def __init__(self, root, name, run):
         self._run = run
@@ -84,7 +84,8 @@ def _beside_another_grpc(root, bare, run):
 
 
 def _with_torch(root, bare):
-    """PyTorch itself is too large to fetch for this: the check sees the folders that have it."""
+    """PyTorch is too large to fetch for this check. The check sees the folders of this machine that
+    have it."""
     other, _ = python_env.python_with("2.14")
     for python in filter(None, (python_env.python_of(root), other)):
         base = subprocess.run([python, "-c", "import sys; print(sys.base_prefix, sys.prefix)"],

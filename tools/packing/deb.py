@@ -10,7 +10,7 @@ PROGRAMS = ("infold-switch", "infold-switch-xdp")
 
 
 def version(root):
-    """Of everything that is packed: that of the project in the top CMakeLists.txt."""
+    """The version of all packages: that of the project in the top CMakeLists.txt."""
     text = (root / "CMakeLists.txt").read_text("utf-8")
     return re.search(r"project\(infold VERSION ([\d.]+)", text)[1]
 
@@ -28,7 +28,7 @@ def _changelog(root):
 
 
 def _stage(root, folder):
-    """What debhelper expects: the files to pack, and debian/ beside them."""
+    """The folder that debhelper expects: the files to pack, and debian/ beside them."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(root / "packaging" / "debian", folder / "debian")
     debian = folder / "debian"
@@ -43,7 +43,7 @@ def _stage(root, folder):
 
 
 def make(root, out, run):
-    """The package's path."""
+    """Makes the package, and returns its path."""
     for old in out.glob("infold_*.deb"):
         old.unlink()
     print("package: building the program", flush=True)
@@ -55,7 +55,7 @@ def make(root, out, run):
     run(["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"], cwd=folder)
     (made,) = (path for path in (out / "deb").glob("infold_*.deb"))
     shutil.copy(made, out)
-    # What lintian calls an error stops; docs/packages.md names the warnings that are left.
+    # An error of lintian stops the command. docs/packages.md names the remaining warnings.
     run(["lintian", "--fail-on", "error", "--suppress-tags", "bad-distribution-in-changes-file",
          made])
     return out / made.name

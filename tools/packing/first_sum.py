@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev package --check runs in a bare Debian: two ranks, each a process that knows nothing
-but the installed package, join at a rendezvous or a switch and sum an array. With `beside`, each
-rank also imports grpcio and protobuf and makes a call between them first, in one process."""
+"""./dev package --check runs this in a bare Debian. Two ranks are processes that have nothing but
+the installed package. They join at a rendezvous or a switch and sum an array. With `beside`, each
+rank first imports grpcio and protobuf, and makes a call between them in one process."""
 
 import array
 import os

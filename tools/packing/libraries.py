@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives that wheels hold in place of Debian's shared libraries: packaging/libraries, built from
-the sources of Debian's packages in the versions that are installed."""
+"""Archives that wheels contain in place of Debian's shared libraries: packaging/libraries, built
+from the sources of Debian's packages in the installed versions."""
 
 import pathlib
 import re
@@ -12,8 +12,8 @@ _FORMAT = "${source:Package}=${source:Version}"
 
 
 def _sources_list():
-    """Lines of deb-src for each of Debian's archives that this machine already takes packages
-    from, with the keys that it already trusts."""
+    """Lines of deb-src for each of Debian's archives that this machine takes packages from, with
+    the keys that it trusts."""
     shown = subprocess.run(["apt-get", "indextargets", "--format",
                             "$(SITE) $(RELEASE) $(COMPONENT) $(CREATED_BY)"],
                            capture_output=True, text=True, check=True).stdout

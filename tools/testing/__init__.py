@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./dev test is made of: running steps, reading their results, telling the outcome."""
+"""The parts of ./dev test: they run steps, read results, and report."""

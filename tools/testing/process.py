@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one command with a log, a time limit and a sign of life, and leaves no child behind."""
+"""Runs one command with a log, a time limit and a line of progress, and leaves no child behind."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-# Between asking a process group to end and forcing it. Sanitizers need a moment to report.
+# Time between asking a process group to end and killing it. Sanitizers need a moment to report.
 GRACE_S = 5
 
 
@@ -29,7 +29,7 @@ def stop_group(process):
 
 
 class Ticker:
-    """Rewrites one terminal line with the elapsed time; silent where there is no terminal."""
+    """Rewrites one terminal line with the elapsed time. Prints nothing without a terminal."""
 
     def __init__(self, title):
         self.title = title
@@ -49,7 +49,8 @@ class Ticker:
 
 
 def run_logged(command, log, limit_s, cwd, ticker, env=None):
-    """Appends the command's output to the open file. Returns its exit code; None at the limit."""
+    """Appends the command's output to the open file. Returns its exit code, or None at the
+    limit."""
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
     with subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log,
@@ -64,5 +65,5 @@ def run_logged(command, log, limit_s, cwd, ticker, env=None):
             log.write(f"stopped after {limit_s} s\n")
             return None
         finally:
-            # Also reached by Ctrl-C, and after a normal end in case a child was left running.
+            # Also runs after Ctrl-C, and after a normal end, in case a child is left.
             stop_group(process)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what passed, failed and was skipped, and reads that from JUnit files."""
+"""Counts passed, failed and skipped tests, and reads them from JUnit files."""
 
 import dataclasses
 import re
@@ -29,7 +29,7 @@ def repeat_command(stage, case):
 
 
 def skip_reason(output):
-    """What the test itself printed: the line after GoogleTest's ': Skipped', or the last line."""
+    """The test's own reason: the line after GoogleTest's ': Skipped', or the last line."""
     found = re.search(r": Skipped\n(.+)", output)
     if found:
         return found.group(1).strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of stage that ./dev test is made of. Each knows its name, title and time limit."""
+"""The kinds of stage of ./dev test. Each knows its name, title and time limit."""
 
 import dataclasses
 import os
@@ -7,14 +7,14 @@ import os
 import python_env
 from testing import process, report
 
-# Compiling cannot hang, but it takes several times as long on a machine that others use too.
+# Compiling cannot hang, but takes several times as long on a busy machine.
 BUILD_LIMIT_S = 9000
 CORES = len(os.sched_getaffinity(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What a stage needs to know about this run."""
+    """The context of this run, for stages."""
 
     root: object  # pathlib.Path of the repository
     logs: object  # pathlib.Path of build/logs
@@ -48,7 +48,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True)
 class Cases(Stage):
-    """Builds a preset and runs its ctest cases; each case counts."""
+    """Builds a preset and runs its ctest cases. Each case counts."""
 
     preset: str = "dev"
     build_preset: str = ""  # where it is not called like the preset
@@ -78,7 +78,7 @@ class Cases(Stage):
 
 @dataclasses.dataclass(frozen=True)
 class PythonCases(Stage):
-    """Installs the Python package into an environment and runs pytest; each case counts."""
+    """Installs the Python package into an environment and runs pytest. Each case counts."""
 
     preset: str = "release"  # of the binary whose switches the cases use
     torch: str = ""  # another release than that of the requirements, if it is installed
@@ -112,7 +112,7 @@ class PythonCases(Stage):
 
 @dataclasses.dataclass(frozen=True)
 class Build(Stage):
-    """Builds a preset; that it compiles is the test."""
+    """Builds a preset. The test is that it compiles."""
 
     preset: str = "dev"
     build_preset: str = ""
@@ -125,7 +125,7 @@ class Build(Stage):
 
 @dataclasses.dataclass(frozen=True)
 class Command(Stage):
-    """Runs one command, after building a preset where one is named; exit code 0 passes."""
+    """Runs one command, after building a preset if one is named. Exit code 0 passes."""
 
     command: tuple = ()
     preset: str = ""

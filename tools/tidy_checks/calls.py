@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that may not be used in some folders, each with what to use instead."""
+"""Names that may not be used in some folders, each with its replacement."""
 
 import dataclasses
 import re
@@ -11,7 +11,8 @@ DECIDING = ("wire/", "src/base/", "src/status/", "src/core/", "src/numeric/", "s
             "src/plan/", "src/predict/", "src/codec/", "src/sim/", "src/oracle/")
 
 
-# The places that may read the wall clock, where a step of it ends or prolongs nothing.
+# The files that may read the wall clock, because a step of the clock ends or prolongs nothing
+# there.
 WALL_CLOCKS = (
     "src/io/host/clock.cc",  # wall_clock_offset(), for the times that log lines carry
     # grpc::Server::Shutdown() takes a time_point of it, at exit.
@@ -26,7 +27,7 @@ class Ban:
     pattern: str
     instead: str
     folders: tuple = ()  # empty: everywhere
-    tests: bool = True  # whether it holds in _test, _fuzz and _bench files too
+    tests: bool = True  # whether the rule also holds in _test, _fuzz and _bench files
     only_tests: bool = False
     allowed_in: tuple = ()  # files, or folders that end in /
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents agree with the tree: links, commands and the list of dependencies."""
+"""Compares documents with the tree: links, commands and the list of dependencies."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def anchors(text):
 
 
 def without_code(text):
-    """Fenced blocks made blank, line numbers kept."""
+    """Replaces fenced blocks by blank lines, so that line numbers stay."""
     return re.sub(r"^```.*?^```", lambda m: "\n" * m.group(0).count("\n"), text,
                   flags=re.MULTILINE | re.DOTALL)
 
@@ -49,13 +49,13 @@ def check_link(repo, path, number, target):
 
 
 def dev_commands(repo):
-    """Commands that ./dev's own usage text lists."""
+    """The commands in ./dev's own usage text."""
     text = repo.text("dev") if repo.exists("dev") else ""
     return set(re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE))
 
 
 def infold_commands(repo):
-    """Names that the subcommands' sources return."""
+    """The names that the sources of subcommands return."""
     names = set()
     for path in repo.cpp("cli/"):
         if not path.endswith("_test.cc"):

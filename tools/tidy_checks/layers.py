@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which folder may include which, and that no file lies unused."""
+"""Checks which folder may include which, and that every file is used."""
 
 import os
 import re
 
 from tidy_checks.repo import Finding, check
 
-# Layer: what it may include besides itself. The order of docs/ARCHITECTURE.md, written out so that
-# an exception is a visible edit here. "public" is include/infold.
+# {layer: the layers that it may include besides itself}, in the order of docs/ARCHITECTURE.md. The
+# list is explicit, so that an exception is a visible edit here. "public" is include/infold.
 BELOW_CORE = {"wire", "base"}
 BELOW_PLAN = BELOW_CORE | {"status", "core", "numeric"}
 BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
@@ -28,7 +28,7 @@ ALLOWED = {
     "codec": BELOW_PLAN,
     "plan": BELOW_PLAN,
     "predict": BELOW_PLAN | {"plan"},
-    # Told apart from what it judges: it may not use the codecs.
+    # The oracle judges the codecs, so it may not use them.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
     "io": BELOW_TOP,
@@ -49,15 +49,15 @@ ALLOWED = {
     "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
     "proto": set(),
 }
-# Rooms whose tests make their calls from above, through the public API or a switch.
+# Folders whose tests call from above, through the public API or a switch.
 ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}}
-# What only tests include may itself include all folders beside its own.
+# A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
 
 def layer_of(path):
-    """The layer a file belongs to, or None where everything may be included (cli, tests, ...)."""
+    """The layer of a file, or None if it may include everything (cli, tests, ...)."""
     parts = path.split("/")
     if parts[0] == "include":
         return "public"
@@ -73,7 +73,7 @@ def resolve(repo, path, quoted, angled):
     if angled:
         candidate = "include/" + angled
         return candidate if repo.exists(candidate) else None
-    # What protoc writes stands for what it was written from.
+    # A generated header of protoc stands for its source.
     source = re.sub(r"(\.grpc)?\.pb\.h$", ".proto", quoted)
     for candidate in ("src/" + quoted, source):
         if repo.exists(candidate):
@@ -125,7 +125,7 @@ def dead_files(repo):
     for path in repo.cpp():
         folder, _, name = path.rpartition("/")
         if name.endswith(".bpf.c") and name in scripts:
-            continue  # Compiled for the kernel by the script that loads it.
+            continue  # the script that loads it compiles it for the kernel
         if path.endswith(".h"):
             # A public header is included by its users.
             if path not in included and not path.startswith("include/"):
@@ -153,6 +153,6 @@ def dead_scripts(repo):
             continue
         others = (p for p in repo.paths if p != path and (
             p == "dev" or p.endswith((".py", ".sh", ".txt", ".cmake"))))
-        # `./dev fmt` runs tools/fmt.py without spelling its suffix.
+        # `./dev fmt` runs tools/fmt.py, without its suffix.
         if not any(re.search(rf"\b{re.escape(stem)}\b", repo.text(p)) for p in others):
             yield Finding(path, 1, "no other file mentions this script")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository as the checks see it: its files, their text, and code without its comments."""
+"""The repository for checks: its files, their text, and code without its comments."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ CHECKS = []
 
 
 def check(name, rule):
-    """Registers a function as a check; the rule is one line for ./dev tidy --list."""
+    """Registers a function as a check. The rule is one line for ./dev tidy --list."""
     def register(function):
         CHECKS.append(Check(name, rule, function))
         return function
@@ -46,7 +46,8 @@ class Repo:
         self.paths = sorted(self._list())
 
     def _list(self):
-        """What git tracks or would add; in a tree without git everything outside build/."""
+        """The files that git tracks or would add. In a tree without git, all files outside
+        build/."""
         result = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=self.root, capture_output=True, text=True, check=False)
@@ -76,7 +77,7 @@ class Repo:
         return enumerate(self.code(path).split("\n"), start=1)
 
     def cpp(self, *folders):
-        """C and C++ files, below the folders if any are named."""
+        """C and C++ files, below the folders if some are named."""
         for path in self.paths:
             if path.endswith(CPP_SUFFIXES) and (not folders or path.startswith(folders)):
                 yield path
@@ -92,7 +93,7 @@ _TOKENS = re.compile(
 
 
 def blank_comments(text):
-    """C++ with comments and the insides of literals made blank; line numbers stay."""
+    """C++ with comments and the contents of literals made blank. Line numbers stay."""
     def blank(match):
         token = match.group(0)
         inner = re.sub(r"[^\n]", " ", token)

@@ -57,10 +57,10 @@ def folder_size(repo):
 def functions(code):
     """Yields (line of the opening brace, lines in the body) of C++ functions, by counting braces.
 
-    A brace opens a function if it stands in no function and what leads to it is neither a scope
-    (namespace, class, ...) nor an initialiser. That is enough for formatted code.
+    A brace opens a function if it is in no function, and the text before it is neither a scope
+    (namespace, class, ...) nor an initialiser. This rule is enough for formatted code.
     """
-    scopes = []  # One entry per open brace: (kind, line, what led to it).
+    scopes = []  # One entry per open brace: (kind, line, the text before it).
     head = ""
     line = 1
     for character in code:
@@ -73,7 +73,7 @@ def functions(code):
             kind, start, before = scopes.pop()
             if kind == "function":
                 yield start, line - start - 1
-            # After the braces of `: count_{0}` the function's own are still to come.
+            # After the braces of `: count_{0}`, the function's own braces follow.
             head = before + "{}" if kind == "other" else ""
         elif character == ";":
             head = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a source file begins, and words that may stand in none."""
+"""The first lines of a source file, and words that no source file may have."""
 
 import re
 
@@ -9,7 +9,7 @@ LICENSED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".lua", "CMakeLists.txt",
             ".vec")
 SCRIPTS = ("dev", ".ci/run")
 
-# Spelled in halves, because this file is checked as well.
+# Split in halves, because this file is checked as well.
 _MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
 _PROMISES = re.compile(r"coming soon|will (come|follow|be (added|written|implemented|done)) later"
                        r"|not (yet )?implemented|not implemented yet", re.IGNORECASE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbered rules of the protocol, their vectors, and code that cites them."""
+"""Checks the numbered rules of the protocol, their vectors, and code that cites them."""
 
 import re
 
@@ -11,7 +11,7 @@ _RULE = re.compile(r"\bR-(\d{3})\b")
 
 
 def stated_rules(repo):
-    """Rule: line of its statement. A rule is stated where it stands in bold or starts a heading."""
+    """{rule: line of its statement}. A rule is stated in bold, or at the start of a heading."""
     rules = {}
     for number, line in repo.lines(SPEC):
         for name in re.findall(r"\*\*R-(\d{3})\b|^#+\s+R-(\d{3})\b", line):

@@ -3,11 +3,11 @@
 -- The bodies of infold's packets, read from front to back: spec/protocol.md sections 2, 3 and 7.
 -- Returns a function that makes the dissector of bodies.
 
--- Why reading ends before the body does.
+-- The reasons why reading ends before the body does.
 local CUT_SHORT = {}   -- the capture has no more bytes of this packet
 local TOO_SHORT = {}   -- the packet itself has no more
 
--- A place in a packet that moves on.
+-- A place in a packet. Reading moves it on.
 local Reader = {}
 Reader.__index = Reader
 
@@ -15,7 +15,7 @@ local function reader_of(tvb, at)
   return setmetatable({tvb = tvb, at = at, stop = tvb:reported_len()}, Reader)
 end
 
--- What follows cannot be read.
+-- Ends reading: the following bytes cannot be read.
 function Reader:skip() self.at = self.stop end
 
 function Reader:left() return self.stop - self.at end
@@ -28,7 +28,7 @@ function Reader:take(count)
   return self.tvb(self.at - count, count)
 end
 
--- "0-3, 7" of rising numbers.
+-- Rising numbers as "0-3, 7".
 local function ranges_text(numbers)
   local parts, first = {}, 1
   for i = 1, #numbers do
@@ -44,7 +44,7 @@ end
 return function(tables, layouts, fields, malformed)
   local limits = tables.limits
 
-  -- Numbers whose bits are set, below `count`; and whether one beyond is.
+  -- The numbers below `count` whose bits are set, and whether a bit beyond is set.
   local function members(range, count)
     local found, beyond = {}, false
     for at = 0, range:len() - 1 do
@@ -59,7 +59,7 @@ return function(tables, layouts, fields, malformed)
     return found, beyond
   end
 
-  -- An element, with what it is worth where the packet says that.
+  -- An element, with its value if the packet has it.
   local function show_element(context, tree, range, index, code)
     local layout, bytes = context.layout, range:len()
     local lower = range(0, math.min(bytes, 4)):le_uint()
@@ -85,8 +85,8 @@ return function(tables, layouts, fields, malformed)
     item:add(fields.value, range, value)
   end
 
-  -- Elements side by side, those of these runs {first, count} of the chunk's; `code_at` gives a
-  -- block's code.
+  -- Elements side by side: those of these runs {first, count} of the chunk. `code_at` gives the
+  -- code of a block.
   local function elements(context, reader, tree, runs, code_at)
     local size, total = context.layout.element_bytes, 0
     for _, run in ipairs(runs) do total = total + run[2] end
@@ -117,7 +117,7 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  -- Exponent codes of these blocks, without what pads them. Returns {block: code}.
+  -- Exponent codes of these blocks, without padding. Returns {block: code}.
   local function codes(context, reader, tree, field, blocks)
     local layout, found = context.layout, {}
     if #blocks == 0 or layout.code_bytes == 0 then return found end
@@ -198,7 +198,7 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  -- The set of a chunk's blocks that follow. Nothing if one is not there.
+  -- The set of the chunk's blocks that follow. Nothing if a block does not exist.
   local function block_set(context, reader, tree)
     local range = reader:take(4 * math.ceil(context.layout.blocks / 32))
     local found, beyond = members(range, context.layout.blocks)
@@ -236,7 +236,7 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  -- The four bits of each block, as a list. Nothing if they say what cannot be (R-019).
+  -- The four bits of each block, as a list. Nothing if they are not allowed (R-019).
   local function quarter_bits(context, reader, tree, present)
     if #present == 0 then return {} end
     local range, found = reader:take(math.ceil(#present / 2)), {}
@@ -286,7 +286,7 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  -- Why this packet may leave out nothing, or nothing (R-018, R-019).
+  -- The reason why this packet may not leave out zeros, or nothing (R-018, R-019).
   local function refusal(context, chunks, grain, reserved)
     local is_result = context.kind == "RESULT"
     local ordered = context.layout.reduction == "min" or context.layout.reduction == "max"
@@ -358,7 +358,7 @@ return function(tables, layouts, fields, malformed)
     context.info[#context.info + 1] = "missing " .. text
   end
 
-  -- Reads the body and says what is wrong with it. `reader` stands behind header and tag.
+  -- Reads the body, and reports its errors. `reader` is after header and tag.
   local function read(context, reader, tree)
     local kind = context.kind
     if context.flags.SPARSE and (kind == "ADD" or kind == "RESULT") then

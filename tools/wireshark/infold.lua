@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A Wireshark dissector of infold's packets (spec/protocol.md): header, flags, bodies, and a
--- finding for each thing that makes a packet malformed (R-004). It needs the files beside it. It
+-- finding for each error that makes a packet malformed (R-004). It needs the files beside it. It
 -- looks at one packet at a time, so it does not know a job's limits, workers or slots.
 local folder = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local tables = dofile(folder .. "tables.lua")
@@ -30,7 +30,8 @@ local function label_of(name)
   return name:sub(1, 1):upper() .. name:sub(2):gsub("_", " ")
 end
 
--- Of a table's row {offset, bytes, name}; two names are the halves of a byte. Notes their keys.
+-- Fields of a table's row {offset, bytes, name}. Two names are the halves of a byte. Notes their
+-- keys.
 local function add_row(prefix, row)
   local high, low = row[3]:match("^(.+), (.+)$")
   row.keys = {}
@@ -116,7 +117,7 @@ local body = bodies(tables, layouts, fields, malformed)
 
 -- The header
 
--- {name: value} of the rows, each shown under `prefix`; two names are the halves of a byte.
+-- {name: value} of the rows, each shown under `prefix`. Two names are the halves of a byte.
 local function read_rows(rows, range, tree, prefix)
   local values = {}
   for _, row in ipairs(rows) do
@@ -171,7 +172,7 @@ local function show_abort(values, range, tree)
   values.info[#values.info + 1] = why
 end
 
--- What of R-002 and R-004 the header shows alone. Returns whether a body can be read.
+-- The checks of R-002 and R-004 that need the header alone. Returns whether a body can be read.
 local function check_header(values, flags)
   local sums = values.reduction == 0 or values.reduction == 1
   local known = tables.data_types[values.data_type] and tables.wire_formats[values.format] and
@@ -243,8 +244,8 @@ local function show_info(pinfo, values, named)
   pinfo.cols.info:set(text)
 end
 
--- Whether bytes begin as a packet does whose header has no unknown code. They are known by that on
--- any port: ranks that sum for each other take whatever port they get.
+-- Whether bytes begin like a packet whose header has only known codes. The dissector uses this on
+-- every port, because ranks that sum for each other get their ports from the kernel.
 local function begins_packet(tvb, at)
   if tvb:reported_len() - at < limits.header_bytes or tvb:len() - at < 20 then return false end
   local second, types = tvb(at + 1, 1):uint(), tvb(at + 18, 1):uint()
@@ -257,7 +258,7 @@ local function begins_packet(tvb, at)
          tables.reductions[operation % 16] ~= nil
 end
 
--- Runs a reader of bytes; what ends it early becomes a finding.
+-- Runs a reader of bytes. If it ends early, the reason becomes a finding.
 local function guarded(tree, read)
   local ok, why = pcall(read)
   if ok then return true end
@@ -286,8 +287,9 @@ local function read_body(reader, tree, values, flags)
   body.read(context, reader, tree)
 end
 
--- Shows the packet at the reader's place. Returns whether another follows it: a host that leaves
--- cutting to its network card is captured before the cut, with a train of packets in a datagram.
+-- Shows the packet at the reader's place. Returns whether another packet follows it. Some hosts
+-- leave cutting to their network card. Their packets are captured before the cut, as a train in one
+-- datagram.
 local function show_packet(reader, pinfo, tree)
   local values, flags, named, tvb = {}, {}, {}, reader.tvb
   local readable = guarded(tree, function()
@@ -352,7 +354,7 @@ function infold.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- infold's own probes have zeros behind their first byte, which tells them from others' datagrams.
+-- infold's own probes have zeros after their first byte, unlike datagrams of others.
 local function is_infold(tvb)
   if tvb:len() < 8 then return false end
   if not is_probe(tvb) then return begins_packet(tvb, 0) end
@@ -361,7 +363,7 @@ end
 
 infold:register_heuristic("udp", function(tvb, pinfo, tree)
   if not is_infold(tvb) then return false end
-  -- Malformed packets between these two are then shown, too.
+  -- Between these two addresses, malformed packets are then shown, too.
   pinfo.conversation = infold
   infold.dissector(tvb, pinfo, tree)
   return true

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- How elements lie in a packet, and what they are worth: spec/protocol.md sections 3 and 7. Pure
+-- The layout and the values of elements in a packet: spec/protocol.md sections 3 and 7. Pure
 -- functions of numbers. They use neither bit operators nor integers, which Lua 5.2 lacks.
 
 local function code_of(names, wanted)
@@ -12,7 +12,7 @@ end
 -- Bit k of a number, counted from the lowest.
 local function bit_of(number, k) return math.floor(number / 2 ^ k) % 2 end
 
--- number x 2^exponent. One factor alone can be 0 where the product is not.
+-- number x 2^exponent, in two factors, because one factor alone could be 0.
 local function scaled(number, exponent)
   local half = math.floor(exponent / 2)
   return number * 2 ^ half * 2 ^ (exponent - half)
@@ -22,7 +22,7 @@ end
 local FLOATS = {f16 = {5, 10}, bf16 = {8, 7}, f32 = {8, 23}, f64 = {11, 52}}
 local DATA_BYTES = {f32 = 4, f16 = 2, bf16 = 2, f64 = 8, i8 = 1, u8 = 1, i32 = 4, i64 = 8}
 
--- The float with these 32 upper and 32 lower bits, of which only `bytes` bytes count.
+-- The float with these 32 upper and 32 lower bits. Only `bytes` bytes count.
 local function float_of(name, upper, lower, bytes)
   local exponent_bits, fraction_bits = FLOATS[name][1], FLOATS[name][2]
   if bytes < 8 then upper, lower = lower * 2 ^ (32 - 8 * bytes), 0 end
@@ -44,7 +44,7 @@ local function float_of(name, upper, lower, bytes)
   return negative and -value or value
 end
 
--- What a chunk's words say of its elements. Requires: the codes are known.
+-- The layout of a chunk's elements by its words. Requires: the codes are known.
 local function layout_of(tables, words)
   local limits = tables.limits
   local format = tables.wire_formats[words.format]
@@ -59,7 +59,7 @@ local function layout_of(tables, words)
     reduction = tables.reductions[words.reduction],
     element_bytes = tonumber(format:match("%d+")) / 8,
     block_elements = is_f64 and limits.block_elements_f64 or limits.block_elements,
-    -- Integers have no codes, wherever blocks are counted.
+    -- Integers have no codes, also where their blocks are counted.
     code_bytes = not is_block and 0 or is_f64 and 2 or 1,
     bias = is_f64 and limits.exponent_bias_f64 or limits.exponent_bias,
     code_max = is_f64 and limits.exponent_code_max_f64 or limits.exponent_code_max,
@@ -69,12 +69,12 @@ local function layout_of(tables, words)
   return layout
 end
 
--- The exponent of what mantissa 1 is worth in a block with this code (R-027).
+-- The exponent of the value of mantissa 1 in a block with this code (R-027).
 local function unit_exponent(layout, code)
   return code - layout.bias - (8 * layout.element_bytes - 2)
 end
 
--- A mantissa's value (R-026, R-029). An average is not divided yet.
+-- A mantissa's value (R-026, R-029). An average is not yet divided.
 local function mantissa_value(layout, mantissa, code, has_specials)
   local largest = 2 ^ (8 * layout.element_bytes - 1) - 1
   if has_specials and mantissa == -largest - 1 then return 0 / 0 end
@@ -84,8 +84,8 @@ local function mantissa_value(layout, mantissa, code, has_specials)
   return scaled(mantissa, unit_exponent(layout, code))
 end
 
--- An integer element's value in its tensor, or nothing where the packet alone does not say it: with
--- agreed exponents, R-040. `upper` and `lower` are its bits, `number` is it as a signed integer.
+-- An integer element's value in its tensor. Nothing if the packet alone does not have it: with
+-- agreed exponents, R-040. `upper` and `lower` are its bits, `number` is the signed integer.
 local function integer_value(layout, number, upper, lower)
   local bytes = layout.element_bytes
   if DATA_BYTES[layout.data_type] ~= bytes then return nil end

@@ -3,8 +3,9 @@
 """Makes tools/wireshark/tables.lua, the dissector's tables, from spec/protocol.md.
 
 Usage: tables.py --check | --update
-Each table of the page is compared with wire/infold_wire.h first: a name or number that only one of
-the two has stops with a message. --check fails where tables.lua is not what would be written.
+First each table of the page is compared with wire/infold_wire.h. A name or number that only one of
+the two has stops the program with a message. --check fails if tables.lua differs from the new
+tables.
 """
 
 import pathlib
@@ -14,7 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = pathlib.Path(__file__).resolve().parent / "tables.lua"
 UPDATE = "tools/wireshark/tables.py --update"
-# What the page calls a byte with two nibbles, and how the header calls it.
+# The page's names for a byte with two nibbles, and the header's.
 WIRE_NAMES = {"version, kind": "version_kind", "data type, format": "format",
               "collective, reduction": "operation"}
 # The constants of the header that the dissector computes with.
@@ -136,7 +137,7 @@ def flags_of_wire(wire, kinds):
 # Both
 
 def read(page, wire):
-    """What the dissector needs. Raises Drift where page and header differ."""
+    """The tables of the dissector. Raises Drift if page and header differ."""
     numbers = constants(wire)
     fields, flags = header_of_page(page)
     expect_same("the header", [(at, size, WIRE_NAMES.get(name, snake(name)))
