@@ -5,8 +5,10 @@
 import pathlib
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import tidy_checks  # noqa: F401  Registers the checks.
+from tidy_checks.picture import draw, read_table
 from tidy_checks.repo import CHECKS, LICENCE_LINE, Repo, blank_comments
 
 TOP = f"// {LICENCE_LINE}\n"
@@ -159,6 +161,24 @@ class TidyTest(unittest.TestCase):
                                     "docs/dependencies.md": table}, "cmake has no row")
         self.finds("dependencies", {"tools/packages.txt": "",
                                     "docs/dependencies.md": table}, "g++ is not in")
+
+    def test_picture(self):
+        page = ("# B\n\n## Beside Gloo's ring\n\n"
+                "| ranks | bfp32 | bfp8 | command |\n|---|---|---|---|\n"
+                "| 8 ranks | 1.78x | 6.75x | A |\n| 4 < 8 ranks | 0.42x | | C |\n\n## Other\n")
+        formats, cases = read_table(page)
+        self.assertEqual(formats, ["bfp32", "bfp8"])
+        self.assertEqual(cases, [("8 ranks", {"bfp32": 1.78, "bfp8": 6.75}),
+                                 ("4 < 8 ranks", {"bfp32": 0.42})])
+        svg = draw(formats, cases)
+        xml.etree.ElementTree.fromstring(svg)
+        self.assertTrue(all(text in svg for text in (">6.75x<", ">0.42x<", "4 &lt; 8 ranks")))
+        files = {"docs/benchmarks.md": page, "docs/pictures/against-gloo.svg": svg}
+        self.accepts("picture", files)
+        self.finds("picture", {**files, "docs/benchmarks.md": page.replace("0.42x", "0.43x")},
+                   "does not show the table")
+        self.finds("picture", {"docs/benchmarks.md": page}, "does not show the table")
+        self.finds("picture", {"docs/benchmarks.md": "# B\n"}, "no table")
 
     def test_rules(self):
         tree = {"spec/protocol.md": "**R-001** A.\n", "spec/vectors/a.vec": "# R-001 a\n"}
