@@ -71,8 +71,9 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
       shown_options_(c10::make_intrusive<Options>("infold", options_.timeout)),
       delegate_(std::move(delegate)),
       timeout_ms_(options_.timeout.count()),
-      lane_(std::make_shared<Lane>([this](std::stop_token stop) { return join(std::move(stop)); })),
-      watch_(std::make_shared<Watch>(lane_, delegate_)),
+      job_(std::make_shared<GroupJob>(
+          [this](std::stop_token stop) { return join(std::move(stop)); })),
+      watch_(std::make_shared<Watch>(job_, delegate_)),
       messages_(delegate_, watch_, rank) {
   options_.join.rank = rank;
   options_.join.world = size;
@@ -82,7 +83,7 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
 Backend::~Backend() {
   Living::all().remove(this);
   released_ = release_interpreter();
-  lane_->close("the process group is gone");
+  job_->close("the process group is gone");
   delegation_->end();
   watch_->end();
   completions_->end();
@@ -180,11 +181,11 @@ Backend::Works Backend::submit(Plan plan, std::chrono::milliseconds timeout) {
     }
   }
   take_delegated_that_ended();
-  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), lane_, completions_);
+  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), job_, completions_);
   if (size_ == 1) {
     work->run_alone();
   } else {
-    lane_->submit(work);
+    job_->submit(work);
   }
   return work;
 }
@@ -218,7 +219,7 @@ c10::intrusive_ptr<::c10d::Backend> Backend::split(const c10::intrusive_ptr<::c1
 }
 
 ::c10d::ErrorType Backend::getError() {
-  return lane_->has_failed() ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
+  return job_->has_failed() ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
 }
 
 void Backend::abort() {
@@ -228,7 +229,7 @@ void Backend::abort() {
 
 // Calls of the delegate have begun by then if their ranks had come.
 void Backend::leave() {
-  lane_->drain();
+  job_->drain();
   delegation_->end();
   completions_->drain();
 }

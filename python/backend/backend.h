@@ -5,7 +5,7 @@
 // cuda.
 //
 // A method is called in the same order at all ranks of the group, from one thread at a time or
-// several; what it returns ends on its own. See lane.h for when calls begin.
+// several; what it returns ends on its own. See group_job.h for when calls begin.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@
 #include "python/backend/delegate/messages.h"
 #include "python/backend/delegate/relay.h"
 #include "python/backend/delegate/watch.h"
+#include "python/backend/group_job.h"
 #include "python/backend/interpreter.h"
-#include "python/backend/lane.h"
 #include "python/backend/tensors.h"
 #include "python/backend/work.h"
 
@@ -70,8 +70,8 @@ class Backend final : public ::c10d::Backend {
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
   // Null before the first collective, and after the end.
-  std::optional<Statistics> statistics() const { return lane_->statistics(); }
-  std::string interface() const { return lane_->interface(); }
+  std::optional<Statistics> statistics() const { return job_->statistics(); }
+  std::string interface() const { return job_->interface(); }
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
   // Ends the part that others wait for; what has begun is waited for.
   void leave();
@@ -172,7 +172,7 @@ class Backend final : public ::c10d::Backend {
   std::atomic<std::int64_t> timeout_ms_;
   std::atomic<std::uint64_t> sequence_{0};
   const std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();
-  const std::shared_ptr<Lane> lane_;
+  const std::shared_ptr<GroupJob> job_;
   const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
   Messages messages_;

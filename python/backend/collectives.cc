@@ -371,7 +371,7 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
 
 Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
   Plan plan = {OpType::BARRIER, "infold:barrier"};
-  plan.predecessors = lane_->unfinished();
+  plan.predecessors = job_->unfinished();
   {
     const std::lock_guard lock(delegated_mutex_);
     plan.delegated.assign(delegated_.begin(), delegated_.end());

@@ -8,7 +8,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/util/Exception.h>
 
-#include "python/backend/lane.h"
+#include "python/backend/group_job.h"
 
 namespace infold::pytorch {
 
@@ -41,12 +41,12 @@ bool Plan::blocks() const {
                      [](const Step& step) { return static_cast<bool>(step.before); });
 }
 
-Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane,
+Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<GroupJob> job,
            std::shared_ptr<Completions> completions)
     : ::c10d::Work(rank, plan.type, plan.title, plan.inputs),
       plan_(std::move(plan)),
       sequence_(sequence),
-      lane_(std::move(lane)),
+      job_(std::move(job)),
       completions_(std::move(completions)),
       outputs_(plan_.outputs),
       output_lists_(plan_.output_lists) {}
@@ -253,8 +253,8 @@ void Work::wait_on_host() {
 }
 
 void Work::abort() {
-  if (const std::shared_ptr<Lane> lane = lane_.lock()) {
-    lane->close("a collective was aborted");
+  if (const std::shared_ptr<GroupJob> job = job_.lock()) {
+    job->close("a collective was aborted");
   }
 }
 

@@ -4,7 +4,7 @@
 // tensors before and after them. The first thread that finds the calls ended does what comes after;
 // tensors are kept until then. Callbacks of its future run on threads of their own (completions.h).
 //
-// Any thread may call any method but start() and fail(), which are the lane's.
+// Any thread may call any method but start() and fail(), which GroupJob calls.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@
 
 namespace infold::pytorch {
 
-class Lane;
+class GroupJob;
 class Work;
 
 using Time = std::chrono::steady_clock::time_point;
@@ -58,7 +58,7 @@ struct Plan {
 
 class Work final : public ::c10d::Work {
  public:
-  Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<Lane> lane,
+  Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<GroupJob> job,
        std::shared_ptr<Completions> completions);
   ~Work() override;
 
@@ -109,7 +109,7 @@ class Work final : public ::c10d::Work {
   Plan plan_;
   const Time called_ = std::chrono::steady_clock::now();
   const std::uint64_t sequence_;
-  const std::weak_ptr<Lane> lane_;
+  const std::weak_ptr<GroupJob> job_;
   const std::shared_ptr<Completions> completions_;
   std::vector<Handle> handles_;  // set by start(), before is_started()
 

@@ -51,8 +51,8 @@ std::exception_ptr failure_with(const std::string& text) {
 
 }  // namespace
 
-Watch::Watch(std::shared_ptr<Lane> lane, c10::intrusive_ptr<::c10d::Backend> delegate)
-    : lane_(std::move(lane)), delegate_(std::move(delegate)) {}
+Watch::Watch(std::shared_ptr<GroupJob> job, c10::intrusive_ptr<::c10d::Backend> delegate)
+    : job_(std::move(job)), delegate_(std::move(delegate)) {}
 
 Watch::Token Watch::hold() {
   const std::lock_guard lock(mutex_);
@@ -91,10 +91,10 @@ void Watch::run() {
       continue;
     }
     changed_.wait_for(lock, kLookEvery);
-    const std::shared_ptr<Lane> lane = lane_;
-    if (!lane) return;
+    const std::shared_ptr<GroupJob> job = job_;
+    if (!job) return;
     lock.unlock();
-    if (lane->has_lost()) break_delegate();
+    if (job->has_lost()) break_delegate();
     lock.lock();
   }
 }
@@ -121,13 +121,13 @@ void Watch::break_delegate() {
 }
 
 void Watch::abort(const std::string& why) {
-  if (const std::shared_ptr<Lane> lane = this->lane()) lane->close(why);
+  if (const std::shared_ptr<GroupJob> job = this->job()) job->close(why);
   break_delegate();
 }
 
-std::shared_ptr<Lane> Watch::lane() {
+std::shared_ptr<GroupJob> Watch::job() {
   const std::lock_guard lock(mutex_);
-  return lane_;
+  return job_;
 }
 
 bool Watch::may_turn_out(const std::string& said) {
@@ -140,12 +140,12 @@ bool Watch::may_turn_out(const std::string& said) {
 
 // Of a rank that left in good order only calls are told.
 void Watch::ask_once() {
-  std::shared_ptr<Lane> lane;
+  std::shared_ptr<GroupJob> job;
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(has_asked_, true)) lane = lane_;
+    if (!std::exchange(has_asked_, true)) job = job_;
   }
-  if (lane) lane->ask(kPatience - kAskAfter);
+  if (job) job->ask(kPatience - kAskAfter);
 }
 
 std::exception_ptr Watch::explain(const std::string& call, const std::exception_ptr& failure,
@@ -163,26 +163,26 @@ std::exception_ptr Watch::try_explain(const std::string& call, const std::except
                                       const std::string& advice) {
   const Released released = release_interpreter();
   const std::string said = text_of(failure);
-  const std::shared_ptr<Lane> lane = this->lane();
+  const std::shared_ptr<GroupJob> job = this->job();
   // First, before this rank's own end of it can be taken for a reason.
-  const std::optional<std::string> why = lane ? lane->why_over() : std::nullopt;
+  const std::optional<std::string> why = job ? job->why_over() : std::nullopt;
   break_delegate();
   if (why) return failure_with(call + ": " + *why);
-  if (lane && lane->has_joined() && may_turn_out(said)) return nullptr;
+  if (job && job->has_joined() && may_turn_out(said)) return nullptr;
   // The other ranks count on what this one cannot give; leaving tells them so.
-  if (lane) lane->close(call + " failed");
+  if (job) job->close(call + " failed");
   return failure_with(call + ": " + said + "; " + advice + "; the group is over, make a new one");
 }
 
 void Watch::end() {
-  std::shared_ptr<Lane> lane;
+  std::shared_ptr<GroupJob> job;
   c10::intrusive_ptr<::c10d::Backend> delegate;
   std::map<std::uint64_t, std::function<void()>> listeners;
   std::thread thread;
   {
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
-    lane.swap(lane_);
+    job.swap(job_);
     delegate.swap(delegate_);
     listeners.swap(listeners_);
     thread.swap(thread_);

@@ -21,7 +21,7 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
-#include "python/backend/lane.h"
+#include "python/backend/group_job.h"
 
 namespace infold::pytorch {
 
@@ -30,7 +30,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   // Until it goes, a call of the delegate is under way.
   using Token = std::shared_ptr<void>;
 
-  Watch(std::shared_ptr<Lane> lane, c10::intrusive_ptr<::c10d::Backend> delegate);
+  Watch(std::shared_ptr<GroupJob> job, c10::intrusive_ptr<::c10d::Backend> delegate);
   ~Watch() { end(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -59,10 +59,10 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void run();
   bool may_turn_out(const std::string& said);
   void ask_once();
-  std::shared_ptr<Lane> lane();
+  std::shared_ptr<GroupJob> job();
 
-  std::mutex mutex_;            // of all that follows
-  std::shared_ptr<Lane> lane_;  // null after the end, as the next
+  std::mutex mutex_;               // of all that follows
+  std::shared_ptr<GroupJob> job_;  // null after the end, as the next
   c10::intrusive_ptr<::c10d::Backend> delegate_;
   std::condition_variable changed_;
   std::size_t under_way_ = 0;

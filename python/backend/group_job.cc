@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/lane.h"
+#include "python/backend/group_job.h"
 
 #include <algorithm>
 #include <pthread.h>
@@ -28,7 +28,7 @@ void end_thread(std::thread& thread) {
 
 }  // namespace
 
-void Lane::submit(const c10::intrusive_ptr<Work>& work) {
+void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
   std::exception_ptr closed;
   std::vector<c10::intrusive_ptr<Work>> ended;
   {
@@ -56,7 +56,7 @@ void Lane::submit(const c10::intrusive_ptr<Work>& work) {
 }
 
 // Requires: the lock.
-void Lane::limit_joining(const Work& work) {
+void GroupJob::limit_joining(const Work& work) {
   const std::optional<Time> end = work.end_of_time();
   if (!end || (joining_end_ && *joining_end_ <= *end)) return;
   if (!limiter_.joinable()) {
@@ -67,7 +67,7 @@ void Lane::limit_joining(const Work& work) {
   too_late_ = work.too_late();
 }
 
-void Lane::end_joining_late() {
+void GroupJob::end_joining_late() {
   std::unique_lock lock(mutex_);
   const auto has_settled = [this] { return communicator_ || closed_; };
   while (!has_settled() && std::chrono::steady_clock::now() < *joining_end_) {
@@ -86,7 +86,7 @@ void Lane::end_joining_late() {
   for (const auto& work : lost) work->fail(closed);
 }
 
-void Lane::begin_works() {
+void GroupJob::begin_works() {
   Result<Communicator> joined = join_(stop_.get_token());
   std::unique_lock lock(mutex_);
   if (!joined) {
@@ -123,7 +123,7 @@ void Lane::begin_works() {
 }
 
 // For the caller to let go of without the lock: a tensor's last owner may need the interpreter.
-std::vector<c10::intrusive_ptr<Work>> Lane::take_ended() {
+std::vector<c10::intrusive_ptr<Work>> GroupJob::take_ended() {
   std::vector<c10::intrusive_ptr<Work>> ended;
   while (!unfinished_.empty() && unfinished_.front()->has_ended()) {
     ended.push_back(std::move(unfinished_.front()));
@@ -132,12 +132,12 @@ std::vector<c10::intrusive_ptr<Work>> Lane::take_ended() {
   return ended;
 }
 
-std::vector<c10::intrusive_ptr<Work>> Lane::unfinished() {
+std::vector<c10::intrusive_ptr<Work>> GroupJob::unfinished() {
   const std::lock_guard lock(mutex_);
   return {unfinished_.begin(), unfinished_.end()};
 }
 
-void Lane::drain() {
+void GroupJob::drain() {
   // Ranks that have not all come by now are not waited for.
   if (communicator()) {
     for (const c10::intrusive_ptr<Work>& work : unfinished()) work->conclude();
@@ -145,7 +145,7 @@ void Lane::drain() {
   close(kShutDown);
 }
 
-void Lane::close(const std::string& why) {
+void GroupJob::close(const std::string& why) {
   stop_.request_stop();
   const std::optional<std::string> why_over = this->why_over();
   std::deque<c10::intrusive_ptr<Work>> lost;
@@ -178,29 +178,29 @@ void Lane::close(const std::string& why) {
   }
 }
 
-std::shared_ptr<Communicator> Lane::communicator() {
+std::shared_ptr<Communicator> GroupJob::communicator() {
   const std::lock_guard lock(mutex_);
   return communicator_;
 }
 
-std::optional<Statistics> Lane::statistics() {
+std::optional<Statistics> GroupJob::statistics() {
   const auto communicator = this->communicator();
   return communicator ? std::optional(communicator->statistics()) : std::nullopt;
 }
 
-std::string Lane::interface() {
+std::string GroupJob::interface() {
   const auto communicator = this->communicator();
   return communicator ? communicator->interface() : std::string();
 }
 
-bool Lane::has_lost() {
+bool GroupJob::has_lost() {
   const auto communicator = this->communicator();
   if (!communicator) return false;
   const std::optional<Error> failure = communicator->failure();
   return failure && failure->code == Code::unavailable;
 }
 
-std::optional<std::string> Lane::why_over() {
+std::optional<std::string> GroupJob::why_over() {
   if (const auto communicator = this->communicator()) {
     if (std::optional<Error> failure = communicator->failure()) return std::move(failure->message);
   }
@@ -208,7 +208,7 @@ std::optional<std::string> Lane::why_over() {
   return why_over_;
 }
 
-void Lane::ask(std::chrono::nanoseconds deadline) {
+void GroupJob::ask(std::chrono::nanoseconds deadline) {
   CallOptions options;
   options.deadline = deadline;
   if (const auto communicator = this->communicator()) {
@@ -216,9 +216,9 @@ void Lane::ask(std::chrono::nanoseconds deadline) {
   }
 }
 
-bool Lane::has_joined() { return communicator() != nullptr; }
+bool GroupJob::has_joined() { return communicator() != nullptr; }
 
-bool Lane::has_failed() {
+bool GroupJob::has_failed() {
   const std::lock_guard lock(mutex_);
   return has_failed_;
 }

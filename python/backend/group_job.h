@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group's way to its ranks: joins their job when the first collective needs it, begins
-// collectives in the order in which they were submitted. Each group has a lane of its own, so that
+// A group's job at infold: is joined when the first collective needs it, and begins collectives in
+// the order in which they were submitted. Each group has a job of its own, so that
 // none waits for another's ranks.
 //
 // Calls begin on the thread that submits them, unless the job is still being joined, an earlier
-// one has not begun, or a tensor must be brought from a device first; then a thread of the lane's
+// one has not begun, or a tensor must be brought from a device first; then a thread of its own
 // begins them. A call with a timeout of its own that runs out while the job is being joined has
 // failed for good. Other ranks count on it, so that the group is over. Any thread may call any
 // method.
@@ -30,14 +30,14 @@
 
 namespace infold::pytorch {
 
-class Lane {
+class GroupJob {
  public:
   using Join = std::function<Result<Communicator>(std::stop_token)>;
 
-  explicit Lane(Join join) : join_(std::move(join)) {}
-  ~Lane() { close("the process group is gone"); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  explicit GroupJob(Join join) : join_(std::move(join)) {}
+  ~GroupJob() { close("the process group is gone"); }
+  GroupJob(const GroupJob&) = delete;
+  GroupJob& operator=(const GroupJob&) = delete;
 
   // The work begins sooner or later, or fails.
   void submit(const c10::intrusive_ptr<Work>& work);
@@ -77,7 +77,7 @@ class Lane {
   std::exception_ptr closed_;                   // why nothing more is taken
   std::optional<std::string> why_over_;         // known when it closed
   bool has_failed_ = false;
-  bool begins_ = false;                              // a work, on the lane's thread
+  bool begins_ = false;                              // a work, on the job's thread
   std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin
   std::deque<c10::intrusive_ptr<Work>> unfinished_;  // all of them, and some that have ended
   std::thread beginner_;
