@@ -11,7 +11,7 @@
 
 #include "io/host/entropy.h"
 #include "python/backend/living.h"
-#include "python/backend/plans.h"
+#include "python/backend/recipes.h"
 
 namespace infold::pytorch {
 namespace {
@@ -171,17 +171,17 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   return joined;
 }
 
-Backend::Works Backend::submit(Plan plan, std::chrono::milliseconds timeout) {
-  plan.timeout = timeout;
-  for (const Tensors* tensors : {&plan.inputs, &plan.outputs}) {
+Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout) {
+  recipe.timeout = timeout;
+  for (const Tensors* tensors : {&recipe.inputs, &recipe.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
       // Sparse ones have no storage of their own, and are copied to and fro at once.
       if (tensor.is_sparse()) continue;
-      if (!tensor.device().is_cpu()) staging_of(plan, tensor.device())->keep(tensor);
+      if (!tensor.device().is_cpu()) staging_of(recipe, tensor.device())->keep(tensor);
     }
   }
   take_delegated_that_ended();
-  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(plan), job_, completions_);
+  auto work = c10::make_intrusive<Work>(rank_, ++sequence_, std::move(recipe), job_, completions_);
   if (size_ == 1) {
     work->run_alone();
   } else {

@@ -135,7 +135,7 @@ class Backend final : public ::c10d::Backend {
   std::optional<Error> wait_for_rank_0(const std::stop_token& stop,
                                        std::chrono::nanoseconds patience) const;
   std::string said_by_rank_0() const;
-  Works submit(Plan plan, std::chrono::milliseconds timeout);
+  Works submit(Recipe recipe, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
   // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
   Works delegated(const HostCopies& copies, const CallWords& words, RelayedWork::Begin begin,
@@ -155,13 +155,13 @@ class Backend final : public ::c10d::Backend {
   Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);
   Works allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
                        const ::c10d::AllgatherOptions& options);
-  Plan gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs, ::c10d::OpType type,
-                    std::chrono::milliseconds timeout);
+  Recipe gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                      ::c10d::OpType type, std::chrono::milliseconds timeout);
   Works scatter_each(Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options,
                      ::c10d::OpType type, const std::function<Works()>& delegated);
-  void add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+  void add_gather(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                   std::chrono::milliseconds timeout) const;
-  void add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+  void add_scatter(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                    const Summing& summing, std::chrono::milliseconds timeout) const;
 
   Released released_;  // while it is destroyed: first here, so last to go, after the delegate

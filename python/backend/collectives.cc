@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the network sums: each collective as a plan.
+// What the network sums: the recipe of each collective.
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/relay.h"
-#include "python/backend/plans.h"
+#include "python/backend/recipes.h"
 
 namespace infold::pytorch {
 namespace {
@@ -28,9 +28,9 @@ void multiply(const at::Tensor& tensor, const Summing& summing) {
   give_back(network_form(tensor, tensor.scalar_type(), summing.factor), tensor);
 }
 
-void add_sum(Plan& plan, const at::Tensor& tensor, const Summing& summing, CallOptions call) {
+void add_sum(Recipe& recipe, const at::Tensor& tensor, const Summing& summing, CallOptions call) {
   call.reduction = summing.reduction;
-  add_in_place(plan, tensor, {summing.type, summing.factor},
+  add_in_place(recipe, tensor, {summing.type, summing.factor},
                [call](Communicator& communicator, TensorView input, MutableTensorView output) {
                  return communicator.all_reduce(input, output, call);
                });
@@ -80,19 +80,19 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
         },
         options.timeout);
   }
-  Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
-  plan.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
+  Recipe recipe = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
+  recipe.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
   if (size_ > 1) {
-    add_sum(plan, tensor, *summing, sum_options(*summing, travel, options.timeout));
+    add_sum(recipe, tensor, *summing, sum_options(*summing, travel, options.timeout));
   }
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
                                             const ::c10d::AllreduceCoalescedOptions& options) {
   constexpr const char* kName = "all_reduce_coalesced";
   ::c10d::assertNonEmpty(refusal_of(kName), tensors);
-  Plan plan = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
+  Recipe recipe = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
   std::vector<Summing> summings;
   bool is_list = true;  // that one call can take as it is
   for (const at::Tensor& tensor : tensors) {
@@ -121,16 +121,16 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
       for (const at::Tensor& tensor : tensors) views.push_back(view_of(tensor));
       return communicator.all_reduce_list(views, call);
     };
-    plan.steps.push_back({{}, begin, {}});
-    return submit(std::move(plan), options.timeout);
+    recipe.steps.push_back({{}, begin, {}});
+    return submit(std::move(recipe), options.timeout);
   }
   for (std::size_t i = 0; i < tensors.size() && size_ > 1; ++i) {
-    add_sum(plan, as_real(tensors[i], options.reduceOp), summings[i], call);
+    add_sum(recipe, as_real(tensors[i], options.reduceOp), summings[i], call);
   }
-  plan.alone = [tensors, summings] {
+  recipe.alone = [tensors, summings] {
     for (std::size_t i = 0; i < tensors.size(); ++i) multiply(tensors[i], summings[i]);
   };
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptions& options) {
@@ -139,16 +139,16 @@ Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptio
   const at::Tensor& tensor = tensors.front();
   check_tensor(tensor, kName);
   if (tensors.size() > 1) return broadcast_list(tensors, options);
-  Plan plan = {OpType::BROADCAST, "infold:broadcast", tensors, tensors};
+  Recipe recipe = {OpType::BROADCAST, "infold:broadcast", tensors, tensors};
   const CallOptions call = call_options(options.timeout);
   if (size_ > 1) {
-    add_in_place(plan, tensor, {tensor.scalar_type()},
+    add_in_place(recipe, tensor, {tensor.scalar_type()},
                  [call, root = static_cast<int>(options.rootRank)](
                      Communicator& communicator, TensorView, MutableTensorView output) {
                    return communicator.broadcast(output, root, call);
                  });
   }
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& options) {
@@ -169,33 +169,33 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   }
   CallOptions call = call_options(options.timeout);
   call.reduction = summing->reduction;
-  Plan plan = {OpType::REDUCE, "infold:reduce", tensors, tensors};
-  plan.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
+  Recipe recipe = {OpType::REDUCE, "infold:reduce", tensors, tensors};
+  recipe.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
   const auto begin = [call, root = static_cast<int>(options.rootRank), rank = rank_](
                          Communicator& communicator, TensorView input, MutableTensorView output) {
     return communicator.reduce(input, rank == root ? output : MutableTensorView{}, root, call);
   };
-  if (size_ > 1) add_in_place(plan, tensor, {summing->type, summing->factor}, begin);
+  if (size_ > 1) add_in_place(recipe, tensor, {summing->type, summing->factor}, begin);
   if (size_ > 1 && rank_ != options.rootRank) {
-    for (Step& step : plan.steps) step.after = {};  // nothing has come
+    for (Step& step : recipe.steps) step.after = {};  // nothing has come
   }
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
-void Backend::add_gather(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+void Backend::add_gather(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                          std::chrono::milliseconds timeout) const {
-  add_apart(plan, input, output, {input.scalar_type()},
+  add_apart(recipe, input, output, {input.scalar_type()},
             [call = call_options(timeout)](Communicator& communicator, TensorView part,
                                            MutableTensorView whole) {
               return communicator.all_gather(part, whole, call);
             });
 }
 
-void Backend::add_scatter(Plan& plan, const at::Tensor& output, const at::Tensor& input,
+void Backend::add_scatter(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                           const Summing& summing, std::chrono::milliseconds timeout) const {
   CallOptions call = call_options(timeout);
   call.reduction = summing.reduction;
-  add_apart(plan, input, output, {summing.type, summing.factor},
+  add_apart(recipe, input, output, {summing.type, summing.factor},
             [call](Communicator& communicator, TensorView whole, MutableTensorView part) {
               return communicator.reduce_scatter(whole, part, call);
             });
@@ -235,34 +235,34 @@ Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tenso
       turned[i].push_back(of_rank[i]);
     }
   }
-  Plan plan = gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
-  plan.output_lists = outputs;
-  return submit(std::move(plan), options.timeout);
+  Recipe recipe = gather_lists(turned, inputs, OpType::ALLGATHER_COALESCED, options.timeout);
+  recipe.output_lists = outputs;
+  return submit(std::move(recipe), options.timeout);
 }
 
 // A list of all ranks' tensors for each input. Requires: as many lists, of as many tensors.
-Plan Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs, OpType type,
-                           std::chrono::milliseconds timeout) {
+Recipe Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                             OpType type, std::chrono::milliseconds timeout) {
   constexpr const char* kName = "all_gather";
-  Plan plan = {type, "infold:all_gather", inputs};
+  Recipe recipe = {type, "infold:all_gather", inputs};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& input = inputs[i];
     check_tensor(input, kName);
     check_alike(outputs[i], input, kName);
-    plan.outputs.insert(plan.outputs.end(), outputs[i].begin(), outputs[i].end());
+    recipe.outputs.insert(recipe.outputs.end(), outputs[i].begin(), outputs[i].end());
     if (size_ == 1) continue;
     const at::Tensor rows = rows_like(input, outputs[i].size());
-    add_gather(plan, rows, input, timeout);
-    then(plan, [rows, list = outputs[i]] {
+    add_gather(recipe, rows, input, timeout);
+    then(recipe, [rows, list = outputs[i]] {
       for (std::size_t rank = 0; rank < list.size(); ++rank) {
         give_back(rows[static_cast<std::int64_t>(rank)], list[rank]);
       }
     });
   }
-  plan.alone = [outputs, inputs] {
+  recipe.alone = [outputs, inputs] {
     for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i], outputs[i][0]);
   };
-  return plan;
+  return recipe;
 }
 
 Backend::Works Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
@@ -275,15 +275,15 @@ Backend::Works Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
 Backend::Works Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                         const ::c10d::AllgatherOptions& options) {
   constexpr const char* kName = "all_gather_into_tensor";
-  Plan plan = {OpType::_ALLGATHER_BASE, "infold:all_gather_into_tensor", inputs, outputs};
+  Recipe recipe = {OpType::_ALLGATHER_BASE, "infold:all_gather_into_tensor", inputs, outputs};
   check_parts(outputs, inputs, size_, kName);
   for (std::size_t i = 0; i < inputs.size() && size_ > 1; ++i) {
-    add_gather(plan, outputs[i], inputs[i], options.timeout);
+    add_gather(recipe, outputs[i], inputs[i], options.timeout);
   }
-  plan.alone = [outputs, inputs] {
+  recipe.alone = [outputs, inputs] {
     for (std::size_t i = 0; i < inputs.size(); ++i) give_back(inputs[i].contiguous(), outputs[i]);
   };
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -346,7 +346,7 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
                                      const ::c10d::ReduceScatterOptions& options, OpType type,
                                      const std::function<Works()>& delegated) {
   check_parts(inputs, outputs, size_, "reduce_scatter");
-  Plan plan = {type, "infold:reduce_scatter", inputs, outputs};
+  Recipe recipe = {type, "infold:reduce_scatter", inputs, outputs};
   std::vector<Summing> summings;
   for (const at::Tensor& output : outputs) {
     const std::optional<Summing> summing =
@@ -358,29 +358,29 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
     summings.push_back(*summing);
   }
   for (std::size_t i = 0; i < inputs.size() && size_ > 1; ++i) {
-    add_scatter(plan, as_real(outputs[i], options.reduceOp), as_real(inputs[i], options.reduceOp),
+    add_scatter(recipe, as_real(outputs[i], options.reduceOp), as_real(inputs[i], options.reduceOp),
                 summings[i], options.timeout);
   }
-  plan.alone = [outputs, inputs, summings] {
+  recipe.alone = [outputs, inputs, summings] {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       give_back(network_form(inputs[i], inputs[i].scalar_type(), summings[i].factor), outputs[i]);
     }
   };
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
-  Plan plan = {OpType::BARRIER, "infold:barrier"};
-  plan.predecessors = job_->unfinished();
+  Recipe recipe = {OpType::BARRIER, "infold:barrier"};
+  recipe.predecessors = job_->unfinished();
   {
     const std::lock_guard lock(delegated_mutex_);
-    plan.delegated.assign(delegated_.begin(), delegated_.end());
+    recipe.delegated.assign(delegated_.begin(), delegated_.end());
   }
   const auto begin = [call = call_options(options.timeout)](Communicator& communicator) {
     return communicator.barrier(call);
   };
-  plan.steps.push_back({{}, begin, {}});
-  return submit(std::move(plan), options.timeout);
+  recipe.steps.push_back({{}, begin, {}});
+  return submit(std::move(recipe), options.timeout);
 }
 
 }  // namespace infold::pytorch

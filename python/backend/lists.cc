@@ -7,7 +7,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/relay.h"
-#include "python/backend/plans.h"
+#include "python/backend/recipes.h"
 #include "python/backend/tensors.h"
 
 namespace infold::pytorch {
@@ -67,11 +67,11 @@ Backend::Works Backend::allgather_list(const std::vector<Tensors>& outputs, cons
   constexpr const char* kName = "all_gather";
   check_tensor(inputs.front(), kName);
   check_alike(inputs, inputs.front(), kName);
-  Plan plan = {OpType::ALLGATHER, "infold:all_gather", inputs};
-  plan.output_lists = outputs;
+  Recipe recipe = {OpType::ALLGATHER, "infold:all_gather", inputs};
+  recipe.output_lists = outputs;
   for (const Tensors& list : outputs) {
     check_alike(list, inputs.front(), kName);
-    plan.outputs.insert(plan.outputs.end(), list.begin(), list.end());
+    recipe.outputs.insert(recipe.outputs.end(), list.begin(), list.end());
   }
   const at::Tensor own = rows_like(inputs.front(), inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -86,12 +86,12 @@ Backend::Works Backend::allgather_list(const std::vector<Tensors>& outputs, cons
       }
     }
   };
-  plan.alone = hand_out;
+  recipe.alone = hand_out;
   if (size_ > 1) {
-    add_gather(plan, rows, own, options.timeout);
-    then(plan, hand_out);
+    add_gather(recipe, rows, own, options.timeout);
+    then(recipe, hand_out);
   }
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 }  // namespace infold::pytorch

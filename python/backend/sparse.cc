@@ -133,18 +133,18 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
               "AVG of floats or BOR of integers, or pass tensor.to_dense()");
   const SparseRows rows = rows_of(tensor, summing->type, summing->factor);
   const std::optional<c10::Stream> stream = current_stream_of(tensor);
-  Plan plan = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
-  plan.alone = [tensors, stream, rows] {
+  Recipe recipe = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
+  recipe.alone = [tensors, stream, rows] {
     give_rows(tensors, stream, [&] { return without_zeros(rows); });
   };
   CallOptions call = sum_options(*summing, travel, options.timeout);
   call.layout = Layout::dense;  // which is about memory that holds all elements
   if (size_ > 1) {
-    plan.steps.push_back(agrees_on_exponents(*summing, travel)
-                             ? step_of_all_rows(tensors, stream, rows, call)
-                             : step_of_rows(tensors, stream, rows, call));
+    recipe.steps.push_back(agrees_on_exponents(*summing, travel)
+                               ? step_of_all_rows(tensors, stream, rows, call)
+                               : step_of_rows(tensors, stream, rows, call));
   }
-  return submit(std::move(plan), options.timeout);
+  return submit(std::move(recipe), options.timeout);
 }
 
 }  // namespace infold::pytorch

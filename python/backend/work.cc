@@ -36,26 +36,26 @@ std::exception_ptr exception_of(const Error& error) {
       {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, std::move(text)));
 }
 
-bool Plan::blocks() const {
+bool Recipe::blocks() const {
   return std::any_of(steps.begin(), steps.end(),
                      [](const Step& step) { return static_cast<bool>(step.before); });
 }
 
-Work::Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<GroupJob> job,
+Work::Work(int rank, std::uint64_t sequence, Recipe recipe, std::weak_ptr<GroupJob> job,
            std::shared_ptr<Completions> completions)
-    : ::c10d::Work(rank, plan.type, plan.title, plan.inputs),
-      plan_(std::move(plan)),
+    : ::c10d::Work(rank, recipe.type, recipe.title, recipe.inputs),
+      recipe_(std::move(recipe)),
       sequence_(sequence),
       job_(std::move(job)),
       completions_(std::move(completions)),
-      outputs_(plan_.outputs),
-      output_lists_(plan_.output_lists) {}
+      outputs_(recipe_.outputs),
+      output_lists_(recipe_.output_lists) {}
 
 Work::~Work() = default;
 
 bool Work::start(Communicator& communicator) {
   try {
-    for (const Step& step : plan_.steps) {
+    for (const Step& step : recipe_.steps) {
       if (step.before) step.before();
       handles_.push_back(step.call(communicator));
     }
@@ -70,7 +70,7 @@ bool Work::start(Communicator& communicator) {
 }
 
 void Work::fail(const std::exception_ptr& reason) {
-  Plan spent;  // goes without locks: the last owner of a tensor may need the interpreter
+  Recipe spent;  // goes without locks: the last owner of a tensor may need the interpreter
   {
     const std::lock_guard lock(steps_mutex_);
     if (!has_ended()) spent = end_with(reason);
@@ -81,12 +81,12 @@ void Work::fail(const std::exception_ptr& reason) {
 void Work::run_alone() {
   std::exception_ptr reason;
   try {
-    if (plan_.staging) {
-      plan_.staging->follow_current();
-      if (plan_.alone) plan_.staging->then(plan_.alone);
-      end_ = plan_.staging->end();
-    } else if (plan_.alone) {
-      plan_.alone();
+    if (recipe_.staging) {
+      recipe_.staging->follow_current();
+      if (recipe_.alone) recipe_.staging->then(recipe_.alone);
+      end_ = recipe_.staging->end();
+    } else if (recipe_.alone) {
+      recipe_.alone();
     }
   } catch (...) {
     reason = std::current_exception();
@@ -110,11 +110,11 @@ void Work::conclude() {
 }
 
 void Work::conclude_calls() {
-  for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) {
+  for (const c10::intrusive_ptr<Work>& each : recipe_.predecessors) {
     each->conclude();
     each->wait_on_host();
   }
-  for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) wait_for_end(*each);
+  for (const c10::intrusive_ptr<::c10d::Work>& each : recipe_.delegated) wait_for_end(*each);
   {
     std::unique_lock lock(mutex_);
     cv_.wait(lock, [this] { return started_ || completed_; });
@@ -129,17 +129,17 @@ void Work::conclude_calls() {
 
 // Does what comes after the calls that have ended, in their order.
 void Work::advance() {
-  Plan spent;
+  Recipe spent;
   {
     const std::lock_guard lock(steps_mutex_);
     if (has_ended() || !is_started()) return;
     for (; steps_done_ < handles_.size() && handles_[steps_done_].test(); ++steps_done_) {
       const Result<Completion> result = handles_[steps_done_].wait();
       if (!result && !first_failure_) first_failure_ = exception_of(result.error());
-      if (!first_failure_) attempt(plan_.steps[steps_done_].after);
+      if (!first_failure_) attempt(recipe_.steps[steps_done_].after);
     }
     if (steps_done_ < handles_.size()) return;
-    if (!first_failure_ && plan_.staging) attempt([this] { end_ = plan_.staging->end(); });
+    if (!first_failure_ && recipe_.staging) attempt([this] { end_ = recipe_.staging->end(); });
     spent = end_with(first_failure_);
   }
 }
@@ -156,20 +156,20 @@ void Work::attempt(const std::function<void()>& action) {
 }
 
 // Gives what is not needed any more, for its caller to let go of.
-Plan Work::end_with(const std::exception_ptr& reason) {
-  Plan spent;
-  spent.steps.swap(plan_.steps);
-  spent.inputs.swap(plan_.inputs);
-  spent.alone.swap(plan_.alone);
+Recipe Work::end_with(const std::exception_ptr& reason) {
+  Recipe spent;
+  spent.steps.swap(recipe_.steps);
+  spent.inputs.swap(recipe_.inputs);
+  spent.alone.swap(recipe_.alone);
   finish(reason);
   return spent;
 }
 
 bool Work::isCompleted() {
-  for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) {
+  for (const c10::intrusive_ptr<Work>& each : recipe_.predecessors) {
     if (!each->isCompleted()) return false;
   }
-  for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) {
+  for (const c10::intrusive_ptr<::c10d::Work>& each : recipe_.delegated) {
     if (!each->isCompleted()) return false;
   }
   if (!has_ended() && is_started()) advance();
@@ -177,7 +177,7 @@ bool Work::isCompleted() {
   resolve();
   if (!is_future_done()) return false;
   const std::shared_ptr<c10::Event> end = this->end();
-  return !end || plan_.staging->has_happened(*end);
+  return !end || recipe_.staging->has_happened(*end);
 }
 
 bool Work::isSuccess() const {
@@ -186,14 +186,14 @@ bool Work::isSuccess() const {
 }
 
 std::optional<Time> Work::end_of_time() const {
-  if (plan_.timeout.count() <= 0) return std::nullopt;
-  return called_ + plan_.timeout;
+  if (recipe_.timeout.count() <= 0) return std::nullopt;
+  return called_ + recipe_.timeout;
 }
 
 std::exception_ptr Work::too_late_after(std::chrono::milliseconds timeout) const {
   return std::make_exception_ptr(c10::DistBackendError(
       {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
-      c10::str("infold: Timed out waiting ", timeout.count(), "ms for ", plan_.title,
+      c10::str("infold: Timed out waiting ", timeout.count(), "ms for ", recipe_.title,
                " to begin: the group's ranks are still joining")));
 }
 
@@ -206,8 +206,8 @@ void Work::wait_to_begin(std::chrono::milliseconds timeout, Time end) {
 bool Work::wait(std::chrono::milliseconds timeout) {
   if (timeout.count() > 0) {
     const auto end = std::chrono::steady_clock::now() + timeout;
-    for (const c10::intrusive_ptr<Work>& each : plan_.predecessors) each->wait(left_until(end));
-    for (const c10::intrusive_ptr<::c10d::Work>& each : plan_.delegated) {
+    for (const c10::intrusive_ptr<Work>& each : recipe_.predecessors) each->wait(left_until(end));
+    for (const c10::intrusive_ptr<::c10d::Work>& each : recipe_.delegated) {
       each->wait(left_until(end));
     }
     wait_to_begin(timeout, end);
@@ -231,7 +231,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     if (exception_) std::rethrow_exception(exception_);
   }
   // The host has waited for the calls; the caller's stream does for the results.
-  if (const std::shared_ptr<c10::Event> end = this->end()) plan_.staging->make_current_wait(*end);
+  if (const std::shared_ptr<c10::Event> end = this->end()) recipe_.staging->make_current_wait(*end);
   return true;
 }
 
@@ -240,7 +240,7 @@ void Work::synchronize() { wait(kNoTimeout); }
 
 void Work::blockCurrentStream() {
   // A future's end is no sign for a stream: copies to the device may still be under way then.
-  plan_.staging ? static_cast<void>(wait(kNoTimeout)) : ::c10d::Work::blockCurrentStream();
+  recipe_.staging ? static_cast<void>(wait(kNoTimeout)) : ::c10d::Work::blockCurrentStream();
 }
 
 std::shared_ptr<c10::Event> Work::end() const {
@@ -249,7 +249,7 @@ std::shared_ptr<c10::Event> Work::end() const {
 }
 
 void Work::wait_on_host() {
-  if (const std::shared_ptr<c10::Event> end = this->end()) plan_.staging->wait_on_host(*end);
+  if (const std::shared_ptr<c10::Event> end = this->end()) recipe_.staging->wait_on_host(*end);
 }
 
 void Work::abort() {
@@ -264,8 +264,8 @@ std::vector<at::Tensor> Work::result() {
 }
 
 std::vector<c10::Device> Work::devices() const {
-  if (!plan_.staging) return {};
-  return {plan_.staging->device()};
+  if (!recipe_.staging) return {};
+  return {recipe_.staging->device()};
 }
 
 // Of several lists a list of them, as Gloo's works have it.
@@ -304,7 +304,7 @@ Completions::Completion Work::take_completion() {
   const std::lock_guard lock(mutex_);
   if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return {};
   if (exception_) return [future = future_, reason = exception_] { future->setError(reason); };
-  return [future = future_, end = end_, staging = plan_.staging, value = value()] {
+  return [future = future_, end = end_, staging = recipe_.staging, value = value()] {
     // A device's future notes the current stream's position as its own end.
     std::optional<c10::StreamGuard> on_stream;
     if (end) on_stream.emplace(staging->stream());

@@ -36,7 +36,8 @@ struct Step {
   std::function<void()> after;  // once the result is; may be empty
 };
 
-struct Plan {
+// How one collective is done.
+struct Recipe {
   ::c10d::OpType type = ::c10d::OpType::UNKNOWN;
   const char* title = "";               // in PyTorch's profiler
   std::vector<at::Tensor> inputs = {};  // kept until the end
@@ -58,7 +59,7 @@ struct Plan {
 
 class Work final : public ::c10d::Work {
  public:
-  Work(int rank, std::uint64_t sequence, Plan plan, std::weak_ptr<GroupJob> job,
+  Work(int rank, std::uint64_t sequence, Recipe recipe, std::weak_ptr<GroupJob> job,
        std::shared_ptr<Completions> completions);
   ~Work() override;
 
@@ -74,11 +75,11 @@ class Work final : public ::c10d::Work {
   // Instead of start(), in a group of one.
   void run_alone();
 
-  bool blocks() const { return plan_.blocks(); }
+  bool blocks() const { return recipe_.blocks(); }
   // Of its own, if it has one, which began with the call.
   std::optional<Time> end_of_time() const;
   // What it fails with where that time runs out and it has not begun.
-  std::exception_ptr too_late() const { return too_late_after(plan_.timeout); }
+  std::exception_ptr too_late() const { return too_late_after(recipe_.timeout); }
   // Without doing anything, unlike isCompleted().
   bool has_ended() const;
 
@@ -99,14 +100,14 @@ class Work final : public ::c10d::Work {
   void advance();
   bool is_future_done() const;
   void attempt(const std::function<void()>& action);
-  Plan end_with(const std::exception_ptr& reason);
+  Recipe end_with(const std::exception_ptr& reason);
   std::shared_ptr<c10::Event> end() const;
   void wait_on_host();
   std::vector<c10::Device> devices() const;
   c10::IValue value() const;
   void resolve();
 
-  Plan plan_;
+  Recipe recipe_;
   const Time called_ = std::chrono::steady_clock::now();
   const std::uint64_t sequence_;
   const std::weak_ptr<GroupJob> job_;

@@ -114,13 +114,13 @@ void check_agreement(const Told& told) {
 // A barrier, which no call of infold's own matches that moves anything, and then the words.
 Backend::Works Backend::tell_all(const CallWords& words, const at::Tensor& rows,
                                  std::chrono::milliseconds timeout) {
-  Plan plan = {OpType::BARRIER, "infold:tell_all"};
+  Recipe recipe = {OpType::BARRIER, "infold:tell_all"};
   const auto meet = [call = call_options(timeout)](Communicator& communicator) {
     return communicator.barrier(call);
   };
-  plan.steps.push_back({{}, meet, {}});
-  add_gather(plan, rows, words.row(), timeout);
-  return submit(std::move(plan), timeout);
+  recipe.steps.push_back({{}, meet, {}});
+  add_gather(recipe, rows, words.row(), timeout);
+  return submit(std::move(recipe), timeout);
 }
 
 Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& words,

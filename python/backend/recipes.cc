@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/plans.h"
+#include "python/backend/recipes.h"
 
 #include <limits>
 #include <memory>
@@ -30,57 +30,60 @@ at::Tensor output_form(const at::Tensor& tensor, at::ScalarType type) {
 
 }  // namespace
 
-std::shared_ptr<Staging> staging_of(Plan& plan, c10::Device device) {
-  if (!plan.staging) plan.staging = std::make_shared<Staging>(device);
-  TORCH_CHECK(plan.staging->device() == device, "infold: ", plan.title, ": one tensor is on ",
-              plan.staging->device(), " and another on ", device, "; a rank has one device");
-  return plan.staging;
+std::shared_ptr<Staging> staging_of(Recipe& recipe, c10::Device device) {
+  if (!recipe.staging) recipe.staging = std::make_shared<Staging>(device);
+  TORCH_CHECK(recipe.staging->device() == device, "infold: ", recipe.title, ": one tensor is on ",
+              recipe.staging->device(), " and another on ", device, "; a rank has one device");
+  return recipe.staging;
 }
 
-void add_in_place(Plan& plan, const at::Tensor& tensor, const NetworkType& as, const Call& call) {
+void add_in_place(Recipe& recipe, const at::Tensor& tensor, const NetworkType& as,
+                  const Call& call) {
   const at::Tensor form = network_form(tensor, as.type, as.factor);
   if (tensor.device().is_cpu()) {
-    plan.steps.push_back({{}, bind(call, form, form), [form, tensor] { give_back(form, tensor); }});
+    recipe.steps.push_back(
+        {{}, bind(call, form, form), [form, tensor] { give_back(form, tensor); }});
     return;
   }
-  const auto staging = staging_of(plan, tensor.device());
+  const auto staging = staging_of(recipe, tensor.device());
   for (const Staging::Piece& piece : staging->bring(form, kPieceBytes)) {
-    plan.steps.push_back(
+    recipe.steps.push_back(
         {[staging, piece] { staging->wait_for(piece); }, bind(call, piece.on_host, piece.on_host),
          [staging, piece] { staging->give_back(piece.on_host, piece.on_device); }});
   }
   if (form.is_same(tensor)) return;
-  Step& last = plan.steps.back();
+  Step& last = recipe.steps.back();
   last.after = [after = std::move(last.after), staging, form, tensor] {
     after();
     staging->then([&] { give_back(form, tensor); });
   };
 }
 
-void add_apart(Plan& plan, const at::Tensor& input, const at::Tensor& output, const NetworkType& as,
-               const Call& call) {
+void add_apart(Recipe& recipe, const at::Tensor& input, const at::Tensor& output,
+               const NetworkType& as, const Call& call) {
   const at::Tensor read = network_form(input, as.type, as.factor);
   const at::Tensor written = output_form(output, as.type);
   if (input.device().is_cpu()) {
-    plan.steps.push_back(
+    recipe.steps.push_back(
         {{}, bind(call, read, written), [written, output] { give_back(written, output); }});
     return;
   }
-  const auto staging = staging_of(plan, input.device());
+  const auto staging = staging_of(recipe, input.device());
   const Staging::Piece piece =
       staging->bring(read, std::numeric_limits<std::int64_t>::max()).front();
   const at::Tensor room = staging->room_for(written);
-  plan.steps.push_back({[staging, piece] { staging->wait_for(piece); },
-                        bind(call, piece.on_host, room),
-                        [staging, room, written, output] {
-                          staging->give_back(room, written);
-                          staging->then([&] { give_back(written, output); });
-                        }});
+  recipe.steps.push_back({[staging, piece] { staging->wait_for(piece); },
+                          bind(call, piece.on_host, room),
+                          [staging, room, written, output] {
+                            staging->give_back(room, written);
+                            staging->then([&] { give_back(written, output); });
+                          }});
 }
 
-void then(Plan& plan, std::function<void()> action) {
-  Step& last = plan.steps.back();
-  last.after = [after = std::move(last.after), staging = plan.staging, action = std::move(action)] {
+void then(Recipe& recipe, std::function<void()> action) {
+  Step& last = recipe.steps.back();
+  last.after = [after = std::move(last.after), staging = recipe.staging,
+                action = std::move(action)] {
     after();
     staging ? staging->then(action) : action();
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tensors to steps: contiguous memory of the host in a type that the network sums, and the way
-// back. A tensor that is that already is read and written in place.
+// From tensors to the steps of a recipe: contiguous memory of the host in a type that the network
+// sums, and the way back. A tensor that is that already is read and written in place.
 #pragma once
 
 #include <functional>
@@ -23,16 +23,17 @@ struct NetworkType {
   std::optional<at::Tensor> factor = {};  // to multiply the input with
 };
 
-// The plan's, which is made with its first tensor on a device; all of them are on one.
-std::shared_ptr<Staging> staging_of(Plan& plan, c10::Device device);
+// The recipe's, which is made with its first tensor on a device; all of them are on one.
+std::shared_ptr<Staging> staging_of(Recipe& recipe, c10::Device device);
 
 // Appends the steps of a call whose output takes its input's place.
-void add_in_place(Plan& plan, const at::Tensor& tensor, const NetworkType& as, const Call& call);
+void add_in_place(Recipe& recipe, const at::Tensor& tensor, const NetworkType& as,
+                  const Call& call);
 // The same for two tensors.
-void add_apart(Plan& plan, const at::Tensor& input, const at::Tensor& output, const NetworkType& as,
-               const Call& call);
+void add_apart(Recipe& recipe, const at::Tensor& input, const at::Tensor& output,
+               const NetworkType& as, const Call& call);
 
 // Follows the steps that there are so far, on the device if they have one.
-void then(Plan& plan, std::function<void()> action);
+void then(Recipe& recipe, std::function<void()> action);
 
 }  // namespace infold::pytorch
