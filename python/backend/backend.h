@@ -26,8 +26,8 @@
 #include "python/backend/completions.h"
 #include "python/backend/delegate/call_words.h"
 #include "python/backend/delegate/delegation.h"
+#include "python/backend/delegate/host_copies.h"
 #include "python/backend/delegate/messages.h"
-#include "python/backend/delegate/relay.h"
 #include "python/backend/delegate/watch.h"
 #include "python/backend/group_job.h"
 #include "python/backend/interpreter.h"
@@ -138,7 +138,7 @@ class Backend final : public ::c10d::Backend {
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
   // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
-  Works delegated(const HostCopies& copies, const CallWords& words, RelayedWork::Begin begin,
+  Works delegated(const HostCopies& copies, const CallWords& words, DelegatedWork::Begin begin,
                   std::chrono::milliseconds timeout);
   Works tell_all(const CallWords& words, const at::Tensor& rows, std::chrono::milliseconds timeout);
   std::deque<Works> take_delegated();

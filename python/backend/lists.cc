@@ -6,7 +6,7 @@
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
 #include "python/backend/backend.h"
-#include "python/backend/delegate/relay.h"
+#include "python/backend/delegate/host_copies.h"
 #include "python/backend/recipes.h"
 #include "python/backend/tensors.h"
 

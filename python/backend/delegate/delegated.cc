@@ -11,7 +11,7 @@
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
 #include "python/backend/backend.h"
-#include "python/backend/delegate/relay.h"
+#include "python/backend/delegate/host_copies.h"
 
 namespace infold::pytorch {
 
@@ -124,7 +124,7 @@ Backend::Works Backend::tell_all(const CallWords& words, const at::Tensor& rows,
 }
 
 Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& words,
-                                  RelayedWork::Begin begin, std::chrono::milliseconds timeout) {
+                                  DelegatedWork::Begin begin, std::chrono::milliseconds timeout) {
   if (size_ == 1) return copies.after(begin());
   const std::lock_guard order(delegation_order_);
   delegation_->prepare();

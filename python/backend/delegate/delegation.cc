@@ -11,10 +11,10 @@ void Delegation::prepare() {
   if (has_ended_ || thread_.joinable()) return;
   // Its own part of this, which may end in a callback of the last call.
   thread_ = std::thread([self = shared_from_this()] { self->run(); });
-  pthread_setname_np(thread_.native_handle(), "infold-relay");
+  pthread_setname_np(thread_.native_handle(), "infold-delegate");
 }
 
-void Delegation::submit(const c10::intrusive_ptr<RelayedWork>& work) {
+void Delegation::submit(const c10::intrusive_ptr<DelegatedWork>& work) {
   {
     const std::lock_guard lock(mutex_);
     if (!has_ended_) {
@@ -31,7 +31,7 @@ void Delegation::run() {
   for (;;) {
     changed_.wait(lock, [this] { return !waiting_.empty() || has_ended_; });
     if (waiting_.empty()) return;
-    c10::intrusive_ptr<RelayedWork> work = std::move(waiting_.front());
+    c10::intrusive_ptr<DelegatedWork> work = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     work->begin();

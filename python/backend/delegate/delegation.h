@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "python/backend/delegate/relayed_work.h"
+#include "python/backend/delegate/delegated_work.h"
 
 namespace infold::pytorch {
 
@@ -25,7 +25,7 @@ class Delegation : public std::enable_shared_from_this<Delegation> {
   // Throws where a process has no thread to spare. Before other ranks are told of a call.
   void prepare();
   // Requires: prepare() has returned.
-  void submit(const c10::intrusive_ptr<RelayedWork>& work);
+  void submit(const c10::intrusive_ptr<DelegatedWork>& work);
   // Returns when all that were submitted have begun, or failed. What comes later fails. Requires:
   // their checks end. Repeatable.
   void end();
@@ -35,7 +35,7 @@ class Delegation : public std::enable_shared_from_this<Delegation> {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<c10::intrusive_ptr<RelayedWork>> waiting_;
+  std::deque<c10::intrusive_ptr<DelegatedWork>> waiting_;
   bool has_ended_ = false;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/delegate/relay.h"
+#include "python/backend/delegate/host_copies.h"
 
 #include "python/backend/tensors.h"
 
@@ -91,13 +91,13 @@ at::Tensor HostCopies::written_joined(const std::vector<at::Tensor>& tensors) {
   return shown(room);
 }
 
-RelayedWork::Works HostCopies::after(RelayedWork::Works work) const {
+DelegatedWork::Works HostCopies::after(DelegatedWork::Works work) const {
   if (copies_.empty()) return work;
-  return c10::make_intrusive<RelayedWork>(std::move(work), copies_, outputs_);
+  return c10::make_intrusive<DelegatedWork>(std::move(work), copies_, outputs_);
 }
 
-c10::intrusive_ptr<RelayedWork> HostCopies::after_check(RelayedWork::Checked checked) const {
-  return c10::make_intrusive<RelayedWork>(std::move(checked), copies_, outputs_);
+c10::intrusive_ptr<DelegatedWork> HostCopies::after_check(DelegatedWork::Checked checked) const {
+  return c10::make_intrusive<DelegatedWork>(std::move(checked), copies_, outputs_);
 }
 
 }  // namespace infold::pytorch

@@ -24,13 +24,13 @@ namespace infold::pytorch {
 // Of the host, for the caller's.
 using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
-class RelayedWork final : public ::c10d::Work {
+class DelegatedWork final : public ::c10d::Work {
  public:
   using Works = c10::intrusive_ptr<::c10d::Work>;
   using Begin = std::function<Works()>;
 
   // Of a call that has begun.
-  RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
+  DelegatedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
   // Of one that has not: `check` has to succeed first. `name` is the call's, for errors.
   struct Checked {
     Works check;
@@ -39,8 +39,8 @@ class RelayedWork final : public ::c10d::Work {
     std::shared_ptr<Watch> watch;
     std::shared_ptr<Completions> completions;
   };
-  RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs);
-  ~RelayedWork() override;
+  DelegatedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs);
+  ~DelegatedWork() override;
 
   // Blocks until the check has ended, which its deadline bounds, and begins the call or fails.
   void begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/delegate/relayed_work.h"
+#include "python/backend/delegate/delegated_work.h"
 
 #include <mutex>
 
@@ -15,7 +15,7 @@ constexpr const char* kAllLive = "look whether all ranks of the group live";
 }  // namespace
 
 // Happens once, whoever comes first: the caller may write to its tensors afterwards.
-class RelayedWork::CopyingBack {
+class DelegatedWork::CopyingBack {
  public:
   explicit CopyingBack(Copies copies) : copies_(std::move(copies)) {}
 
@@ -33,19 +33,19 @@ class RelayedWork::CopyingBack {
   std::once_flag done_;
 };
 
-RelayedWork::RelayedWork(Works work, Copies copies, std::vector<at::Tensor> outputs)
+DelegatedWork::DelegatedWork(Works work, Copies copies, std::vector<at::Tensor> outputs)
     : back_(std::make_shared<CopyingBack>(std::move(copies))),
       outputs_(std::move(outputs)),
       work_(std::move(work)) {}
 
-RelayedWork::RelayedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs)
+DelegatedWork::DelegatedWork(Checked checked, Copies copies, std::vector<at::Tensor> outputs)
     : checked_(std::move(checked)),
       back_(std::make_shared<CopyingBack>(std::move(copies))),
       outputs_(std::move(outputs)) {}
 
-RelayedWork::~RelayedWork() = default;
+DelegatedWork::~DelegatedWork() = default;
 
-void RelayedWork::begin() {
+void DelegatedWork::begin() {
   try {
     checked_.check->wait(kNoTimeout);
     Watch::Token watched = checked_.watch->hold();
@@ -61,13 +61,13 @@ void RelayedWork::begin() {
   resolve(/*is_seen=*/true);
 }
 
-RelayedWork::Works RelayedWork::work() const {
+DelegatedWork::Works DelegatedWork::work() const {
   const std::lock_guard lock(mutex_);
   return work_;
 }
 
 // Throws why it never began.
-RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeout) {
+DelegatedWork::Works DelegatedWork::work_once_begun(std::chrono::milliseconds timeout) {
   // Whoever waits for the check drives the job. Why it failed is begin()'s to say.
   try {
     if (checked_.check) checked_.check->wait(timeout);
@@ -86,7 +86,7 @@ RelayedWork::Works RelayedWork::work_once_begun(std::chrono::milliseconds timeou
   return work_;
 }
 
-bool RelayedWork::wait(std::chrono::milliseconds timeout) {
+bool DelegatedWork::wait(std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   const Works work = work_once_begun(timeout);
   try {
@@ -113,11 +113,11 @@ bool RelayedWork::wait(std::chrono::milliseconds timeout) {
   return true;
 }
 
-std::exception_ptr RelayedWork::explain(const std::exception_ptr& failure) const {
+std::exception_ptr DelegatedWork::explain(const std::exception_ptr& failure) const {
   return checked_.watch->explain(checked_.name, failure, kAllLive);
 }
 
-bool RelayedWork::isCompleted() {
+bool DelegatedWork::isCompleted() {
   if (::c10d::Work::isCompleted()) return is_future_done();
   const Works work = this->work();
   if (!work || !work->isCompleted()) return false;
@@ -131,18 +131,18 @@ bool RelayedWork::isCompleted() {
 }
 
 // After a failure it need not be: the delegate's future, which it follows, may come late.
-bool RelayedWork::is_future_done() const {
+bool DelegatedWork::is_future_done() const {
   const std::lock_guard lock(mutex_);
   return !future_ || exception_ || future_->completed();
 }
 
-bool RelayedWork::isSuccess() const {
+bool DelegatedWork::isSuccess() const {
   const std::lock_guard lock(mutex_);
   return completed_ && !exception_;
 }
 
 // The delegate's call has ended.
-void RelayedWork::conclude(const std::exception_ptr& failure) {
+void DelegatedWork::conclude(const std::exception_ptr& failure) {
   if (!failure) back_->run();
   if (!::c10d::Work::isCompleted()) finish(failure);
   Watch::Token watched;
@@ -150,12 +150,12 @@ void RelayedWork::conclude(const std::exception_ptr& failure) {
   watched.swap(watched_);
 }
 
-int RelayedWork::sourceRank() const {
+int DelegatedWork::sourceRank() const {
   const Works work = this->work();
   return work ? work->sourceRank() : -1;
 }
 
-void RelayedWork::abort() {
+void DelegatedWork::abort() {
   if (checked_.watch) {
     checked_.watch->abort("a collective was aborted");
   } else if (const Works work = this->work()) {
@@ -163,7 +163,7 @@ void RelayedWork::abort() {
   }
 }
 
-c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
+c10::intrusive_ptr<c10::ivalue::Future> DelegatedWork::getFuture() {
   c10::intrusive_ptr<c10::ivalue::Future> future;
   bool is_new = false;
   {
@@ -186,7 +186,7 @@ c10::intrusive_ptr<c10::ivalue::Future> RelayedWork::getFuture() {
 // Lets the future follow the call once it has begun, or failed to; once, and without locks that
 // callbacks might want. A future that nobody has seen has none, and is completed here. Callbacks do
 // not run on the delegate's threads: there are two, which its other calls need.
-void RelayedWork::resolve(bool is_seen) {
+void DelegatedWork::resolve(bool is_seen) {
   std::exception_ptr reason;
   Works work;
   {
@@ -205,8 +205,8 @@ void RelayedWork::resolve(bool is_seen) {
   }
   const auto complete =
       [future = future_, back = back_, outputs = outputs_, checked = checked_,
-       self = c10::weak_intrusive_ptr<RelayedWork>(
-           c10::intrusive_ptr<RelayedWork>::reclaim_copy(this))](std::exception_ptr failure) {
+       self = c10::weak_intrusive_ptr<DelegatedWork>(
+           c10::intrusive_ptr<DelegatedWork>::reclaim_copy(this))](std::exception_ptr failure) {
         if (failure && checked.watch) {
           failure = checked.watch->explain(checked.name, failure, kAllLive);
         }
@@ -216,7 +216,7 @@ void RelayedWork::resolve(bool is_seen) {
           failure = std::current_exception();
         }
         // A thread that sees the future's end sees the work's.
-        if (const auto relayed = self.lock()) relayed->conclude(failure);
+        if (const auto delegated = self.lock()) delegated->conclude(failure);
         failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
       };
   const auto done = work->getFuture();

@@ -10,7 +10,7 @@
 
 #include <ATen/ATen.h>
 
-#include "python/backend/delegate/relayed_work.h"
+#include "python/backend/delegate/delegated_work.h"
 
 namespace infold::pytorch {
 
@@ -32,9 +32,9 @@ class HostCopies {
   at::Tensor written_joined(const std::vector<at::Tensor>& tensors);
 
   // The delegate's work, with the copying back as a part of it.
-  RelayedWork::Works after(RelayedWork::Works work) const;
+  DelegatedWork::Works after(DelegatedWork::Works work) const;
   // The same of a call that is to begin once a check has succeeded.
-  c10::intrusive_ptr<RelayedWork> after_check(RelayedWork::Checked checked) const;
+  c10::intrusive_ptr<DelegatedWork> after_check(DelegatedWork::Checked checked) const;
 
  private:
   bool takes(at::ScalarType type) const;
