@@ -24,7 +24,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "python/backend/completions.h"
-#include "python/backend/delegate/call_words.h"
+#include "python/backend/delegate/call_signature.h"
 #include "python/backend/delegate/delegation.h"
 #include "python/backend/delegate/host_copies.h"
 #include "python/backend/delegate/messages.h"
@@ -138,9 +138,10 @@ class Backend final : public ::c10d::Backend {
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
   // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
-  Works delegated(const HostCopies& copies, const CallWords& words, DelegatedWork::Begin begin,
-                  std::chrono::milliseconds timeout);
-  Works tell_all(const CallWords& words, const at::Tensor& rows, std::chrono::milliseconds timeout);
+  Works delegated(const HostCopies& copies, const CallSignature& signature,
+                  DelegatedWork::Begin begin, std::chrono::milliseconds timeout);
+  Works tell_all(const CallSignature& signature, const at::Tensor& rows,
+                 std::chrono::milliseconds timeout);
   std::deque<Works> take_delegated();
   std::deque<Works> take_delegated_that_ended();
   Works allreduce_rows(Tensors& tensors, const ::c10d::AllreduceOptions& options,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The extension module infold._c. Its types and words are in python/infold/_c.pyi.
+// The extension module infold._c. Its types and names are in python/infold/_c.pyi.
 
 #include <array>
 #include <chrono>
@@ -21,39 +21,39 @@ namespace infold::pytorch {
 namespace {
 
 template <typename Enum, std::size_t kCount>
-using Words = std::array<std::pair<const char*, Enum>, kCount>;
+using Names = std::array<std::pair<const char*, Enum>, kCount>;
 
-constexpr Words<WireFormat, 5> kWires = {{{"automatic", WireFormat::automatic},
+constexpr Names<WireFormat, 5> kWires = {{{"automatic", WireFormat::automatic},
                                           {"bfp32", WireFormat::bfp32},
                                           {"bfp16", WireFormat::bfp16},
                                           {"bfp8", WireFormat::bfp8},
                                           {"fixed32", WireFormat::fixed32}}};
-constexpr Words<Sites, 4> kSites = {{{"automatic", Sites::automatic},
+constexpr Names<Sites, 4> kSites = {{{"automatic", Sites::automatic},
                                      {"switches", Sites::switches},
                                      {"workers", Sites::workers},
                                      {"mixed", Sites::mixed}}};
-constexpr Words<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automatic},
+constexpr Names<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automatic},
                                                    {"off", SharedMemory::off},
                                                    {"always", SharedMemory::always}}};
 
-constexpr Words<Layout, 3> kLayouts = {
+constexpr Names<Layout, 3> kLayouts = {
     {{"dense", Layout::dense}, {"blocks", Layout::blocks}, {"automatic", Layout::automatic}}};
 
 template <typename Enum, std::size_t kCount>
-Enum word_of(const Words<Enum, kCount>& words, const std::string& word, const char* option) {
+Enum value_of(const Names<Enum, kCount>& names, const std::string& given, const char* option) {
   std::string allowed;
-  for (const auto& [name, value] : words) {
-    if (word == name) return value;
+  for (const auto& [name, value] : names) {
+    if (given == name) return value;
     allowed += allowed.empty() ? name : std::string(", ") + name;
   }
-  throw py::value_error(std::string("infold: ") + option + " is '" + word +
+  throw py::value_error(std::string("infold: ") + option + " is '" + given +
                         "'; allowed: " + allowed);
 }
 
 template <typename Enum, std::size_t kCount>
-py::tuple names_of(const Words<Enum, kCount>& words) {
+py::tuple names_of(const Names<Enum, kCount>& all) {
   py::tuple names(kCount);
-  for (std::size_t i = 0; i < kCount; ++i) names[i] = words[i].first;
+  for (std::size_t i = 0; i < kCount; ++i) names[i] = all[i].first;
   return names;
 }
 
@@ -63,10 +63,10 @@ JoinOptions join_options_of(const py::dict& given) {
   join.job = given["job"].cast<std::string>();
   join.switches = given["switches"].cast<std::vector<std::string>>();
   join.rendezvous = given["rendezvous"].cast<std::string>();
-  join.sites = word_of(kSites, given["sites"].cast<std::string>(), "sites");
-  join.wire = word_of(kWires, given["wire"].cast<std::string>(), "wire");
+  join.sites = value_of(kSites, given["sites"].cast<std::string>(), "sites");
+  join.wire = value_of(kWires, given["wire"].cast<std::string>(), "wire");
   join.shared_memory =
-      word_of(kSharedMemory, given["shared_memory"].cast<std::string>(), "shared_memory");
+      value_of(kSharedMemory, given["shared_memory"].cast<std::string>(), "shared_memory");
   join.address = given["address"].cast<std::string>();
   join.mtu_bytes = given["mtu_bytes"].cast<int>();
   join.switch_weight = given["switch_weight"].cast<int>();
@@ -91,7 +91,7 @@ c10::intrusive_ptr<Backend> make_backend(const c10::intrusive_ptr<::c10d::Store>
                                          const c10::intrusive_ptr<::c10d::Backend>& delegate,
                                          const py::dict& options) {
   const BackendOptions all = {join_options_of(options), timeout,
-                              word_of(kLayouts, options["layout"].cast<std::string>(), "layout"),
+                              value_of(kLayouts, options["layout"].cast<std::string>(), "layout"),
                               &begin_in_python};
   const py::gil_scoped_release released;
   return c10::make_intrusive<Backend>(store, rank, size, all, delegate);
@@ -106,16 +106,16 @@ py::object statistics_of(const Backend& backend) {
     interface = backend.interface();
   }
   if (!now) return py::none();
-  py::dict words;
-  words["calls"] = now->calls;
-  words["calls_without_zeros"] = now->calls_without_zeros;
-  words["packets_sent"] = now->packets_sent;
-  words["packets_resent"] = now->packets_resent;
-  words["packets_received"] = now->packets_received;
-  words["ranks_in_memory"] = now->ranks_in_memory;
-  words["contributions_on_network"] = now->contributions_on_network;
-  words["interface"] = interface;
-  return words;
+  py::dict counts;
+  counts["calls"] = now->calls;
+  counts["calls_without_zeros"] = now->calls_without_zeros;
+  counts["packets_sent"] = now->packets_sent;
+  counts["packets_resent"] = now->packets_resent;
+  counts["packets_received"] = now->packets_received;
+  counts["ranks_in_memory"] = now->ranks_in_memory;
+  counts["contributions_on_network"] = now->contributions_on_network;
+  counts["interface"] = interface;
+  return counts;
 }
 
 }  // namespace
@@ -141,8 +141,8 @@ PYBIND11_MODULE(_c, module) {
             Backend::Tensors tensors = {std::move(tensor)};
             ::c10d::AllreduceOptions options;
             options.reduceOp = average ? ::c10d::ReduceOp::AVG : ::c10d::ReduceOp::SUM;
-            Travel travel = {word_of(kWires, wire, "wire")};
-            if (layout) travel.layout = word_of(kLayouts, *layout, "layout");
+            Travel travel = {value_of(kWires, wire, "wire")};
+            if (layout) travel.layout = value_of(kLayouts, *layout, "layout");
             const py::gil_scoped_release released;
             return backend.allreduce_as(tensors, options, travel);
           },

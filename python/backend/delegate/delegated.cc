@@ -55,7 +55,7 @@ struct Told {
   c10::intrusive_ptr<::c10d::Store> store;
   std::string parcels_name;  // in the store
   int rank = 0;
-  CallWords words;
+  CallSignature signature;
   at::Tensor rows;                              // of all ranks
   std::chrono::steady_clock::time_point until;  // the call's own deadline
 };
@@ -70,75 +70,75 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
   } catch (const std::exception& error) {
     const std::string why =
         std::string(error.what()).substr(0, std::string(error.what()).find('\n'));
-    C10_THROW_ERROR(
-        DistBackendError,
-        c10::str("infold: ", told.words.name(), ": ranks send other sizes than expected, and rank ",
-                 rank, " has not said in time which. The store says: ", why));
+    C10_THROW_ERROR(DistBackendError,
+                    c10::str("infold: ", told.signature.name(),
+                             ": ranks send other sizes than expected, and rank ", rank,
+                             " has not said in time which. The store says: ", why));
   }
   return told.store->get(key);
 }
 
 // Over the group's store: what does not match, two ranks alone may know.
 std::vector<Parcels> parcels_of_all(const Told& told) {
-  const Parcels& own = told.words.parcels();
-  std::vector<std::int64_t> words = own.sent;
-  words.insert(words.end(), own.received.begin(), own.received.end());
-  const std::size_t bytes = words.size() * sizeof(words[0]);
-  const auto* const first = reinterpret_cast<const std::uint8_t*>(words.data());
+  const Parcels& own = told.signature.parcels();
+  std::vector<std::int64_t> counts = own.sent;
+  counts.insert(counts.end(), own.received.begin(), own.received.end());
+  const std::size_t bytes = counts.size() * sizeof(counts[0]);
+  const auto* const first = reinterpret_cast<const std::uint8_t*>(counts.data());
   const std::vector<std::uint8_t> said_here(first, first + bytes);
   told.store->set(told.parcels_name + std::to_string(told.rank), said_here);
   std::vector<Parcels> all;
   for (std::int64_t rank = 0; rank < told.rows.size(0); ++rank) {
     const std::vector<std::uint8_t> said = said_by(rank, told);
     TORCH_CHECK(said.size() == bytes, "infold: rank ", rank, " says something else");
-    std::memcpy(words.data(), said.data(), bytes);
-    const auto middle = words.begin() + static_cast<std::ptrdiff_t>(own.sent.size());
-    all.push_back({{words.begin(), middle}, {middle, words.end()}});
+    std::memcpy(counts.data(), said.data(), bytes);
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(own.sent.size());
+    all.push_back({{counts.begin(), middle}, {middle, counts.end()}});
   }
   return all;
 }
 
 // All ranks find the same, so that all of them go on or none. No call of infold's is lost by it.
 void check_agreement(const Told& told) {
-  std::optional<std::string> difference = CallWords::difference(told.rows);
-  if (!difference && !CallWords::parcels_match(told.rows)) {
+  std::optional<std::string> difference = CallSignature::difference(told.rows);
+  if (!difference && !CallSignature::parcels_match(told.rows)) {
     difference = describe_parcels(parcels_of_all(told));
   }
   if (!difference) return;
-  C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.words.name(), ": ", *difference,
+  C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.signature.name(), ": ", *difference,
                                              "; nothing was sent, and the group goes on"));
 }
 
 }  // namespace
 
-// A barrier, which no call of infold's own matches that moves anything, and then the words.
-Backend::Works Backend::tell_all(const CallWords& words, const at::Tensor& rows,
+// A barrier, which no call of infold's own matches that moves data, and then the signatures.
+Backend::Works Backend::tell_all(const CallSignature& signature, const at::Tensor& rows,
                                  std::chrono::milliseconds timeout) {
   Recipe recipe = {OpType::BARRIER, "infold:tell_all"};
   const auto meet = [call = call_options(timeout)](Communicator& communicator) {
     return communicator.barrier(call);
   };
   recipe.steps.push_back({{}, meet, {}});
-  add_gather(recipe, rows, words.row(), timeout);
+  add_gather(recipe, rows, signature.row(), timeout);
   return submit(std::move(recipe), timeout);
 }
 
-Backend::Works Backend::delegated(const HostCopies& copies, const CallWords& words,
+Backend::Works Backend::delegated(const HostCopies& copies, const CallSignature& signature,
                                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout) {
   if (size_ == 1) return copies.after(begin());
   const std::lock_guard order(delegation_order_);
   delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
-  const at::Tensor rows = rows_like(words.row(), static_cast<std::size_t>(size_));
+  const at::Tensor rows = rows_like(signature.row(), static_cast<std::size_t>(size_));
   const Told told = {store_, name,
-                     rank_,  words,
+                     rank_,  signature,
                      rows,   std::chrono::steady_clock::now() + call_options(timeout).deadline};
   const auto begin_if_agreed = [told, begin = std::move(begin)] {
     check_agreement(told);
     return begin();
   };
-  const auto work = copies.after_check(
-      {tell_all(words, rows, timeout), begin_if_agreed, words.name(), watch_, completions_});
+  const auto work = copies.after_check({tell_all(signature, rows, timeout), begin_if_agreed,
+                                        signature.name(), watch_, completions_});
   delegation_->submit(work);
   const std::lock_guard lock(delegated_mutex_);
   delegated_.push_back(work);
@@ -162,7 +162,7 @@ Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
   std::vector<Tensors> to;
   for (const Tensors& list : outputs) to.push_back(copies.written(list));
   return delegated(
-      copies, CallWords(OpType::GATHER, input).has_root(options.rootRank),
+      copies, CallSignature(OpType::GATHER, input).has_root(options.rootRank),
       [delegate = delegate_, to, from = copies.read(inputs), options]() mutable {
         return delegate->gather(to, from, options);
       },
@@ -186,7 +186,7 @@ Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
   std::vector<Tensors> from;
   for (const Tensors& list : inputs) from.push_back(copies.read(list));
   return delegated(
-      copies, CallWords(OpType::SCATTER, output).has_root(options.rootRank),
+      copies, CallSignature(OpType::SCATTER, output).has_root(options.rootRank),
       [delegate = delegate_, to = copies.written(outputs), from, options]() mutable {
         return delegate->scatter(to, from, options);
       },
@@ -205,7 +205,7 @@ Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
   const Parcels parcels = {elements_of(input, ins), elements_of(output, outs)};
   HostCopies copies(Use::move);
   return delegated(
-      copies, CallWords(OpType::ALLTOALL_BASE, input.scalar_type(), rank_, parcels),
+      copies, CallSignature(OpType::ALLTOALL_BASE, input.scalar_type(), rank_, parcels),
       [delegate = delegate_, to = copies.written(output), from = copies.read(input), outs, ins,
        options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },
       options.timeout);
@@ -222,7 +222,7 @@ Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
   for (const at::Tensor& output : outputs) parcels.received.push_back(output.numel());
   HostCopies copies(Use::move);
   return delegated(
-      copies, CallWords(OpType::ALLTOALL, inputs[0].scalar_type(), rank_, parcels),
+      copies, CallSignature(OpType::ALLTOALL, inputs[0].scalar_type(), rank_, parcels),
       [delegate = delegate_, to = copies.written_joined(outputs), from = copies.read_joined(inputs),
        outs = parcels.received, ins = parcels.sent,
        options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },

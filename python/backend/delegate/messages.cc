@@ -23,11 +23,11 @@ using ::c10d::OpType;
 using Works = Messages::Works;
 
 constexpr auto kForever = std::chrono::hours(24 * 365);
-constexpr std::int64_t kWordsBytes = sizeof(MessageWords);
+constexpr std::int64_t kHeaderBytes = sizeof(MessageHeader);
 
-at::Tensor bytes_of(const MessageWords& words) {
-  at::Tensor bytes = at::empty({kWordsBytes}, at::kByte);
-  std::memcpy(bytes.data_ptr(), &words, sizeof(words));
+at::Tensor bytes_of(const MessageHeader& header) {
+  at::Tensor bytes = at::empty({kHeaderBytes}, at::kByte);
+  std::memcpy(bytes.data_ptr(), &header, sizeof(header));
   return bytes;
 }
 
@@ -114,12 +114,12 @@ class MessageWork : public ::c10d::Work {
 };
 
 // What both ends say.
-[[noreturn]] void fail_as_different(const char* call, int sender, const MessageWords& sent,
-                                    int receiver, const MessageWords& expected) {
+[[noreturn]] void fail_as_different(const char* call, int sender, const MessageHeader& sent,
+                                    int receiver, const MessageHeader& expected) {
   C10_THROW_ERROR(DistBackendError,
                   c10::str("infold: ", call, ": rank ", sender, " sent ", sent.text(), ", rank ",
                            receiver, " expects ", expected.text(), "; both must pass the same ",
-                           MessageWords::difference(sent, expected), "; the group goes on"));
+                           MessageHeader::difference(sent, expected), "; the group goes on"));
 }
 
 [[noreturn]] void fail_as_foreign(const char* call, const Correspondent& other) {
@@ -131,7 +131,7 @@ class MessageWork : public ::c10d::Work {
 class SentMessage final : public MessageWork {
  public:
   SentMessage(const std::shared_ptr<Post>& post, const at::Tensor& tensor, Correspondent to)
-      : MessageWork(post, OpType::SEND, to), sent_(MessageWords::of(tensor)) {
+      : MessageWork(post, OpType::SEND, to), sent_(MessageHeader::of(tensor)) {
     const at::Tensor room = at::empty({message_bytes(tensor)}, at::kByte);
     auto* const bytes = static_cast<std::byte*>(room.data_ptr());
     std::memcpy(bytes, &sent_, sizeof(sent_));
@@ -153,9 +153,9 @@ class SentMessage final : public MessageWork {
  private:
   void complete() override {
     wait_for(answer_);
-    const MessageWords expected = MessageWords::at(expected_);
+    const MessageHeader expected = MessageHeader::at(expected_);
     if (!expected.is_message()) fail_as_foreign("send", other_);
-    if (MessageWords::difference(sent_, expected) == nullptr) return wait_for(pieces_);
+    if (MessageHeader::difference(sent_, expected) == nullptr) return wait_for(pieces_);
     keep(pieces_);
     make_up([&] {
       for (std::int64_t count = sent_.pieces; count < expected.pieces; ++count) {
@@ -165,7 +165,7 @@ class SentMessage final : public MessageWork {
     fail_as_different("send", rank_, sent_, other_.rank, expected);
   }
 
-  const MessageWords sent_;
+  const MessageHeader sent_;
   const at::Tensor expected_ = bytes_of({});
   std::vector<Works> pieces_;
   Works answer_;
@@ -175,7 +175,7 @@ class ReceivedMessage : public MessageWork {
  public:
   ReceivedMessage(const std::shared_ptr<Post>& post, at::Tensor to, Correspondent from)
       : MessageWork(post, OpType::RECV, from),
-        expected_(MessageWords::of(to)),
+        expected_(MessageHeader::of(to)),
         to_(std::move(to)),
         room_(room_for(expected_.pieces)),
         places_(pieces_of(room_)),
@@ -191,16 +191,16 @@ class ReceivedMessage : public MessageWork {
     for (auto i = static_cast<std::int64_t>(places_.size()); i < room_pieces; ++i) {
       post_more(room_for(1));
     }
-    MessageWords answer = expected_;
+    MessageHeader answer = expected_;
     answer.pieces = static_cast<std::int64_t>(rest_.size()) + 1;
     answer_ = post_->send(bytes_of(answer), Channel::answer, other_);
   }
 
   // Requires: the head has come.
   void complete_rest() {
-    const MessageWords sent = MessageWords::at(room_);
+    const MessageHeader sent = MessageHeader::at(room_);
     if (!sent.is_message()) fail_as_foreign("recv", other_);
-    if (MessageWords::difference(sent, expected_) != nullptr) {
+    if (MessageHeader::difference(sent, expected_) != nullptr) {
       make_up([&] {
         while (static_cast<std::int64_t>(rest_.size()) + 1 < sent.pieces) post_more(room_for(1));
       });
@@ -211,15 +211,15 @@ class ReceivedMessage : public MessageWork {
     wait_for(rest_);
     wait_for(answer_);
     if (to_.nbytes() == 0) return;
-    std::memcpy(to_.data_ptr(), static_cast<const std::byte*>(room_.const_data_ptr()) + kWordsBytes,
-                to_.nbytes());
+    std::memcpy(to_.data_ptr(),
+                static_cast<const std::byte*>(room_.const_data_ptr()) + kHeaderBytes, to_.nbytes());
   }
 
   void keep_answer() {
     if (!isCompleted() && answer_) post_->keep(answer_);
   }
 
-  const MessageWords expected_;
+  const MessageHeader expected_;
   const at::Tensor to_;
   const at::Tensor room_;
   const std::vector<at::Tensor> places_;
@@ -278,7 +278,7 @@ class MessageFromAny final : public ReceivedMessage {
       if (before.valid()) before.wait();
       const std::unique_lock order = post_->order();
       other_.rank = first_->sourceRank();
-      const MessageWords sent = MessageWords::at(room_);
+      const MessageHeader sent = MessageHeader::at(room_);
       if (sent.is_message()) post_rest(sent.pieces);
     } catch (...) {
       failure = std::current_exception();

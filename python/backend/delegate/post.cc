@@ -28,7 +28,7 @@ std::string Correspondent::text() const {
 }
 
 std::int64_t message_bytes(const at::Tensor& tensor) {
-  return static_cast<std::int64_t>(sizeof(MessageWords) + tensor.nbytes());
+  return static_cast<std::int64_t>(sizeof(MessageHeader) + tensor.nbytes());
 }
 
 std::int64_t piece_count(std::int64_t bytes) {
@@ -47,23 +47,23 @@ std::vector<at::Tensor> pieces_of(const at::Tensor& room) {
   return pieces;
 }
 
-MessageWords MessageWords::of(const at::Tensor& tensor) {
+MessageHeader MessageHeader::of(const at::Tensor& tensor) {
   return {kMagic, tensor.numel(), static_cast<std::int64_t>(tensor.scalar_type()),
           piece_count(message_bytes(tensor))};
 }
 
-MessageWords MessageWords::at(const at::Tensor& bytes) {
-  MessageWords words;
-  std::memcpy(&words, bytes.const_data_ptr(), sizeof(words));
-  return words;
+MessageHeader MessageHeader::at(const at::Tensor& bytes) {
+  MessageHeader header;
+  std::memcpy(&header, bytes.const_data_ptr(), sizeof(header));
+  return header;
 }
 
-const char* MessageWords::difference(const MessageWords& a, const MessageWords& b) {
+const char* MessageHeader::difference(const MessageHeader& a, const MessageHeader& b) {
   if (a.elements == b.elements) return a.type == b.type ? nullptr : "type";
   return a.type == b.type ? "size" : "size and type";
 }
 
-std::string MessageWords::text() const {
+std::string MessageHeader::text() const {
   return std::to_string(elements) + " elements of " +
          c10::toString(static_cast<at::ScalarType>(type));
 }

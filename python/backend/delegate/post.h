@@ -28,7 +28,7 @@
 namespace infold::pytorch {
 
 // What a message is, or what its receiver expects.
-struct MessageWords {
+struct MessageHeader {
   static constexpr std::uint64_t kMagic = 0x696e666f6c64206dULL;
   // A tebibyte: nobody makes room for more because another rank says so.
   static constexpr std::int64_t kPiecesMax = 1 << 22;
@@ -38,11 +38,11 @@ struct MessageWords {
   std::int64_t type = 0;
   std::int64_t pieces = 0;  // that there are, or room for
 
-  static MessageWords of(const at::Tensor& tensor);
-  static MessageWords at(const at::Tensor& bytes);
+  static MessageHeader of(const at::Tensor& tensor);
+  static MessageHeader at(const at::Tensor& bytes);
   bool is_message() const { return magic == kMagic && pieces >= 1 && pieces <= kPiecesMax; }
   // Which fields do not agree, "size and type", or null.
-  static const char* difference(const MessageWords& a, const MessageWords& b);
+  static const char* difference(const MessageHeader& a, const MessageHeader& b);
   std::string text() const;
 };
 

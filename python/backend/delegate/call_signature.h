@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank is about to ask of the delegate, in words that all ranks of the group tell each other
-// before any of them asks. The delegate compares nothing: of ranks that make different calls it
-// waits for one until its time is out, and it ends the process of a rank that is sent more than it
-// has room for.
+// The signature of a call that a rank is about to make of the delegate: type, operation, root and
+// sizes. All ranks of the group exchange their signatures before any of them makes the call,
+// because the delegate compares nothing. If ranks make different calls, the delegate waits until
+// its timeout. If a rank is sent more than it has room for, the delegate ends that rank's process.
 #pragma once
 
 #include <array>
@@ -24,17 +24,17 @@ struct Parcels {
   std::vector<std::int64_t> received;
 };
 
-class CallWords {
+class CallSignature {
  public:
   // Of a call with tensors of this size and type at all ranks.
-  CallWords(::c10d::OpType call, const at::Tensor& tensor);
+  CallSignature(::c10d::OpType call, const at::Tensor& tensor);
   // With a list of them.
-  CallWords(::c10d::OpType call, const std::vector<at::Tensor>& tensors);
+  CallSignature(::c10d::OpType call, const std::vector<at::Tensor>& tensors);
   // With tensors of any size, in parcels.
-  CallWords(::c10d::OpType call, at::ScalarType type, int rank, Parcels parcels);
+  CallSignature(::c10d::OpType call, at::ScalarType type, int rank, Parcels parcels);
 
-  CallWords& reduces_by(const ::c10d::ReduceOp& operation);
-  CallWords& has_root(std::int64_t root);
+  CallSignature& reduces_by(const ::c10d::ReduceOp& operation);
+  CallSignature& has_root(std::int64_t root);
 
   const char* name() const;
   const Parcels& parcels() const { return parcels_; }
@@ -59,13 +59,13 @@ class CallWords {
     kBalance,
     kFields
   };
-  using Words = std::array<std::int64_t, kFields>;
+  using Values = std::array<std::int64_t, kFields>;
 
-  static constexpr std::int64_t kRowBytes = sizeof(Words) + 1;
-  static Words words_at(const at::Tensor& rows, std::int64_t rank);
-  static std::string text_of(Field field, const Words& words);
+  static constexpr std::int64_t kRowBytes = sizeof(Values) + 1;
+  static Values values_at(const at::Tensor& rows, std::int64_t rank);
+  static std::string text_of(Field field, const Values& values);
 
-  Words words_{};
+  Values values_{};
   Parcels parcels_;
 };
 

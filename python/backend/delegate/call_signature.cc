@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/delegate/call_words.h"
+#include "python/backend/delegate/call_signature.h"
 
 #include <cstring>
 
@@ -78,53 +78,53 @@ std::string ranks_differ(std::size_t rank, const std::string& at_rank, const std
 
 }  // namespace
 
-CallWords::CallWords(OpType call, const at::Tensor& tensor)
-    : CallWords(call, std::vector<at::Tensor>{tensor}) {}
+CallSignature::CallSignature(OpType call, const at::Tensor& tensor)
+    : CallSignature(call, std::vector<at::Tensor>{tensor}) {}
 
-CallWords::CallWords(OpType call, const std::vector<at::Tensor>& tensors) {
-  words_.fill(kNone);
-  words_[kCall] = static_cast<std::int64_t>(call);
-  words_[kType] = static_cast<std::int64_t>(tensors.front().scalar_type());
-  words_[kTensors] = static_cast<std::int64_t>(tensors.size());
-  words_[kElements] = 0;
-  for (const at::Tensor& tensor : tensors) words_[kElements] += tensor.numel();
-  words_[kSizes] = digest_of_sizes(tensors);
+CallSignature::CallSignature(OpType call, const std::vector<at::Tensor>& tensors) {
+  values_.fill(kNone);
+  values_[kCall] = static_cast<std::int64_t>(call);
+  values_[kType] = static_cast<std::int64_t>(tensors.front().scalar_type());
+  values_[kTensors] = static_cast<std::int64_t>(tensors.size());
+  values_[kElements] = 0;
+  for (const at::Tensor& tensor : tensors) values_[kElements] += tensor.numel();
+  values_[kSizes] = digest_of_sizes(tensors);
 }
 
-CallWords::CallWords(OpType call, at::ScalarType type, int rank, Parcels parcels)
+CallSignature::CallSignature(OpType call, at::ScalarType type, int rank, Parcels parcels)
     : parcels_(std::move(parcels)) {
-  words_.fill(kNone);
-  words_[kCall] = static_cast<std::int64_t>(call);
-  words_[kType] = static_cast<std::int64_t>(type);
-  words_[kBalance] = balance_of(rank, parcels_);
+  values_.fill(kNone);
+  values_[kCall] = static_cast<std::int64_t>(call);
+  values_[kType] = static_cast<std::int64_t>(type);
+  values_[kBalance] = balance_of(rank, parcels_);
 }
 
-CallWords& CallWords::reduces_by(const ReduceOp& operation) {
-  words_[kReduction] = static_cast<std::int64_t>(operation.op_);
+CallSignature& CallSignature::reduces_by(const ReduceOp& operation) {
+  values_[kReduction] = static_cast<std::int64_t>(operation.op_);
   return *this;
 }
 
-CallWords& CallWords::has_root(std::int64_t root) {
-  words_[kRoot] = root;
+CallSignature& CallSignature::has_root(std::int64_t root) {
+  values_[kRoot] = root;
   return *this;
 }
 
-const char* CallWords::name() const { return name_of(static_cast<OpType>(words_[kCall])); }
+const char* CallSignature::name() const { return name_of(static_cast<OpType>(values_[kCall])); }
 
-at::Tensor CallWords::row() const {
+at::Tensor CallSignature::row() const {
   at::Tensor row = at::zeros({kRowBytes}, at::kByte);
-  std::memcpy(row.data_ptr(), words_.data(), sizeof(words_));
+  std::memcpy(row.data_ptr(), values_.data(), sizeof(values_));
   return row;
 }
 
-CallWords::Words CallWords::words_at(const at::Tensor& rows, std::int64_t rank) {
-  Words words;
-  std::memcpy(words.data(), rows[rank].data_ptr(), sizeof(words));
-  return words;
+CallSignature::Values CallSignature::values_at(const at::Tensor& rows, std::int64_t rank) {
+  Values values;
+  std::memcpy(values.data(), rows[rank].data_ptr(), sizeof(values));
+  return values;
 }
 
-std::string CallWords::text_of(Field field, const Words& words) {
-  const std::int64_t value = words[field];
+std::string CallSignature::text_of(Field field, const Values& values) {
+  const std::int64_t value = values[field];
   switch (field) {
     case kCall: return std::string("called ") + name_of(static_cast<OpType>(value));
     case kType: return std::string("passed ") + c10::toString(static_cast<at::ScalarType>(value));
@@ -137,7 +137,7 @@ std::string CallWords::text_of(Field field, const Words& words) {
   }
 }
 
-std::optional<std::string> CallWords::difference(const at::Tensor& rows) {
+std::optional<std::string> CallSignature::difference(const at::Tensor& rows) {
   // Calls come first: of different ones nothing else can be compared.
   static constexpr std::array<const char*, kBalance> kRules = {
       "all ranks must make the same calls in the same order",
@@ -147,11 +147,11 @@ std::optional<std::string> CallWords::difference(const at::Tensor& rows) {
       "all ranks must pass as many tensors",
       "all ranks must pass the same size",
       "all ranks must pass the same sizes"};
-  const Words first = words_at(rows, 0);
+  const Values first = values_at(rows, 0);
   for (std::uint8_t number = 0; number < kBalance; ++number) {
     const auto field = static_cast<Field>(number);
     for (std::int64_t rank = 1; rank < rows.size(0); ++rank) {
-      const Words other = words_at(rows, rank);
+      const Values other = values_at(rows, rank);
       if (other[field] == first[field]) continue;
       return ranks_differ(static_cast<std::size_t>(rank), text_of(field, other),
                           text_of(field, first), kRules[field]);
@@ -160,11 +160,11 @@ std::optional<std::string> CallWords::difference(const at::Tensor& rows) {
   return std::nullopt;
 }
 
-bool CallWords::parcels_match(const at::Tensor& rows) {
-  if (words_at(rows, 0)[kSizes] != kNone) return true;  // it has none
+bool CallSignature::parcels_match(const at::Tensor& rows) {
+  if (values_at(rows, 0)[kSizes] != kNone) return true;  // it has none
   std::uint64_t balance = 0;
   for (std::int64_t rank = 0; rank < rows.size(0); ++rank) {
-    balance += static_cast<std::uint64_t>(words_at(rows, rank)[kBalance]);
+    balance += static_cast<std::uint64_t>(values_at(rows, rank)[kBalance]);
   }
   return balance == 0;
 }
