@@ -8,6 +8,7 @@ FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 TYPES = (*FLOATS, *INTEGERS, torch.bool, torch.complex64)
 SIZES = (0, 1, 7, 1000, 100_003)
+WORLDS = tuple(range(1, 9))
 LAYOUTS = ("plain", "strided", "transposed", "leaf")
 
 
@@ -124,3 +125,22 @@ def check_same(name, found, expected):
         for each in (found, expected))
     assert torch.equal(found, expected), (
         f"{name}: {int((found != expected).sum())} of {found.numel()} bytes differ")
+
+
+def is_sum_of_floats(dtype, operation):
+    return (dtype in FLOATS or dtype.is_complex) and operation in ("SUM", "AVG", "PREMUL_SUM")
+
+
+def check_reduction(name, found, tensors, operation, gloo=None):
+    """Float sums lie within the wire format's bound; all else has the bits of Gloo, if given."""
+    if is_sum_of_floats(tensors[0].dtype, operation):
+        check_sum(name, found, tensors, operation)
+    elif gloo is not None:
+        check_same(name, found, gloo)
+    else:
+        check_same(name, found, plain(operation, tensors).to(found.dtype))
+
+
+def sizes_for(dtype, world):
+    """The long tensor only for few ranks and two types: it is the slowest by far."""
+    return SIZES if world <= 3 or dtype in (torch.float32, torch.int64) else SIZES[:-1]

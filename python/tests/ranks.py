@@ -70,6 +70,14 @@ def wait_for_all(where):
     _store().wait([f"{where}: all"], datetime.timedelta(seconds=PATIENCE_S))
 
 
+def ordered(rank, last, before):
+    """Lets `last` go on when every other rank has said that it has done what comes before."""
+    if rank == last:
+        wait_for_all(before)
+    else:
+        arrive(before, dist.get_world_size() - 1)
+
+
 def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30, settle=None):
     """Calls body(rank, world, *arguments) in `world` processes that share a process group, and
     gives their answers in the order of ranks. Raises RankFailed with what went wrong in any. Each
