@@ -35,7 +35,7 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (leaves_layout_open(request, *choice)) {
     if (std::optional<Error> error = choose_layout(call, request, *choice)) return error;
     // The choice is made in any case: ranks whose job comes back at other sites count alike.
-    leaves_out_zeros = call.choice->leaves_out_zeros && lack_for_sets_.empty();
+    leaves_out_zeros = call.choice->is_sparse && lack_for_sets_.empty();
   }
   if (leaves_out_zeros) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);

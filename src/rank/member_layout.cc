@@ -46,7 +46,7 @@ std::optional<Error> Member::refuse_zeros_left_out(const CallRequest& request,
 bool Member::leaves_layout_open(const CallRequest& request, const FormatChoice& choice) {
   return request.options.layout == Layout::automatic &&
          request.collective == core::Collective::all_reduce && !request.is_list && !request.rows &&
-         !choice.agreed && sparse::BlockSum::can_leave_out_zeros(choice.reduction) &&
+         !choice.agreed && sparse::BlockSum::can_be_sparse(choice.reduction) &&
          sparse::LayoutChoice::is_long_enough(kind_of(request, choice));
 }
 
@@ -89,7 +89,7 @@ void Member::note_outcome(const Call& call) {
   outcome.was_alone = call.begins_alone && calls_ == call.description.name.number;
   outcome.whole = io::monotonic_now() - call.launched;
   if (call.block_steps > 0) {
-    outcome.present = call.block_sum->blocks_present();
+    outcome.union_blocks = call.block_sum->union_blocks();
     outcome.blocks = call.block_sum->blocks();
     outcome.joining = call.joined - call.launched;
     outcome.opinions = call.opinions;

@@ -24,14 +24,14 @@ std::optional<BlockSum::RowLengths> find_difference(std::span<const std::uint32_
 
 }  // namespace
 
-bool BlockSum::can_leave_out_zeros(core::Reduction reduction) {
+bool BlockSum::can_be_sparse(core::Reduction reduction) {
   return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
          reduction == core::Reduction::bit_or;
 }
 
 void BlockSum::begin(const Work& work) {
   const core::TransferRequest& dense = work.dense;
-  CHECK(can_leave_out_zeros(dense.reduction) && dense.codes == nullptr);
+  CHECK(can_be_sparse(dense.reduction) && dense.codes == nullptr);
   work_ = work;
   const std::uint32_t block_elements = dense.layout.block_elements();
   blocks_total_ = (dense.elements + block_elements - 1) / block_elements;
@@ -96,7 +96,7 @@ std::uint64_t BlockSum::size_after(std::uint32_t number) {
   if (number == 0) row_lengths_differ_ = find_difference(join_.take_words());
   if (row_lengths_differ_) {
     own_.clear();
-    blocks_present_ = elements_present_ = 0;
+    union_blocks_ = union_elements_ = 0;
     return 0;
   }
   return number + 2 < steps() ? join_.descend() : gather_blocks();
@@ -113,19 +113,19 @@ std::uint64_t BlockSum::gather_blocks() {
     if (has_rows_in()) rows_input_.add(block, is_own);
     if (has_rows_out()) rows_output_.add(block);
   });
-  blocks_present_ = blocks_.size();
+  union_blocks_ = blocks_.size();
   const core::TransferRequest& dense = work_.dense;
   const std::uint32_t block_elements = dense.layout.block_elements();
-  elements_present_ = blocks_present_ * block_elements;
+  union_elements_ = union_blocks_ * block_elements;
   if (!blocks_.empty() && blocks_.back() + std::uint64_t{1} == blocks_total_) {
-    elements_present_ -= blocks_total_ * block_elements - dense.elements;
+    union_elements_ -= blocks_total_ * block_elements - dense.elements;
   }
-  const bool all = blocks_present_ == blocks_total_;
+  const bool all = union_blocks_ == blocks_total_;
   input_.blocks = output_.blocks = all ? nullptr : blocks_.data();
-  input_.block_count = all ? 0 : blocks_present_;
+  input_.block_count = all ? 0 : union_blocks_;
   input_.own = own_.data();
   input_.asked_until = 0;
-  return elements_present_;
+  return union_elements_;
 }
 
 std::size_t BlockSum::block_bytes() const {
@@ -139,7 +139,7 @@ std::size_t BlockSum::output_bytes() const {
 
 std::size_t BlockSum::staged_bytes() const {
   if (has_rows_out()) return rows_output_.value_bytes();
-  return work_.stages ? elements_present_ * dtype_bytes(work_.dense.layout.dtype) : 0;
+  return work_.stages ? union_elements_ * dtype_bytes(work_.dense.layout.dtype) : 0;
 }
 
 void BlockSum::stage(std::byte* results) {

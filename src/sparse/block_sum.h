@@ -39,7 +39,7 @@ class BlockSum {
   };
 
   // Whether zeros say nothing under this reduction, so that they need not be sent.
-  static bool can_leave_out_zeros(core::Reduction reduction);
+  static bool can_be_sparse(core::Reduction reduction);
   // The longest tensor of a type.
   static constexpr std::uint64_t elements_max(core::DataType dtype) {
     return SetJoin::kNumbersMax << core::ElementLayout{core::WireFormat::i32, dtype}.block_shift();
@@ -83,7 +83,7 @@ class BlockSum {
   void take_rows(std::int64_t* indices) { rows_output_.take(indices); }
 
   // Known with the last size: how many blocks of how many some rank has.
-  std::uint64_t blocks_present() const { return blocks_present_; }
+  std::uint64_t union_blocks() const { return union_blocks_; }
   std::uint64_t blocks() const { return blocks_total_; }
 
  private:
@@ -103,8 +103,8 @@ class BlockSum {
   Work work_;
   bool has_signs_ = false;  // negative zeros, which a sum makes positive
   std::uint64_t blocks_total_ = 0;
-  std::uint64_t blocks_present_ = 0;
-  std::uint64_t elements_present_ = 0;
+  std::uint64_t union_blocks_ = 0;
+  std::uint64_t union_elements_ = 0;
   std::uint64_t rows_found_ = 0;
   std::optional<RowLengths> row_lengths_differ_;
   std::vector<std::uint32_t> found_;   // a bit for each block in the memory that is looked through

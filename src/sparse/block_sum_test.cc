@@ -168,7 +168,7 @@ TEST(BlockSum, ALongTensorSaysFirstWhereItHasAnything) {
   const Traffic traffic = sum(sums, inputs, outputs, false);
   EXPECT_EQ(traffic.join_elements, 100U + kWorld + 2U);
   EXPECT_EQ(traffic.sum_elements, 3 * 32U);
-  EXPECT_EQ(sums[0].blocks_present(), 3U);
+  EXPECT_EQ(sums[0].union_blocks(), 3U);
   EXPECT_EQ(sums[0].blocks(), elements / 32);
 }
 

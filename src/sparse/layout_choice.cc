@@ -10,7 +10,7 @@ namespace {
 
 // What some rank has is worth less than joining the sets where it is more than 31 of 32 blocks.
 bool is_nearly_all(const LayoutChoice::Outcome& outcome) {
-  return outcome.present * 32 > outcome.blocks * 31;
+  return outcome.union_blocks * 32 > outcome.blocks * 31;
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ LayoutChoice::Choice LayoutChoice::next(const TensorKind& kind) {
   const bool hopes = known.verdict == Verdict::open && bytes_of(kind) >= kLongBytes;
   Choice choice;
   choice.number = next_++;
-  choice.leaves_out_zeros = looks || hopes || known.verdict == Verdict::leave_out;
+  choice.is_sparse = looks || hopes || known.verdict == Verdict::sparse;
   choice.asks = looks && known.calls >= kFirstAsked;
   if (choice.asks) choice.opinion = opinion_of(known);
   ++known.calls;
@@ -63,11 +63,11 @@ void LayoutChoice::learn(const Pending& call) {
     known->verdict = Verdict::dense;
   } else if ((outcome.opinions & kItPaid) != 0) {
     // A rank that comes before others measures their being late, the last one to come does not.
-    known->verdict = Verdict::leave_out;
+    known->verdict = Verdict::sparse;
   } else if ((outcome.opinions & kItDidNot) != 0) {
     known->verdict = Verdict::dense;
   } else if (bytes_of(call.kind) >= kLongBytes && (call.asks || known->verdict == Verdict::open)) {
-    known->verdict = Verdict::leave_out;
+    known->verdict = Verdict::sparse;
   }
 }
 
@@ -79,7 +79,7 @@ Opinions LayoutChoice::opinion_of(const Known& known) {
   }
   // Never sent as it is: that would have taken the time of the sum by the share that was summed.
   // Of short tensors that is too much, as a round trip is most of it; but these have been sent.
-  const double share = static_cast<double>(look.present) / static_cast<double>(look.blocks);
+  const double share = static_cast<double>(look.union_blocks) / static_cast<double>(look.blocks);
   const auto summing = static_cast<double>((look.whole - look.joining).ns);
   return static_cast<double>(look.whole.ns) * share <= summing ? kItPaid : kItDidNot;
 }

@@ -58,14 +58,14 @@ class LayoutChoice {
 
   struct Choice {
     std::uint64_t number = 0;
-    bool leaves_out_zeros = false;
+    bool is_sparse = false;
     bool asks = false;     // the ranks join their opinions
     Opinions opinion = 0;  // this rank's, then
   };
 
   struct Outcome {
-    // Of calls that left out zeros, else 0: how many blocks of how many some rank had.
-    std::uint64_t present = 0;
+    // Of sparse calls, else 0: how many blocks of how many some rank had.
+    std::uint64_t union_blocks = 0;
     std::uint64_t blocks = 0;
     Opinions opinions = 0;  // of all ranks
     // Whether no other call of this rank was in flight meanwhile; else times say nothing.
@@ -84,7 +84,7 @@ class LayoutChoice {
   void done(std::uint64_t number, const Outcome& outcome);
 
  private:
-  enum class Verdict : std::uint8_t { open, dense, leave_out };
+  enum class Verdict : std::uint8_t { open, dense, sparse };
 
   // The least of what was measured lately: ranks that come early wait for the others, too.
   class Least {
@@ -106,7 +106,7 @@ class LayoutChoice {
     std::uint64_t last_call = 0;
     // Of this rank, from calls that were alone.
     Least dense;
-    Outcome look;  // the last call without zeros; no blocks if there was none
+    Outcome look;  // the last sparse call; no blocks if there was none
   };
 
   struct Pending {

@@ -26,7 +26,7 @@ class Alone {
  public:
   explicit Alone(TensorKind kind) : kind_(kind) {}
 
-  std::uint64_t present = kBlocks / 10;  // of kBlocks
+  std::uint64_t union_blocks = kBlocks / 10;  // of kBlocks
   std::int64_t joining_us = 100, whole_us = 300, dense_us = 1000;
 
   // Whether zeros were left out.
@@ -34,15 +34,15 @@ class Alone {
     const LayoutChoice::Choice choice = choice_.next(kind_);
     LayoutChoice::Outcome outcome;
     outcome.was_alone = true;
-    outcome.whole = microseconds(choice.leaves_out_zeros ? whole_us : dense_us);
-    if (choice.leaves_out_zeros) {
+    outcome.whole = microseconds(choice.is_sparse ? whole_us : dense_us);
+    if (choice.is_sparse) {
       outcome.blocks = kBlocks;
-      outcome.present = present;
+      outcome.union_blocks = union_blocks;
       outcome.joining = microseconds(joining_us);
       outcome.opinions = choice.opinion;
     }
     choice_.done(choice.number, outcome);
-    return choice.leaves_out_zeros;
+    return choice.is_sparse;
   }
   // How many of the next calls leave out zeros.
   std::uint64_t calls(std::uint64_t count) {
@@ -63,26 +63,26 @@ TEST(LayoutChoice, LongTensorsLeaveOutTheirZerosFromTheStart) {
 
 TEST(LayoutChoice, WhereNearlyAllIsPresentItLooksNowAndThen) {
   Alone rank(kLong);
-  rank.present = kBlocks - 10;
+  rank.union_blocks = kBlocks - 10;
   EXPECT_EQ(rank.calls(64), 64U) << "nothing is known yet";
   EXPECT_EQ(rank.calls(6400), 100U);
 }
 
 TEST(LayoutChoice, FindsZerosThatComeLater) {
   Alone rank(kLong);
-  rank.present = kBlocks;
+  rank.union_blocks = kBlocks;
   rank.calls(640);
-  rank.present = kBlocks / 10;
+  rank.union_blocks = kBlocks / 10;
   rank.calls(3 * 64);
   EXPECT_EQ(rank.calls(640), 640U);
-  rank.present = kBlocks;
+  rank.union_blocks = kBlocks;
   rank.calls(64);
   EXPECT_EQ(rank.calls(640), 10U);
 }
 
 TEST(LayoutChoice, WhatTookLongerIsGivenUp) {
   Alone rank(kLong);
-  rank.present = kBlocks * 9 / 10;
+  rank.union_blocks = kBlocks * 9 / 10;
   rank.joining_us = 400;
   rank.whole_us = 1300;  // 900 for the sum, so that all would have taken 1000
   rank.calls(3 * 64);
@@ -111,8 +111,8 @@ TEST(LayoutChoice, OneCallOfManyKindsAfterAnotherForgetsTheOldest) {
   LayoutChoice choice;
   for (std::uint64_t i = 0; i < 4 * LayoutChoice::kKindsMax; ++i) {
     const auto next = choice.next({kLong.layout, {}, kLong.elements + i});
-    EXPECT_TRUE(next.leaves_out_zeros);
-    choice.done(next.number, {.present = kBlocks, .blocks = kBlocks});
+    EXPECT_TRUE(next.is_sparse);
+    choice.done(next.number, {.union_blocks = kBlocks, .blocks = kBlocks});
   }
 }
 
@@ -141,7 +141,7 @@ class Job {
       }
     }
   }
-  std::size_t without_zeros() const { return without_zeros_; }
+  std::size_t sparse_calls() const { return sparse_calls_; }
   std::size_t opinions() const { return opinions_; }
 
  private:
@@ -165,9 +165,9 @@ class Job {
     ASSERT_EQ(choice.number, rank.begun);
     if (!call.choice) {
       call.choice = choice;
-      without_zeros_ += choice.leaves_out_zeros ? 1 : 0;
+      sparse_calls_ += choice.is_sparse ? 1 : 0;
     }
-    ASSERT_EQ(choice.leaves_out_zeros, call.choice->leaves_out_zeros) << "call " << rank.begun;
+    ASSERT_EQ(choice.is_sparse, call.choice->is_sparse) << "call " << rank.begun;
     ASSERT_EQ(choice.asks, call.choice->asks) << "call " << rank.begun;
     call.opinions |= choice.opinion;
     ++call.begun;
@@ -183,9 +183,9 @@ class Job {
     LayoutChoice::Outcome outcome;
     outcome.was_alone = prng_.chance(0.7);
     outcome.whole = microseconds(static_cast<std::int64_t>(prng_.below(1000)));
-    if (call.choice->leaves_out_zeros) {
+    if (call.choice->is_sparse) {
       outcome.blocks = kBlocks;
-      outcome.present = call.is_full ? kBlocks : kBlocks / 2;
+      outcome.union_blocks = call.is_full ? kBlocks : kBlocks / 2;
       outcome.opinions = call.opinions;
       opinions_ += call.opinions != 0 ? 1 : 0;
     }
@@ -197,7 +197,7 @@ class Job {
   base::Prng prng_;
   std::vector<Rank> ranks_;
   std::vector<Call> calls_;
-  std::size_t without_zeros_ = 0;
+  std::size_t sparse_calls_ = 0;
   std::size_t opinions_ = 0;
 };
 
@@ -207,8 +207,8 @@ TEST(LayoutChoice, RanksThatLearnAtDifferentMomentsChooseAlike) {
     Job job(seed);
     job.run(3000);
     if (HasFatalFailure()) return;
-    EXPECT_GT(job.without_zeros(), 100U);
-    EXPECT_LT(job.without_zeros(), 2900U);
+    EXPECT_GT(job.sparse_calls(), 100U);
+    EXPECT_LT(job.sparse_calls(), 2900U);
     EXPECT_GT(job.opinions(), 20U);
   }
 }
