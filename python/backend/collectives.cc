@@ -49,7 +49,7 @@ CallOptions Backend::sum_options(const Summing& summing, const Travel& travel,
   CallOptions call = call_options(timeout);
   call.reduction = summing.reduction;
   if (summing.is_float) call.wire = travel.wire;
-  if (ignores_zeros(summing.reduction) && !agrees_on_exponents(summing, travel)) {
+  if (can_be_sparse(summing.reduction) && !agrees_on_exponents(summing, travel)) {
     call.layout = travel.layout.value_or(options_.layout);
   }
   return call;

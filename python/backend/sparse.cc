@@ -86,7 +86,7 @@ Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
     return communicator.all_reduce(infold::pytorch::view_of(all.values), call);
   };
   const auto end = [tensors, stream, all] {
-    give_rows(tensors, stream, [&] { return without_zeros(all); });
+    give_rows(tensors, stream, [&] { return nonzero_rows(all); });
   };
   return {{}, begin, end};
 }
@@ -127,7 +127,7 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
   check_device(tensor, kName);
   const std::optional<Summing> summing = summing_of_rows(options.reduceOp, tensor.scalar_type());
   if (!summing) check_reduction(options.reduceOp, tensor.scalar_type(), kName);
-  TORCH_CHECK(summing && ignores_zeros(summing->reduction), "infold: ", kName,
+  TORCH_CHECK(summing && can_be_sparse(summing->reduction), "infold: ", kName,
               ": unsupported reduction operation: zeros count under this "
               "operation, and a sparse tensor does not have them; use SUM, "
               "AVG of floats or BOR of integers, or pass tensor.to_dense()");
@@ -135,7 +135,7 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
   const std::optional<c10::Stream> stream = current_stream_of(tensor);
   Recipe recipe = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
   recipe.alone = [tensors, stream, rows] {
-    give_rows(tensors, stream, [&] { return without_zeros(rows); });
+    give_rows(tensors, stream, [&] { return nonzero_rows(rows); });
   };
   CallOptions call = sum_options(*summing, travel, options.timeout);
   call.layout = Layout::dense;  // which is about memory that holds all elements

@@ -65,7 +65,7 @@ SparseRows all_rows(const SparseRows& rows) {
   return {at::arange(rows.rows, at::kLong), whole, rows.rows, rows.row_elements};
 }
 
-SparseRows without_zeros(SparseRows rows) {
+SparseRows nonzero_rows(SparseRows rows) {
   const at::NoGradGuard no_grad;
   const std::int64_t count = rows.indices.numel();
   const at::Tensor kept = rows.values.reshape({count, rows.row_elements}).ne(0).any(1);

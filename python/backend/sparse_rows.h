@@ -27,7 +27,7 @@ SparseRows rows_of(const at::Tensor& tensor, at::ScalarType type,
 SparseRows all_rows(const SparseRows& rows);
 
 // Those of the rows that are not zeros; what a sum would leave of them.
-SparseRows without_zeros(SparseRows rows);
+SparseRows nonzero_rows(SparseRows rows);
 
 // Makes these what the tensor holds, in its own type and on its own device.
 void replace_rows(const at::Tensor& tensor, const at::Tensor& indices, const at::Tensor& values);

@@ -76,7 +76,7 @@ std::optional<Summing> summing_of(const ReduceOp& operation, at::ScalarType type
   return summing;
 }
 
-bool ignores_zeros(Reduction reduction) {
+bool can_be_sparse(Reduction reduction) {
   return reduction != Reduction::min && reduction != Reduction::max;
 }
 

@@ -28,7 +28,7 @@ struct Summing {
 std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarType type);
 
 // Whether zeros say nothing under it, so that they need not be sent.
-bool ignores_zeros(Reduction reduction);
+bool can_be_sparse(Reduction reduction);
 
 // Throws, naming the collective, for a reduction that nobody can do in its place either.
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
