@@ -16,19 +16,19 @@
 namespace infold::pytorch {
 namespace {
 
-// Where rank 0 says which job it is, and where it waits if nobody else does.
+// The store's key under which rank 0 writes the job's name and, without switches, its address.
 constexpr const char* kMeetingKey = "meeting";
-// Begins what rank 0 writes there when it could not join; no job's name begins so.
+// First character of rank 0's text when it could not join. No job's name begins with it.
 constexpr char kFailed = '!';
-// A job's name and an address, or a reason; whoever reaches the store can write more.
+// Enough for a job's name and an address, or a reason. Other writers to the store could write more.
 constexpr std::size_t kSaidBytesMost = 4096;
-// Rank 0 opens its door in some milliseconds; one that trains another group may take seconds. All
-// ranks together look 10,000 times a second at most, which a store answers in its stride.
+// Rank 0 takes some milliseconds to listen, or seconds if it still trains another group. All ranks
+// together ask the store 10,000 times a second at most.
 constexpr auto kLookFirst = std::chrono::milliseconds(1);
 constexpr auto kLookFirstOfRank = std::chrono::microseconds(100);
 constexpr auto kLookOftenFor = std::chrono::milliseconds(100);
 constexpr auto kLookMost = std::chrono::milliseconds(50);
-// Switches run before their jobs do; a name or port that is wrong should not take a group's
+// Switches run before their jobs do. A wrong name or port should fail sooner than the group's
 // timeout.
 constexpr auto kConnectMax = std::chrono::seconds(10);
 
@@ -42,14 +42,14 @@ Error failed_at_rank_0(const std::string& said) {
   return failed_meeting(Code::unavailable, "rank 0 says: " + said.substr(1));
 }
 
-// For a message, which Python takes as UTF-8, and a log as lines.
+// Messages reach Python as UTF-8 and logs as lines, so other characters become '?'.
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
   return text;
 }
 
-// What a rank does in the place where it waits; the address of a rank 0 that sums without switches.
+// What rank 0 tells the others: the job's name, and its own address if there are no switches.
 struct Meeting {
   std::string job;
   std::string rendezvous;
@@ -89,8 +89,8 @@ Backend::~Backend() {
   completions_->end();
 }
 
-// Ranks agree on a job's name by way of rank 0, so that no two groups, and no two lives of one,
-// meet.
+// Rank 0 chooses a fresh job name and tells the others, so that two groups, or two runs of one
+// group, never meet.
 Result<Communicator> Backend::join(std::stop_token stop) const {
   JoinOptions options = options_.join;
   options.stop = stop;
@@ -108,8 +108,8 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
     options.rendezvous = std::move(meeting.rendezvous);
     Result<Communicator> joined = Communicator::join(options);
     if (joined || joined.error().rank >= 0 || stop.stop_requested()) return joined;
-    // Without a rank to look at: rank 0 may have gone before this one came, and knows whom it
-    // missed.
+    // The error names no rank. Rank 0 may have given up before this rank came, and then its text
+    // says which rank was missing.
     const std::string said_since = said_by_rank_0();
     if (said_since.front() != kFailed) return joined;
     return tl::unexpected(failed_at_rank_0(said_since));
@@ -163,10 +163,10 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   Result<Communicator> joined = Communicator::join(options);
   if (joined) return joined;
   try {
-    // To ranks that come later, too.
+    // Ranks that come later read it too.
     tell((kFailed + joined.error().message).substr(0, kSaidBytesMost));
   } catch (const std::exception&) {
-    // The store may have gone with the program; this rank's own reason counts more.
+    // The store may have ended with the program. This rank's own error says more.
   }
   return joined;
 }
@@ -175,7 +175,7 @@ Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout)
   recipe.timeout = timeout;
   for (const Tensors* tensors : {&recipe.inputs, &recipe.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
-      // Sparse ones have no storage of their own, and are copied to and fro at once.
+      // Sparse tensors have no storage of their own. They are copied when the call is made.
       if (tensor.is_sparse()) continue;
       if (!tensor.device().is_cpu()) staging_of(recipe, tensor.device())->keep(tensor);
     }
@@ -227,7 +227,7 @@ void Backend::abort() {
   delegation_->end();
 }
 
-// Calls of the delegate have begun by then if their ranks had come.
+// After drain() every exchange of signatures has ended, so end() need not wait for other ranks.
 void Backend::leave() {
   job_->drain();
   delegation_->end();
@@ -245,7 +245,7 @@ std::deque<Backend::Works> Backend::take_delegated() {
   return std::exchange(delegated_, {});
 }
 
-// Their tensors should not be kept for longer than it takes to notice.
+// Frees the tensors of ended calls soon.
 std::deque<Backend::Works> Backend::take_delegated_that_ended() {
   std::deque<Works> ended;
   const std::lock_guard lock(delegated_mutex_);

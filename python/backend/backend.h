@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's process group backend "infold". What the network sums goes through a communicator;
-// what it cannot, through the delegate, a backend that PyTorch made (Gloo). One serves cpu and
-// cuda.
+// PyTorch's process group backend "infold". Collectives that the network can sum go through a
+// communicator. All others go through the delegate, a backend that PyTorch made (Gloo). One backend
+// serves cpu and cuda.
 //
-// A method is called in the same order at all ranks of the group, from one thread at a time or
-// several; what it returns ends on its own. See group_job.h for when calls begin.
+// All ranks of the group call its methods in the same order, from one thread or several. A returned
+// work ends without a wait. group_job.h says when calls begin.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@
 
 namespace infold::pytorch {
 
-// What a group begins with: its store, and the backend that does what the network cannot.
+// What a group begins with: its store, and the delegate.
 struct Beginning {
   c10::intrusive_ptr<::c10d::Store> store;
   c10::intrusive_ptr<::c10d::Backend> delegate;
@@ -46,12 +46,12 @@ using Begin = std::function<Beginning(const c10::intrusive_ptr<::c10d::Store>& s
 
 struct BackendOptions {
   JoinOptions join;                     // rank, world and rendezvous are filled in
-  std::chrono::milliseconds timeout{};  // of calls that name none
-  Layout layout = Layout::dense;        // of sums that can leave out zeros
-  Begin begin = {};                     // of groups that are split from this one
+  std::chrono::milliseconds timeout{};  // of calls without a timeout of their own
+  Layout layout = Layout::dense;        // of sums that can be sparse
+  Begin begin = {};                     // makes groups that are split from this one
 };
 
-// How one sum travels. What is left open is the group's choice.
+// How one sum travels. The group's options fill in what is left open.
 struct Travel {
   WireFormat wire = WireFormat::automatic;
   std::optional<Layout> layout = {};
@@ -66,21 +66,21 @@ class Backend final : public ::c10d::Backend {
           c10::intrusive_ptr<::c10d::Backend> delegate);
   ~Backend() override;
 
-  // As allreduce, with choices for this call.
+  // As allreduce, with a wire format and a layout for this call.
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
-  // Null before the first collective, and after the end.
+  // Nothing before the first collective, and after the end.
   std::optional<Statistics> statistics() const { return job_->statistics(); }
   std::string interface() const { return job_->interface(); }
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
-  // Ends the part that others wait for; what has begun is waited for.
+  // Waits for the calls that have begun, then leaves the job. Other ranks wait for no more.
   void leave();
 
   const std::string getBackendName() const override { return "infold"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return shown_options_; }
   bool supportsSplitting() const override { return true; }
-  // Of the ranks named, which all call it: a group of their own, with this one's options. Null at
-  // the others.
+  // A group of the named ranks, with this group's options. All ranks that are named call it. Null
+  // at a rank that is not named.
   c10::intrusive_ptr<::c10d::Backend> split(const c10::intrusive_ptr<::c10d::Store>& store,
                                             const std::vector<int>& ranks,
                                             const c10::intrusive_ptr<Options>& options) override;
@@ -113,7 +113,7 @@ class Backend final : public ::c10d::Backend {
                                         const ::c10d::ReduceScatterOptions& options) override;
   Works barrier(const ::c10d::BarrierOptions& options) override;
 
-  // The delegate's.
+  // Done by the delegate.
   Works gather(std::vector<Tensors>& outputs, Tensors& inputs,
                const ::c10d::GatherOptions& options) override;
   Works scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -136,8 +136,8 @@ class Backend final : public ::c10d::Backend {
                                        std::chrono::nanoseconds patience) const;
   std::string said_by_rank_0() const;
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
-  // Has the delegate make a call once all ranks are known to make it, and notes it for barriers.
-  // Not for send and recv, whose other half may come after a barrier and is not at all ranks.
+  // Has the delegate make a call once all ranks have shown the same signature, and notes it for
+  // barriers. Not for send and recv: their other half is at one rank, and may follow a barrier.
   Works delegated(const HostCopies& copies, const CallSignature& signature,
                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout);
   Works tell_all(const CallSignature& signature, const at::Tensor& rows,
@@ -149,9 +149,9 @@ class Backend final : public ::c10d::Backend {
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   CallOptions sum_options(const Summing& summing, const Travel& travel,
                           std::chrono::milliseconds timeout) const;
-  // First, for all elements, which then have to be there.
+  // Whether a transfer of exponents comes first. It covers all elements, so none may be left out.
   bool agrees_on_exponents(const Summing& summing, const Travel& travel) const;
-  // Of several tensors a rank, which torch takes from those with several devices.
+  // With several tensors at each rank, as torch allows for ranks with several devices.
   Works allreduce_list(Tensors& tensors, const ::c10d::AllreduceOptions& options);
   Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);
   Works allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
@@ -165,7 +165,7 @@ class Backend final : public ::c10d::Backend {
   void add_scatter(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                    const Summing& summing, std::chrono::milliseconds timeout) const;
 
-  Released released_;  // while it is destroyed: first here, so last to go, after the delegate
+  Released released_;  // during destruction; the first member, so it outlives the delegate
   const c10::intrusive_ptr<::c10d::Store> store_;
   BackendOptions options_;
   const c10::intrusive_ptr<Options> shown_options_;
@@ -177,10 +177,10 @@ class Backend final : public ::c10d::Backend {
   const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
   Messages messages_;
-  std::mutex delegation_order_;  // in which calls are told to all, and begin
+  std::mutex delegation_order_;  // in which signatures are exchanged and calls begin
   std::uint64_t calls_delegated_ = 0;
   std::mutex delegated_mutex_;
-  std::deque<Works> delegated_;  // that have not ended, and some that have
+  std::deque<Works> delegated_;  // all that have not ended, and some that have
 };
 
 }  // namespace infold::pytorch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the network sums: the recipe of each collective.
+// The recipes of the collectives that the network sums or moves.
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/Utils.hpp>
@@ -22,7 +22,7 @@ at::Tensor as_real(const at::Tensor& tensor, const ::c10d::ReduceOp& operation) 
   return at::view_as_real(tensor);
 }
 
-// In a group of one the sum is the tensor, but for a factor.
+// In a group of one rank the sum is the tensor times the factor.
 void multiply(const at::Tensor& tensor, const Summing& summing) {
   if (!summing.factor) return;
   give_back(network_form(tensor, tensor.scalar_type(), summing.factor), tensor);
@@ -94,7 +94,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
   ::c10d::assertNonEmpty(refusal_of(kName), tensors);
   Recipe recipe = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
   std::vector<Summing> summings;
-  bool is_list = true;  // that one call can take as it is
+  bool is_list = true;  // one call takes all tensors as they are
   for (const at::Tensor& tensor : tensors) {
     check_tensor(tensor, kName);
     const std::optional<Summing> summing =
@@ -179,7 +179,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   };
   if (size_ > 1) add_in_place(recipe, tensor, {summing->type, summing->factor}, begin);
   if (size_ > 1 && rank_ != options.rootRank) {
-    for (Step& step : recipe.steps) step.after = {};  // nothing has come
+    for (Step& step : recipe.steps) step.after = {};  // only the root receives a result
   }
   return submit(std::move(recipe), options.timeout);
 }
@@ -225,7 +225,7 @@ Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tenso
   const Refusal refuse = refusal_of(kName);
   ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
   ::c10d::assertAllgatherCoalescedOutputTensorLists(refuse, outputs, inputs.size(), size_);
-  // These lists are the other way round: for each rank, a tensor for each input.
+  // Here each list belongs to a rank and has a tensor for each input, so they are transposed.
   std::vector<Tensors> turned(inputs.size());
   for (const Tensors& of_rank : outputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -242,7 +242,7 @@ Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tenso
   return submit(std::move(recipe), options.timeout);
 }
 
-// A list of all ranks' tensors for each input. Requires: as many lists, of as many tensors.
+// For each input a list with one tensor for each rank. Requires: as many lists as inputs.
 Recipe Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
                              OpType type, std::chrono::milliseconds timeout) {
   constexpr const char* kName = "all_gather";
@@ -317,7 +317,7 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
   Tensors inputs = {input};
   return scatter_each(outputs, inputs, options, OpType::_REDUCE_SCATTER_BASE, [&] {
     HostCopies copies(Use::reduce);
-    // It compares first dimensions, for which stacked parts would not do.
+    // The delegate compares first dimensions, so both tensors are flat.
     return delegated(
         copies, CallSignature(OpType::_REDUCE_SCATTER_BASE, output).reduces_by(options.reduceOp),
         [delegate = delegate_, to = flat(copies.written(output)), from = flat(copies.read(input)),

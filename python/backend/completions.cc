@@ -12,10 +12,10 @@
 namespace infold::pytorch {
 namespace {
 
-// A callback that waits for something else than this group may never end; a process must.
+// A callback may wait forever for something outside this group. The process must still end.
 constexpr auto kDrainMost = std::chrono::seconds(10);
 
-// Whose thread this is. A callback may end its own group.
+// The object whose thread this is, because a callback may end its own group.
 thread_local const Completions* t_running = nullptr;
 
 }  // namespace
@@ -32,11 +32,11 @@ void Completions::post(Completion completion) {
   wake();
 }
 
-// Requires: the lock. A thread that is not idle may be blocked in a callback.
+// Requires: the lock. Threads that are not idle may be blocked in callbacks.
 void Completions::wake() {
   if (idle_ > 0) return changed_.notify_all();
   std::thread thread([self = shared_from_this()] { self->run(); });
-  ++threads_;  // by the lock, which the thread needs first
+  ++threads_;  // before the thread counts itself out, because it needs the lock first
   pthread_setname_np(thread.native_handle(), "infold-complete");
   thread.detach();
 }
@@ -63,7 +63,7 @@ void Completions::run() {
   changed_.notify_all();
 }
 
-// Futures are completed by the thread that found the work's end: that saves a hand-over.
+// The thread that finds a work's end also completes its future, which saves a change of threads.
 void Completions::follow_one(std::unique_lock<std::mutex>& lock) {
   follows_ = true;
   c10::intrusive_ptr<Work> work = std::move(followed_.front());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of a group that conclude works for callers that do not wait, and complete futures. A
-// callback may wait for another future of the same group, as PowerSGD's hook does. So no callback
-// runs on a thread that other completions need: while one blocks, another thread takes its place.
+// A group's threads that conclude works without a waiting caller, and complete futures. A callback
+// may wait for another future of the same group, as PowerSGD's hook does. So while a callback
+// blocks a thread, another thread does the other completions.
 //
 // Any thread may call any method. Threads keep this object alive until they end.
 #pragma once
@@ -28,13 +28,13 @@ class Completions : public std::enable_shared_from_this<Completions> {
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
-  // Waits for the work's end, after those that came before, and completes its future.
+  // Waits until the work and all earlier ones have ended, and completes the work's future.
   void follow(c10::intrusive_ptr<Work> work);
-  // Runs it soon. It may block for as long as it likes.
+  // Runs the completion soon. It may block without limit.
   void post(Completion completion);
-  // Keeps no thread any longer without need. Repeatable.
+  // Idle threads end, now and later. Repeatable.
   void end();
-  // The same, and waits for completions that run, for 10 s at most: the last may be Python's.
+  // The same, and waits at most 10 s for running completions. A callback may run Python code.
   void drain();
 
  private:
@@ -48,9 +48,9 @@ class Completions : public std::enable_shared_from_this<Completions> {
   std::condition_variable changed_;
   std::deque<Completion> posted_;
   std::deque<c10::intrusive_ptr<Work>> followed_;
-  bool follows_ = false;     // a thread waits for a work's end; others would only take its turn
-  std::size_t threads_ = 0;  // that have not ended
-  std::size_t idle_ = 0;     // of them: one at most
+  bool follows_ = false;     // a thread waits for a work's end; a second one would not help
+  std::size_t threads_ = 0;  // running threads
+  std::size_t idle_ = 0;     // of these; at most one
   bool has_ended_ = false;
 };
 

@@ -16,7 +16,7 @@ std::exception_ptr closed_because(const std::string& why) {
   return exception_of({Code::aborted, closed_text(why), -1, ""});
 }
 
-// Also from the thread itself, which the last owner of a tensor may bring here.
+// The thread itself may call this, because it may be a tensor's last owner.
 void end_thread(std::thread& thread) {
   if (!thread.joinable()) return;
   if (thread.get_id() == std::this_thread::get_id()) {
@@ -41,7 +41,7 @@ void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
         work->start(*communicator_);
         return;
       }
-      // A process may have no thread to spare. The call then fails here, and is not to begin later.
+      // std::thread throws if the process has no thread left. The call then fails and never begins.
       if (!beginner_.joinable()) {
         beginner_ = std::thread([this] { begin_works(); });
         pthread_setname_np(beginner_.native_handle(), "infold-begin");
@@ -111,7 +111,8 @@ void GroupJob::begin_works() {
     lock.lock();
     begins_ = false;
     if (begun) continue;
-    // The other ranks count on what this one cannot give; leaving tells them so.
+    // The other ranks wait for this rank's tensor. Leaving the job tells them that it will not
+    // come.
     if (!closed_) closed_ = closed_because("a tensor could not be brought from its device");
     communicator_.reset();
   }
@@ -122,7 +123,7 @@ void GroupJob::begin_works() {
   for (const auto& work : lost) work->fail(closed);
 }
 
-// For the caller to let go of without the lock: a tensor's last owner may need the interpreter.
+// The caller destroys them without the lock: a tensor's last owner may need the interpreter.
 std::vector<c10::intrusive_ptr<Work>> GroupJob::take_ended() {
   std::vector<c10::intrusive_ptr<Work>> ended;
   while (!unfinished_.empty() && unfinished_.front()->has_ended()) {
@@ -138,7 +139,7 @@ std::vector<c10::intrusive_ptr<Work>> GroupJob::unfinished() {
 }
 
 void GroupJob::drain() {
-  // Ranks that have not all come by now are not waited for.
+  // If the job has not been joined by now, its ranks are not waited for.
   if (communicator()) {
     for (const c10::intrusive_ptr<Work>& work : unfinished()) work->conclude();
   }

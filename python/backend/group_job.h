@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group's job at infold: is joined when the first collective needs it, and begins collectives in
-// the order in which they were submitted. Each group has a job of its own, so that
-// none waits for another's ranks.
+// A process group's job at infold. The first collective joins the job. Collectives begin in the
+// order in which they are submitted. Each group has a job of its own, so that no group waits for
+// another group's ranks.
 //
-// Calls begin on the thread that submits them, unless the job is still being joined, an earlier
-// one has not begun, or a tensor must be brought from a device first; then a thread of its own
-// begins them. A call with a timeout of its own that runs out while the job is being joined has
-// failed for good. Other ranks count on it, so that the group is over. Any thread may call any
+// A call begins on the thread that submits it. There are three exceptions: the job is still being
+// joined, an earlier call has not begun, or a tensor must come from a device first. Then a thread
+// of this object begins the call. If a call's own timeout runs out during joining, the call has
+// failed for good. The other ranks need that call, so the group is over. Any thread may call any
 // method.
 #pragma once
 
@@ -39,26 +39,26 @@ class GroupJob {
   GroupJob(const GroupJob&) = delete;
   GroupJob& operator=(const GroupJob&) = delete;
 
-  // The work begins sooner or later, or fails.
+  // Begins the work, now or later, or fails it.
   void submit(const c10::intrusive_ptr<Work>& work);
-  // Those submitted that have not ended.
+  // Submitted works that have not ended.
   std::vector<c10::intrusive_ptr<Work>> unfinished();
 
-  // Waits for them, and then leaves the job.
+  // Waits for the unfinished works, then leaves the job.
   void drain();
-  // Leaves at once: what has not ended fails, and so does what comes later. Repeatable.
+  // Leaves the job at once. Unfinished works fail, and so do later ones. Repeatable.
   void close(const std::string& why);
 
-  // Of the communicator, where there is one.
+  // Of the communicator, if there is one.
   std::optional<Statistics> statistics();
   std::string interface();
   bool has_failed();
   // The job is over because a rank, or an aggregator, has been lost.
   bool has_lost();
-  // Why the job is over, or the group; nothing while they live, and where this rank was done.
+  // Why the job or the group is over. Nothing while both live, and after an orderly shutdown.
   std::optional<std::string> why_over();
   bool has_joined();
-  // Makes a call of no use but to hear what a call is told. Blocks, until the deadline at most.
+  // Makes a barrier only to learn how calls fail. Blocks until the deadline at most.
   void ask(std::chrono::nanoseconds deadline);
 
  private:
@@ -74,15 +74,15 @@ class GroupJob {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<Communicator> communicator_;  // null until joined, and after the end
-  std::exception_ptr closed_;                   // why nothing more is taken
-  std::optional<std::string> why_over_;         // known when it closed
+  std::exception_ptr closed_;                   // why no more works are taken
+  std::optional<std::string> why_over_;         // as known when it closed
   bool has_failed_ = false;
-  bool begins_ = false;                              // a work, on the job's thread
+  bool begins_ = false;                              // a work is beginning on beginner_
   std::deque<c10::intrusive_ptr<Work>> waiting_;     // to begin
   std::deque<c10::intrusive_ptr<Work>> unfinished_;  // all of them, and some that have ended
   std::thread beginner_;
-  // The call whose own time runs out first while the job is being joined, and the thread that ends
-  // the joining then.
+  // During joining: the earliest end of a call's own timeout, and the thread that ends joining
+  // then.
   std::optional<Time> joining_end_;
   std::exception_ptr too_late_;
   std::thread limiter_;

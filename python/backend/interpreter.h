@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For what waits for threads, or ends what does: these may need the interpreter, for a callback or
-// for a tensor that Python knows.
+// Releases Python's interpreter lock before a wait for threads. These threads may need the
+// interpreter, for a callback or for a tensor that Python also owns.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace infold::pytorch {
 
 using Released = std::unique_ptr<pybind11::gil_scoped_release>;
 
-// Lets go of the interpreter if this thread holds it, for as long as the answer lives.
+// Releases the lock if this thread holds it, until the returned object is destroyed.
 inline Released release_interpreter() {
   const bool holds = Py_IsInitialized() != 0 && PyGILState_Check() != 0;
   return holds ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives of several tensors a rank: one call for what would be that many ranks.
+// Collectives with several tensors at each rank: each tensor counts as if it were a rank's own.
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/Utils.hpp>
@@ -16,7 +16,7 @@ using ::c10d::OpType;
 
 namespace {
 
-// The delegate sees truth values as numbers, whose sum may be two.
+// The delegate adds bools as numbers, and a sum may be 2. MAX and MIN give the right bools.
 ::c10d::AllreduceOptions options_for(const ::c10d::AllreduceOptions& options, at::ScalarType type) {
   ::c10d::AllreduceOptions changed = options;
   if (type != at::kBool) return changed;
@@ -61,7 +61,7 @@ Backend::Works Backend::broadcast_list(Tensors& tensors, const ::c10d::Broadcast
       options.timeout);
 }
 
-// Each list becomes all tensors of rank 0, then all of rank 1, and so on.
+// Each output list receives all tensors of rank 0, then all of rank 1, and so on.
 Backend::Works Backend::allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
                                        const ::c10d::AllgatherOptions& options) {
   constexpr const char* kName = "all_gather";

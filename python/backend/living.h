@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backends that have not ended, for the interpreter's end: a process that ends without leaving its
-// jobs looks to the other ranks like one that died.
+// All backends that have not ended. They leave their jobs when the interpreter ends. To the other
+// ranks, a process that ends without leaving looks like one that died.
 //
 // Any thread may call any method.
 #pragma once
@@ -18,7 +18,7 @@ class Living {
   static Living& all();
   void add(Backend* backend);
   void remove(Backend* backend);
-  // Has them leave, after what has begun.
+  // Each backend finishes the calls that have begun, and leaves its job.
   void close();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From tensors to the steps of a recipe: contiguous memory of the host in a type that the network
-// sums, and the way back. A tensor that is that already is read and written in place.
+// sums, and the copies back. A tensor that has this form already is read and written in place.
 #pragma once
 
 #include <functional>
@@ -20,20 +20,20 @@ using Call = std::function<Handle(Communicator&, TensorView input, MutableTensor
 
 struct NetworkType {
   at::ScalarType type;
-  std::optional<at::Tensor> factor = {};  // to multiply the input with
+  std::optional<at::Tensor> factor = {};  // multiplies the input
 };
 
-// The recipe's, which is made with its first tensor on a device; all of them are on one.
+// The recipe's Staging. The first tensor on a device creates it; all tensors are on one device.
 std::shared_ptr<Staging> staging_of(Recipe& recipe, c10::Device device);
 
-// Appends the steps of a call whose output takes its input's place.
+// Appends the steps of a call whose output replaces its input.
 void add_in_place(Recipe& recipe, const at::Tensor& tensor, const NetworkType& as,
                   const Call& call);
-// The same for two tensors.
+// The same for an output apart from the input.
 void add_apart(Recipe& recipe, const at::Tensor& input, const at::Tensor& output,
                const NetworkType& as, const Call& call);
 
-// Follows the steps that there are so far, on the device if they have one.
+// Runs the action after the last step so far, on the device's stream if there is a device.
 void then(Recipe& recipe, std::function<void()> action);
 
 }  // namespace infold::pytorch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of sparse tensors: each rank gives the rows that it has, and gets those of the sum.
+// Sums of sparse tensors: each rank passes its rows and receives the rows of the sum.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -20,7 +20,7 @@ using ::c10d::OpType;
 
 constexpr const char* kName = "all_reduce";
 
-// Of truth values the sum is "any", which has to work on what is there alone.
+// The sum of bools is "any". MAX would count missing rows as zeros; an or ignores them.
 std::optional<Summing> summing_of_rows(const ::c10d::ReduceOp& operation, at::ScalarType type) {
   std::optional<Summing> summing = summing_of(operation, c10::toRealValueType(type));
   if (summing && type == at::kBool && summing->reduction == Reduction::max) {
@@ -37,7 +37,7 @@ RowsView view_of(const SparseRows& rows) {
       static_cast<std::size_t>(rows.row_elements)};
 }
 
-// The sum's memory as a tensor, for as long as there is one.
+// The sum's memory as a tensor, which keeps the memory alive.
 at::Tensor tensor_of(const std::shared_ptr<Rows>& rows, const void* data, std::size_t elements,
                      at::ScalarType type) {
   return at::from_blob(
@@ -45,8 +45,8 @@ at::Tensor tensor_of(const std::shared_ptr<Rows>& rows, const void* data, std::s
       at::TensorOptions(type).device(at::kCPU));
 }
 
-// What the tensor then holds is made in no mode of whichever thread waits. Copies to a device are
-// made on its caller's stream, and have been made when this returns.
+// Makes the rows and puts them into the tensors, whatever modes of autograd the waiting thread is
+// in. Copies to a device run on the caller's stream. They are complete when this returns.
 void give_rows(const std::vector<at::Tensor>& tensors, const std::optional<c10::Stream>& stream,
                const std::function<SparseRows()>& make) {
   const c10::InferenceMode outside(false);
@@ -77,7 +77,7 @@ Step step_of_rows(const std::vector<at::Tensor>& tensors, const std::optional<c1
   return {{}, begin, end};
 }
 
-// For aggregators that can only add: they know no zeros to leave out.
+// For fixed32, whose agreed exponents need all elements: a dense sum, and then its nonzero rows.
 Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
                       const std::optional<c10::Stream>& stream, const SparseRows& rows,
                       const CallOptions& call) {
@@ -91,12 +91,12 @@ Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
   return {{}, begin, end};
 }
 
-// Each tensor of a list becomes the sum of all tensors of all ranks.
+// The sum of this rank's list. Each of its tensors becomes the sum of all tensors of all ranks.
 at::Tensor sum_of_list(const std::vector<at::Tensor>& tensors, const ::c10d::ReduceOp& operation) {
   if (tensors.size() == 1) return tensors[0];
   TORCH_CHECK(operation == ::c10d::ReduceOp::SUM, "infold: ", kName,
-              ": unsupported reduction operation: a list of sparse tensors has a SUM alone; pass "
-              "one tensor");
+              ": unsupported reduction operation: a list of sparse tensors can only be reduced by "
+              "SUM; pass one tensor");
   const at::NoGradGuard no_grad;
   for (const at::Tensor& tensor : tensors) {
     TORCH_CHECK(tensor.defined(), "infold: ", kName, ": a tensor is None");
@@ -128,9 +128,9 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
   const std::optional<Summing> summing = summing_of_rows(options.reduceOp, tensor.scalar_type());
   if (!summing) check_reduction(options.reduceOp, tensor.scalar_type(), kName);
   TORCH_CHECK(summing && can_be_sparse(summing->reduction), "infold: ", kName,
-              ": unsupported reduction operation: zeros count under this "
-              "operation, and a sparse tensor does not have them; use SUM, "
-              "AVG of floats or BOR of integers, or pass tensor.to_dense()");
+              ": unsupported reduction operation: this operation counts zeros, and a sparse tensor "
+              "leaves them out; use SUM, AVG of floats or BOR of integers, or pass "
+              "tensor.to_dense()");
   const SparseRows rows = rows_of(tensor, summing->type, summing->factor);
   const std::optional<c10::Stream> stream = current_stream_of(tensor);
   Recipe recipe = {OpType::ALLREDUCE, "infold:all_reduce", tensors, tensors};
@@ -138,7 +138,7 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
     give_rows(tensors, stream, [&] { return nonzero_rows(rows); });
   };
   CallOptions call = sum_options(*summing, travel, options.timeout);
-  call.layout = Layout::dense;  // which is about memory that holds all elements
+  call.layout = Layout::dense;  // the option chooses a layout for dense memory only
   if (size_ > 1) {
     recipe.steps.push_back(agrees_on_exponents(*summing, travel)
                                ? step_of_all_rows(tensors, stream, rows, call)

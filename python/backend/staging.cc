@@ -19,7 +19,7 @@ c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// Older versions of torch have no such question.
+// Older versions of torch lack is_capturing().
 template <typename Stream>
 bool is_captured(const Stream& stream) {
   if constexpr (requires { stream.is_capturing(); }) {
@@ -33,8 +33,8 @@ bool is_captured(const Stream& stream) {
 
 Staging::Staging(c10::Device device) : device_(device), stream_(side_stream(device)) {
   TORCH_CHECK(!is_captured(current_stream(device)), "infold: a collective on ", device,
-              " cannot be captured into a graph: the host has "
-              "a part in it each time; leave collectives out of the graph");
+              " cannot be captured into a graph: the host takes part in each call; "
+              "leave collectives out of the graph");
 }
 
 void Staging::follow_current() const {
@@ -51,7 +51,7 @@ void Staging::keep(const at::Tensor& tensor) const {
 
 std::vector<Staging::Piece> Staging::bring(const at::Tensor& tensor, std::int64_t bytes_max) {
   std::vector<Piece> pieces;
-  // Written later on other threads, which know nothing of what the caller's records of it.
+  // Other threads write it later, outside the caller's autograd graph.
   const at::Tensor flat = tensor.detach().view({-1});
   const std::int64_t elements = std::max<std::int64_t>(1, bytes_max / flat.element_size());
   follow_current();
@@ -95,7 +95,7 @@ void Staging::make_current_wait(const c10::Event& event) const {
   event.block(current_stream(device_));
 }
 
-// A thread that never chose a device would make a context on the first one.
+// Without the guard, a thread without a device would create a context on the first device.
 void Staging::wait_on_host(const c10::Event& event) const {
   const c10::DeviceGuard on_device(device_);
   event.synchronize();

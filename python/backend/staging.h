@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors on a device, on their way to the network and back: through pinned memory, in pieces, on
-// a stream of their own that starts after the work which the caller's stream holds already.
+// Copies tensors of a device to the host for the network, and results back: through pinned memory,
+// in pieces, on a stream of its own. That stream waits for the work that the caller's stream has
+// now.
 //
-// Device-generic: nothing here names CUDA, so that one source serves every build of PyTorch.
+// Device-generic: the code does not name CUDA, so one source serves every build of PyTorch.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,8 @@ namespace infold::pytorch {
 
 class Staging : public std::enable_shared_from_this<Staging> {
  public:
-  // Throws while the caller's stream is captured into a graph, which would replay copies without
-  // the network's part.
+  // Throws while the caller's stream is being captured into a graph. The graph would repeat the
+  // copies without the call on the network.
   explicit Staging(c10::Device device);
 
   // A part of a tensor, and the memory that the network reads and writes instead.
@@ -29,28 +30,27 @@ class Staging : public std::enable_shared_from_this<Staging> {
     std::shared_ptr<c10::Event> arrived;
   };
 
-  // From here on, follows what the caller's stream holds by now; call it on the caller's thread.
+  // The stream waits for the work that the caller's stream has now. Call it on the caller's thread.
   void follow_current() const;
-  // The tensor's memory is not used again before what this stream does with it is done, even if
-  // nobody holds the tensor any more.
+  // The allocator does not reuse the tensor's memory before this stream is done with it, even if
+  // the tensor is destroyed.
   void keep(const at::Tensor& tensor) const;
 
-  // Begins to bring a contiguous tensor to the host, as far as the caller's stream has made it. Of
-  // each piece, wait_for() tells when it is there. The same number and sizes at all ranks: a
-  // function of the tensor's size alone.
+  // Begins to copy a contiguous tensor to the host. wait_for() waits for one piece. The number and
+  // sizes of the pieces depend on the tensor's size alone, so they are the same at all ranks.
   std::vector<Piece> bring(const at::Tensor& tensor, std::int64_t bytes_max);
-  // Memory of the host for a result.
+  // Pinned memory of the host for a result.
   at::Tensor room_for(const at::Tensor& on_device) const;
   void wait_for(const Piece& piece) const;
-  // Begins to bring a result back.
+  // Begins to copy a result back.
   void give_back(const at::Tensor& on_host, const at::Tensor& on_device) const;
-  // Does something else on the device, in the order of the above.
+  // Runs an action on this stream, after the copies so far.
   void then(const std::function<void()>& action) const;
-  // When all of it will have been done.
+  // An event after all of the above.
   std::shared_ptr<c10::Event> end() const;
-  // Without blocking the host.
+  // The caller's stream waits for the event; the host does not.
   void make_current_wait(const c10::Event& event) const;
-  // On the host.
+  // The host waits for the event.
   void wait_on_host(const c10::Event& event) const;
   bool has_happened(const c10::Event& event) const;
 

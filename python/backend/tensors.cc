@@ -38,7 +38,7 @@ std::optional<Reduction> reduction_of(ReduceOp::RedOpType operation) {
   }
 }
 
-// Sums and maxima of truth values are "any", products and minima "all".
+// Sums and maxima of bools are "any", products and minima are "all".
 std::optional<Summing> summing_of_bools(ReduceOp::RedOpType operation) {
   switch (operation) {
     case ReduceOp::SUM:
@@ -139,7 +139,7 @@ void check_tensor(const at::Tensor& tensor, const char* collective) {
   check_device(tensor, collective);
 }
 
-// A conjugated or negated view has the other one's memory.
+// A conjugated or negated view shares the memory of the tensor that it views.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
@@ -152,7 +152,7 @@ at::Tensor network_form(const at::Tensor& tensor, at::ScalarType type,
                         const std::optional<at::Tensor>& factor) {
   const at::NoGradGuard no_grad;
   if (factor) {
-    // A number may stay on the host; bringing it to a device would wait for all that runs there.
+    // A scalar stays on the host. A copy to the device would wait for all work there.
     const bool is_number = factor->dim() == 0 && factor->device().is_cpu();
     const at::Tensor there = is_number ? *factor : factor->to(tensor.device());
     return plain(at::mul(tensor, there).to(type));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's tensors as infold sees them: what it can sum, and in which type and order.
+// PyTorch's tensors in infold's terms: what infold can sum and in which type, and the checks of
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -16,68 +17,68 @@
 
 namespace infold::pytorch {
 
-// How a reduction of a tensor is done by infold.
+// How infold does a reduction of a tensor.
 struct Summing {
   Reduction reduction = Reduction::sum;
-  at::ScalarType type = at::kFloat;       // that the elements have while they are summed
-  bool is_float = false;                  // has a wire format to choose
-  std::optional<at::Tensor> factor = {};  // to multiply with first
+  at::ScalarType type = at::kFloat;       // of the elements while they are summed
+  bool is_float = false;                  // travels in a wire format that can be chosen
+  std::optional<at::Tensor> factor = {};  // multiplies the elements first
 };
 
-// Nothing if the network cannot: BAND, BXOR, products, types that infold does not know.
+// Nothing if the network cannot do it: BAND, BXOR, products, and types that infold does not know.
 std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarType type);
 
-// Whether zeros say nothing under it, so that they need not be sent.
+// Whether zeros do not change the result, so that they can be left out.
 bool can_be_sparse(Reduction reduction);
 
-// Throws, naming the collective, for a reduction that nobody can do in its place either.
+// Throws for a reduction that the delegate cannot do either. The message names the collective.
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
                      const char* collective);
 
-// What is wrong at this rank alone is refused here, before any other rank hears of the call, in
-// torch's words: programs and torch's own tests look for them.
+// Throws for arguments that are wrong at this rank, before any other rank hears of the call. The
+// messages have torch's wording, because programs and torch's own tests look for it.
 using Refusal = std::function<void(const std::string&)>;
 Refusal refusal_of(const char* collective);
 
-// The one tensor that a rank passes, because it has one device.
+// The only tensor of the list. A rank has one device, so it passes one tensor.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective);
 
 void check_root(std::int64_t rank, int ranks, const char* collective);
-// Of a list of tensors, one of which is the root's.
+// Of a list of tensors, one of which is the root's source or destination.
 void check_root(std::int64_t rank, int ranks, std::int64_t tensor, std::size_t tensors,
                 const char* collective);
 
-// Throws, naming the collective, for what no backend could take.
+// Throw for tensors that no backend takes. The messages name the collective.
 void check_device(const at::Tensor& tensor, const char* collective);
 void check_tensor(const at::Tensor& tensor, const char* collective);
 
-// Whether its memory holds the elements one after the other, as they are.
+// Whether the elements lie one after the other in memory, neither conjugated nor negated.
 bool is_plain(const at::Tensor& tensor);
-// The tensor itself if it is that, else a copy.
+// The tensor itself if it is plain, else a plain copy.
 at::Tensor plain(const at::Tensor& tensor);
 
-// A plain tensor of the type, for the network to read and write: the tensor itself where it
-// is that already, else a copy.
+// A plain tensor of the type, for the network to read and write: the tensor itself if it has this
+// form already, else a copy.
 at::Tensor network_form(const at::Tensor& tensor, at::ScalarType type,
                         const std::optional<at::Tensor>& factor = std::nullopt);
-// Writes a result where the caller wants it, if it is not there.
+// Copies a result into the caller's tensor, unless it lies there already.
 void give_back(const at::Tensor& network, const at::Tensor& tensor);
 
-// Elements of a contiguous tensor, in its own type or, where infold has none such, as bytes.
+// The elements of a contiguous tensor, in its own type or, if infold lacks the type, as bytes.
 MutableTensorView view_of(const at::Tensor& tensor);
 
-// As many rows as there are tensors, all of one size and type.
+// An uninitialized tensor of `rows` rows, each of this row's size and type.
 at::Tensor rows_like(const at::Tensor& row, std::size_t rows);
 void check_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                  const char* collective);
-// The same of tensors in any layout.
+// The same for tensors of any layout.
 void check_sizes_alike(const std::vector<at::Tensor>& tensors, const at::Tensor& other,
                        const char* collective);
 
-// One tensor for each rank, of one type and any size.
+// Requires one tensor for each rank, all of one type, of any sizes.
 void check_parcels(const std::vector<at::Tensor>& tensors, int ranks, const char* collective);
 
-// Each of the wholes is as many parts of its own as there are ranks.
+// Requires that each whole has the size of its part times the number of ranks.
 void check_parts(const std::vector<at::Tensor>& wholes, const std::vector<at::Tensor>& parts,
                  int ranks, const char* collective);
 

@@ -26,7 +26,7 @@ std::chrono::milliseconds left_until(Time end) {
 }
 
 std::exception_ptr exception_of(const Error& error) {
-  // Torch's words for it, which schedulers and its own tests look for.
+  // Torch's wording, which schedulers and torch's own tests look for.
   const bool is_late = error.code == Code::deadline_exceeded || error.code == Code::pending;
   std::string text = "infold: " + std::string(is_late ? "Timed out waiting: " : "") + error.message;
   if (error.code == Code::mismatch && text.find("barrier") != std::string::npos) {
@@ -70,7 +70,7 @@ bool Work::start(Communicator& communicator) {
 }
 
 void Work::fail(const std::exception_ptr& reason) {
-  Recipe spent;  // goes without locks: the last owner of a tensor may need the interpreter
+  Recipe spent;  // destroyed without locks: a tensor's last owner may need the interpreter
   {
     const std::lock_guard lock(steps_mutex_);
     if (!has_ended()) spent = end_with(reason);
@@ -127,7 +127,7 @@ void Work::conclude_calls() {
   advance();
 }
 
-// Does what comes after the calls that have ended, in their order.
+// Does the actions after the calls that have ended, in their order.
 void Work::advance() {
   Recipe spent;
   {
@@ -144,7 +144,7 @@ void Work::advance() {
   }
 }
 
-// On a thread that need not be the caller's: writes whatever tensors the caller may write.
+// On any thread: writes the tensors that the caller may write, such as those of inference mode.
 void Work::attempt(const std::function<void()>& action) {
   if (!action) return;
   const c10::InferenceMode inference;
@@ -155,7 +155,7 @@ void Work::attempt(const std::function<void()>& action) {
   }
 }
 
-// Gives what is not needed any more, for its caller to let go of.
+// Returns the parts that are no longer needed, which the caller destroys without locks.
 Recipe Work::end_with(const std::exception_ptr& reason) {
   Recipe spent;
   spent.steps.swap(recipe_.steps);
@@ -230,16 +230,16 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     const std::lock_guard lock(mutex_);
     if (exception_) std::rethrow_exception(exception_);
   }
-  // The host has waited for the calls; the caller's stream does for the results.
+  // The host has waited for the calls. The caller's stream waits for the copies of the results.
   if (const std::shared_ptr<c10::Event> end = this->end()) recipe_.staging->make_current_wait(*end);
   return true;
 }
 
-// Not to be used before the end, but what it promises can be kept then, too.
+// PyTorch calls it after the end only. A call before the end waits.
 void Work::synchronize() { wait(kNoTimeout); }
 
 void Work::blockCurrentStream() {
-  // A future's end is no sign for a stream: copies to the device may still be under way then.
+  // The base class waits for the future, but copies to the device may still run then.
   recipe_.staging ? static_cast<void>(wait(kNoTimeout)) : ::c10d::Work::blockCurrentStream();
 }
 
@@ -268,7 +268,7 @@ std::vector<c10::Device> Work::devices() const {
   return {recipe_.staging->device()};
 }
 
-// Of several lists a list of them, as Gloo's works have it.
+// A list of lists if there are several, as in Gloo's works.
 c10::IValue Work::value() const {
   return output_lists_.size() > 1 ? c10::IValue(output_lists_) : c10::IValue(outputs_);
 }
@@ -286,7 +286,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
   }
   if (!is_new) return future;
   if (const Completions::Completion completion = take_completion()) {
-    completion();  // nobody has seen the future yet, so that no callback runs here
+    completion();  // the future is new, so no callback runs here
   } else if (!has_ended()) {
     completions_->follow(c10::intrusive_ptr<Work>::reclaim_copy(this));
   }
@@ -298,14 +298,14 @@ bool Work::is_future_done() const {
   return !future_ || future_->completed();
 }
 
-// The completion of the future of a work that has ended; empty if somebody has taken it. It is to
-// be called without locks that callbacks might want.
+// The completion of an ended work's future; empty if another caller has taken it. Call it without
+// locks that callbacks may need.
 Completions::Completion Work::take_completion() {
   const std::lock_guard lock(mutex_);
   if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return {};
   if (exception_) return [future = future_, reason = exception_] { future->setError(reason); };
   return [future = future_, end = end_, staging = recipe_.staging, value = value()] {
-    // A device's future notes the current stream's position as its own end.
+    // A device's future takes the current stream's position as its end.
     std::optional<c10::StreamGuard> on_stream;
     if (end) on_stream.emplace(staging->stream());
     future->markCompleted(value);

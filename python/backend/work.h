@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PyTorch holds of one collective: its calls on a communicator, and what has to happen to
-// tensors before and after them. The first thread that finds the calls ended does what comes after;
-// tensors are kept until then. Callbacks of its future run on threads of their own (completions.h).
+// PyTorch's handle of one collective: the calls on a communicator, and the actions on tensors
+// before and after them. The first thread that finds the calls ended does the actions after them.
+// The work keeps its tensors until then. Callbacks of its future run on other threads
+// (completions.h).
 //
 // Any thread may call any method but start() and fail(), which GroupJob calls.
 #pragma once
@@ -29,31 +30,31 @@ class Work;
 
 using Time = std::chrono::steady_clock::time_point;
 
-// One call, as a rule; tensors on a device travel in several.
+// A recipe has one step as a rule. Tensors on a device travel in several.
 struct Step {
-  std::function<void()> before;  // until the input is in place; may be empty
+  std::function<void()> before;  // waits until the input is in place; may be empty
   std::function<Handle(Communicator&)> call;
-  std::function<void()> after;  // once the result is; may be empty
+  std::function<void()> after;  // once the result is in place; may be empty
 };
 
 // How one collective is done.
 struct Recipe {
   ::c10d::OpType type = ::c10d::OpType::UNKNOWN;
-  const char* title = "";               // in PyTorch's profiler
+  const char* title = "";               // shown in PyTorch's profiler
   std::vector<at::Tensor> inputs = {};  // kept until the end
   std::vector<at::Tensor> outputs = {};
-  // The same as a collective of lists has them, for its future; empty elsewhere.
+  // The outputs of a collective of lists, for its future; empty otherwise.
   std::vector<std::vector<at::Tensor>> output_lists = {};
   std::vector<Step> steps = {};
-  std::function<void()> alone = {};       // instead of the steps, in a group of one
+  std::function<void()> alone = {};       // in a group of one rank, in place of the steps
   std::shared_ptr<Staging> staging = {};  // of tensors on a device
-  // From the call on, until it has failed for good; the group's if it is not positive.
+  // Counts from the call; the call then has failed for good. If not positive, the group's timeout.
   std::chrono::milliseconds timeout = kNoTimeout;
-  // Works that have to end first, in their effects on devices too; those of the delegate as well.
+  // Works that have to end first, with their effects on devices; and works of the delegate.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
 
-  // Whether starting it blocks, so that it is not for the caller's thread.
+  // Whether a start blocks, so that the caller's thread must not do it.
   bool blocks() const;
 };
 
@@ -63,24 +64,25 @@ class Work final : public ::c10d::Work {
        std::shared_ptr<Completions> completions);
   ~Work() override;
 
-  // Begins the calls; once. False if it could not, and ends with that.
+  // Begins the calls; once. False if a call could not begin. The work then ends with that failure.
   bool start(Communicator& communicator);
-  // Ends it without any; no effect on one that has ended.
+  // Ends the work without calls, with a reason or, without one, in success. No effect after the
+  // end.
   void fail(const std::exception_ptr& reason);
-  // Blocks until the calls have ended, which their deadlines bound, and does what comes after them.
+  // Blocks until the calls have ended, within their deadlines, and does the actions after them.
   void conclude();
-  // The same, but for its future's completion, which take_completion() then gives to one caller.
+  // The same without the future's completion, which take_completion() then gives to one caller.
   void conclude_calls();
   Completions::Completion take_completion();
-  // Instead of start(), in a group of one.
+  // In a group of one rank, in place of start().
   void run_alone();
 
   bool blocks() const { return recipe_.blocks(); }
-  // Of its own, if it has one, which began with the call.
+  // When the call's own timeout ends, if it has one.
   std::optional<Time> end_of_time() const;
-  // What it fails with where that time runs out and it has not begun.
+  // The failure if that timeout ends before the call has begun.
   std::exception_ptr too_late() const { return too_late_after(recipe_.timeout); }
-  // Without doing anything, unlike isCompleted().
+  // Only looks, while isCompleted() also advances the work.
   bool has_ended() const;
 
   bool isCompleted() override;
@@ -118,7 +120,7 @@ class Work final : public ::c10d::Work {
   std::size_t steps_done_ = 0;
   std::exception_ptr first_failure_;
 
-  bool started_ = false;  // by mutex_, as the following
+  bool started_ = false;  // guarded by mutex_, like the members below
   std::vector<at::Tensor> outputs_;
   const std::vector<std::vector<at::Tensor>> output_lists_;
   std::shared_ptr<c10::Event> end_;
@@ -126,13 +128,13 @@ class Work final : public ::c10d::Work {
   bool is_resolved_ = false;
 };
 
-// How it ended is for its own caller.
+// Waits, and ignores how the work ended: its own caller learns that.
 void wait_for_end(::c10d::Work& work);
 
-// A millisecond at least: none stands for no limit.
+// At least a millisecond, because zero would mean no limit.
 std::chrono::milliseconds left_until(Time end);
 
-// What PyTorch throws for a failure of communication.
+// PyTorch's exception for a failure of communication.
 std::exception_ptr exception_of(const Error& error);
 
 }  // namespace infold::pytorch

@@ -12,7 +12,7 @@ namespace {
 using ::c10d::OpType;
 using ::c10d::ReduceOp;
 
-// Where a call has none.
+// Of a field that the call does not have.
 constexpr std::int64_t kNone = -1;
 
 const char* name_of(OpType call) {
@@ -56,8 +56,9 @@ std::int64_t digest_of_sizes(const std::vector<at::Tensor>& tensors) {
   return static_cast<std::int64_t>(digest.value());
 }
 
-// What a parcel counts in the sum that is 0 where all are expected as they are sent. Odd, so that
-// one alone that is not always shows.
+// A parcel's summand in the balance. The sender adds it and the receiver subtracts it, so the
+// balance is 0 if both name the same size. The factor is odd, so a single difference never
+// vanishes.
 std::uint64_t weight_of(std::uint64_t from, std::uint64_t to, std::int64_t elements) {
   return (base::mix64(from << 32 | to) | 1) * static_cast<std::uint64_t>(elements);
 }
@@ -138,7 +139,7 @@ std::string CallSignature::text_of(Field field, const Values& values) {
 }
 
 std::optional<std::string> CallSignature::difference(const at::Tensor& rows) {
-  // Calls come first: of different ones nothing else can be compared.
+  // Calls come first, because the other fields of different calls cannot be compared.
   static constexpr std::array<const char*, kBalance> kRules = {
       "all ranks must make the same calls in the same order",
       "all ranks must pass the same type",
@@ -161,7 +162,7 @@ std::optional<std::string> CallSignature::difference(const at::Tensor& rows) {
 }
 
 bool CallSignature::parcels_match(const at::Tensor& rows) {
-  if (values_at(rows, 0)[kSizes] != kNone) return true;  // it has none
+  if (values_at(rows, 0)[kSizes] != kNone) return true;  // the call has no parcels
   std::uint64_t balance = 0;
   for (std::int64_t rank = 0; rank < rows.size(0); ++rank) {
     balance += static_cast<std::uint64_t>(values_at(rows, rank)[kBalance]);

@@ -26,11 +26,11 @@ struct Parcels {
 
 class CallSignature {
  public:
-  // Of a call with tensors of this size and type at all ranks.
+  // A call with one tensor of this size and type at each rank.
   CallSignature(::c10d::OpType call, const at::Tensor& tensor);
-  // With a list of them.
+  // A call with a list of tensors.
   CallSignature(::c10d::OpType call, const std::vector<at::Tensor>& tensors);
-  // With tensors of any size, in parcels.
+  // A call with parcels of any size.
   CallSignature(::c10d::OpType call, at::ScalarType type, int rank, Parcels parcels);
 
   CallSignature& reduces_by(const ::c10d::ReduceOp& operation);
@@ -38,13 +38,13 @@ class CallSignature {
 
   const char* name() const;
   const Parcels& parcels() const { return parcels_; }
-  // A row of bytes to be gathered, of a length that no program's own have by chance.
+  // The signature as bytes, to be gathered. Its odd length differs from a program's own tensors.
   at::Tensor row() const;
 
-  // Of the rows of all ranks: in what two of them are not alike, as a sentence; nothing if none
-  // are.
+  // From the rows of all ranks: a sentence about the first difference between two ranks; nothing if
+  // there is none.
   static std::optional<std::string> difference(const at::Tensor& rows);
-  // Whether what each rank sends to each is what that one expects. Requires: no difference.
+  // Whether each rank expects the parcels that are sent to it. Requires: no difference.
   static bool parcels_match(const at::Tensor& rows);
 
  private:
@@ -69,7 +69,7 @@ class CallSignature {
   Parcels parcels_;
 };
 
-// Which parcel does not match, by all ranks' in their order.
+// A sentence about the first parcel that does not match, from the parcels of all ranks in order.
 std::string describe_parcels(const std::vector<Parcels>& of_ranks);
 
 }  // namespace infold::pytorch

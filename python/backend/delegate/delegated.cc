@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the network does not: the delegate's collectives, with tensors of the host, once all ranks
-// have told each other that they make the same call.
+// The collectives of the delegate, with tensors of the host. They begin once all ranks have
+// compared the signatures of their calls.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 
 using ::c10d::OpType;
 
-// How many rows go to each rank, or come from each: what was said, or equal parts.
+// How many rows go to each rank, or come from each: the given splits, or equal parts.
 std::vector<std::int64_t> all_splits(const at::Tensor& tensor,
                                      const std::vector<std::int64_t>& splits, int ranks) {
   constexpr const char* kIn = "infold: all_to_all_single: ";
@@ -33,8 +33,8 @@ std::vector<std::int64_t> all_splits(const at::Tensor& tensor,
   TORCH_CHECK(splits.size() == static_cast<std::size_t>(ranks), kIn, splits.size(),
               " split sizes; with ", ranks, " ranks there must be ", ranks);
   const auto sum = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
-  TORCH_CHECK(sum == rows && std::ranges::min(splits) >= 0, kIn, "the split sizes come to ", sum,
-              " and the tensor has ", rows, " rows; they must be 0 or more, and as many together");
+  TORCH_CHECK(sum == rows && std::ranges::min(splits) >= 0, kIn, "the split sizes add up to ", sum,
+              " and the tensor has ", rows, " rows; they must be 0 or more and add up to the rows");
   return splits;
 }
 
@@ -50,7 +50,7 @@ void check_one_type(const at::Tensor& input, const at::Tensor& output, const cha
               output.scalar_type(), "; they must be of one type");
 }
 
-// What a rank knows of a call that it has told the others of.
+// What a rank knows of a call whose signature it has sent.
 struct Told {
   c10::intrusive_ptr<::c10d::Store> store;
   std::string parcels_name;  // in the store
@@ -60,7 +60,7 @@ struct Told {
   std::chrono::steady_clock::time_point until;  // the call's own deadline
 };
 
-// Throws where a rank does not say it in time: the store's own patience is half an hour.
+// Throws if the rank does not write it in time. The store's own timeout is half an hour.
 std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
   const std::string key = told.parcels_name + std::to_string(rank);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -73,12 +73,12 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
     C10_THROW_ERROR(DistBackendError,
                     c10::str("infold: ", told.signature.name(),
                              ": ranks send other sizes than expected, and rank ", rank,
-                             " has not said in time which. The store says: ", why));
+                             " did not report its sizes in time. The store says: ", why));
   }
   return told.store->get(key);
 }
 
-// Over the group's store: what does not match, two ranks alone may know.
+// All ranks' parcels, over the group's store. Only two ranks may know of a mismatch by themselves.
 std::vector<Parcels> parcels_of_all(const Told& told) {
   const Parcels& own = told.signature.parcels();
   std::vector<std::int64_t> counts = own.sent;
@@ -90,7 +90,8 @@ std::vector<Parcels> parcels_of_all(const Told& told) {
   std::vector<Parcels> all;
   for (std::int64_t rank = 0; rank < told.rows.size(0); ++rank) {
     const std::vector<std::uint8_t> said = said_by(rank, told);
-    TORCH_CHECK(said.size() == bytes, "infold: rank ", rank, " says something else");
+    TORCH_CHECK(said.size() == bytes, "infold: rank ", rank, " wrote ", said.size(),
+                " bytes about its sizes, and not ", bytes);
     std::memcpy(counts.data(), said.data(), bytes);
     const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(own.sent.size());
     all.push_back({{counts.begin(), middle}, {middle, counts.end()}});
@@ -98,7 +99,7 @@ std::vector<Parcels> parcels_of_all(const Told& told) {
   return all;
 }
 
-// All ranks find the same, so that all of them go on or none. No call of infold's is lost by it.
+// All ranks find the same, so all go on or none does. The job's other calls are not affected.
 void check_agreement(const Told& told) {
   std::optional<std::string> difference = CallSignature::difference(told.rows);
   if (!difference && !CallSignature::parcels_match(told.rows)) {
@@ -111,7 +112,7 @@ void check_agreement(const Told& told) {
 
 }  // namespace
 
-// A barrier, which no call of infold's own matches that moves data, and then the signatures.
+// First a barrier, which matches no call that moves data. Then the signatures.
 Backend::Works Backend::tell_all(const CallSignature& signature, const at::Tensor& rows,
                                  std::chrono::milliseconds timeout) {
   Recipe recipe = {OpType::BARRIER, "infold:tell_all"};
@@ -211,7 +212,7 @@ Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
       options.timeout);
 }
 
-// The delegate's own takes lists of one size only.
+// The delegate's alltoall takes lists of one size only, so this uses its alltoall_base.
 Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
                                  const ::c10d::AllToAllOptions& options) {
   check_parcels(outputs, size_, "all_to_all");

@@ -10,18 +10,18 @@
 namespace infold::pytorch {
 namespace {
 
-constexpr const char* kAllLive = "look whether all ranks of the group live";
+constexpr const char* kAllLive = "check that all ranks of the group run";
 
 }  // namespace
 
-// Happens once, whoever comes first: the caller may write to its tensors afterwards.
+// Copies once, on the first thread that calls run(). The caller may write its tensors afterwards.
 class DelegatedWork::CopyingBack {
  public:
   explicit CopyingBack(Copies copies) : copies_(std::move(copies)) {}
 
   void run() {
     std::call_once(done_, [this] {
-      const c10::InferenceMode inference;  // also for what the caller made in that mode
+      const c10::InferenceMode inference;  // the caller's tensors may be of inference mode
       for (const auto& [host, tensor] : copies_) {
         if (host.data_ptr() != tensor.data_ptr()) tensor.copy_(host.view_as(tensor));
       }
@@ -66,9 +66,9 @@ DelegatedWork::Works DelegatedWork::work() const {
   return work_;
 }
 
-// Throws why it never began.
+// Throws the reason if the call never began.
 DelegatedWork::Works DelegatedWork::work_once_begun(std::chrono::milliseconds timeout) {
-  // Whoever waits for the check drives the job. Why it failed is begin()'s to say.
+  // The thread that waits for the check drives the job. begin() reports why a check failed.
   try {
     if (checked_.check) checked_.check->wait(timeout);
   } catch (...) {
@@ -93,7 +93,7 @@ bool DelegatedWork::wait(std::chrono::milliseconds timeout) {
     work->wait(timeout == kNoTimeout ? timeout : left_until(end));
   } catch (...) {
     if (!checked_.watch) throw;
-    // Some of the delegate's works that have failed do not say so.
+    // Some failed works of the delegate do not say that they failed.
     const bool is_late = timeout != kNoTimeout && std::chrono::steady_clock::now() >= end;
     if (is_late && !work->isCompleted()) {
       C10_THROW_ERROR(DistBackendError,
@@ -130,7 +130,7 @@ bool DelegatedWork::isCompleted() {
   return is_future_done();
 }
 
-// After a failure it need not be: the delegate's future, which it follows, may come late.
+// After a failure the future may still be open, because the delegate's own future may end late.
 bool DelegatedWork::is_future_done() const {
   const std::lock_guard lock(mutex_);
   return !future_ || exception_ || future_->completed();
@@ -141,7 +141,7 @@ bool DelegatedWork::isSuccess() const {
   return completed_ && !exception_;
 }
 
-// The delegate's call has ended.
+// Requires: the delegate's call has ended.
 void DelegatedWork::conclude(const std::exception_ptr& failure) {
   if (!failure) back_->run();
   if (!::c10d::Work::isCompleted()) finish(failure);
@@ -183,9 +183,9 @@ c10::intrusive_ptr<c10::ivalue::Future> DelegatedWork::getFuture() {
   return future;
 }
 
-// Lets the future follow the call once it has begun, or failed to; once, and without locks that
-// callbacks might want. A future that nobody has seen has none, and is completed here. Callbacks do
-// not run on the delegate's threads: there are two, which its other calls need.
+// Once the call has begun or failed, connects the future to it. Does so once, and without locks
+// that callbacks may need. If no caller has seen the future, it has no callbacks and is completed
+// here. Callbacks never run on the delegate's two threads, which its other calls need.
 void DelegatedWork::resolve(bool is_seen) {
   std::exception_ptr reason;
   Works work;
@@ -215,7 +215,7 @@ void DelegatedWork::resolve(bool is_seen) {
         } catch (...) {
           failure = std::current_exception();
         }
-        // A thread that sees the future's end sees the work's.
+        // The work ends before its future, so a thread that sees the future's end sees the work's.
         if (const auto delegated = self.lock()) delegated->conclude(failure);
         failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
       };

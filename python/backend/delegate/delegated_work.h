@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of the delegate, as PyTorch sees it: begins once all ranks are known to make it, and
-// brings what the delegate wrote to where the caller wants it, whoever finds first that it has
-// ended.
+// PyTorch's handle of one call of the delegate. The call begins after the signatures of all ranks
+// have been compared. The first thread that finds its end copies the results into the caller's
+// tensors.
 //
-// Any thread may call any method; begin() is for one.
+// Any thread may call any method; only one calls begin().
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@
 
 namespace infold::pytorch {
 
-// Of the host, for the caller's.
+// Pairs of a tensor of the host and the caller's tensor.
 using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
 class DelegatedWork final : public ::c10d::Work {
@@ -29,9 +29,9 @@ class DelegatedWork final : public ::c10d::Work {
   using Works = c10::intrusive_ptr<::c10d::Work>;
   using Begin = std::function<Works()>;
 
-  // Of a call that has begun.
+  // For a call that has begun.
   DelegatedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
-  // Of one that has not: `check` has to succeed first. `name` is the call's, for errors.
+  // For a call that begins after `check` has succeeded. `name` is the call's name in errors.
   struct Checked {
     Works check;
     Begin begin;
@@ -64,12 +64,12 @@ class DelegatedWork final : public ::c10d::Work {
   bool is_future_done() const;
   void resolve(bool is_seen);
 
-  Checked checked_;  // empty for a call that had begun
+  Checked checked_;  // empty if the call had begun
   const std::shared_ptr<CopyingBack> back_;
   const std::vector<at::Tensor> outputs_;
 
-  Works work_;            // by mutex_, as the following; null until begun
-  Watch::Token watched_;  // likewise, and until it has ended
+  Works work_;            // guarded by mutex_, like the members below; null until begun
+  Watch::Token watched_;  // until the call has ended
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool is_resolved_ = false;
 };

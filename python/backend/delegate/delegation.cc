@@ -9,7 +9,7 @@ namespace infold::pytorch {
 void Delegation::prepare() {
   const std::lock_guard lock(mutex_);
   if (has_ended_ || thread_.joinable()) return;
-  // Its own part of this, which may end in a callback of the last call.
+  // The thread shares ownership: a callback of the last call may destroy this object.
   thread_ = std::thread([self = shared_from_this()] { self->run(); });
   pthread_setname_np(thread_.native_handle(), "infold-delegate");
 }
@@ -23,7 +23,7 @@ void Delegation::submit(const c10::intrusive_ptr<DelegatedWork>& work) {
       return;
     }
   }
-  work->begin();  // the group has ended, and with it the check
+  work->begin();  // fails at once: the group has ended, and so has the check
 }
 
 void Delegation::run() {
@@ -35,7 +35,7 @@ void Delegation::run() {
     waiting_.pop_front();
     lock.unlock();
     work->begin();
-    work.reset();  // the last owner of a tensor may need the interpreter
+    work.reset();  // without the lock: a tensor's last owner may need the interpreter
     lock.lock();
   }
 }
@@ -49,7 +49,7 @@ void Delegation::end() {
     changed_.notify_all();
   }
   if (!thread.joinable()) return;
-  // Also from the thread itself, where a callback has let go of the group.
+  // The thread itself may come here, if a callback destroys the group.
   if (thread.get_id() == std::this_thread::get_id()) {
     thread.detach();
   } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The delegate's calls of one group, on their way to it. The delegate pairs ranks' calls by their
-// order, so one thread begins them, in the order in which they were submitted, each when its check
-// has ended. That thread is there from the first call on.
+// Begins the delegate's calls of one group. The delegate pairs the ranks' calls by their order. So
+// one thread begins them, in the order in which they are submitted, each after its check has ended.
+// The first call starts that thread.
 #pragma once
 
 #include <condition_variable>
@@ -22,12 +22,13 @@ class Delegation : public std::enable_shared_from_this<Delegation> {
   Delegation(const Delegation&) = delete;
   Delegation& operator=(const Delegation&) = delete;
 
-  // Throws where a process has no thread to spare. Before other ranks are told of a call.
+  // Starts the thread, or throws if the process has no thread left. Call it before other ranks hear
+  // of the call.
   void prepare();
   // Requires: prepare() has returned.
   void submit(const c10::intrusive_ptr<DelegatedWork>& work);
-  // Returns when all that were submitted have begun, or failed. What comes later fails. Requires:
-  // their checks end. Repeatable.
+  // Returns when all submitted calls have begun or failed. Later ones fail. Requires: their checks
+  // end. Repeatable.
   void end();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The delegate sees contiguous tensors of the host, of types that it knows. Others are copied for
-// it, and what it wrote is copied back once somebody waits.
+// The delegate takes contiguous tensors of the host, of types that it knows. Other tensors are
+// copied for it, and its results are copied back by the first thread that waits.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 
 namespace infold::pytorch {
 
-// What is done with elements: for those that are only moved, their type is none of the delegate's
-// business, and it does not see those of messages.
+// What a call does with elements. Elements that are only moved may travel as bytes. Messages always
+// travel as bytes, so the delegate does not see their types.
 enum class Use : std::uint8_t { reduce, move, send };
 
 class HostCopies {
  public:
   explicit HostCopies(Use use) : use_(use) {}
 
-  // The tensor itself where it will do.
+  // The tensor itself if the delegate takes it, else a copy.
   at::Tensor read(const at::Tensor& tensor) const;
   at::Tensor written(const at::Tensor& tensor);
   std::vector<at::Tensor> read(const std::vector<at::Tensor>& tensors) const;
   std::vector<at::Tensor> written(const std::vector<at::Tensor>& tensors);
-  // All of them, one after the other in one tensor.
+  // All tensors, one after the other in one tensor.
   at::Tensor read_joined(const std::vector<at::Tensor>& tensors) const;
   at::Tensor written_joined(const std::vector<at::Tensor>& tensors);
 
-  // The delegate's work, with the copying back as a part of it.
+  // The delegate's work, followed by the copies back.
   DelegatedWork::Works after(DelegatedWork::Works work) const;
-  // The same of a call that is to begin once a check has succeeded.
+  // The same for a call that begins after a check has succeeded.
   c10::intrusive_ptr<DelegatedWork> after_check(DelegatedWork::Checked checked) const;
 
  private:
@@ -44,7 +44,7 @@ class HostCopies {
 
   Use use_;
   Copies copies_;
-  std::vector<at::Tensor> outputs_;  // the caller's, all that are written
+  std::vector<at::Tensor> outputs_;  // the caller's tensors that are written
 };
 
 }  // namespace infold::pytorch

@@ -35,17 +35,17 @@ std::string name_of(OpType type, Correspondent other) {
   return (type == OpType::SEND ? "send to " : "recv from ") + other.text();
 }
 
-// In the job's words.
+// Rethrows the failure with the job's explanation.
 [[noreturn]] void throw_explained(const Post& post, OpType type, Correspondent other) {
-  const std::string who = other.rank < 0 ? "the other ranks live and one"
-                                         : "rank " + std::to_string(other.rank) + " lives and";
+  const std::string who = other.rank < 0 ? "the other ranks run and one"
+                                         : "rank " + std::to_string(other.rank) + " runs and";
   std::rethrow_exception(post.watch().explain(
       name_of(type, other), std::current_exception(),
-      "look whether " + who + (type == OpType::SEND ? " receives it" : " sends it")));
+      "check that " + who + (type == OpType::SEND ? " receives it" : " sends it")));
 }
 
-// The works of its pieces end one by one. Waiting twice is as good as once, which the delegate's do
-// not know.
+// A message, whose pieces are works of the delegate. Unlike the delegate's works, it may be waited
+// for more than once.
 class MessageWork : public ::c10d::Work {
  public:
   MessageWork(std::shared_ptr<Post> post, OpType type, Correspondent other)
@@ -93,27 +93,27 @@ class MessageWork : public ::c10d::Work {
     for (const Works& piece : pieces) post_->keep(piece);
   }
 
-  // Of pieces that one end has posted and the other has not, so that the next message meets its
-  // own.
+  // Posts the pieces that the other end has posted and this end has not, so that the next message's
+  // pieces are paired rightly.
   void make_up(const std::function<void()>& post_more) const {
     const std::unique_lock order = post_->order();
     try {
       post_more();
     } catch (const std::exception&) {
-      // The next message has a failure of its own to tell of.
+      // The next message fails by itself and reports it.
     }
   }
 
   const std::shared_ptr<Post> post_;
   Correspondent other_;
-  std::optional<Time> end_;  // of the wait that is under way, if it is bounded
+  std::optional<Time> end_;  // of the current wait, if it has a limit
 
  private:
   std::mutex waiting_;
   Watch::Token watched_;
 };
 
-// What both ends say.
+// The message of both ends.
 [[noreturn]] void fail_as_different(const char* call, int sender, const MessageHeader& sent,
                                     int receiver, const MessageHeader& expected) {
   C10_THROW_ERROR(DistBackendError,
@@ -145,7 +145,7 @@ class SentMessage final : public MessageWork {
     answer_ = post->receive(expected_, Channel::answer, to);
   }
 
-  // Of a message that nobody waits for the answer comes all the same.
+  // The answer comes even if nobody waits for this message.
   ~SentMessage() override {
     if (!isCompleted()) post_->keep(answer_);
   }
@@ -185,7 +185,7 @@ class ReceivedMessage : public MessageWork {
   std::vector<at::Tensor> result() override { return {to_}; }
 
  protected:
-  // Says how much room there is for the rest, which comes next.
+  // Makes room for the pieces after the head, and sends the answer.
   void post_rest(std::int64_t room_pieces) {
     for (std::size_t i = 1; i < places_.size(); ++i) post_more(places_[i]);
     for (auto i = static_cast<std::int64_t>(places_.size()); i < room_pieces; ++i) {
@@ -196,7 +196,7 @@ class ReceivedMessage : public MessageWork {
     answer_ = post_->send(bytes_of(answer), Channel::answer, other_);
   }
 
-  // Requires: the head has come.
+  // Requires: the head has arrived.
   void complete_rest() {
     const MessageHeader sent = MessageHeader::at(room_);
     if (!sent.is_message()) fail_as_foreign("recv", other_);
@@ -249,8 +249,8 @@ class MessageFromOne final : public ReceivedMessage {
   }
 };
 
-// Its sender is not known before its head has come, and counts on an answer whether or not anybody
-// waits here: a thread waits for the head.
+// The sender is unknown until the head arrives, and needs an answer even if nobody waits here. So a
+// thread waits for the head.
 class MessageFromAny final : public ReceivedMessage {
  public:
   MessageFromAny(const std::shared_ptr<Post>& post, const at::Tensor& to, Correspondent from)
@@ -274,7 +274,7 @@ class MessageFromAny final : public ReceivedMessage {
     std::exception_ptr failure;
     try {
       if (!first_->wait(kForever)) throw std::runtime_error("the message was aborted");
-      // One that came later may have been seen first.
+      // The head of a later receive may have been found first.
       if (before.valid()) before.wait();
       const std::unique_lock order = post_->order();
       other_.rank = first_->sourceRank();
@@ -311,7 +311,7 @@ class MessageFromAny final : public ReceivedMessage {
   }
 
   std::promise<void> done_;
-  bool has_met_ = false;  // by mutex_, as the next
+  bool has_met_ = false;  // guarded by mutex_, like failure_
   std::exception_ptr failure_;
   Watch::Token broken_;
   std::thread thread_;

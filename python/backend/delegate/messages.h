@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages from rank to rank, by the delegate. It ends the process of a rank that is sent more than
-// it has room for, and says to nobody when it was less. So a message travels in pieces, none of
-// them longer than the room that there is for each, and the first begins with what the message is;
-// the receiver's answer says what it expects, so that both ends know when they disagree.
+// Messages from rank to rank, by the delegate. The delegate ends the receiving process if a message
+// is longer than expected, and reports nothing if it is shorter. So a message travels in pieces of
+// a fixed size. The first piece begins with a header that describes the message. The receiver
+// answers with a header that describes what it expects. So both ends learn of a difference.
 //
-// A delegate pairs messages by ranks, tag and order; so does this. Any thread may call any method.
+// Messages are paired by ranks, tag and order, as the delegate does. Any thread may call any
+// method.
 #pragma once
 
 #include <memory>
@@ -19,10 +20,10 @@
 
 namespace infold::pytorch {
 
-// Of the delegate, which no message has.
+// A tag of the delegate that no message uses.
 inline constexpr int kTagOfNobody = 3;
 
-// Whom a message goes to or comes from, -1 for anybody.
+// The rank that a message goes to or comes from; -1 is any rank.
 struct Correspondent {
   int rank = -1;
   int tag = 0;
@@ -38,8 +39,8 @@ class Messages {
 
   Messages(c10::intrusive_ptr<::c10d::Backend> delegate, std::shared_ptr<Watch> watch, int rank);
 
-  // Of contiguous tensors of the host. Both ends fail if the receiver expects another size or type;
-  // the group goes on.
+  // For contiguous tensors of the host. Both ends fail if the receiver expects another size or
+  // type, and the group goes on.
   Works send(const at::Tensor& tensor, Correspondent to);
   Works receive(const at::Tensor& tensor, Correspondent from);
 

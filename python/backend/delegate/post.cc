@@ -8,8 +8,8 @@
 namespace infold::pytorch {
 namespace {
 
-// A receiver has room for whole pieces, and touches what comes of them. Large ones would waste
-// memory on short messages, small ones time on long ones.
+// A receiver makes room for whole pieces. Larger pieces would waste memory on short messages, and
+// smaller ones would cost long messages more time.
 constexpr std::int64_t kMessagePieceBytes = 256 << 10;
 
 constexpr int kTagMax = INT32_MAX / static_cast<int>(Channel::kChannels);

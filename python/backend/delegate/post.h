@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What messages of a group are made of: pieces on their way between two ranks, by the delegate.
-// Shared by the group's messages, and lives as long as any of them.
+// Sends and receives the pieces of a group's messages, by the delegate. The group's messages share
+// it and keep it alive.
 //
-// Any thread may call anything.
+// Any thread may call any method.
 #pragma once
 
 #include <chrono>
@@ -27,26 +27,26 @@
 
 namespace infold::pytorch {
 
-// What a message is, or what its receiver expects.
+// Describes a message, or what its receiver expects.
 struct MessageHeader {
   static constexpr std::uint64_t kMagic = 0x696e666f6c64206dULL;
-  // A tebibyte: nobody makes room for more because another rank says so.
+  // A tebibyte. A rank makes no room for more, whatever another rank sends.
   static constexpr std::int64_t kPiecesMax = 1 << 22;
 
   std::uint64_t magic = 0;
   std::int64_t elements = 0;
   std::int64_t type = 0;
-  std::int64_t pieces = 0;  // that there are, or room for
+  std::int64_t pieces = 0;  // of the message, or that there is room for
 
   static MessageHeader of(const at::Tensor& tensor);
   static MessageHeader at(const at::Tensor& bytes);
   bool is_message() const { return magic == kMagic && pieces >= 1 && pieces <= kPiecesMax; }
-  // Which fields do not agree, "size and type", or null.
+  // The fields that differ, such as "size and type", or null.
   static const char* difference(const MessageHeader& a, const MessageHeader& b);
   std::string text() const;
 };
 
-// The delegate's tags for each of a message's. What is on one does not mix with what is on another.
+// Each tag of a message becomes one tag of the delegate for each channel, so channels never mix.
 enum class Channel : std::uint8_t { head, rest, answer, nobody, kChannels };
 
 class Post {
@@ -63,33 +63,34 @@ class Post {
   Watch& watch() const { return *watch_; }
   std::chrono::milliseconds timeout() const { return delegate_->getBackendOptions()->timeout; }
 
-  // Throws for what no rank could be, naming the call.
+  // Throws for a rank or a tag that cannot be. The message names the call.
   void check(Correspondent other, const std::string& call) const;
-  // Throw in the delegate's words where the other rank's connection is closed.
+  // Throw the delegate's exception if the connection to the other rank is closed.
   Works send(at::Tensor piece, Channel channel, Correspondent to) const;
   Works receive(at::Tensor piece, Channel channel, Correspondent from) const;
 
-  // While it lives no other message's pieces are posted.
+  // While the lock is held, no other message posts its pieces.
   std::unique_lock<std::mutex> order() { return std::unique_lock(order_); }
-  // Works that nobody waits for any more, whose memory the delegate may still use: to the end.
+  // Keeps a work that nobody waits for. The delegate may use its memory until the group's end.
   void keep(Works work);
 
-  // Receives from anybody take turns: the delegate gives what comes first to the first of a tag.
+  // Receives from any rank take turns, because the delegate gives the first message of a tag to the
+  // first receive.
   using Turn = std::shared_future<void>;
   Turn exchange_last_turn(int tag, Turn turn);
 
  private:
-  Released released_;  // as the backend's
+  Released released_;  // during destruction, as in Backend
   const c10::intrusive_ptr<::c10d::Backend> delegate_;
   const std::shared_ptr<Watch> watch_;
   const int rank_;
   std::mutex order_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<Works> kept_;
   std::map<int, Turn> last_turns_;
 };
 
-// Where a message of so many bytes travels: as many pieces as it takes, the last one whole or not.
+// A message travels in pieces of one size; only the last may be shorter.
 std::int64_t message_bytes(const at::Tensor& tensor);
 std::int64_t piece_count(std::int64_t bytes);
 at::Tensor room_for(std::int64_t pieces);

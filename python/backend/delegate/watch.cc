@@ -16,15 +16,15 @@
 namespace infold::pytorch {
 namespace {
 
-// How long a rank's loss may take to be acted upon. A look takes a lock for less than 1 us.
+// The longest delay between a rank's loss and the reaction. A look holds a lock for less than 1 us.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
-// The job hears of a death when the delegate does, from the same kernel, but on another thread,
-// which a busy machine may keep waiting.
+// The job learns of a rank's death when the delegate does, but on another thread. A busy machine
+// may delay that thread.
 constexpr auto kPatience = std::chrono::seconds(10);
-// Before that, another rank's call would meet the question, and both be told of a disagreement.
+// A barrier made sooner could be paired with another rank's call and give a mismatch at both.
 constexpr auto kAskAfter = std::chrono::seconds(2);
 
-// What the delegate says, without the line of its source before and the guesses after it.
+// The delegate's message without its source line and its guesses.
 std::string sentence_of(const char* what) {
   std::string text = what;
   if (text.front() == '[') text.erase(0, std::min(text.size(), text.find("] ") + 2));
@@ -41,7 +41,7 @@ std::string text_of(const std::exception_ptr& failure) {
   }
 }
 
-// The delegate's own words for a rank that was waited for in vain, about which nobody knows more.
+// Whether the delegate waited in vain for a rank. The job knows no more about that.
 bool is_timeout(const std::string& text) { return text.find("Timed out") != std::string::npos; }
 
 std::exception_ptr failure_with(const std::string& text) {
@@ -57,7 +57,7 @@ Watch::Watch(std::shared_ptr<GroupJob> job, c10::intrusive_ptr<::c10d::Backend> 
 Watch::Token Watch::hold() {
   const std::lock_guard lock(mutex_);
   if (!has_ended_ && !thread_.joinable()) {
-    thread_ = std::thread([this] { run(); });  // which end() waits for
+    thread_ = std::thread([this] { run(); });  // end() joins it
     pthread_setname_np(thread_.native_handle(), "infold-watch");
   }
   ++under_way_;
@@ -99,8 +99,8 @@ void Watch::run() {
   }
 }
 
-// A wait that runs out has the delegate close its connections, and that is the only way there is to
-// have it do so. Nobody sends what is waited for.
+// The delegate closes its connections after a wait that times out. There is no other way to make it
+// do so. No rank sends the message that this waits for.
 void Watch::break_delegate() {
   c10::intrusive_ptr<::c10d::Backend> delegate;
   std::map<std::uint64_t, std::function<void()>> listeners;
@@ -138,7 +138,7 @@ bool Watch::may_turn_out(const std::string& said) {
   return now < patience_end_;
 }
 
-// Of a rank that left in good order only calls are told.
+// Only a call learns that a rank has left in good order.
 void Watch::ask_once() {
   std::shared_ptr<GroupJob> job;
   {
@@ -164,12 +164,12 @@ std::exception_ptr Watch::try_explain(const std::string& call, const std::except
   const Released released = release_interpreter();
   const std::string said = text_of(failure);
   const std::shared_ptr<GroupJob> job = this->job();
-  // First, before this rank's own end of it can be taken for a reason.
+  // Asked first, because break_delegate() would make a reason of its own.
   const std::optional<std::string> why = job ? job->why_over() : std::nullopt;
   break_delegate();
   if (why) return failure_with(call + ": " + *why);
   if (job && job->has_joined() && may_turn_out(said)) return nullptr;
-  // The other ranks count on what this one cannot give; leaving tells them so.
+  // The other ranks wait for this rank's part. Leaving the job tells them that it will not come.
   if (job) job->close(call + " failed");
   return failure_with(call + ": " + said + "; " + advice + "; the group is over, make a new one");
 }

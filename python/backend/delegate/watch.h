@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watches over the delegate's calls while they are under way. Of a rank that dies the delegate says
-// to those with a connection to it in use that this was closed, and nothing to ranks that wait for
-// those; the job knows who it was. So a thread looks whether the job has lost a rank, and if so
-// ends what the delegate does here, and failures are told in the job's words.
+// Watches the delegate's calls in flight. If a rank dies, the delegate tells only the ranks whose
+// connection to it is in use, and says only that the connection was closed. The job knows which
+// rank was lost. So a thread looks whether the job has lost a rank. If it has, the thread ends the
+// delegate's calls here, and their failures get the job's explanation.
 //
-// After any failure of the delegate's it is of no more use, and the group is over with it. Any
-// thread may call any method.
+// After any failure the delegate is of no more use, and the group is over. Any thread may call any
+// method.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ namespace infold::pytorch {
 
 class Watch : public std::enable_shared_from_this<Watch> {
  public:
-  // Until it goes, a call of the delegate is under way.
+  // While a token exists, a call of the delegate is in flight.
   using Token = std::shared_ptr<void>;
 
   Watch(std::shared_ptr<GroupJob> job, c10::intrusive_ptr<::c10d::Backend> delegate);
@@ -36,23 +36,24 @@ class Watch : public std::enable_shared_from_this<Watch> {
   Watch& operator=(const Watch&) = delete;
 
   Token hold();
-  // Calls it, on any thread, when the delegate's calls are ended, which does not reach receives
-  // from anybody; at once if they have been.
+  // Calls the listener, on any thread, when the delegate's calls are ended; at once if they have
+  // been. Ending them does not end receives from any rank, so those need a listener.
   Token when_broken(std::function<void()> listener);
 
-  // What the caller of `call` is told of a failure of the delegate's. Waits until the job knows
-  // more, for some seconds at most; `advice` is for when it does not.
+  // The exception for the caller of `call` after a failure of the delegate. Waits some seconds at
+  // most until the job knows the reason. If it does not, the exception gives `advice`.
   std::exception_ptr explain(const std::string& call, const std::exception_ptr& failure,
                              const std::string& advice);
-  // The same without waiting: null while it might still turn out.
+  // The same without a wait: null while the job may still learn the reason.
   std::exception_ptr try_explain(const std::string& call, const std::exception_ptr& failure,
                                  const std::string& advice);
 
-  // Ends all calls of the delegate, here and, as they need this rank, elsewhere. Repeatable.
+  // Ends all calls of the delegate here. Other ranks' calls end too, as they need this rank.
+  // Repeatable.
   void break_delegate();
-  // The same, and the group with it.
+  // The same, and ends the group.
   void abort(const std::string& why);
-  // Looks no more, and lets go of the group. Repeatable.
+  // Ends the thread and releases the group. Repeatable.
   void end();
 
  private:
@@ -61,8 +62,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void ask_once();
   std::shared_ptr<GroupJob> job();
 
-  std::mutex mutex_;               // of all that follows
-  std::shared_ptr<GroupJob> job_;  // null after the end, as the next
+  std::mutex mutex_;               // guards all members below
+  std::shared_ptr<GroupJob> job_;  // null after the end, like delegate_
   c10::intrusive_ptr<::c10d::Backend> delegate_;
   std::condition_variable changed_;
   std::size_t under_way_ = 0;

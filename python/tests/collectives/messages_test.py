@@ -118,7 +118,7 @@ def _unanswered(rank, world):
     """From anybody, and nobody sends."""
     if rank == 0:
         text = message_of(lambda: dist.recv(torch.zeros(10), tag=3))
-        check_words(text, ("infold: recv from any rank, tag 3: ", "look whether", "sends it"))
+        check_words(text, ("infold: recv from any rank, tag 3: ", "check that", "sends it"))
     meet(rank, world, "gave up")
 
 

@@ -314,7 +314,7 @@ def _one_dies_before_any_collective(rank, world):
     begun = time.monotonic()
     text = message_of(work.wait)
     call = "recv from rank 0" if rank == 1 else "send to rank 0"
-    check_words(text, (f"infold: {call}, tag 0: Gloo says: ", "look whether rank 0 lives",
+    check_words(text, (f"infold: {call}, tag 0: Gloo says: ", "check that rank 0 runs",
                        "make a new one"))
     check_words(message_of(lambda: dist.all_reduce(torch.ones(1))), (f"{call}, tag 0 failed",))
     assert time.monotonic() - begun < SOON_S
