@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""infold: sums tensors of many processes inside the network.
+"""infold sums the tensors of many processes inside the network.
 
 With PyTorch, as a process group backend:
 
@@ -8,14 +8,14 @@ With PyTorch, as a process group backend:
 
     dist.init_process_group("infold")
 
-That alone needs no switch: the ranks sum for each other. With one or more switches:
+This needs no switch: the ranks sum for each other. With one or more switches:
 
     dist.init_process_group("infold", pg_options=infold.Options(switches=["10.0.0.254:7700"]))
 
 or INFOLD_SWITCHES=10.0.0.254:7700 in the environment. `python -m infold.doctor` measures a small
-all-reduce and says which path is in use.
+and a large all-reduce and prints the path that tensors take.
 
-Without PyTorch, for numpy's arrays and everything else that has the buffer protocol:
+Without PyTorch, for numpy's arrays and all other objects with the buffer protocol:
 
     with infold.Communicator.join(rendezvous="10.0.0.1:7700", rank=0, world=2) as job:
         job.all_reduce(gradients)  # in place
@@ -33,7 +33,7 @@ _OF_TORCH = ("hooks", "statistics")
 
 
 def __getattr__(name):
-    """Only reached where the parts for torch are missing."""
+    """Python calls this only for missing names, such as the parts for torch without torch."""
     if name in _OF_TORCH:
         raise AttributeError(f"infold.{name} is for PyTorch: {_reason}")
     raise AttributeError(f"module 'infold' has no attribute '{name}'")

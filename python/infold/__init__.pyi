@@ -12,7 +12,7 @@ from infold.options import Options as Options
 __version__: str
 
 def statistics(group: dist.ProcessGroup | None = None) -> dict[str, int | str] | None:
-    """What a group has done so far; None before its first collective.
+    """A group's counters; None before its first collective.
 
     >>> infold.statistics()["contributions_on_network"]  # 0: all ranks share a host's memory
     """

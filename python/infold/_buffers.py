@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors by the buffer protocol: numpy's arrays, array.array, bytearray, memoryview, and whatever
-else has it. A Buffer keeps the memory where it is until it is released."""
+"""Tensors by the buffer protocol: numpy's arrays, array.array, bytearray, memoryview, and all other
+objects that have it. The memory cannot move until the Buffer is released."""
 
 import ctypes
 import sys
 
 _WRITABLE, _FORMAT, _C_CONTIGUOUS = 0x1, 0x4, 0x20 | 0x10 | 0x8
-# As struct has them; l has 8 bytes on the systems that infold runs on.
+# Format characters of the module struct. l has 8 bytes on the systems that infold runs on.
 _FORMATS = {"f": "f32", "e": "f16", "d": "f64", "b": "i8", "B": "u8", "i": "i32", "l": "i64",
             "q": "i64"}
 _NATIVE = "@=<" if sys.byteorder == "little" else "@=>"
@@ -29,7 +29,7 @@ _release.restype, _release.argtypes = None, [ctypes.c_void_p]
 
 
 class Buffer:
-    """address, type and elements of an object's memory."""
+    """The address, type and element count of an object's memory."""
 
     def __init__(self, tensor, name, dtype=None, writable=False):
         self._view = _PyBuffer()

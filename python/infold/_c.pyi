@@ -16,10 +16,10 @@ class Backend(_Backend):
                  delegate: _Backend, options: dict[str, object]) -> None: ...
     def all_reduce_as(self, tensor: torch.Tensor, wire: str = "automatic", average: bool = False,
                       layout: str | None = None) -> Work:
-        """Sums or averages in place, with a wire format and a layout for this call; without a
-        layout, in the group's."""
+        """Sums or averages in place, with a wire format and a layout for this call. Without a
+        layout, the group's layout holds."""
     def statistics(self) -> dict[str, int | str] | None:
-        """Counts since the first collective; None before it, and after the end."""
+        """Counters since the first collective; None before it, and after the end."""
     @property
     def delegate(self) -> _Backend: ...
 

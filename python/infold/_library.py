@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libinfold.so, whose C functions (include/infold/infold.h) serve every version of Python alike.
-Structs and numbers here are those of the header. ctypes gives up the interpreter's lock during each
-call, so other threads of the program go on meanwhile."""
+"""libinfold.so and its C functions (include/infold/infold.h), which work with every version of
+Python. Structs and numbers here are those of the header. ctypes releases the interpreter's lock
+during each call, so other threads of the program run meanwhile."""
 
 import ctypes
 import pathlib
@@ -95,24 +95,24 @@ library = _load()
 
 
 def check(code):
-    """Raises what the thread's last call failed with. Called in the thread that made the call."""
+    """Raises the error of this thread's last call. Call it in the thread that made the call."""
     if code != OK:
         raise error_of(library.infold_code_name(code).decode(),
                        library.infold_error_message().decode(errors="replace"),
                        library.infold_error_rank())
 
 
-def number_of(word, allowed, option):
-    """The C number of a word; words stand in the order of the header's enum."""
-    if word not in allowed:
-        raise ValueError(f"infold: {option} is {word!r}; allowed: {', '.join(allowed)}")
-    return allowed.index(word)
+def number_of(name, allowed, option):
+    """The C number of a name. `allowed` has the order of the header's enum."""
+    if name not in allowed:
+        raise ValueError(f"infold: {option} is {name!r}; allowed: {', '.join(allowed)}")
+    return allowed.index(name)
 
 
 def nanoseconds(seconds, option):
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(f"infold: {option} is {seconds!r}; allowed: seconds")
-    if not 0 < seconds <= 1e9:  # thirty years: false for what is no number, too
+    if not 0 < seconds <= 1e9:  # thirty years; a NaN fails the comparison too
         raise ValueError(f"infold: {option} is {seconds!r}; allowed: more than 0 seconds, "
                          "up to 1e9")
     return int(seconds * 1e9)

@@ -14,25 +14,25 @@ import torch.distributed as dist
 from infold import options as _options
 
 _NAME = "infold"
-# What the default group was given: groups made from it later, by a device mesh, say, want the same.
+# The options of the default group. Later groups, such as those of a device mesh, inherit them.
 _default_options = None
-_devices = {}  # of Gloo, by process and names of interfaces; they last as long as the process
+_devices = {}  # of Gloo, by process and interface names; kept until the process ends
 
 
 def register():
-    """Idempotent. The extension module is loaded with the first group, not before."""
+    """Idempotent. The first group loads the extension module."""
     if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
         return
-    # ShardedTensor takes any device that is named here for one that there is. Counting does not
-    # start CUDA, which a process that forks must not have done.
+    # ShardedTensor uses each device named here, so "cuda" needs a GPU. device_count() does not
+    # start CUDA; a process that forks later must not have started it.
     devices = ["cpu", "cuda"] if torch.cuda.device_count() > 0 else ["cpu"]
     dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=devices)
     _apply_timeouts()
 
 
 def _apply_timeouts():
-    """torch's _set_pg_timeout() knows its own backends by their types, and ignores others with a
-    warning."""
+    """torch's _set_pg_timeout() sets the timeout of torch's own backends only, and warns for
+    others. So it is wrapped."""
     of_torch = dist.distributed_c10d._set_pg_timeout
 
     @functools.wraps(of_torch)
@@ -52,7 +52,7 @@ def _has_ours(group):
 
 
 def _unwrapped(backend):
-    """Without what TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it."""
+    """The backend inside the wrapper of TORCH_DISTRIBUTED_DEBUG=DETAIL."""
     while hasattr(backend, "wrapped_pg"):
         backend = backend.wrapped_pg
     return backend
@@ -60,7 +60,7 @@ def _unwrapped(backend):
 
 def _extension():
     module = importlib.import_module("infold._c")
-    # Closed before the interpreter's end, so that ranks that are done do not look like dead ones.
+    # Groups close before the interpreter ends. Otherwise a rank that is done looks like a dead one.
     atexit.unregister(module.close_all)
     atexit.register(module.close_all)
     return module
@@ -85,7 +85,7 @@ def _create(group, given):
 
 
 def begin(store, rank, size, timeout):
-    """The keys of a group that all its ranks make now, and the Gloo backend beside infold's."""
+    """A store and a Gloo backend for a group, which all its ranks make now."""
     store = _own_store(store, rank)
     options = dist.ProcessGroupGloo._Options()
     options._devices = _gloo_devices()
@@ -97,8 +97,9 @@ def begin(store, rank, size, timeout):
 
 
 def _gloo_devices():
-    """As torch chooses them, but the same for all groups of a process: each device is a thread that
-    wakes 100 times a second. A forked process has none of its parent's threads."""
+    """The devices that torch would choose, shared by all groups of a process. Each device is a
+    thread that wakes 100 times a second. A forked process lacks its parent's threads, so it has its
+    own."""
     interfaces = os.environ.get("GLOO_SOCKET_IFNAME", "")
     of_process = (os.getpid(), interfaces)
     if of_process not in _devices:
@@ -113,26 +114,26 @@ def _seconds(timeout):
 
 
 def _own_store(store, rank):
-    """Keys that no earlier group of this name has used: a group may be made again, and its store
-    outlive it."""
+    """A store with keys that no earlier group of this name has used. A group may be made again in a
+    store that outlives it."""
     lives = store.add(f"infold/{rank}", 1)
     return dist.PrefixStore(f"infold/{lives}", store)
 
 
 def _wait_for_all(store, size, timeout):
-    """Until all ranks have the delegate: one that destroyed its group at once would close
-    connections that others still make."""
+    """Waits until all ranks have their delegate. A rank that destroyed its group earlier would
+    close connections that other ranks are still making."""
     store.barrier("made", size, timeout)
 
 
 def _job_of(job, group_id):
     run = os.environ.get("TORCHELASTIC_RUN_ID", "")
-    words = [job, run if run != "none" else "", str(group_id)]
-    return "/".join(word for word in words if word)[:100]
+    parts = [job, run if run != "none" else "", str(group_id)]
+    return "/".join(part for part in parts if part)[:100]
 
 
 def _own_address(store):
-    """This host's address as the other ranks reach it: the one that leads to the store's host."""
+    """This host's address for the other ranks: the one on the route to the store's host."""
     host = os.environ.get("MASTER_ADDR", "")
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
@@ -146,8 +147,8 @@ def _own_address(store):
             except OSError:
                 continue
             return probe.getsockname()[0].partition("%")[0]
-    raise RuntimeError(f"infold: no route to {host}, where the process group's store is; name this "
-                       "host's address with Options(address=...) or INFOLD_ADDRESS")
+    raise RuntimeError(f"infold: no route to {host}, which has the process group's store; set "
+                       "this host's address with Options(address=...) or INFOLD_ADDRESS")
 
 
 def _bracketed(address):
@@ -155,7 +156,7 @@ def _bracketed(address):
 
 
 def backend_of(group=None, device="cpu"):
-    """The extension's backend object of a group that is infold's."""
+    """The extension's Backend object of an infold group."""
     group = group or dist.group.WORLD
     if group is None:
         raise RuntimeError("infold: no process group yet; call init_process_group(\"infold\")")
@@ -166,8 +167,8 @@ def backend_of(group=None, device="cpu"):
 
 
 def statistics(group=None):
-    """What a group has done so far, as a dict; None before its first collective.
+    """A group's counters as a dict; None before its first collective.
 
-    `ranks_in_memory` and `contributions_on_network` tell which path its tensors take.
+    `ranks_in_memory` and `contributions_on_network` show which path its tensors take.
     """
     return backend_of(group).statistics()

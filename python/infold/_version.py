@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which releases of torch this package has extensions for, and what it says to other releases.
-Between minor versions of torch nothing is stable, so each has an extension of its own, in a folder
-of the package that is named for it: torch_2_13, say. Without torch, the rest of the package works.
+"""The releases of torch that this package has extensions for, and the error for other releases.
+torch has no stable interface between its minor versions. So each minor version has an extension in
+a folder of its own, such as torch_2_13. Without torch, the rest of the package works.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ try:
 except ImportError:
     raise ImportError(
         f"infold: {pathlib.Path(__file__).parent} is the package's source, which is not built; "
-        "`pip install .` in the repository, and start Python in another folder") from None
+        "run `pip install .` in the repository and start Python in another folder") from None
 
 __version__ = _build.VERSION
 FOLDER = pathlib.Path(__file__).parent
@@ -29,7 +29,7 @@ def _minor(version):
 
 
 def reason_against(version):
-    """Why this package has no part for a torch of that version; empty where it has one."""
+    """Why this package has no extension for this version of torch; empty if it has one."""
     minors = [_minor(each) for each in _build.TORCH_VERSIONS]
     if _minor(version) in minors:
         return ""
@@ -40,7 +40,7 @@ def reason_against(version):
 
 
 def extension_folder(version):
-    """Where `import infold._c` finds the extension for a torch of that version."""
+    """The folder in which `import infold._c` finds the extension for this version of torch."""
     return str(FOLDER / ("torch_" + _minor(version).replace(".", "_")))
 
 
@@ -55,8 +55,8 @@ def _refuse(*_arguments):
 
 
 def register_refusal():
-    """Makes "infold" a backend that says why there is none, in place of torch's "Invalid backend".
-    Importing torch, or infold for its Communicator, stays possible."""
+    """Registers "infold" as a backend that raises the reason, in place of torch's "Invalid
+    backend". `import torch`, and `import infold` for its Communicator, still work."""
     import torch.distributed as dist
     if dist.is_available() and "INFOLD" not in dist.Backend._plugins:
         dist.Backend.register_backend("infold", _refuse, extended_api=True, devices=["cpu"])

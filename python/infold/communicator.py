@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job whose ranks add up tensors inside the network, for Python without PyTorch.
+"""One rank of a job whose ranks sum tensors inside the network, for Python without PyTorch.
 
-Tensors are whatever has the buffer protocol: numpy's arrays, array.array, memoryview. The n-th call
-of a rank belongs with the n-th call of every other rank, and all must agree on size, type,
-operation and root. Any thread may call any method; threads that share a communicator must bring
-their calls into the same order on every rank.
+Tensors are objects with the buffer protocol: numpy's arrays, array.array, memoryview. The n-th call
+of a rank is paired with the n-th call of every other rank. All must agree on size, type, operation
+and root. Any thread may call any method. Threads that share a communicator must make their calls in
+the same order on every rank.
 
-A failed call raises infold.Error and ends the job on every rank: join again. Ctrl-C while a call
-waits gives the call up, and with it the job.
+A failed call raises infold.Error and ends the job on every rank: join again. Ctrl-C during a
+blocking call cancels the call and ends the job.
 """
 
 import ctypes
@@ -19,22 +19,22 @@ from infold import _library
 from infold._buffers import Buffer
 from infold._library import check, library, nanoseconds, number_of
 
-# How long a waiting thread stays in C before Python looks for signals, such as Ctrl-C.
+# A waiting thread stays in C for this long before Python looks for signals, such as Ctrl-C.
 _SLICE_NS = 100_000_000
 
 
 class Handle:
     """A call in flight. Its tensors belong to infold until it is done: do not change inputs, and do
-    not read outputs. Dropping a handle waits for the end of its call."""
+    not read outputs. Destroying a handle waits for the end of its call."""
 
     def __init__(self, pointer, buffers, result):
         self._pointer, self._buffers, self._result = pointer, buffers, result
         self._end = weakref.finalize(self, _end_call, pointer, buffers, os.getpid())
-        self._end.atexit = False  # leaving the job, which happens then, ends its calls
+        self._end.atexit = False  # at exit the communicator leaves the job, which ends its calls
 
     def wait(self, timeout=None):
-        """The call's output, once it is done. Raises what the call failed with, or TimeoutError
-        after `timeout` seconds; then the call goes on."""
+        """Waits, and returns the call's output. Raises the call's error, or TimeoutError after
+        `timeout` seconds. After a TimeoutError the call goes on."""
         left = None if timeout is None else nanoseconds(timeout, "timeout")
         while True:
             now = _SLICE_NS if left is None else min(_SLICE_NS, left)
@@ -48,16 +48,16 @@ class Handle:
                     raise TimeoutError(f"infold: {library.infold_error_message().decode()}")
 
     def done(self):
-        """Whether the call has ended, well or not."""
+        """Whether the call has ended, in success or failure."""
         return library.infold_test(self._pointer) == 1
 
     def cancel(self):
-        """Gives the call up, and with it the job on all ranks."""
+        """Ends the call, and with it the job on all ranks."""
         library.infold_cancel(self._pointer)
 
 
 def _end_call(pointer, buffers, process):
-    if process == os.getpid():  # a forked process has none of the threads that do the call
+    if process == os.getpid():  # a forked process lacks the threads that do the call
         library.infold_handle_destroy(pointer)
     for buffer in buffers:
         buffer.release()
@@ -69,7 +69,8 @@ def _leave(pointer, process):
 
 
 class Communicator:
-    """Made by join(), or by local_group() for ranks that are threads of one process."""
+    """A rank of a job, made by join(), or by local_group() for ranks that are threads of one
+    process."""
 
     def __init__(self, pointer):
         self._pointer = pointer
@@ -80,13 +81,13 @@ class Communicator:
              host=None, sites="automatic", switch_weight=1, worker_weight=1, mtu_bytes=0,
              offload=True, shared_memory="auto", verify=False, rejoin=True, wire="automatic",
              deadline=10.0):
-        """Blocks until all ranks have come, or for `deadline` seconds. What is left open is taken
-        from the environment: INFOLD_RANK, INFOLD_WORLD, INFOLD_RENDEZVOUS, INFOLD_SWITCHES and
-        those of torchrun, Open MPI, PMI and Slurm. infold/join_options.h describes each option.
+        """Blocks until all ranks have joined, for `deadline` seconds at most. Missing options come
+        from the environment: INFOLD_RANK, INFOLD_WORLD, INFOLD_RENDEZVOUS, INFOLD_SWITCHES, and the
+        variables of torchrun, Open MPI, PMI and Slurm. infold/join_options.h describes each option.
 
-        switches     control addresses, "host:port", of the switches
-        rendezvous   without switches: where rank 0 waits for the others, "host:port"
-        deadline     seconds, of joining and of each call
+        switches     control addresses of the switches, "host:port"
+        rendezvous   without switches: the address at which rank 0 listens, "host:port"
+        deadline     seconds for joining and for each call
         """
         options = library.infold_join_options_default()
         names = [_bytes(each, "switches") for each in _list_of(switches)]
@@ -109,8 +110,8 @@ class Communicator:
 
     @classmethod
     def local_group(cls, world, *, deadline=10.0, loss=0.0, seed=1):
-        """All ranks in this process, over a network in memory that loses that part of its packets:
-        a list of communicators, one for a thread each."""
+        """A list of communicators for a job inside this process, one for each thread. The network
+        in memory loses the fraction `loss` of its packets."""
         options = library.infold_local_group_options_default()
         options.world = _integer(world, "world")
         options.deadline_ns = nanoseconds(deadline, "deadline")
@@ -139,17 +140,18 @@ class Communicator:
 
     @property
     def interface(self):
-        """Where packets leave from, "10.0.0.3 (eth1)"; empty where none do."""
+        """The address and interface of outgoing packets, such as "10.0.0.3 (eth1)"; empty if there
+        are none."""
         return library.infold_interface(self._open()).decode()
 
-    # The calls. Each blocks and gives its output; with async_op=True it gives a Handle at once.
-    # Options of a call: wire, priority, layout and deadline (infold/options.h), and dtype="bf16"
+    # The calls. Each blocks and returns its output. With async_op=True it returns a Handle at once.
+    # Options of a call are wire, priority, layout and deadline (infold/options.h), and dtype="bf16"
     # for tensors of uint16 that hold bfloat16.
 
     def all_reduce(self, tensor, output=None, *, reduction="sum", dtype=None, async_op=False,
                    **options):
         """Every rank's output becomes the reduction of all tensors: sum, average, min, max, or.
-        Without an output it happens in place."""
+        Without an output, the result replaces the tensor."""
         into = tensor if output is None else output
         source, target = _pair(tensor, into, dtype)
         _same_size(source, target)
@@ -159,7 +161,7 @@ class Communicator:
 
     def reduce(self, tensor, output=None, *, root=0, reduction="sum", dtype=None, async_op=False,
                **options):
-        """The same for the root's output alone; other ranks' outputs are left as they are."""
+        """The root's output becomes the reduction. The other ranks' outputs do not change."""
         into = tensor if output is None else output
         source, target = _pair(tensor, into, dtype)
         _same_size(source, target)
@@ -184,7 +186,7 @@ class Communicator:
 
     def reduce_scatter(self, tensor, output, *, reduction="sum", dtype=None, async_op=False,
                        **options):
-        """Every rank's output becomes its part of the reduction, of as many as there are ranks."""
+        """The reduction is cut into one part for each rank. Each rank's output becomes its part."""
         whole, part = _pair(tensor, output, dtype)
         _parts(whole, part, self.world, "the tensor")
         return self._start(library.infold_reduce_scatter, output, (whole, part), async_op,
@@ -192,7 +194,7 @@ class Communicator:
                            reduction, options)
 
     def barrier(self, *, async_op=False, **options):
-        """Done once every rank has called it."""
+        """Returns after every rank has called it."""
         return self._start(library.infold_barrier, None, (), async_op, (), None, (), "sum", options)
 
     def _open(self):
@@ -232,7 +234,7 @@ def _call_options(reduction, *, wire="automatic", priority="automatic", layout="
 
 
 def _join(options):
-    """In a thread of its own, so that Ctrl-C reaches the caller, who then gives joining up."""
+    """Joins in another thread, so that the caller sees Ctrl-C and stops joining then."""
     stop, found, failed = ctypes.c_void_p(), ctypes.c_void_p(), []
     check(library.infold_stop_create(ctypes.byref(stop)))
     options.stop = stop
@@ -241,7 +243,7 @@ def _join(options):
         try:
             check(library.infold_join(ctypes.byref(options), ctypes.byref(found)))
         except Exception as error:  # pylint: disable=broad-exception-caught
-            failed.append(error)  # it belongs to the caller
+            failed.append(error)  # raised in the caller's thread
 
     thread = threading.Thread(target=work, name="infold join", daemon=True)
     thread.start()
@@ -254,7 +256,7 @@ def _join(options):
         library.infold_communicator_destroy(found)
         raise
     finally:
-        if not thread.is_alive():  # else a second Ctrl-C: the thread may still look at it
+        if not thread.is_alive():  # after a second Ctrl-C the thread may still use it
             library.infold_stop_destroy(stop)
     if failed:
         raise failed[0]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the fast path on? Finds the switches, measures a small and a large all-reduce, and says which
-path tensors take.
+"""Checks that infold works here: connects to the switches, measures a small and a large all-reduce,
+and prints which path tensors take.
 
-    python -m infold.doctor                                         two processes of its own
+    python -m infold.doctor                                         starts two ranks here
     torchrun --nproc-per-node 1 --nnodes 4 ... -m infold.doctor     the ranks of a job
 
-Options come from where a job's do: INFOLD_SWITCHES and the other variables, or INFOLD_CONFIG.
-Exit codes: 0 all is well, 1 something is wrong and was named.
+Options come from the variables INFOLD_SWITCHES and so on, or from INFOLD_CONFIG, as in a job.
+Exit codes: 0 all is well, 1 a check failed, and the output says which.
 """
 
 import argparse
@@ -34,7 +34,7 @@ _LARGE_ELEMENTS = 25 * (1 << 20) // 4
 
 
 def _reach(address):
-    """Milliseconds of a TCP handshake, or why there was none."""
+    """Milliseconds of a TCP handshake, or the reason why it failed."""
     host, _, port = address.rpartition(":")
     begin = time.perf_counter()
     try:
@@ -54,8 +54,8 @@ def _median_ms(tensor, repeats):
     return sorted(times)[len(times) // 2]
 
 
-def path_in_words(statistics, settled):
-    """Which way the tensors of a group go."""
+def path_text(statistics, settled):
+    """A sentence about the path of a group's tensors."""
     ranks = statistics["ranks_in_memory"]
     on_network = statistics["contributions_on_network"]
     if on_network == 0:
@@ -76,7 +76,7 @@ def _examine(settled):
     world = dist.get_world_size()
     is_right = bool((right == world * (world - 1) / 2).all())
     if dist.get_rank() == 0:
-        print(f"path      {path_in_words(infold.statistics(), settled)}")
+        print(f"path      {path_text(infold.statistics(), settled)}")
         print(f"4 KiB     {small:.3f} ms, {world} ranks")
         print(f"25 MiB    {large:.1f} ms, {8 * 26.2144 / large:.2f} Gbit/s of tensor")
         print("sums      " + ("right" if is_right else
@@ -94,7 +94,7 @@ def _own_rank(rank, world, folder):
 
 
 def _with_own_ranks():
-    # Over the network, which is what the question is about, though they share a host.
+    # Over the network, which is to be measured, though the ranks share a host.
     os.environ.setdefault("INFOLD_SHARED_MEMORY", "off")
     with tempfile.TemporaryDirectory() as folder:
         ranks = [multiprocessing.get_context("fork").Process(target=_own_rank,
@@ -126,8 +126,8 @@ def main():
         took, why = _reach(address)
         if speaks:
             print(f"switch    {address}: " + (f"answers in {took:.2f} ms" if took else
-                                              f"does not answer: {why}; is it "
-                                              "started, and is its TCP port open?"), flush=True)
+                                              f"does not answer: {why}; check that "
+                                              "it runs and that its TCP port is open"), flush=True)
         if took is None:
             return 1
     try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What infold.Communicator raises. PyTorch's process groups raise torch's own errors instead."""
+"""The errors of infold.Communicator. PyTorch's process groups raise torch's own errors."""
 
 
 class Error(RuntimeError):
-    """A call failed, or joining did.
+    """A call or joining failed.
 
-    code  one word: aborted, cancelled, deadline_exceeded, invalid_argument, mismatch, out_of_range,
+    code  one of aborted, cancelled, deadline_exceeded, invalid_argument, mismatch, out_of_range,
           resource_exhausted, unavailable or unsupported
     rank  the rank to look at, or None
     """
@@ -20,11 +20,11 @@ class Error(RuntimeError):
 
 
 class DeadlineExceeded(Error, TimeoutError):
-    """The deadline passed. The message names what was missing."""
+    """The deadline passed. The message names the missing rank or switch."""
 
 
 class InvalidArgument(Error, ValueError):
-    """An argument was refused; the message says which one, and what is allowed."""
+    """An argument was refused. The message names it and the allowed values."""
 
 
 _CLASSES = {

@@ -9,20 +9,22 @@ from infold.options import LAYOUTS
 
 # From the most exact to the smallest.
 _ORDER = ("bfp32", "bfp16", "bfp8")
-# Leaving out zeros takes one round trip more, or two: 200 us, say, in which 10 Gbit/s carry 250 KB.
+# A sparse sum takes one or two more round trips of, say, 200 us. 10 Gbit/s carry 250 KB in that
+# time.
 _LARGE_BYTES = 256 << 10
 
 
 class wire:
-    """Sums gradients in a wire format of your choice: bfp16 has half the bytes, bfp8 a quarter.
+    """Sums gradients in a wire format of your choice: bfp16 sends half the bytes, bfp8 a quarter.
 
         model = DistributedDataParallel(model)
         hook = infold.hooks.wire("bfp16")
         model.register_comm_hook(None, hook)
 
-    Some parameters may need more: `exact` is called once for each, and those for which it is true
-    travel as bfp32. A bucket takes the most exact format of its parameters. What was decided is
-    kept for each parameter, because DDP forms its buckets anew after the first step.
+    Some parameters may need more precision. `exact` is called once for each parameter. Parameters
+    for which it returns true travel as bfp32. A bucket takes the most exact format of its
+    parameters. The decision is kept for each parameter, because DDP rebuilds its buckets after the
+    first step.
 
         hook = infold.hooks.wire("bfp8", exact=lambda parameter: parameter.dim() < 2)
     """
@@ -33,12 +35,12 @@ class wire:
         self.format = format
         self.exact = exact
         self._formats = weak.WeakIdKeyDictionary()
-        # DDP takes its hooks for functions and writes their names down.
+        # DDP logs the names of its hooks, as functions have them.
         self.__name__ = "wire"
         self.__qualname__ = "infold.hooks.wire"
 
     def format_of(self, parameter):
-        """What this parameter needs."""
+        """The format of this parameter."""
         if parameter not in self._formats:
             is_exact = self.exact is not None and self.exact(parameter)
             self._formats[parameter] = "bfp32" if is_exact else self.format
@@ -49,24 +51,24 @@ class wire:
         return _averaged(group, bucket.buffer(), self.format_of_all(bucket.parameters()))
 
     def format_of_all(self, parameters):
-        """What a bucket of these takes."""
+        """The format of a bucket of these parameters."""
         formats = {self.format_of(each) for each in parameters} or {self.format}
         return min(formats, key=_ORDER.index)
 
 
 class layout:
-    """Leaves zeros out of the sums of those gradients where that pays.
+    """Sums gradients that are mostly zeros without their zeros, where that is faster.
 
         model = DistributedDataParallel(model)
         model.register_comm_hook(None, infold.hooks.layout("automatic"))
 
-    Large parameters are summed each on its own, so that blocks begin where a parameter's first row
-    does, and "automatic" chooses for those of one size and type by what was in them before and how
-    long both layouts took. The small ones of a bucket are summed together and dense. "dense" and
-    "blocks" do so with every large one; the three have the same bits. Gradients that are sparse
-    tensors always travel as their rows.
+    Each large parameter is summed on its own, so that blocks begin at the parameter's first row.
+    With "automatic", the choice for a size and type follows from the zeros of earlier gradients and
+    the time that both layouts took. "dense" and "blocks" choose one layout for all large
+    parameters. The small parameters of a bucket are summed together and dense. All three give the
+    same bits. Gradients that are sparse tensors always travel as their rows.
 
-    `wire` says how elements travel, as a hook of its own would:
+    `wire` is a hook of the class above, and chooses the wire format:
 
         hook = infold.hooks.layout("automatic", wire=infold.hooks.wire("bfp16"))
     """
@@ -88,7 +90,7 @@ class layout:
 
         def finish(done):
             for each in done.value():
-                each.value()  # raises what went wrong
+                each.value()  # raises the call's error
             return buffer
 
         return futures.collect_all(sums).then(finish)
@@ -106,8 +108,8 @@ def _is_large(parameter):
 
 
 def _parts(buffer, parameters):
-    """What has a call of its own: each large parameter's part of the bucket, and that of small ones
-    that follow each other."""
+    """The parts of a bucket that are summed by a call each: one large parameter, or neighbouring
+    small parameters."""
     begin, end, small = 0, 0, []
     for parameter in parameters:
         if _is_large(parameter):
@@ -123,7 +125,7 @@ def _parts(buffer, parameters):
 
 
 def _averaged(group, tensor, wire, layout=None):
-    """A future of the tensor's average."""
+    """A future of the average over all ranks."""
     work = backend_of(group, tensor.device).all_reduce_as(
         tensor, wire, average=True, layout=layout)
     return work.get_future().then(lambda done: done.value()[0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be chosen about a process group, and where from.
+"""The options of a process group, and where they come from.
 
-Each option is taken from the first of these that has it: `pg_options` of the group, those that the
-default group was made with, the environment, the TOML file that INFOLD_CONFIG names.
+Each option is taken from the first of these that has it: `pg_options` of the group, `pg_options` of
+the default group, the environment, the TOML file that INFOLD_CONFIG names.
 """
 
 import dataclasses
@@ -24,7 +24,8 @@ def _truth_of(text):
 
 @dataclasses.dataclass
 class Options:
-    """Options of a process group. What is None is taken from elsewhere, or has the default.
+    """Options of a process group. An option that is None comes from the environment or the
+    defaults.
 
     >>> Options(switches=["10.0.0.254:7700"], wire="bfp16")
     >>> Options(sites="workers", deadline=60)
@@ -35,13 +36,13 @@ class Options:
                     fixed32
     layout          whether all_reduce leaves out blocks of zeros:     INFOLD_LAYOUT
                     dense (no), blocks (yes), automatic
-    sites           where sums are made: automatic (on the switches    INFOLD_SITES
-                    if any are named, else on the ranks), switches,
+    sites           what sums: automatic (the switches                 INFOLD_SITES
+                    if any are named, else the ranks), switches,
                     workers, mixed
     deadline        seconds until a collective has failed for good;    INFOLD_DEADLINE
                     default: the group's timeout
-    address         local address that packets leave from              INFOLD_ADDRESS
-    mtu_bytes       of the path; 0: of the route                       INFOLD_MTU
+    address         source address of packets                          INFOLD_ADDRESS
+    mtu_bytes       MTU of the path; 0: the MTU of the route           INFOLD_MTU
     shared_memory   whether ranks of one host sum there first: auto,   INFOLD_SHARED_MEMORY
                     off, always
     switch_weight,  shares of sites="mixed"                            INFOLD_SWITCH_WEIGHT,
@@ -81,13 +82,13 @@ _TYPES = {
     "switches": (list, tuple), "deadline": (int, float), "mtu_bytes": int, "switch_weight": int,
     "worker_weight": int, "verify": bool, "rejoin": bool,
 }
-_WORDS = {
+_CHOICES = {
     "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32"),
     "layout": LAYOUTS,
     "sites": ("automatic", "switches", "workers", "mixed"),
     "shared_memory": ("auto", "off", "always"),
 }
-# 0 stands for the route's own. Those of infold/join_options.h.
+# As in infold/join_options.h. An MTU of 0 is the MTU of the route.
 _RANGES = {
     "mtu_bytes": (0, *range(576, 9217)), "switch_weight": range(1, 65),
     "worker_weight": range(1, 65),
@@ -109,24 +110,24 @@ def _checked(name, value, where):
         raise ValueError(f"infold: {where}: switches is {value!r}; allowed: {_kind_of(name)}")
     if name == "deadline" and value <= 0:
         raise ValueError(f"infold: {where}: deadline is {value}; allowed: more than 0 seconds")
-    if value not in _WORDS.get(name, (value,)) or value not in _RANGES.get(name, (value,)):
+    if value not in _CHOICES.get(name, (value,)) or value not in _RANGES.get(name, (value,)):
         raise ValueError(f"infold: {where}: {name} is {value!r}; allowed: {_kind_of(name)}")
     return value
 
 
 def _kind_of(name):
-    if name in _WORDS:
-        return ", ".join(_WORDS[name])
+    if name in _CHOICES:
+        return ", ".join(_CHOICES[name])
     return {
         "switches": "a list of \"host:port\"", "deadline": "seconds",
-        "mtu_bytes": "576 to 9216, and 0 for the route's own",
+        "mtu_bytes": "576 to 9216, and 0 for the MTU of the route",
         "switch_weight": "1 to 64", "worker_weight": "1 to 64", "verify": "True or False",
         "rejoin": "True or False",
     }.get(name, "a word")
 
 
 def _of_group(given):
-    """pg_options as a dict of what they set. A plain dict will do, too."""
+    """The options that pg_options sets, as a dict. pg_options may be a plain dict."""
     if given is None:
         return {}
     if dataclasses.is_dataclass(given) and isinstance(given, Options):
@@ -174,7 +175,7 @@ def _of_file():
 
 
 def settle(given, inherited=None):
-    """Every option of a group as a dict. `inherited` is what the default group was given."""
+    """All options of a group as a dict. `inherited` are the pg_options of the default group."""
     options = _DEFAULTS | _of_file() | _of_environment() | _of_group(inherited) | _of_group(given)
     options["switches"] = list(options["switches"])
     if options["sites"] == "automatic":

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch loads at the end of its own import, so that "infold" is a backend with no import of
-it. Apart from the package, because torch may be imported by the package itself, which is half made
-then; and because `import torch` must not fail where the package is for another torch."""
+"""torch loads this at the end of its own import, so that programs can use the backend "infold"
+without an import. It is apart from the package for two reasons. The package itself may import
+torch, and is then only half imported. And `import torch` must not fail if the package is for
+another torch."""
 
 import importlib.util
 import pathlib
@@ -11,7 +12,7 @@ import warnings
 def load():
     found = importlib.util.find_spec("infold")
     if found is None or not pathlib.Path(found.origin).with_name("_build.py").exists():
-        return  # the source's folder comes first on the path, and nothing is built there
+        return  # the source folder comes first on the path, and it is not built
     try:
         import infold  # noqa: F401
     except ImportError as error:

@@ -62,8 +62,8 @@ def test_numbers_beyond_limits_are_refused():
     run_ranks(1, _refuse_limits, backend=None)
 
 
-def test_words_are_those_of_the_extension():
-    assert infold_options._WORDS == {
+def test_choices_are_those_of_the_extension():
+    assert infold_options._CHOICES == {
         "wire": extension.WIRES, "layout": extension.LAYOUTS, "sites": extension.SITES,
         "shared_memory": extension.SHARED_MEMORY}
 

@@ -219,8 +219,8 @@ def _rows(indices, size=10, is_coalesced=False):
 
 
 @pytest.mark.parametrize(("make", "operation", "words"), (
-    (lambda: _rows([1]), "MIN", "zeros count under this operation"),
-    (lambda: _rows([1]), "PRODUCT", "zeros count under this operation"),
+    (lambda: _rows([1]), "MIN", "this operation counts zeros"),
+    (lambda: _rows([1]), "PRODUCT", "this operation counts zeros"),
     (lambda: _rows([1]), "BOR", "only integers and bool have bits"),
     (lambda: _rows([1]).to(torch.int32), "AVG", "only floats have averages"),
 ))

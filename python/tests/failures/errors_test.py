@@ -244,7 +244,7 @@ _REFUSED = (
     (lambda: dist.all_to_all([torch.ones(1)], [torch.ones(1)]),
      "size 1 does not match world size 2"),
     (lambda: dist.all_to_all_single(torch.ones(3), torch.ones(2)), "a tensor has 3 rows"),
-    (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [1, 2], [2, 2]), "come to 3"),
+    (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [1, 2], [2, 2]), "add up to 3"),
     (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [5, -1], [2, 2]), "0 or more"),
     (lambda: dist.all_reduce(torch.ones(3).to(torch.float8_e4m3fn)), "convert it"),
     (lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND), "only integers"),

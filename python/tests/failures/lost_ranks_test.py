@@ -164,7 +164,7 @@ def _says_its_sizes_late(rank, world, file, dies):
         torch.ones(3), torch.ones(sum(inputs)), [1, 1, 1], inputs))
     took = time.monotonic() - begun
     if dies:
-        check_words(text, ("all_to_all", "rank 1 has not said in time"))
+        check_words(text, ("all_to_all", "rank 1 did not report its sizes in time"))
         assert _SIZES_TIMEOUT_S / 2 < took < SOON_S, took
     else:
         check_words(text, ("all_to_all", "rank 0 sends 2 elements to rank 2", "expects 1"))
