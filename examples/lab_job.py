@@ -14,7 +14,7 @@ INFOLD = str(ROOT / "build" / "release" / "infold")
 NAME = "infold-example"
 FIRST_HOST = "10.77.0.1"
 SWITCH = "10.77.0.254:7700"
-# A rank that has said nothing for so long is taken for stuck.
+# A rank that has not ended by then counts as hung.
 LIMIT_S = 600
 
 
@@ -35,7 +35,7 @@ def on_host(host, *command, **variables):
 
 @contextlib.contextmanager
 def switch():
-    """infold's aggregator, on the switch's own namespace."""
+    """infold's aggregator, in the switch's namespace."""
     process = on_host("switch", INFOLD, "switch", "--listen", SWITCH)
     try:
         if "packets at" not in process.stdout.readline():
@@ -47,8 +47,8 @@ def switch():
 
 
 def train(world, *words, program="examples/train.py", on_step=lambda step: None, **variables):
-    """Trains with a process on each host. Gives rank 0's closing object; calls on_step with those
-    of the steps."""
+    """Trains with a process on each host. Returns rank 0's last object, and calls on_step with the
+    object of each step."""
     variables |= {"MASTER_ADDR": FIRST_HOST, "MASTER_PORT": "29500", "WORLD_SIZE": str(world),
                   "GLOO_SOCKET_IFNAME": "eth0"}
     ranks = [on_host(rank, sys.executable, str(ROOT / program), *words,
@@ -61,7 +61,7 @@ def train(world, *words, program="examples/train.py", on_step=lambda step: None,
                 on_step(last)
         for rank in ranks:
             if rank.wait(LIMIT_S) != 0:
-                raise RuntimeError("a rank failed; what it said is above")
+                raise RuntimeError("a rank failed; its output is above")
     finally:
         for rank in ranks:
             rank.kill()
@@ -70,8 +70,8 @@ def train(world, *words, program="examples/train.py", on_step=lambda step: None,
 
 
 def measure(ways, world, rate, rounds, **variables):
-    """Trains in each of the ways, which are options of train(), `rounds` times in turn, with a
-    switch. Gives one result for each: those in the middle of each figure."""
+    """Trains `rounds` times in each way, in turn, with a switch. A way is options of train().
+    Returns a result for each way, with the median of each figure."""
     results = {name: [] for name in ways}
     with lab(world, rate), switch() as address:
         for _ in range(rounds):
@@ -89,7 +89,7 @@ def _median_of(results):
 
 
 def compare(results, world, rate):
-    """Prints an object for each way, with how many times faster it is than the first."""
+    """Prints an object for each way, with its speed as a multiple of the first way's."""
     first = next(iter(results.values()))["step_s"]
     for name, each in results.items():
         print(json.dumps({"way": name, "world": world, "rate": rate,
@@ -108,4 +108,4 @@ def show_step(name):
 
 def need_root():
     if os.geteuid() != 0:
-        sys.exit("this example makes a network of namespaces, which needs root: run it with sudo")
+        sys.exit("this example needs root to make a network of namespaces: run it with sudo")

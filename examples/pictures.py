@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples draw."""
+"""The pictures of the examples."""
 
 import matplotlib
 
@@ -11,8 +11,7 @@ WAITING = "#e0a458"
 
 
 def draw_bars(path, title, bars, bound_s=None, bound_text=""):
-    """Where a step's time goes: (name, seconds of computing, seconds of the whole step) for each
-    way to train."""
+    """The parts of a step's time. A bar is (name, seconds of computing, seconds of the step)."""
     figure, axes = pyplot.subplots(figsize=(7.5, 1.5 + 0.55 * len(bars)), layout="constrained")
     for row, (name, computing, whole) in enumerate(bars):
         waiting = max(0, whole - computing)

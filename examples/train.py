@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a data-parallel training job, as anyone would write it. Nothing in it knows infold
-but the name of the backend, and, if asked for, one line for a smaller wire format.
+"""One rank of an ordinary data-parallel training job. Only the name of the backend is infold's and,
+with --wire, one line for a smaller wire format.
 
-Ranks are numbered by RANK and WORLD_SIZE and meet at MASTER_ADDR, as under torchrun. What rank 0
-prints is in training.py.
+RANK and WORLD_SIZE number the ranks, which meet at MASTER_ADDR, as under torchrun. training.py
+describes the output of rank 0.
 """
 
 import argparse
@@ -19,10 +19,10 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="gloo", choices=["gloo", "infold"])
     parser.add_argument("--wire", default="", choices=["", "bfp32", "bfp16", "bfp8"],
-                        help="how gradients travel, with infold")
+                        help="wire format of gradients, with infold")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=16, help="samples of each rank")
-    parser.add_argument("--width", type=int, default=2048, help="of the hidden layers")
+    parser.add_argument("--width", type=int, default=2048, help="width of the hidden layers")
     return parser.parse_args()
 
 
@@ -34,7 +34,7 @@ def make_model(width):
 
 
 def batches(rank, size):
-    """Samples whose label a fixed random projection decides; another part of them at each rank."""
+    """Samples with labels by a fixed random projection; other samples at each rank."""
     generator = torch.Generator().manual_seed(100 + rank)
     teacher = torch.randn(1024, 10, generator=torch.Generator().manual_seed(7))
     while True:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a training job, and how long they take. Rank 0 prints one JSON object for each step
-and one at the end."""
+"""The steps of a training job and their times. Rank 0 prints one JSON object for each step, and one
+at the end."""
 
 import json
 import time
 
 import torch.distributed as dist
 
-# Steps whose times are left out: DDP forms its buckets anew after the first.
+# Steps that are not measured: DDP rebuilds its buckets after the first.
 WARM_UP = 2
 
 
@@ -18,7 +18,7 @@ def seconds_of(action):
 
 
 def received_bytes(interface="eth0"):
-    """That this host's interface has counted, frames and all; 0 where there is none of the name."""
+    """Bytes in all frames that this host's interface has received; 0 without such an interface."""
     with open("/proc/net/dev", encoding="ascii") as file:
         for line in file:
             name, _, counts = line.partition(":")
@@ -31,9 +31,9 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def train(model, optimizer, loss_of, batches, steps, **words):
-    """`model` is a DistributedDataParallel; loss_of(outputs, labels) is to become small. `words` go
-    into the closing object."""
+def train(model, optimizer, loss_of, batches, steps, **more):
+    """`model` is a DistributedDataParallel, and loss_of(outputs, labels) is its loss. The last
+    object also has `more`."""
     def step():
         inputs, labels = next(batches)
         optimizer.zero_grad()
@@ -56,11 +56,11 @@ def train(model, optimizer, loss_of, batches, steps, **words):
             whole.append(seconds)
             show(step=number - WARM_UP, seconds=seconds, loss=loss)
     received = received_bytes() - received
-    # The same steps without their sums: what the machine itself needs, all ranks at once.
+    # The same steps without sums, on all ranks at once: the time of the computation.
     for _ in range(steps):
         dist.barrier()
         with model.no_sync():
             alone.append(seconds_of(step)[0])
     parameters = sum(each.numel() for each in model.parameters())
     show(world=dist.get_world_size(), gradient_bytes=4 * parameters, step_s=median(whole),
-         compute_s=median(alone), received_bytes=received // steps, **words)
+         compute_s=median(alone), received_bytes=received // steps, **more)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what a group costs before its first sum has come back: the first collective of the
-default group, and many groups that are made and used in a row. All ranks are processes of this
-host; their store is TCP's, as under torchrun. Needs the environment that `./dev example` makes:
+"""Measures the time until a group's first result: of the first collective of the default group, and
+of many groups that are made and used in a row. All ranks are processes of this host with a TCP
+store, as under torchrun. Needs the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/joining.py --world 4 --groups 50 --rounds 5
 
-Gloo's figures come beside infold's, in turn. One JSON object a line; times are of the slowest rank.
+Gloo and infold run in turn. Prints one JSON object a line, with the times of the slowest rank.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def parse():
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--backends", default="gloo,infold", help="in turn")
+    parser.add_argument("--backends", default="gloo,infold", help="backends to measure, in turn")
     return parser.parse_args()
 
 

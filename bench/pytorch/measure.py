@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the PyTorch backend in the lab: what it costs above the C++ call, how much of the
-communication a backward pass hides, steps of a recommender, whose gradients are nearly all zeros,
-beside Gloo, and what choosing the layout costs over a training of it. Needs root, and the
-environment that `./dev example` makes:
+"""Measures the PyTorch backend in the lab:
+
+small         the cost above the C++ call
+overlap       the share of the communication that a backward pass does not hide
+recommender   steps of a model whose gradients are nearly all zeros, beside Gloo
+automatic     the cost of choosing the layout, over a training of that model
+
+Needs root, and the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/measure.py small --rounds 5
     build/python/venv/bin/python bench/pytorch/measure.py overlap --rate 100mbit --rounds 3
     build/python/venv/bin/python bench/pytorch/measure.py recommender --rounds 5
     build/python/venv/bin/python bench/pytorch/measure.py automatic --world 4 --rounds 5
 
-Training steps beside Gloo: `./dev example switch --world 4 --rounds 5`. One JSON object a line.
+`./dev example switch --world 4 --rounds 5` measures training steps beside Gloo. Prints one JSON
+object a line.
 """
 
 import argparse
@@ -34,10 +39,10 @@ def parse():
     parser.add_argument("--world", type=int, default=0, help="default 2, 4 and 8")
     parser.add_argument("--rate", default="", help="default none, then 100mbit")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--batch", type=int, default=64, help="of a rank of the recommender")
+    parser.add_argument("--batch", type=int, default=64, help="samples of a recommender's rank")
     parser.add_argument("--steps", type=int, default=140,
-                        help="of a training: automatic needs 64 calls to know anything")
-    parser.add_argument("--rows", type=int, default=1 << 10, help="of each of its fields")
+                        help="steps of a training; automatic chooses from 64 calls before")
+    parser.add_argument("--rows", type=int, default=1 << 10, help="rows of a recommender's field")
     return parser.parse_args()
 
 
@@ -45,8 +50,8 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def show(**words):
-    print(json.dumps(words), flush=True)
+def show(**fields):
+    print(json.dumps(fields), flush=True)
 
 
 def in_cpp(world, switch):
@@ -98,7 +103,7 @@ def recommender(options):
 
 
 def automatic(options):
-    """What is chosen against always the one or the other, of one training."""
+    """The automatic choice beside dense and blocks, in one training."""
     words = ["--rows", str(options.rows)]
     among = {
         "dense": (["--backend", "infold", *words], {"INFOLD_LAYOUT": "dense"}),

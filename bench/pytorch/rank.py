@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of what measure.py measures: a small all_reduce, or a training step that an accelerator
-computes. Rank 0 prints one JSON object."""
+"""One rank of measure.py: a small all_reduce, or a training step whose computation a sleep stands
+for. Rank 0 prints one JSON object."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ def parse():
     parser.add_argument("--backend", default="infold", choices=["gloo", "infold"])
     parser.add_argument("--iterations", type=int, default=500)
     parser.add_argument("--compute", type=float, default=0.0,
-                        help="seconds of a backward pass, in which the processor is free")
+                        help="seconds of a backward pass, during which the processor is idle")
     return parser.parse_args()
 
 
@@ -33,7 +33,7 @@ def median(values):
 
 
 class _Accelerator(torch.autograd.Function):
-    """Takes its time in the backward pass without the processor, as a GPU does."""
+    """Takes time in the backward pass without using the processor, as a GPU does."""
 
     @staticmethod
     def forward(context, tensor, seconds):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three processes fit a line together through a switch, in C++: examples/cpp_api/train.cc. A few
-seconds; no root needed."""
+"""Runs three C++ processes that fit a line together through a switch (examples/cpp_api/train.cc).
+Takes a few seconds and needs no root."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ def train(switch):
              for rank in range(WORLD)]
     lines = [line.split() for line in ranks[0].stdout]
     if any([rank.wait() != 0 for rank in ranks]):
-        sys.exit("a rank failed; what it said is above")
+        sys.exit("a rank failed; its output is above")
     return [(int(step), float(loss), float(slope), float(offset))
             for step, loss, slope, offset in lines]
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three ranks fit a line to points that each of them has a part of, with infold's C++ API. Rank and
-// world come from the environment, as under any launcher (RANK, WORLD_SIZE); so do the switches
-// (INFOLD_SWITCHES). Rank 0 prints "step loss slope offset" lines.
+// Three ranks fit a line to points with infold's C++ API. Each rank has a part of the points. Rank,
+// world and switches come from the environment, as under any launcher (RANK, WORLD_SIZE,
+// INFOLD_SWITCHES). Rank 0 prints "step loss slope offset" lines.
 
 #include <cmath>
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Point {
   float x, y;
 };
 
-// Points near y = 3 x - 1, for x from -1 to 1. Others at each rank.
+// Points near y = 3 x - 1, for x from -1 to 1; other points at each rank.
 std::vector<Point> points_of(int rank) {
   std::vector<Point> points(kPoints);
   for (int i = 0; i < kPoints; ++i) {
@@ -48,7 +48,7 @@ int main() {
 
   float slope = 0, offset = 0;
   for (int step = 0; step < kSteps; ++step) {
-    // Of this rank's points: the loss, and its derivatives by slope and offset.
+    // The loss over this rank's points, and its derivatives by slope and offset.
     std::vector<float> mean = {0, 0, 0};
     for (const Point& point : points) {
       const float miss = slope * point.x + offset - point.y;
@@ -56,7 +56,7 @@ int main() {
       mean[1] += 2 * miss * point.x / kPoints;
       mean[2] += 2 * miss / kPoints;
     }
-    // Of all ranks' points. The call returns at once; wait() is where the network is waited for.
+    // The average over all ranks. The call returns at once, and wait() waits for the network.
     infold::Handle sum = communicator.all_reduce(mean, {.reduction = infold::Reduction::average});
     if (const auto done = sum.wait(); !done) return fail(done.error());
     slope -= kRate * mean[1];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small model with PyTorch's own backend on a network of 100 Mbit/s, and shows where the
-time of a step goes. About a minute; needs root."""
+time of a step goes. Takes about a minute and needs root."""
 
 import argparse
 import pathlib
@@ -14,7 +14,7 @@ import lab_job
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example gloo", description=__doc__)
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="of every link")
+    parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--out", default="example-gloo.png", help="the picture")
     return parser.parse_args()
@@ -32,7 +32,7 @@ def main():
     whole, computing = result["step_s"], result["compute_s"]
     megabytes = result["gradient_bytes"] / 1e6
     print(f"a step takes {whole:.2f} s: {computing:.2f} s of computing, and "
-          f"{1 - computing / whole:.0%} of it is waiting for {megabytes:.0f} MB of gradients")
+          f"{1 - computing / whole:.0%} of the step is waiting for {megabytes:.0f} MB of gradients")
     pictures.draw_bars(options.out, f"{options.world} ranks, {options.rate} links, "
               f"{megabytes:.0f} MB of gradients a step", [("Gloo's ring", computing, whole)])
 

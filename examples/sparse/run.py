@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a recommender, whose gradients are nearly all zeros, with Gloo and with infold, which
-leaves the zeros out. A few minutes; needs root."""
+leaves the zeros out. Takes a few minutes and needs root."""
 
 import argparse
 import pathlib
@@ -23,11 +23,11 @@ WAYS = {
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example sparse", description=__doc__)
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="of every link")
+    parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
     parser.add_argument("--rounds", type=int, default=1,
-                        help="times that each way is measured, in turn")
+                        help="how often each way is measured, in turn")
     parser.add_argument("--out", default="example-sparse.png", help="the picture")
     return parser.parse_args()
 

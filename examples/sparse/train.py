@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job that trains a recommender: which offers does somebody click on? Nearly all of
-its parameters are rows of a table, a row for each thing that there is, and a step uses a few.
+"""One rank of a job that trains a recommender, which predicts clicks on offers. Nearly all of its
+parameters are rows of a table with a row for each thing, and a step uses few rows.
 
-Nothing in it knows infold but the name of the backend, and, if asked for, one line for a hook. What
-rank 0 prints is in training.py.
+Only the name of the backend is infold's and, with --hook, one line for a hook. training.py
+describes the output of rank 0.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import training  # noqa: E402
 
-FIELDS = 26  # of a sample: who, which offer, where, in which browser, ...
+FIELDS = 26  # of a sample: person, offer, place, browser, ...
 WIDTH = 32  # of a row
 
 
@@ -26,18 +26,18 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="gloo", choices=["gloo", "infold"])
     parser.add_argument("--sparse", action="store_true",
-                        help="gradients of the table are sparse tensors, which hold only its rows")
+                        help="gradients of the table are sparse tensors of the used rows")
     parser.add_argument("--hook", action="store_true",
-                        help="infold's hook chooses which gradients leave out zeros")
+                        help="infold's hook chooses the layout of each gradient")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
-    parser.add_argument("--rows", type=int, default=1 << 13, help="of each field")
+    parser.add_argument("--rows", type=int, default=1 << 13, help="rows of each field")
     return parser.parse_args()
 
 
 class Recommender(nn.Module):
-    """The products of a sample's rows in pairs, and a network that sees all of them: a
-    factorisation machine with a deep part."""
+    """A factorisation machine with a deep part: the products of all pairs of a sample's rows, and a
+    network over all rows."""
 
     def __init__(self, rows, sparse):
         super().__init__()
@@ -60,8 +60,8 @@ def make_model(rows, sparse):
 
 
 def batches(rank, size, rows):
-    """Samples in which some things are met often and most of them hardly ever (Zipf's law), and
-    whether there was a click, which each thing makes more likely or less."""
+    """Samples in which few things occur often and most rarely (Zipf's law). Each thing makes a
+    click more or less likely."""
     generator = torch.Generator().manual_seed(100 + rank)
     taste = torch.randn(FIELDS * rows, generator=torch.Generator().manual_seed(7))
     often = (1 / torch.arange(1, rows + 1)).cumsum(0)

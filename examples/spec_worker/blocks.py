@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors to the bytes of a chunk's body and back: integers, and f32 in block formats."""
+"""Converts tensors to the bytes of a chunk's body and back: integers, and f32 in block formats."""
 
 import math
 import struct
@@ -24,13 +24,13 @@ def body_bytes(wire_format, elements):
 
 
 def spread(wire_format, world):
-    """R-033: how far apart exponents of one block may be."""
+    """R-033: the largest distance between exponents of one block."""
     return 63 - (WIDTHS[wire_format] - 1) - (world - 1).bit_length()
 
 
 def encode_block(numbers, width, floor):
-    """Code, mantissas and whether one is special (R-026, R-028); a code below `floor` becomes that
-    (R-034)."""
+    """The code, the mantissas, and whether one is special (R-026, R-028). The code is at least
+    `floor` (R-034)."""
     limit = 2 ** (width - 1) - 2
     largest = max((abs(x) for x in numbers if math.isfinite(x)), default=0)
     code = 0
@@ -66,7 +66,7 @@ def encode(wire_format, values, floors=None):
 
 
 def to_f32(number):
-    """Rounds once, to nearest; beyond the largest it is an infinity, as IEEE 754 has it."""
+    """Rounds once, to nearest. Numbers beyond the largest become infinities, as in IEEE 754."""
     try:
         return struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joining and leaving a job: the messages of proto/infold/v1/control.proto, encoded by hand.
 
-A message is a dictionary by field name. Fields that are 0 or empty are left out, as proto3 has it,
-and come back as 0 or empty.
+A message is a dictionary by field name. As in proto3, fields that are 0 or empty are not sent, and
+are decoded as 0 or empty.
 """
 
 import http2
@@ -11,7 +11,7 @@ PATH = "/infold.v1.Control/Join"
 PROTOCOL_VERSION = 1
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
-# Of each message: its fields by name, with number and type. A list of one type is repeated.
+# The fields of each message: name, number and type. A list of one type is a repeated field.
 SITE_RECORD = {"formats": (1, int), "elements_max": (2, int), "workers_max": (3, int),
                "takes_sparse": (4, int), "verifies_checksums": (5, int), "pending_forms": (6, int)}
 RACK_SWITCH = {"identity": (1, str), "address": (2, str), "sites": (3, int),
@@ -53,7 +53,7 @@ def read_varint(data, at):
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ValueError("a number without an end")
+            raise ValueError("a varint without an end")
         value |= (data[at] & 0x7f) << shift
         at += 1
         if data[at - 1] < 0x80:
@@ -82,7 +82,7 @@ def encode(layout, message):
 
 
 def read_value(data, at):
-    """The number of a field, its value as it stands there, and where the next one begins."""
+    """The field's number, its encoded value, and the position of the next field."""
     key, at = read_varint(data, at)
     if key & 7 == VARINT:
         value, at = read_varint(data, at)
@@ -92,14 +92,14 @@ def read_value(data, at):
     elif key & 7 in (FIXED64, FIXED32):
         length = 8 if key & 7 == FIXED64 else 4
     else:
-        raise ValueError("a field of an unknown kind")
+        raise ValueError("a field of an unknown wire type")
     if at + length > len(data):
-        raise ValueError("a message that is cut off")
+        raise ValueError("a truncated message")
     return key >> 3, data[at:at + length], at + length
 
 
 def decode(layout, data):
-    """Fields that the layout does not have are passed over."""
+    """Skips fields that the layout does not have."""
     names = {number: (name, kind) for name, (number, kind) in layout.items()}
     empty = {int: 0, "fixed64": 0, "optional": None, str: "", bytes: b""}
     message = {name: [] if isinstance(kind, list) else None if isinstance(kind, dict) else
@@ -134,13 +134,13 @@ def site_order(job, epoch, weights):
 
 
 def members(ranges, rank):
-    """The range of groups or racks that a rank is in, or none."""
+    """The group or rack that has this rank, as a range, or None."""
     return next((range(each["first"], each["first"] + each["count"]) for each in ranges
                  if each["first"] <= rank < each["first"] + each["count"]), None)
 
 
 def worker_number(rank, groups, racks, at_rank):
-    """J-011: how many parties of a site come before this rank's."""
+    """J-011: the number of a site's parties before this rank's."""
     own_rack = None if at_rank else members(racks, rank)
     parties = set()
     for other in range(own_rack.start if own_rack else 0, rank):
@@ -152,11 +152,11 @@ def worker_number(rank, groups, racks, at_rank):
 
 
 class JobEnded(Exception):
-    """The job cannot begin, or is over; says why."""
+    """The job cannot begin, or is over. The message has the reason."""
 
 
 class Member:
-    """This rank's stream to a switch, open as long as the rank belongs to the job."""
+    """This rank's stream to a switch, open while the rank belongs to the job."""
 
     def __init__(self, address, timeout_s, source=None):
         self.call = http2.Call(address, PATH, timeout_s, source)
@@ -165,7 +165,7 @@ class Member:
         self.call.send(encode(REQUEST, step))
 
     def hear(self, timeout_s):
-        """(step, message) of the next reply, None if there is none in time."""
+        """(step, message) of the next reply; None if none arrives in time."""
         try:
             content = self.call.receive(timeout_s)
         except http2.Closed as reason:
@@ -180,7 +180,7 @@ class Member:
                                f"rank {message['rank']} {message['address']}".rstrip())
             if message is not None:
                 return step, message
-        raise JobEnded("the switch said nothing that this worker knows")
+        raise JobEnded("the switch sent no message that this worker knows")
 
     def expect(self, wanted, timeout_s):
         heard = self.hear(timeout_s)
@@ -189,7 +189,7 @@ class Member:
         return heard[1]
 
     def leave(self, timeout_s=1.0):
-        """In good order: others are not told that this rank is lost."""
+        """Leaves in order, so that the other ranks do not hear that this rank is lost."""
         try:
             self.send(leave={})
             self.call.end()

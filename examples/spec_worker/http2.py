@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much HTTP/2 (RFC 9113) as one gRPC stream needs: it sends messages and gets messages back.
+"""The part of HTTP/2 (RFC 9113) that one gRPC stream needs: it sends and receives messages.
 
-Header blocks are sent as literals and never decoded: the path is fixed, and the end of the stream
-says all that a worker must know. One thread owns a Call.
+Header blocks are sent as literals. Received ones are not decoded, because a worker needs only the
+end of the stream. One thread owns a Call.
 """
 
 import select
@@ -27,7 +27,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def literal(name, value):
-    """A header that no table keeps, without Huffman's code; both texts are below 127 bytes."""
+    """A literal header without indexing and Huffman coding. Both texts are below 127 bytes."""
     return b"".join((b"\0", bytes([len(name)]), name.encode(), bytes([len(value)]), value.encode()))
 
 
@@ -38,7 +38,7 @@ def request_headers(path, authority):
 
 
 def grpc_message(content):
-    """Not compressed, then its length, then its bytes."""
+    """The flag for no compression, the length and the bytes."""
     return struct.pack("!BI", 0, len(content)) + content
 
 
@@ -64,18 +64,18 @@ class Call:
         return self.socket.fileno()
 
     def send(self, content):
-        """A message far smaller than the 65,535 bytes that a stream may send without asking."""
+        """Sends a message far smaller than the first window of 65,535 bytes."""
         self.socket.sendall(frame(DATA, 0, STREAM, grpc_message(content)))
 
     def end(self):
-        """Says that nothing more will be sent."""
+        """Ends this side of the stream."""
         self.socket.sendall(frame(DATA, END_STREAM, STREAM))
 
     def close(self):
         self.socket.close()
 
     def receive(self, timeout_s):
-        """The next message; None if it has not come in time. Raises Closed after the last one."""
+        """The next message; None if none arrives in time. Raises Closed after the last one."""
         until = time.monotonic() + timeout_s
         while not self._messages:
             if self.closed:
@@ -112,7 +112,7 @@ class Call:
         elif kind == PING and not flags & ACK:
             self.socket.sendall(frame(PING, ACK, 0, payload))
         elif kind == GOAWAY:
-            self.closed = "the server goes away"
+            self.closed = "the server sent GOAWAY"
         elif stream != STREAM:
             return
         elif kind == RST_STREAM:
@@ -123,7 +123,7 @@ class Call:
             self.closed = self.closed or "the server ended the stream"
 
     def _take_data(self, flags, payload):
-        if payload:  # give back what it took of the stream's and the connection's window
+        if payload:  # restores the windows of the stream and the connection
             credit = struct.pack("!I", len(payload))
             self.socket.sendall(frame(WINDOW_UPDATE, 0, 0, credit) +
                                 frame(WINDOW_UPDATE, 0, STREAM, credit))
@@ -133,7 +133,7 @@ class Call:
         while len(self._body) >= 5:
             compressed, length = struct.unpack_from("!BI", self._body)
             if compressed or length > MESSAGE_BYTES_MAX:
-                raise Closed("a message that was not asked for")
+                raise Closed("a compressed or too long message")
             if len(self._body) < 5 + length:
                 return
             self._messages.append(self._body[5:5 + length])

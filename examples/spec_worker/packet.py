@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of spec/protocol.md: a header of 32 bytes and what follows it."""
+"""The packets of spec/protocol.md: a header of 32 bytes and a body."""
 
 import collections
 import struct
@@ -16,7 +16,7 @@ TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}
 LEFT, DEADLINE_PASSED, ELSEWHERE = 4, 2, 5  # reasons of R-080
 MASK = 0xFFFFFFFF
 
-# What all packets of a chunk have in common (R-012).
+# The header words on which all packets of a chunk agree (R-012).
 Words = collections.namedtuple("Words", "elements type_format collective_reduction shape")
 Packet = collections.namedtuple(
     "Packet", "kind flags worker job slot epoch round words contributors weight digest body")
@@ -42,7 +42,7 @@ def pack(packet):
 
 
 def parse(datagram):
-    """The packet, or None where R-004 has a worker drop it. Readers of bodies check those."""
+    """The packet, or None if a worker must drop it (R-004). Readers of bodies check the bodies."""
     if len(datagram) < HEADER.size:
         return None
     (magic, kind, flags, worker, job, slot, epoch, number, *words, contributors, weight,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank written from spec/protocol.md alone. Makes the calls of `infold bench allreduce --check`
-with the same options, so that it can be any rank of such a job.
+"""A rank written from spec/protocol.md alone. With the same options, it makes the calls of `infold
+bench allreduce --check`, so it can be any rank of such a job.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from worker import JobAborted, Terms, Worker
 
 DATAGRAM_BYTES_MAX = 1472  # UDP over IPv4 at MTU 1500
 SMALL_SLOTS, BULK_SLOTS = 64, 448
-PROBE, PROBES, PROBE_WAIT_S = b"\xf0", 40, 0.025  # R-017; those that are lost are sent again
-FAREWELLS = 20  # times a rank says that it goes, while a site does not confirm it
+PROBE, PROBES, PROBE_WAIT_S = b"\xf0", 40, 0.025  # R-017; lost probes are sent again
+FAREWELLS = 20  # how often a rank says that it leaves while no site confirms it
 
 
 def host_and_port(text):
@@ -31,7 +31,7 @@ def weights_of(joined):
 
 
 def readiness(joined):
-    """This rank shares no memory, verifies nothing, and puts chunks where others do (J-021)."""
+    """This rank shares no memory, verifies nothing, and orders the sites as others do (J-021)."""
     order = control.site_order(joined["job"], joined["epoch"], weights_of(joined))
     return {"site_order": order, "verifies": 0}
 
@@ -66,7 +66,7 @@ class Rank:
             has_trees=bool(groups or joined["racks"]), formats=joined["formats"])
 
     def _probe(self, site, longest):
-        """Packets of both sizes come back, or there is no use in going on (J-020)."""
+        """Ends joining unless packets of both sizes come back (J-020)."""
         for size in (packet.HEADER.size, longest):
             for _ in range(PROBES):
                 site.send(PROBE + bytes(size - 1))
@@ -86,7 +86,7 @@ class Rank:
         return site
 
     def all_reduce(self, values, data_type, wire_format):
-        """The sum over all ranks of what each gives to the same call."""
+        """The sum of the values that all ranks pass to the same call."""
         return self.finish(self.worker.submit(values, data_type, wire_format))
 
     def finish(self, tensor):
@@ -116,20 +116,20 @@ class Rank:
             try:
                 self.sockets[site].send(datagram)
             except OSError:
-                pass  # as good as lost, and repeated like that
+                pass  # like a lost packet: it is sent again
 
     def _receive(self, site, site_socket):
         while True:
             try:
                 datagram = site_socket.recv(1 << 16)
             except ConnectionRefusedError:
-                continue  # said of an earlier packet; the control plane says if the site is gone
+                continue  # about an earlier packet; the control plane tells if a site is lost
             except BlockingIOError:
                 return
             self.worker.receive(site, datagram, time.monotonic())
 
     def _say_goodbye(self, reason):
-        """Until one site confirms it, as others may have gone before (R-083)."""
+        """Repeats ABORT until one site confirms it, because other sites may be gone (R-083)."""
         for _ in range(FAREWELLS):
             self._send(self.worker.abort(reason, self.worker.terms.rank))
             select.select(self.sockets, [], [], 0.02)
@@ -146,7 +146,7 @@ class Rank:
 
 
 def bench_values(elements, rank, data_type):
-    """Those of `infold bench allreduce`."""
+    """The values of `infold bench allreduce`."""
     number = float if data_type == "f32" else int
     return [number((i * 7 + rank * 13) % 1021 - 510) for i in range(elements)]
 
@@ -157,7 +157,7 @@ def main():
     parser.add_argument("--job", default="default")
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--world", type=int, required=True)
-    parser.add_argument("--elements", default="1,1024,16384", help="of 4 bytes, commas between")
+    parser.add_argument("--elements", default="1,1024,16384", help="with commas; of 4 bytes each")
     parser.add_argument("--dtype", choices=("f32", "i32"), default="f32")
     parser.add_argument("--wire", choices=tuple(blocks.WIDTHS), default="bfp32")
     parser.add_argument("--iterations", type=int, default=10)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker of spec/protocol.md as a machine without sockets and clocks: datagrams and the time go
-in, datagrams come out. It sums integers and f32 over all ranks.
+"""The worker of spec/protocol.md as a state machine without sockets and clocks. Datagrams and the
+time go in, and datagrams come out. It sums integers and f32 over all ranks.
 """
 
 import collections
@@ -14,9 +14,9 @@ CHUNK_BYTES_MAX = 8192
 IN_FLIGHT_MAX = 64  # chunks of a stream
 WAIT_FIRST_S, WAIT_MOST_S, WAIT_FOR_PEERS_S = 0.004, 0.02, 0.2
 
-# What joining tells: job, epoch, world, rank, this rank's worker number at each site, slots of both
-# streams there, the sites' weights, the limits of a chunk, whether some ranks' sums come first, and
-# the formats that all sites sum.
+# The terms of a job, from joining: job, epoch, world, rank, this rank's worker number at each site,
+# slots of both streams there, the sites' weights, the limits of a chunk, whether partial sums come
+# from trees, and the formats that all sites sum.
 Terms = collections.namedtuple(
     "Terms", "job epoch world rank workers small_slots bulk_slots weights elements_max "
     "datagram_bytes_max has_trees formats")
@@ -46,11 +46,11 @@ def chunk_elements(terms, wire_format):
 
 
 class JobAborted(Exception):
-    """The job is over for all ranks; has reason, rank and other of R-080."""
+    """The job is over for all ranks. Has the reason, rank and other of R-080."""
 
 
 class Tensor:
-    """One call: its values until they are sent, its result as it comes."""
+    """One call: its values until they are sent, and the parts of its result that have arrived."""
 
     def __init__(self, values, data_type, wire_format):
         self.values, self.data_type, self.wire_format = values, data_type, wire_format
@@ -73,7 +73,7 @@ class Chunk:
 
 
 class Stream:
-    """Chunks in the order of calls; which site and slot each takes follows from that (R-071)."""
+    """Chunks in the order of calls, which gives each its site and slot (R-071)."""
 
     def __init__(self, first_slot, slots, weights):
         self.first_slot, self.slots, self.weights = first_slot, slots, weights
@@ -99,8 +99,8 @@ class Worker:
         weights = terms.weights
         self.streams = (Stream(0, terms.small_slots, weights),
                         Stream(terms.small_slots, terms.bulk_slots, weights))
-        self.rounds = {}  # of a site's slot: the last one that was used
-        self.active = {}  # of a site's slot: the chunk that is on it
+        self.rounds = {}  # of each slot of a site: the last round
+        self.active = {}  # of each slot of a site: its chunk
         self.ended = None
         self.outgoing = []
         self.digest_of_all = sum(map(packet.digest, range(terms.world))) & packet.MASK
@@ -128,7 +128,7 @@ class Worker:
         return tensor
 
     def advance(self, now):
-        """Begins chunks whose turn it is, repeats what was lost; what to send, as (site, bytes)."""
+        """Begins chunks whose turn it is, and repeats lost ones. Gives packets as (site, bytes)."""
         if not self.ended:
             for stream in self.streams:
                 self._begin_chunks(stream, now)
@@ -142,7 +142,7 @@ class Worker:
         return min((chunk.due for chunk in self.active.values()), default=float("inf"))
 
     def missed(self):
-        """Whether some chunk has not been answered."""
+        """Whether some chunk has no answer yet."""
         return bool(self.active)
 
     def receive(self, site, datagram, now):
@@ -164,7 +164,7 @@ class Worker:
             self._hear_pending(chunk, heard, now)
 
     def abort(self, reason, other=0):
-        """Packets that say to each site that the job is over for this rank (R-080, R-083)."""
+        """Packets that tell each site that the job is over for this rank (R-080, R-083)."""
         terms = self.terms
         body = packet.abort_body(reason, terms.rank, other)
         return [(site, packet.pack(packet.Packet(
@@ -175,7 +175,7 @@ class Worker:
         while stream.waiting and stream.in_flight < IN_FLIGHT_MAX:
             place = (stream.waiting[0].site, stream.waiting[0].slot)
             if place in self.active:
-                return  # R-070; those behind it wait, too
+                return  # R-070; the chunks behind it wait too
             chunk = stream.waiting.popleft()
             stream.in_flight += 1
             self.active[place] = chunk
@@ -206,7 +206,7 @@ class Worker:
             packet.digest(terms.rank) if adds else 0, body))
 
     def _repeat(self, chunk, now):
-        """Asks and repeats by turns (R-074)."""
+        """Sends a QUERY and the contribution in turn (R-074)."""
         asked = self._packet(QUERY, chunk) if chunk.asks_next else chunk.contribution
         chunk.asks_next = not chunk.asks_next
         chunk.wait_s = max(chunk.wait_s, min(2 * chunk.wait_s, WAIT_MOST_S))
@@ -219,12 +219,12 @@ class Worker:
             return
         if self.terms.rank in missing:
             self.outgoing.append((chunk.site, chunk.contribution))
-        else:  # a peer is late, which more questions do not change
+        else:  # another rank is late, and more queries do not help
             chunk.wait_s = min(2 * chunk.wait_s, WAIT_FOR_PEERS_S)
         chunk.due = now + chunk.wait_s
 
     def _realign(self, chunk, heard, now):
-        """Encodes again, no finer than the ranks' largest numbers allow (R-034)."""
+        """Encodes again, no finer than the largest numbers of all ranks allow (R-034)."""
         elements, wire_format = chunk.words.elements, chunk.tensor.wire_format
         if wire_format not in blocks.WIDTHS or len(heard.body) != blocks.code_bytes(elements):
             return
@@ -238,7 +238,7 @@ class Worker:
         size = blocks.body_bytes(tensor.wire_format, elements)
         if ((heard.contributors, heard.digest) != expected or len(heard.body) != size or
                 heard.flags & (packet.PARTIAL_FLAG | packet.SPARSE)):
-            return  # R-073; a SPARSE one answers only who has sent SPARSE (R-019)
+            return  # R-073; a SPARSE result answers only ranks that sent SPARSE (R-019)
         tensor.result[chunk.first:chunk.first + elements] = blocks.decode(
             tensor.wire_format, heard.body, elements, heard.flags & packet.SPECIALS)
         tensor.chunks_left -= 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The training job of `./dev example gloo`, with its gradients summed by a switch, beside Gloo on
-the same links, in turn. A few minutes; needs root."""
+"""Runs the training job of `./dev example gloo` with Gloo and with a switch that sums the
+gradients, on the same links, in turn. Takes a few minutes and needs root."""
 
 import argparse
 import pathlib
@@ -13,23 +13,23 @@ import lab_job
 sys.path.append(str(lab_job.ROOT / "tools" / "lab"))
 import quantity
 
-# Of a full frame of 1514 bytes, 1408 are gradients.
+# A frame of 1494 bytes carries 1408 bytes of gradients.
 PAYLOAD_SHARE = 1408 / 1494
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example switch", description=__doc__)
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="of every link")
+    parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=1,
-                        help="times that each way is measured, in turn")
+                        help="how often each way is measured, in turn")
     parser.add_argument("--out", default="example-switch.png", help="the picture")
     return parser.parse_args()
 
 
 def wire_seconds(gradient_bytes, rate):
-    """How long a link needs for a step's gradients; nothing for links without a rate."""
+    """Seconds that a link needs for a step's gradients; None for links without a rate."""
     bits_per_second = quantity.rate_or_none(rate)
     return 8 * gradient_bytes / (bits_per_second * PAYLOAD_SHARE) if bits_per_second else None
 
