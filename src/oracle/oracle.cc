@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spec sections 3 and 4 once more, said differently.
+// Sections 3 and 4 of spec/protocol.md, implemented a second time and in another way.
 #include "oracle/oracle.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using core::ElementLayout;
 using core::Reduction;
 __extension__ using Wide = __int128;
 
-// One scale block of all ranks, as doubles.
+// One block of all ranks, as doubles.
 struct Block {
   std::uint64_t first = 0;
   std::uint32_t elements = 0;
@@ -33,7 +33,7 @@ struct Block {
     return largest;
   }
 
-  // NaN or an infinity if some rank has one here, as their IEEE sum; else 0.
+  // The IEEE sum of the ranks' NaNs and infinities at this element; 0 if there are none.
   double special(std::uint32_t element) const {
     double sum = 0;
     for (const auto& rank : values) {
@@ -43,12 +43,12 @@ struct Block {
   }
 };
 
-// Round to nearest, ties to even, is the processor's mode in every thread of a simulation.
+// Requires: the processor rounds to nearest, ties to even, as in every thread of a simulation.
 std::int64_t in_units(double value, int unit) {
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(value, -unit)));
 }
 
-// The exponent code of a block whose largest magnitude is this, not finer than `floor`.
+// The exponent code of a block with this largest magnitude, at least `floor`.
 int code_of(double largest, int floor, ElementLayout layout) {
   if (largest == 0) return 0;
   int code = std::max(std::ilogb(largest) + layout.exponent_bias(), 1);
@@ -133,7 +133,7 @@ class BlockFloatSum {
 
 constexpr std::uint16_t kSpecialBit = 0x8000;
 
-// As if for bfp32, whatever the type.
+// The code of bfp32, for every type.
 std::uint16_t agreed_code(const Block& block, ElementLayout layout) {
   layout.format = core::WireFormat::bfp32;
   int code = 0;
@@ -209,7 +209,7 @@ void sum_blocks(const Request& request, std::byte* result) {
   }
 }
 
-// -0 is less than +0, and a NaN anywhere is the result.
+// -0 is less than +0. If any input is NaN, the result is NaN.
 void compare_floats(const Request& request, std::byte* result) {
   const bool greatest = request.reduction == Reduction::max;
   const auto precedes = [](double a, double b) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a collective must return, computed from all ranks' inputs at once and in one place. Shares
-// no code with the product: it works in doubles and 128-bit sums where the product works in
-// fields and 64-bit lanes, on whole tensors where the product sees chunks, and knows nothing of
-// packets, slots or trees. That is what makes an agreement of bits worth something.
+// Computes the right result of a collective from all ranks' inputs at once. The oracle shares no
+// code with the product, so equal bits prove something. It computes with doubles and 128-bit sums,
+// and the product with bit fields and 64-bit lanes. It sees whole tensors, and no chunks, packets,
+// slots or trees.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ struct Request {
   core::ElementLayout layout;
   core::Collective collective = core::Collective::all_reduce;
   core::Reduction reduction = core::Reduction::sum;
-  bool agreed = false;      // floats in a unit that all ranks agreed on
+  bool agreed = false;      // floats with agreed exponents
   std::uint32_t world = 1;  // ranks in the job
   std::uint64_t elements = 0;
-  // Of the ranks that contribute, in any order.
+  // The inputs of the contributing ranks, in any order.
   std::vector<const std::byte*> inputs;
 };
 
 void expected_result(const Request& request, std::span<std::byte> result);
 
-// The agreed exponent codes of such a request, as they are before the sum (bit 15: specials).
+// The agreed exponent codes of a request with `agreed` (bit 15: special values).
 std::vector<std::uint16_t> expected_codes(const Request& request);
 
 }  // namespace infold::oracle

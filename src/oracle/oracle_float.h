@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats of any tensor type as doubles and back, for the oracle. Every value of every type is a
-// double exactly; the way back rounds to nearest, ties to even, with library functions only.
+// Converts floats of any tensor type to doubles and back, for the oracle. A double holds every
+// value of every type exactly. The way back rounds to nearest, ties to even, with library functions
+// only.
 #pragma once
 
 #include <bit>
@@ -74,7 +75,7 @@ inline std::uint16_t to_sixteen_bits(core::DataType dtype, double value) {
   if (std::isinf(magnitude)) return sign | infinity;
   const int exponent =
       magnitude == 0 ? traits.exponent_min : std::max(std::ilogb(magnitude), traits.exponent_min);
-  // In units of the last place; a carry into the next power of two gives the right bits too.
+  // In units of the last place. A carry into the next power of two also gives the right bits.
   const double places = std::nearbyint(std::ldexp(magnitude, traits.fraction_bits - exponent));
   const int field = exponent - traits.exponent_min;  // one less than the biased exponent
   const int bits = (field << traits.fraction_bits) + static_cast<int>(places);
@@ -84,7 +85,7 @@ inline std::uint16_t to_sixteen_bits(core::DataType dtype, double value) {
 // Stores `value`, rounded to f32 and from there to 16 bits where the type is that short.
 inline void store_float(core::DataType dtype, std::byte* tensor, std::uint64_t index,
                         double value) {
-  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();  // without a sign
+  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();  // drops the sign
   if (dtype == core::DataType::f64) {
     std::memcpy(tensor + index * 8, &value, 8);
     return;

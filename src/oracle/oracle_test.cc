@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle on sums that a person can do, so that it is not merely the second of two programs
-// that agree.
+// Tests the oracle on sums that a person can check, so that it is not only a second program that
+// agrees with the first.
 #include "oracle/oracle.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values from hashes.
+// Makes values from hashes.
 #include "oracle/values.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ constexpr FloatShape shape_of(core::DataType dtype) {
   }
 }
 
-// Fields to bits. An exponent below the normal ones gives a subnormal, one above is cut to the
-// largest finite.
+// Joins fields to bits. An exponent below the normal ones gives a subnormal number. An exponent
+// above them becomes the largest finite one.
 std::uint64_t compose(FloatShape shape, bool negative, std::int32_t exponent,
                       std::uint64_t fraction) {
   const std::int32_t largest = 2 * shape.bias();
@@ -39,7 +39,7 @@ std::uint64_t compose(FloatShape shape, bool negative, std::int32_t exponent,
   return sign | static_cast<std::uint64_t>(field) << shape.fraction_bits | fraction;
 }
 
-// Special numbers, one in sixteen; all ones in the exponent field is infinity or NaN.
+// One number in sixteen is special. An exponent field of all ones is an infinity or NaN.
 std::uint64_t special(FloatShape shape, std::uint64_t hash, std::uint64_t ordinary) {
   if ((hash >> 52 & 15) != 0) return ordinary;
   const bool negative = (hash & 1) != 0;
@@ -61,7 +61,7 @@ std::uint64_t float_bits(const ValueSource& source, std::uint64_t hash, std::uin
   const FloatShape shape = shape_of(source.dtype);
   const bool negative = (hash & 1) != 0;
   const std::uint64_t fraction = hash >> 8;
-  // Geometric: each step down is half as likely, which is what a uniform number has.
+  // Each step down is half as likely, as for the exponents of uniform numbers.
   const std::int32_t steps = std::countl_zero(base::mix64(hash) | 1);
   const std::int32_t span = 2 * shape.bias();
   switch (source.kind) {
@@ -75,7 +75,7 @@ std::uint64_t float_bits(const ValueSource& source, std::uint64_t hash, std::uin
     }
     case ValueKind::sparse:
       if ((block_hash & 7) != 0) return 0;
-      // In half of the blocks that are left, most quarters are zeros too.
+      // In half of the other blocks, most quarters are zeros too.
       if ((block_hash & 8) != 0 && (hash >> 40 & 31) != 0) return 0;
       break;
     case ValueKind::special:
@@ -118,7 +118,7 @@ void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::b
   const std::uint64_t stream = base::mix64(source.seed + (rank + 1ULL) * 0x9E3779B97F4A7C15ULL);
   std::uint64_t block_hash = 0;
   for (std::size_t i = 0; i < tensor.size() / bytes; ++i) {
-    // Scales change every 32 elements whatever the type's block, so f64's hold two of them.
+    // The scale changes every 32 elements for all types, so a block of f64 has two scales.
     if (i % INFOLD_BLOCK_ELEMENTS == 0) {
       block_hash = base::mix64(stream ^ (i / INFOLD_BLOCK_ELEMENTS << 20));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that ranks contribute. Element i of rank r is a pure function of (seed, r, i), so
-// that a prefix of a tensor is the same tensor shorter, and ranks can swap their data. Float
-// values are built from their fields, and so include whatever the type can say.
+// The numbers that ranks contribute. Element i of rank r is a pure function of (seed, r, i). So a
+// shorter tensor is a prefix of a longer one, and ranks can swap their data. Floats are built from
+// their bit fields, so they include all kinds of values of the type.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 namespace infold::oracle {
 
 enum class ValueKind : std::uint8_t {
-  smooth,   // uniform in [-1, 1]; integers of up to 7 bits
-  heavy,    // exponents spread over a block, as in real gradients; integers over their full range
-  apart,    // each rank's block at a scale of its own, far from the others: sums need a realign
-  sparse,   // most blocks are zero
+  smooth,   // uniform in [-1, 1]; integers of at most 7 bits
+  heavy,    // spread exponents within a block, as in real gradients; integers of the full range
+  apart,    // each rank's block has a scale far from the others, so sums need a realign
+  sparse,   // most blocks are zeros
   special,  // smooth, with NaN, infinities, -0, subnormals and the largest finite numbers
   extreme,  // near the largest: sums overflow to infinity
   count_,

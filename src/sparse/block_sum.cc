@@ -55,7 +55,7 @@ void BlockSum::find_own_blocks() {
   own.clear();
   found_.resize(words_for(blocks_total_));
   std::byte* const cleared = writes_at_once_elsewhere() ? dense.output : nullptr;
-  // Long memory in one pass: writing costs least while reading waits.
+  // Long memory is cleared in the same pass: writes are cheap while reads wait for memory.
   const bool is_long = output_bytes() >= numeric::kPastCachesBytes;
   has_signs_ = numeric::find_presence(dense.layout.dtype, dense.input, dense.elements,
                                       found_.data(), is_long ? cleared : nullptr);
@@ -73,7 +73,7 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   }
   core::TransferRequest request = work_.dense;
   request.sized_later = true;
-  // The worker only reads through an input's pointer, and a codec knows what it points to.
+  // The worker only reads through this pointer, and the codec knows the object behind it.
   input_ = {request.codec, request.layout, const_cast<std::byte*>(request.input), nullptr};
   output_ = {request.codec, request.layout, request.output, nullptr};
   codec_ = {.element_bytes = 0,
@@ -85,7 +85,7 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   return request;
 }
 
-// A word of R-076.
+// The word that R-076 defines.
 std::uint32_t BlockSum::own_row_length() const {
   if (!has_rows_in() || work_.input_rows->row_elements == 1) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(

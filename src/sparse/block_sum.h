@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of tensors that are mostly zeros, as a chain of ordinary transfers (spec R-076): first the
-// ranks join the sets of blocks in which they have something, in one step or, for long tensors,
-// level by level; then they sum the blocks that some rank has. Tensors may lie in memory as a whole
-// or as rows, the result too, and that is each rank's own affair. The caller makes the transfers
-// and says when each is done.
+// A sparse sum, as a chain of ordinary transfers (spec R-076). First the ranks join the sets of
+// their nonzero blocks, in one step or, for long tensors, level by level. Then they sum the blocks
+// of the union. Each rank may hold its tensor and its result as a whole or as rows. The caller
+// makes the transfers and reports when each is done.
 //
 //   begin() -> step(0) done -> size_after(0) -> step(1) done ... -> finish()
 //
-// Not thread-safe; stays where it is while transfers are in flight, and keeps its memory for the
-// next sum.
+// Not thread-safe. Must not move while transfers are in flight. Keeps its memory for the next sum.
 #pragma once
 
 #include <cstddef>
@@ -28,25 +26,25 @@ namespace infold::sparse {
 class BlockSum {
  public:
   struct Work {
-    core::TransferRequest dense;  // the all-reduce of the whole, without agreed exponents
-    // Input and output overlap, and not by being the same: nothing is written to the output before
-    // finish(). Without it they may not overlap.
+    core::TransferRequest dense;  // the dense all-reduce, without agreed exponents
+    // True if input and output overlap and are not the same. Then the output is written in finish()
+    // only. If false, they are the same or do not overlap.
     bool stages = false;
-    std::optional<Rows> input_rows = {};    // in place of its input
-    std::uint64_t output_row_elements = 0;  // not 0: rows of this length in place of its output
+    std::optional<Rows> input_rows = {};    // in place of dense.input
+    std::uint64_t output_row_elements = 0;  // not 0: rows of this length in place of dense.output
     std::uint32_t rank = 0;
     std::uint32_t world = 1;
   };
 
-  // Whether zeros say nothing under this reduction, so that they need not be sent.
+  // Whether zeros do not change the result of this reduction, so that they can be left out.
   static bool can_be_sparse(core::Reduction reduction);
-  // The longest tensor of a type.
+  // Elements of the longest tensor of a type.
   static constexpr std::uint64_t elements_max(core::DataType dtype) {
     return SetJoin::kNumbersMax << core::ElementLayout{core::WireFormat::i32, dtype}.block_shift();
   }
 
-  // The first rank whose rows are of another length than those of a rank before it. Rows of one
-  // element have no length that could differ: they are elements with their places.
+  // The first rank whose row length differs from that of an earlier rank. Rows of one element count
+  // as elements with indices, so their length never differs.
   struct RowLengths {
     std::uint32_t rank = 0;
     std::uint32_t elements = 0;
@@ -57,39 +55,39 @@ class BlockSum {
   // Reads the input once.
   void begin(const Work& work);
 
-  // How many transfers it takes, and each of them, to be submitted in this order at once: all but
-  // the first wait for their size.
+  // The number of transfers, and each of them. Submit all at once and in this order: all but the
+  // first wait for their size.
   std::uint32_t steps() const { return join_.steps() + 1; }
   core::TransferRequest step(std::uint32_t number);
-  // This step is done, and not the last: how many elements the next one has, and which of their
-  // blocks are this rank's, a bit each; null: all.
+  // After this step, unless it is the last: the number of elements of the next step, and a bit for
+  // each of their blocks that is this rank's; null means all.
   std::uint64_t size_after(std::uint32_t number);
   const std::uint32_t* own_after(std::uint32_t number) const {
     return number + 2 < steps() ? nullptr : own_.data();
   }
-  // Known with the first size, and the same at all ranks. Then nothing is summed, all sizes are 0,
-  // and what is not staged may have been cleared.
+  // Known with the first size, and the same at all ranks. If set, nothing is summed, all sizes are
+  // 0, and an output that is not staged may be cleared.
   const std::optional<RowLengths>& row_lengths_differ() const { return row_lengths_differ_; }
-  // After the last size is known: what memory results need until finish(), or, of rows, that they
-  // stay in. 0 where they go to the output at once, or where there are none.
+  // After the last size is known: bytes of memory for the results until finish(); results in rows
+  // stay in that memory. 0 if results go directly to the output, or if there are none.
   std::size_t staged_bytes() const;
   void stage(std::byte* results);
-  // The last step is done: the output is the sum. Requires: row lengths do not differ.
+  // After the last step. Then the output is the sum. Requires: row lengths do not differ.
   void finish();
 
-  // Of a result in rows, after finish(): how many hold anything. take_rows() brings their values to
-  // the beginning of the staged memory and writes which they are.
+  // For a result in rows, after finish(): the number of rows that are not zeros. take_rows() moves
+  // their values to the beginning of the staged memory and writes their indices.
   std::uint64_t rows_found() const { return rows_found_; }
   void take_rows(std::int64_t* indices) { rows_output_.take(indices); }
 
-  // Known with the last size: how many blocks of how many some rank has.
+  // Known with the last size: blocks of the union, and of the tensor.
   std::uint64_t union_blocks() const { return union_blocks_; }
   std::uint64_t blocks() const { return blocks_total_; }
 
  private:
   bool has_rows_in() const { return work_.input_rows.has_value(); }
   bool has_rows_out() const { return work_.output_row_elements > 0; }
-  // Results go at once to an output that may hold anything, so that it is cleared first.
+  // Whether results go directly to an output other than the input. It is cleared first.
   bool writes_at_once_elsewhere() const {
     return !has_rows_out() && !work_.stages && work_.dense.output != work_.dense.input;
   }
@@ -101,17 +99,17 @@ class BlockSum {
   void clear_absent();
 
   Work work_;
-  bool has_signs_ = false;  // negative zeros, which a sum makes positive
+  bool has_signs_ = false;  // the input has negative zeros, which a sum makes positive
   std::uint64_t blocks_total_ = 0;
   std::uint64_t union_blocks_ = 0;
   std::uint64_t union_elements_ = 0;
   std::uint64_t rows_found_ = 0;
   std::optional<RowLengths> row_lengths_differ_;
-  std::vector<std::uint32_t> found_;   // a bit for each block in the memory that is looked through
-  SetJoin join_;                       // of the blocks that this rank has, with those of others
-  std::vector<std::uint32_t> blocks_;  // that some rank has
-  std::vector<std::uint32_t> own_;     // of these, a bit for each that this rank has
-  core::TensorCodec codec_;            // from this kind of input to this kind of output
+  std::vector<std::uint32_t> found_;  // a bit for each nonzero block of the memory that is searched
+  SetJoin join_;                      // of this rank's blocks with those of the other ranks
+  std::vector<std::uint32_t> blocks_;  // of the union
+  std::vector<std::uint32_t> own_;     // a bit for each of these that this rank has
+  core::TensorCodec codec_;            // for this kind of input and this kind of output
   Gathered input_;
   Gathered output_;
   RowsInput rows_input_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of neighbours go through the tensor's codec together.
+// Neighbouring blocks go through the tensor's codec together.
 #include "sparse/gathered.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace infold::sparse {
 namespace {
 
-// Also where all blocks lie side by side.
+// Calls visit(at, range) for each run of neighbouring blocks, or once if all lie side by side.
 template <typename Visit>
 void for_each_stretch(const Gathered& gathered, core::ChunkRange range, Visit&& visit) {
   if (gathered.blocks == nullptr) {
@@ -28,8 +28,8 @@ void for_each_stretch(const Gathered& gathered, core::ChunkRange range, Visit&& 
                });
 }
 
-// Of the tensor as it is gathered: some packets' worth, so that a row has come when its turn has.
-// Rows are far from each other, and waiting for each took a third of packing.
+// The distance of fetches ahead, in bytes of the gathered tensor: some packets, so that a row has
+// arrived when its turn comes. Rows are far apart, and waits for them took a third of the packing.
 constexpr std::size_t kAheadBytes = 8192;
 
 void ask_ahead(const Gathered& gathered, core::ChunkRange range) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some blocks of a tensor, side by side, as a tensor of their own: elements are read and written
-// where they lie. Blocks are those of R-022, so that each has the exponent, and thus the bits, that
-// it has in the whole.
+// Some blocks of a tensor, as a tensor of their own. Elements are read and written in place. The
+// blocks are those of R-022, so each has the exponent and the bits that it has in the whole tensor.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +16,15 @@ struct Gathered {
   const core::TensorCodec* codec = nullptr;  // of the tensor
   core::ElementLayout layout;
   std::byte* tensor = nullptr;
-  // Which, in rising order; null if they lie side by side already. Only the last may be short.
+  // The blocks, sorted; null if they lie side by side already. Only the last may be short.
   const std::uint32_t* blocks = nullptr;
-  // Which of them will be encoded, a bit each, and how many there are: asked for ahead of their
-  // turn. 0: none are.
+  // A bit for each block that will be encoded, and the number of blocks. These are fetched into the
+  // cache ahead of their turn. 0: no block is.
   std::uint64_t block_count = 0;
   const std::uint32_t* own = nullptr;
   mutable std::uint64_t asked_until = 0;
 
-  // What gathered_codec() takes for a tensor.
+  // The pointer that gathered_codec() takes as a tensor.
   std::byte* as_tensor() { return reinterpret_cast<std::byte*>(this); }
 };
 

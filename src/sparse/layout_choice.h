@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the zeros of a tensor are left out, chosen call by call and alike at all ranks without a
-// word between them. Ranks learn how much some rank has, and how long it took, at different
-// moments; so the choice for a call rests on calls at least kBehind places before it, which must be
-// done by then, and on nothing else: their kinds, what their joins found, and the *opinions* that
-// ranks gave with them. What a rank measures goes into its opinions alone.
+// Chooses for each call whether it is sparse. Each rank decides locally, from shared history, so
+// all ranks choose the same. Ranks learn the size of the union and the time of a call at different
+// moments. So the choice rests only on calls at least kBehind places before, which must be done by
+// then. It uses their kinds, the unions that their joins found, and the *opinions* that the ranks
+// gave with them. A rank's own measurements go into its opinions alone.
 //
-//   next() -> the call is made, with the opinion if asked -> done()
+//   next() -> the call is made, with the opinion if asks -> done()
 //
-// The same next() and done() of the same calls give the same choices; when, and in which order,
-// calls are done makes no difference. Not thread-safe.
+// The same next() and done() for the same calls give the same choices. The time and order in which
+// calls are done make no difference. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace infold::sparse {
 
-// Tensors of one kind are taken for the same one, over and over.
+// Tensors of one kind count as the same tensor in one call after the other.
 struct TensorKind {
   core::ElementLayout layout;
   core::Reduction reduction = core::Reduction::sum;
@@ -34,50 +34,50 @@ struct TensorKind {
   }
 };
 
-// What the ranks think of leaving out the zeros of a kind, joined bit by bit.
+// The ranks' opinions about sparse calls of a kind, joined by a bitwise or.
 using Opinions = std::uint32_t;
-constexpr Opinions kItPaid = 1;
-constexpr Opinions kItDidNot = 2;
+constexpr Opinions kItPaid = 1;    // sparse was faster
+constexpr Opinions kItDidNot = 2;  // dense was faster
 
 class LayoutChoice {
  public:
-  // More calls than programs have in flight, or a call would wait for one that long before it.
+  // More than the calls that programs have in flight, so that calls rarely wait for each other.
   static constexpr std::size_t kBehind = 64;
-  // A look costs about a round trip, which one call in so many can bear.
+  // A look is a sparse call of a kind that is dense. It costs about a round trip, so it is rare.
   static constexpr std::uint64_t kLookEvery = 64;
-  // The first looks are a kind's first calls. When ranks are asked for the first time, they have
-  // measured both layouts, the one on its second call, when memory and windows have grown.
+  // A kind's first calls are looks. When the ranks first join their opinions, they have measured
+  // both layouts. Each was measured on a second call, when memory and windows have grown.
   static constexpr std::uint64_t kFirstLooks = 2;
   static constexpr std::uint64_t kFirstAsked = 8;
-  // Shorter ones take a round trip whatever is in them.
+  // Shorter tensors take a round trip in either layout.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{16} << 10;
-  // So long as nothing is known of longer ones, their zeros are left out, as looking costs little.
+  // Longer tensors are sparse until something is known, because a look costs little then.
   static constexpr std::uint64_t kLongBytes = std::uint64_t{1} << 20;
-  // Of kinds; then the one that was called longest ago is forgotten.
+  // The most kinds that are remembered. Then the kind with the oldest call is forgotten.
   static constexpr std::size_t kKindsMax = 256;
 
   struct Choice {
     std::uint64_t number = 0;
     bool is_sparse = false;
-    bool asks = false;     // the ranks join their opinions
-    Opinions opinion = 0;  // this rank's, then
+    bool asks = false;     // the ranks join their opinions with this call
+    Opinions opinion = 0;  // this rank's, if asks
   };
 
   struct Outcome {
-    // Of sparse calls, else 0: how many blocks of how many some rank had.
+    // For sparse calls: the blocks of the union, and of the tensor. 0 for dense calls.
     std::uint64_t union_blocks = 0;
     std::uint64_t blocks = 0;
     Opinions opinions = 0;  // of all ranks
-    // Whether no other call of this rank was in flight meanwhile; else times say nothing.
+    // Whether no other call of this rank was in flight meanwhile. Otherwise the times are not used.
     bool was_alone = false;
-    base::Duration joining;  // until the ranks knew what some rank has
+    base::Duration joining;  // until the ranks knew the union
     base::Duration whole;
   };
 
-  // Whether it is worth a choice; if not, the tensor is sent as it is and never comes here.
+  // Whether a kind is long enough for a choice. Shorter tensors are dense and never come here.
   static bool is_long_enough(const TensorKind& kind) { return bytes_of(kind) >= kBytesMin; }
 
-  // Whether what the next choice rests on is done.
+  // Whether the call that the next choice needs is done.
   bool is_ready() const { return next_ < kBehind || pending(next_).is_done; }
   // Requires: is_ready()
   Choice next(const TensorKind& kind);
@@ -86,7 +86,7 @@ class LayoutChoice {
  private:
   enum class Verdict : std::uint8_t { open, dense, sparse };
 
-  // The least of what was measured lately: ranks that come early wait for the others, too.
+  // The least of the last times. Times of ranks that come early include the wait for the others.
   class Least {
    public:
     void add(base::Duration time) { times_[next_++ % times_.size()] = time; }
@@ -100,11 +100,11 @@ class LayoutChoice {
 
   struct Known {
     TensorKind kind;
-    // Alike at all ranks.
+    // The same at all ranks.
     Verdict verdict = Verdict::open;
     std::uint64_t calls = 0;
     std::uint64_t last_call = 0;
-    // Of this rank, from calls that were alone.
+    // This rank's own, from calls that were alone.
     Least dense;
     Outcome look;  // the last sparse call; no blocks if there was none
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of whole blocks go through the vector kernel as one tensor; others block by block.
+// Rows of whole blocks go through the vector kernel as one tensor. Other rows go block by block.
 #include "sparse/rows.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ void find_presence_of_whole_blocks(const Rows& rows, std::uint64_t blocks_per_ro
   scratch.resize(words_for(rows.indices.size() * blocks_per_row));
   numeric::find_presence(rows.dtype, rows.values, rows.indices.size() * rows.row_elements,
                          scratch.data());
-  std::uint64_t given = 0;  // which row, and where its blocks begin among those given
-  std::uint64_t row_first = 0;
+  std::uint64_t given = 0;      // the row's place among those given
+  std::uint64_t row_first = 0;  // and its first block there
   for (std::uint64_t place = 0; place < scratch.size(); ++place) {
     for_each_bit(place, scratch[place], [&](std::uint64_t block) {
       for (; block >= row_first + blocks_per_row; ++given) row_first += blocks_per_row;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor given by some of its rows; all others are zeros. Row i is elements i * row_elements and
-// on, so that this is another way to give what a dense tensor holds.
+// A tensor given by some of its rows. All other rows are zeros. Row i begins at element
+// i * row_elements of the dense tensor.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace infold::sparse {
 
 struct Rows {
   core::DataType dtype = core::DataType::f32;
-  std::span<const std::int64_t> indices;  // rising, within the tensor
+  std::span<const std::int64_t> indices;  // sorted, without duplicates, within the tensor
   const std::byte* values = nullptr;      // row by row
   std::uint64_t row_elements = 1;
 };
 
-// Calls body(mask) with the bits of an element that say it is not zero, as an unsigned number of
-// its width, so that loops over short rows are made for it.
+// Calls body(mask) with the bits of an element that are 0 in a zero, as an unsigned number of the
+// element's width. So the compiler makes a loop for each width.
 template <typename Body>
 auto with_magnitude(core::DataType dtype, Body&& body) {
   const std::uint64_t mask = numeric::magnitude_bits(dtype);
@@ -36,7 +36,7 @@ auto with_magnitude(core::DataType dtype, Body&& body) {
   }
 }
 
-// Whether any of some elements is not zero.
+// Whether one of these elements is not zero.
 template <typename Word>
 bool holds_anything(const std::byte* at, std::uint64_t elements, Word magnitude) {
   Word all = 0;
@@ -48,7 +48,8 @@ bool holds_anything(const std::byte* at, std::uint64_t elements, Word magnitude)
   return (all & magnitude) != 0;
 }
 
-// Finds what find_presence() finds of whole tensors (numeric/codec.h). `scratch` keeps its memory.
+// Finds the nonzero blocks, as numeric::find_presence() does of whole tensors. `scratch` is reused
+// memory.
 void find_presence(const Rows& rows, std::vector<std::uint32_t>& scratch, WordSet& present);
 
 }  // namespace infold::sparse

@@ -11,8 +11,8 @@
 namespace infold::sparse {
 namespace {
 
-// Pieces that follow each other in memory become one run. Those that are put together first are
-// written side by side, so that they do.
+// Joins pieces that follow each other in memory into one run. Blocks that are put together first
+// are written side by side, so they become runs too.
 class Runs {
  public:
   explicit Runs(core::EncodedRange& encoded)
@@ -49,7 +49,7 @@ class Runs {
   const std::byte* run_ = nullptr;
   std::uint32_t elements_ = 0;
   std::size_t used_ = 0;
-  std::array<std::byte, 16384> memory_;  // many blocks, and little of a stack
+  std::array<std::byte, 16384> memory_;  // many blocks, and a small part of a stack
 };
 
 }  // namespace
@@ -78,7 +78,7 @@ void RowsInput::add(std::uint32_t block, bool is_own) {
   const std::uint64_t first = std::uint64_t{block} << layout_.block_shift();
   const std::uint64_t end = std::min(first + layout_.block_elements(), elements_);
   while ((row_at(next_given_) + 1) * length <= first) ++next_given_;
-  // In one piece if every row that the block touches is among those given.
+  // The block lies in one piece if all rows that it touches are given.
   const std::uint64_t row = row_at(next_given_);
   const std::uint64_t more = end <= (row + 1) * length ? 0 : (end - 1) / length - row;
   const std::uint64_t last = next_given_ + more;

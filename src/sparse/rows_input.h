@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that some rank has, side by side, read out of the rows that one rank gives. A block that
-// lies in one piece in the rows' memory, as all do where rows are whole blocks, is read there;
-// others are put together for the moment in which they are encoded; those that the rank does not
-// have are zeros.
+// The blocks of the union, side by side, read from the rows of one rank. If a block lies in one
+// piece in the rows' memory, it is read there. All blocks do if rows are whole blocks. Other blocks
+// are put together when they are encoded. Blocks that the rank does not have are zeros.
 //
-// Not thread-safe but for reading; stays where it is while a transfer is in flight.
+// Not thread-safe but for reading. Must not move while a transfer is in flight.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +19,15 @@ namespace infold::sparse {
 
 class RowsInput {
  public:
-  // Of a tensor of `elements`. The rows' memory is borrowed, their description copied.
+  // For a tensor of `elements`. Borrows the rows' memory and copies their description.
   void begin(const Rows& rows, const core::TensorCodec& codec, core::ElementLayout layout,
              std::uint64_t elements);
   const Rows& rows() const { return rows_; }
 
-  // The blocks, in rising order; `is_own` for those in which the rows hold anything.
+  // Call it for each block in ascending order. `is_own`: the rows have a nonzero element in it.
   void add(std::uint32_t block, bool is_own);
 
-  // What the codec takes for a tensor.
+  // The pointer that the codec takes as a tensor.
   const std::byte* as_tensor() const { return reinterpret_cast<const std::byte*>(this); }
   static const core::TensorCodec& codec();
 
@@ -47,10 +46,10 @@ class RowsInput {
   const core::TensorCodec* codec_ = nullptr;
   core::ElementLayout layout_;
   std::uint64_t elements_ = 0;
-  std::uint64_t next_given_ = 0;  // of the rows, the first that a later block may need
+  std::uint64_t next_given_ = 0;  // the first row that a later block may need
   std::vector<std::uint32_t> blocks_;
-  // For each block kAbsent, or its first element in the values, or, with kInPieces, the first of
-  // the given rows that holds a part of it.
+  // For each block: kAbsent, or the place of its first element in the values, or, with kInPieces,
+  // the first given row that has a part of it.
   std::vector<std::uint64_t> sources_;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum as rows: memory for every row that a block of the union touches, into which blocks are
-// decoded where they belong, so that nothing is copied but what has to close gaps. All rows of a
-// block lie there side by side, and so does the block. When the sum is done, rows that are zeros
-// are left out.
+// A sum as rows. There is memory for every row that a block of the union touches. Blocks are
+// decoded directly into their rows. All rows of a block lie side by side. After the sum, rows that
+// are zeros are left out, and only that moves rows.
 //
-// Not thread-safe; stays where it is while a transfer is in flight.
+// Not thread-safe. Must not move while a transfer is in flight.
 #pragma once
 
 #include <cstddef>
@@ -19,31 +18,31 @@ namespace infold::sparse {
 
 class RowsOutput {
  public:
-  // Of a tensor of `elements`, a multiple of the row's.
+  // For a tensor of `elements`, a multiple of row_elements.
   void begin(std::uint64_t row_elements, const core::TensorCodec& codec, core::ElementLayout layout,
              std::uint64_t elements);
-  // The blocks that some rank has, in rising order.
+  // Call it for each block of the union, in ascending order.
   void add(std::uint32_t block);
 
-  // All blocks are known: how much memory the rows take until it is known which are zeros.
+  // After all blocks are known: bytes of memory for the rows, before rows of zeros are left out.
   std::size_t value_bytes() const;
-  // Clears what no block covers.
+  // Clears the parts that no block covers.
   void set_memory(std::byte* values);
 
-  // The sum is done: how many rows hold anything but zeros.
+  // After the sum: the number of rows that are not zeros.
   std::uint64_t find_rows();
-  // Brings their values to the memory's beginning, and says which they are.
+  // Moves their values to the beginning of the memory, and writes their indices.
   void take(std::int64_t* indices);
 
-  // What the codec takes for a tensor, to be written only.
+  // The pointer that the codec takes as a tensor, for writing only.
   std::byte* as_tensor() { return reinterpret_cast<std::byte*>(this); }
   static const core::TensorCodec& codec();
 
  private:
-  // Rows that follow each other both in the tensor and in memory.
+  // Rows that follow each other in the tensor and in memory.
   struct Stretch {
     std::uint64_t first_row = 0;
-    std::uint64_t place = 0;  // of the first among the rows in memory
+    std::uint64_t place = 0;  // of the first row among those in memory
   };
 
   static void decode_tensor(std::byte* tensor, core::ChunkRange range,
@@ -58,13 +57,12 @@ class RowsOutput {
   std::uint64_t row_elements_ = 1;
   std::uint64_t elements_ = 0;
   std::byte* values_ = nullptr;
-  std::uint64_t rows_ = 0;      // that have memory
-  std::uint64_t next_row_ = 0;  // behind the last of them
+  std::uint64_t rows_ = 0;      // in memory
+  std::uint64_t next_row_ = 0;  // after the last of them
   std::vector<Stretch> stretches_;
-  std::vector<std::uint64_t> places_;  // in memory, of each block's first element
-  std::vector<std::uint32_t> kept_;    // a bit for each row in memory
-  std::vector<std::uint32_t>
-      present_;  // and for each of its blocks, where it is made of whole ones
+  std::vector<std::uint64_t> places_;   // in memory, of each block's first element
+  std::vector<std::uint32_t> kept_;     // a bit for each row in memory
+  std::vector<std::uint32_t> present_;  // a bit for each of their blocks, if rows are whole blocks
 };
 
 }  // namespace infold::sparse

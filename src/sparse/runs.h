@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A range of a tensor that lies in memory in several pieces, encoded and decoded run by run: a run
-// goes through the codec at once. Pieces begin with a block, or, of integers, anywhere.
+// Encodes and decodes a range of a tensor that lies in memory in several pieces. A run is a piece
+// that goes through the codec at once. It begins with a block. Runs of integers may begin anywhere.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ inline void decode_run(const core::TensorCodec& codec, core::ElementLayout layou
   codec.decode(tensor, run, part);
 }
 
-// Calls visit(at, block, into_block, elements) for each part of a block that a range of gathered
-// blocks holds; `block` counts the gathered ones.
+// Calls visit(at, block, into_block, elements) for each part of a block in a range of gathered
+// blocks. `block` counts the gathered blocks.
 template <typename Visit>
 void for_each_piece(core::ElementLayout layout, core::ChunkRange range, Visit&& visit) {
   const std::uint32_t shift = layout.block_shift();
@@ -41,9 +41,8 @@ void for_each_piece(core::ElementLayout layout, core::ChunkRange range, Visit&& 
   }
 }
 
-// Calls visit(at, place, elements) for each stretch of a range of gathered blocks that lies in one
-// piece, where place_of(block) is a whole block's first element. A range of integers may begin and
-// end within a block.
+// Calls visit(at, place, elements) for each run in a range of gathered blocks. place_of(block) is
+// the first element of a block in memory. A range of integers may begin and end inside a block.
 template <typename PlaceOf, typename Visit>
 void for_each_run(core::ElementLayout layout, core::ChunkRange range, PlaceOf&& place_of,
                   Visit&& visit) {

@@ -12,7 +12,7 @@ namespace infold::sparse {
 namespace {
 
 // A bit for each block of 8 MB of f32: few packets, which one round trip carries. Longer sets are
-// mostly empty where it matters, and then another round trip is less than what it saves.
+// mostly empty in sparse tensors, and then another round trip costs less than it saves.
 constexpr std::uint64_t kDirectWordsMax = 2048;
 
 const core::TensorCodec& words_codec() {
@@ -22,7 +22,7 @@ const core::TensorCodec& words_codec() {
   return codec;
 }
 
-// The tensor is a vector of words, which has its memory by the time it has its size.
+// The tensor is a vector of words. It has its memory when the transfer gets its size.
 bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
             std::byte* exponents, std::byte* elements) {
   const auto& words = *reinterpret_cast<const std::vector<std::uint32_t>*>(tensor);

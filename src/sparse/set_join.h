@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The join of one set of blocks from each rank, level by level. The set of those words that
-// are not empty is itself a set, of a 32nd of the numbers; levels are made until one is few words
-// long. That one is joined as a whole, and then each below it where the one above says that there
-// is something. So what is sent, and what is kept, follows what is there and not how long the
-// tensor is.
+// The join of one set of blocks from each rank, level by level. The words that are not
+// empty are a set too, of a 32nd of the numbers. There are levels until one has few words. That
+// level is joined as a whole. Each level below is joined only where the level above is not empty.
+// So bytes and memory depend on the sets and not on the length of the tensor.
 //
 //   begin() -> request(0) done -> take_words() -> descend() -> request(1) done ... -> for_each()
 //
-// Beside the sets ranks tell each other a word each, behind those of the first step.
+// Each rank also sends one word of its own to all ranks, after the words of the first step.
 //
-// Not thread-safe; stays where it is while its transfers are in flight.
+// Not thread-safe. Must not move while its transfers are in flight.
 #pragma once
 
 #include <array>
@@ -23,8 +22,8 @@
 
 namespace infold::sparse {
 
-// An urgent transfer that joins words of the ranks bit by bit: those at its output, in place. How
-// many, and where, is for the caller to add.
+// An urgent transfer that joins words of the ranks by a bitwise or, in place at its output. The
+// caller sets their number and address.
 core::TransferRequest blank_join();
 
 class SetJoin {
@@ -38,20 +37,21 @@ class SetJoin {
     std::uint32_t word = 0;
   };
 
-  // Of numbers below `numbers`. Takes this rank's from own(), which the caller has filled.
+  // Joins numbers below `numbers`. The caller has put this rank's numbers into own().
   WordSet& own() { return levels_[0].own; }
   void begin(std::uint64_t numbers, OwnWord own_word);
 
   std::uint32_t steps() const { return level_count_; }
-  // The join of each level, from the top, in place; all but the first are sized later.
+  // The join of each level, from the top, in place. All but the first get their size later.
   core::TransferRequest request(std::uint32_t step);
-  // The first is done: each rank's word, and all else only after that. Valid until begin().
+  // Call it first after the first step is done: each rank's word. Valid until begin().
   std::span<const std::uint32_t> take_words();
-  // A level but the last is done: how many words the next one has.
+  // After a level that is not the last: the number of words of the next level.
   std::uint64_t descend();
 
-  // The last is done: calls visit(number, is_own) for each number that some rank has, in rising
-  // order. What ranks of other sizes or a broken aggregator made up beyond the end is left out.
+  // After the last level: calls visit(number, is_own) for each number of the union, in ascending
+  // order. Skips numbers beyond the end, which ranks with other sizes or a broken aggregator may
+  // send.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     WordCursor own(levels_[0].own);
@@ -78,9 +78,9 @@ class SetJoin {
 
   void take_own_words(std::uint32_t level);
 
-  std::array<Level, 5> levels_;  // the blocks themselves, then words of words
+  std::array<Level, 5> levels_;  // the blocks, then their words, then words of words
   std::uint32_t level_count_ = 0;
-  std::uint32_t level_ = 0;  // whose turn it is
+  std::uint32_t level_ = 0;  // the current level
   Joined joined_;
   std::vector<std::uint32_t> words_of_ranks_;
   Joined next_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of this folder go through: elements of each kind that is encoded in its own way.
+// The kinds of elements for the tests of this folder: one for each way of encoding.
 #pragma once
 
 #include "core/format.h"

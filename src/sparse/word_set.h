@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A set of numbers as words of 32 bits: number i is bit i mod 32 of word i / 32. Words without a
-// bit are left out, so that a set takes memory for what is in it, however far its numbers reach.
+// bit are not stored. So the memory depends on the numbers in the set, not on the largest number.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ inline std::uint64_t words_for(std::uint64_t numbers) {
   return (numbers + kWordBits - 1) / kWordBits;
 }
 
-// Calls visit(number) for each bit of a word, in rising order.
+// Calls visit(number) for each bit of a word, in ascending order.
 template <typename Number, typename Visit>
 void for_each_bit(Number place, std::uint32_t word, Visit&& visit) {
   for (; word != 0; word &= word - 1) {
@@ -26,14 +26,14 @@ void for_each_bit(Number place, std::uint32_t word, Visit&& visit) {
 }
 
 struct WordSet {
-  std::vector<std::uint32_t> places;  // of the words, rising
+  std::vector<std::uint32_t> places;  // of the words, sorted
   std::vector<std::uint32_t> words;   // none is 0
 
   void clear() {
     places.clear();
     words.clear();
   }
-  // Requires: no word behind it is in the set.
+  // Requires: the set has no word of a larger place.
   void add_word(std::uint32_t place, std::uint32_t word) {
     if (word == 0) return;
     if (!places.empty() && places.back() == place) {
@@ -48,7 +48,7 @@ struct WordSet {
   }
 };
 
-// Looks words up in rising order of their places; what is not in the set is 0.
+// Looks up words in ascending order of their places. A word that is not in the set is 0.
 class WordCursor {
  public:
   explicit WordCursor(const WordSet& set) : set_(set) {}
