@@ -4,11 +4,13 @@
 
 wheel   infold-*.whl for pip: PyTorch's backend, infold.Communicator and the program infold
 deb     infold_*.deb for Debian 12: the program with its systemd units
-image   a container's root for the switch, by packaging/Containerfile, where podman or docker runs
+image   a container of the switch, by packaging/Containerfile and podman or docker
+source  infold-*.tar.gz of the last commit
 all     wheel and deb
 
-With --check, each package is then installed in a bare Debian 12, where it makes its first sums.
-This takes debootstrap, root and a network. docs/packages.md has the rest.
+With --check, each package is then installed in a bare Debian 12, where ranks sum (debootstrap;
+needs root and a network). With deb --check the image's steps run there too, without an engine. With
+source --check, ./dev demo builds the source there and draws its picture. docs/packages.md has more.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import pathlib
 import subprocess
 import sys
 
-from packing import check, deb, image, wheel
+from packing import check, deb, image, source, wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "packages"
@@ -45,7 +47,8 @@ def run(command, **where):
 def parse():
     parser = argparse.ArgumentParser(prog="./dev package", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", nargs="?", default="all", choices=("wheel", "deb", "image", "all"))
+    parser.add_argument("kind", nargs="?", default="all",
+                        choices=("wheel", "deb", "image", "source", "all"))
     parser.add_argument("--check", action="store_true",
                         help="install each in a bare Debian 12 and sum there")
     return parser.parse_args()
@@ -63,8 +66,14 @@ def make(options):
         print(f"package: {path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.1f} MB")
         if options.check:
             check.debian_package(ROOT, path, run)
+            check.image_steps(ROOT, path, run)
     if options.kind == "image":
         image.make(ROOT, OUT, run)
+    if options.kind == "source":
+        path = source.make(ROOT, OUT, run)
+        print(f"package: {path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.1f} MB")
+        if options.check:
+            check.source(ROOT, path, run)
 
 
 def main():

@@ -12,7 +12,7 @@ import tempfile
 import tomllib
 import unittest
 
-from packing import deb
+from packing import deb, image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
@@ -67,7 +67,7 @@ class PackagingTest(unittest.TestCase):
         for unit in UNITS:
             path = re.search(r"--config /etc/infold/(\S+)", unit.read_text("utf-8"))[1]
             text = (PACKAGING / path).read_text("utf-8")
-            # Also the packages that are only suggested.
+            # Also the commented suggestions.
             keys = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)).keys()
             self.assertGreaterEqual(options, {key.replace("_", "-") for key in keys}, path)
 
@@ -96,8 +96,7 @@ class PackagingTest(unittest.TestCase):
     def test_the_image_runs_what_the_package_has(self):
         """Names and files agree. This check needs no container engine."""
         text = (PACKAGING / "Containerfile").read_text("utf-8")
-        lines = re.sub(r"\\\n", " ", text).splitlines()
-        words = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
+        words = image.instructions(ROOT)
         known = {"FROM", "COPY", "RUN", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
         self.assertLessEqual({word for word, _ in words}, known)
         said = dict(words)

@@ -5,11 +5,14 @@ named here."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
 
 import python_env
+
+from packing import image
 
 MIRROR = "http://deb.debian.org/debian"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -114,19 +117,50 @@ def wheels(root, paths, run):
             _with_torch(root, bare)
 
 
+def _sum_at_switch(bare, infold):
+    """Two ranks sum at a switch, each started with this command."""
+    bench = (infold + " bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
+             "--check --iterations 10")
+    bare.sh(_SWITCH.format(infold=infold, ranks=bench.format(0) + " & rank=$!\n" + bench.format(1)
+                           + "\nwait $rank"))
+
+
 def debian_package(root, path, run):
     bare = Bare(root, "deb", run)
     bare.add(path)
-    bench = ("infold bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
-             "--check --iterations 10")
     begun = time.monotonic()
     bare.sh(f"apt-get -q update; apt-get -qy install --no-install-recommends /check/{path.name}")
-    bare.sh(_SWITCH.format(
-        infold="infold", ranks=bench.format(0) + " & rank=$!\n" + bench.format(1)
-        + "\nwait $rank"))
+    _sum_at_switch(bare, "infold")
     took = time.monotonic() - begun
     bare.sh("echo '# changed' >>/etc/infold/switch.toml; apt-get -qy remove infold; "
             "grep changed /etc/infold/switch.toml; test ! -e /usr/bin/infold; "
             "apt-get -qy purge infold; test ! -e /etc/infold/switch.toml")
     print(f"package: {path.name}: installed, summed, removed and purged; to the first sum in "
           f"{took:.1f} s", flush=True)
+
+
+def image_steps(root, path, run):
+    """Runs the steps of the Containerfile without a container engine: each stage in a root of its
+    own, then the switch as the image's user."""
+    words = image.instructions(root)
+    fetch, install = (re.sub(r"--mount=\S+", "", rest) for word, rest in words if word == "RUN")
+    first, second = Bare(root, "image-package", run), Bare(root, "image", run)
+    shutil.copy(path, first.root / "tmp")
+    first.sh(fetch)
+    for each in (first.root / "tmp").glob("*.deb"):
+        shutil.copy(each, second.root / "mnt")
+    second.sh(install)
+    user = dict(words)["USER"]
+    _sum_at_switch(second, f"setpriv --reuid={user} --regid={user} --clear-groups infold")
+    print(f"package: the image's steps around {path.name}: installed, and summed as {user}",
+          flush=True)
+
+
+def source(root, path, run):
+    bare = Bare(root, "source", run)
+    bare.add(path)
+    begun = time.monotonic()
+    bare.sh(f"mkdir /source; tar -xf /check/{path.name} -C /source --strip-components=1; "
+            "cd /source; ./dev demo; test -s infold-demo.svg")
+    print(f"package: {path.name}: from the source to the picture of ./dev demo in "
+          f"{time.monotonic() - begun:.0f} s", flush=True)

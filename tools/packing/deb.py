@@ -28,7 +28,7 @@ def _changelog(root):
 
 
 def _stage(root, folder):
-    """The folder that debhelper expects: the files to pack, and debian/ beside them."""
+    """Fills the folder that debhelper expects: the files to pack, and debian/ beside them."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(root / "packaging" / "debian", folder / "debian")
     debian = folder / "debian"
@@ -55,7 +55,7 @@ def make(root, out, run):
     run(["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"], cwd=folder)
     (made,) = (path for path in (out / "deb").glob("infold_*.deb"))
     shutil.copy(made, out)
-    # An error of lintian stops the command. docs/packages.md names the remaining warnings.
+    # Errors of lintian fail. There are no warnings, as docs/packages.md says.
     run(["lintian", "--fail-on", "error", "--suppress-tags", "bad-distribution-in-changes-file",
          made])
     return out / made.name

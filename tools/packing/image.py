@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The container of the switch: packaging/Containerfile around the .deb, by podman or docker."""
 
+import re
 import shutil
 
 from packing import deb
@@ -8,13 +9,22 @@ from packing import deb
 NAME = "infold-switch"
 
 
+def instructions(root):
+    """The Containerfile as (word, rest of the line) pairs."""
+    text = (root / "packaging" / "Containerfile").read_text("utf-8")
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    return [tuple(line.split(None, 1)) for line in lines if line and not line.startswith("#")]
+
+
 def make(root, out, run):
+    """The path of the .deb in the image."""
     engine = shutil.which("podman") or shutil.which("docker")
     path = deb.make(root, out, run)
     if engine is None:
-        raise RuntimeError("package: neither podman nor docker is installed; the image is "
-                           "packaging/Containerfile around " + str(path.relative_to(root)))
+        raise RuntimeError("neither podman nor docker is installed; the image is "
+                           f"packaging/Containerfile around {path.relative_to(root)}")
     print(f"package: building the image with {engine}", flush=True)
     run([engine, "build", "--tag", f"{NAME}:{deb.version(root)}", "--tag", NAME,
          "--file", root / "packaging" / "Containerfile", out])
     print(f"package: image {NAME}:{deb.version(root)}")
+    return path
