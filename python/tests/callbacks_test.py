@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks of futures may wait for other futures, and may make calls, at any depth: they run on no
-thread that another future's end needs. DDP's communication hooks do so."""
+"""Callbacks of futures may wait for other futures and make calls, at any depth, because they never
+run on a thread that another future needs. DDP's communication hooks do both."""
 
 import threading
 
@@ -32,7 +32,7 @@ def _total(world, operation):
 
 
 def _nested(rank, world, depth, operation):
-    """Each callback waits for a call that it made itself, in the callback of which is the next."""
+    """Each callback makes a call and waits for it. That call's callback does the same."""
     def descend(done, level):
         assert float(done.value()[0][0]) == _total(world, operation)
         if level == depth:
@@ -65,7 +65,7 @@ def test_chains_of_callbacks():
 
 
 def _in_order(rank, world):
-    """A wait for the work means that its future is done, and a callback runs on no such thread."""
+    """After a wait for the work its future is done. No callback runs on the waiting thread."""
     held = threading.Lock()
     seen = []
 
@@ -90,7 +90,7 @@ def test_a_wait_completes_the_future_and_runs_no_callback():
 
 
 def _ended_in_a_callback(rank, world):
-    """The group ends while callbacks wait for calls of it that no rank completes."""
+    """The group ends while callbacks wait for its calls, which no rank completes."""
     group = dist.new_group()
     dist.all_reduce(torch.ones(1), group=group)
     waits = threading.Event()
@@ -154,7 +154,7 @@ def _of_group(hook):
 
 
 def _bf16(state, bucket):
-    """By its own name DDP takes it with NCCL alone."""
+    """Under its own name, DDP accepts this hook with NCCL only."""
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
@@ -178,7 +178,7 @@ _HOOKS = {
 _HOOKS_THAT_RAISE = {"batched_powerSGD": AssertionError,
                      "quantization_pertensor": RuntimeError,
                      "quantization_perchannel": RuntimeError}
-# Ranks keep gradients of their own in these.
+# With these hooks the ranks keep different gradients.
 _HOOKS_OF_EACH_RANK = ("post_localSGD", "noop")
 
 
@@ -189,7 +189,7 @@ def _model():
 
 
 def _train(model, optimizer, rank, steps=6):
-    """Gives the parameters, which each step has changed."""
+    """Returns the parameters. Each step changes them."""
     for step in range(steps):
         before = [each.detach().clone() for each in model.parameters()]
         torch.manual_seed(100 * step + rank)

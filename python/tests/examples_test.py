@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training jobs of examples/ learn the same on every way that the examples show. In small, and
-without a network: the examples themselves need root and minutes."""
+"""The training jobs of examples/ learn the same in every way that the examples show. The cases are
+small and use no lab, because the examples themselves need root and minutes."""
 
 import contextlib
 import importlib.util
@@ -25,7 +25,7 @@ def _program(name):
 
 
 def _run(rank, world, name, words):
-    """What rank 0 prints."""
+    """The output of rank 0."""
     program = _program(name)
     sys.argv = [name, *words]
     with (mock.patch.object(program.dist, "init_process_group"),  # there is one

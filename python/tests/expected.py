@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives must give: seeded inputs that ranks know of each other, plain sums, bounds."""
+"""The right results of collectives: seeded inputs that all ranks can compute, plain sums,
+bounds."""
 
 import torch
 import torch.distributed as dist
@@ -13,8 +14,8 @@ LAYOUTS = ("plain", "strided", "transposed", "leaf")
 
 
 def numbers(dtype, shape, rank, seed=0):
-    """The same on every rank that asks for this rank's. Blocks of floats differ in magnitude, so
-    that a scale which is shared too widely shows."""
+    """The inputs of a rank, the same wherever they are computed. Blocks of floats differ in
+    magnitude, so that a scale for more than one block is found."""
     generator = torch.Generator().manual_seed(1000 * seed + rank)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
@@ -30,7 +31,7 @@ def numbers(dtype, shape, rank, seed=0):
 
 
 def laid_out(values, layout):
-    """The values in memory of another kind; None where there is none such."""
+    """The values in memory with another layout; None if the values cannot have it."""
     if layout == "plain":
         return values.clone()
     if layout == "leaf":
@@ -49,7 +50,7 @@ def premultiplied(factor):
 
 
 def plain(operation, tensors, factor=1):
-    """An operation over all ranks' tensors, without any network. Floats are added as float64."""
+    """The operation over all ranks' tensors, without a network. Floats are added as float64."""
     dtype = tensors[0].dtype
     wide = torch.float64 if dtype in FLOATS else torch.complex128 if dtype.is_complex else dtype
     rows = torch.stack([(each * factor).to(dtype).to(wide) for each in tensors])
@@ -67,7 +68,7 @@ def plain(operation, tensors, factor=1):
 
 
 def _per_block(magnitudes, length):
-    """Of each element, the largest magnitude in its block."""
+    """For each element, the largest magnitude in its block."""
     flat = magnitudes.flatten()
     blocks = torch.nn.functional.pad(flat, (0, -flat.numel() % length)).view(-1, length)
     return blocks.amax(1, keepdim=True).expand_as(blocks).flatten()[:flat.numel()].view_as(
@@ -78,7 +79,7 @@ _ROUNDING = {"bfp32": 2.0**-30, "bfp16": 2.0**-14, "bfp8": 2.0**-6}
 
 
 def bound(tensors, wire=None, average=False):
-    """By how much a sum of these may differ from the exact one, for each element.
+    """The largest error of a sum of these tensors, for each element.
 
     Each rank rounds once to a block of 32 (64 of float64) with a common scale, and the sum is
     rounded so once more; every such rounding errs by M x 2^-30 in bfp32, 2^-14 in bfp16 and 2^-6 in
@@ -107,7 +108,7 @@ def real(tensor):
 
 
 def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
-    """A float sum is as near to the exact one as the wire format promises."""
+    """Checks that a float sum is within the wire format's bound."""
     scaled = [(each.detach() * factor).to(each.dtype) for each in tensors]
     exact = real(plain(operation, scaled))
     error = (real(found.detach()).double() - exact).abs()
@@ -117,7 +118,7 @@ def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
 
 
 def check_same(name, found, expected):
-    """Bit for bit, in values and type; whatever the layout."""
+    """Checks that values and type are the same bit for bit, in any layout."""
     assert found.dtype == expected.dtype and found.shape == expected.shape, (
         f"{name}: {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}")
     found, expected = (

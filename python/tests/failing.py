@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of failures have in common."""
+"""Helpers for tests of failures."""
 
 from ranks import arrive, wait_for_all
 
-# Of what must not take a deadline's time; generous, because machines are busy.
+# Limit for events that must come before a deadline. Generous, because machines are busy.
 SOON_S = 20
 
 
 def message_of(call, name=""):
-    """Of what it raises; it must."""
+    """The message of the exception that the call must raise."""
     try:
         call()
     except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
@@ -22,7 +22,7 @@ def check_words(text, words):
 
 
 def meet(rank, world, where):
-    """Without the group, which is broken."""
+    """A barrier without the group, which is broken."""
     del rank
     arrive(where, world)
     wait_for_all(where)

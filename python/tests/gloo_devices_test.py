@@ -17,7 +17,7 @@ _GROUPS = 10
 
 
 def _sent_around(rank, world, group=None):
-    """By Gloo alone: nothing of infold's own begins."""
+    """Uses Gloo only, so infold's job does not begin."""
     received = torch.zeros(1)
     work = dist.isend(torch.full((1,), float(rank)), (rank + 1) % world, group)
     dist.recv(received, (rank - 1) % world, group)
@@ -36,7 +36,7 @@ def _many(rank, world):
     threads, sockets = _belongings()
     groups = [dist.new_group() for _ in range(_GROUPS)]
     more_threads, more_sockets = _belongings()
-    # Each has two threads that work for it, and a connection to the other rank.
+    # Each group has two threads of its own, and a connection to the other rank.
     assert more_threads - threads <= 2 * _GROUPS
     assert more_sockets - sockets <= _GROUPS
     for group in groups:
@@ -50,7 +50,7 @@ def test_groups_share_a_device():
 
 
 def _forked(rank, world, folder):
-    """A child has none of the threads that its parent had."""
+    """A forked child lacks the threads of its parent."""
     def enter(name):
         dist.init_process_group("infold", init_method=f"file://{folder}/{name}", rank=rank,
                                 world_size=world)
@@ -84,7 +84,7 @@ _NOISE = (b"", b"x", b"\xff" * 8, bytes(8), b"GET / HTTP/1.1\r\n\r\n" * 100)
 
 
 def _beside_strangers(rank, world):
-    """Who connects to the shared socket, and says anything or nothing, and stays or goes."""
+    """A stranger connects to the shared socket, sends something or nothing, and stays or leaves."""
     assert _sent_around(rank, world) == (rank - 1) % world
     strangers = []
     address = socket.gethostbyname(socket.gethostname())

@@ -41,7 +41,7 @@ def _enter(rank, world, store, options, body, arguments, answers):
 
 
 def _run(world, body, *arguments, options=None):
-    """The answers of body(rank, world, *arguments); raises with a rank's traceback."""
+    """The answers of body(rank, world, *arguments). Raises a rank's traceback."""
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Manager() as manager:
         answers = manager.dict()
         multiprocessing.spawn(
@@ -55,7 +55,7 @@ def _device():
 
 
 def _order(rank, world, times, gives_future):
-    """The producer is late, on a stream of its own; the consumer comes right after wait()."""
+    """The producer is late, on its own stream. The consumer runs right after wait()."""
     random = torch.Generator().manual_seed(1)
     side = torch.cuda.Stream()
     wrong = torch.zeros((), dtype=torch.int64, device=_device())
@@ -87,7 +87,7 @@ def test_order_of_streams_on_every_path(path):
 
 
 def _waiting_elsewhere(rank, world):
-    """Whoever waits is ordered, on whatever stream that is."""
+    """wait() orders the stream of its caller, whichever stream that is."""
     producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
     for i in range(50):
         with torch.cuda.stream(producer):
@@ -108,7 +108,8 @@ def test_another_stream_may_wait():
 
 
 def _lists_after_conversions(rank, world):
-    """Each tensor of a list is converted by a kernel first; none is sent before its own has run."""
+    """A kernel converts each tensor of a list first. No tensor is sent before its kernel has
+    run."""
     for i in range(50):
         torch.cuda._sleep(_DELAY)
         short = [torch.full((50_000,), rank + i + each, dtype=torch.int16, device=_device())
@@ -127,7 +128,7 @@ def test_conversions_come_before_copies():
 
 
 def _freeing(rank, world):
-    """Nobody holds the tensor; its memory would be had again at once."""
+    """The program drops the tensor, so its memory could be reused at once."""
     works, kept = [], []
     for i in range(100):
         torch.cuda._sleep(_DELAY)
@@ -142,7 +143,7 @@ def _freeing(rank, world):
     dist.barrier()
     torch.cuda.synchronize()
     found = [int(each.item()) for each in kept]
-    # And with nothing kept at all, other tensors stay as they are.
+    # If the program keeps nothing, other tensors do not change.
     others = [torch.full((200_000,), float(i), device=_device()) for i in range(20)]
     for _ in range(20):
         dist.all_reduce(torch.ones(200_000, device=_device()), async_op=True)
@@ -170,7 +171,7 @@ def _input(rank, type, elements):
     return torch.randint(0, 20, (elements,), generator=random).to(type)
 
 
-# Gloo, which does what no network sums, has not all types.
+# Gloo, which does the calls that the network cannot sum, lacks some types.
 _NOT_GLOO = (torch.int16, torch.complex64)
 
 
@@ -186,7 +187,7 @@ def _operations(type):
 
 
 def _collectives(rank, world, type, elements, device):
-    """Every result, by name, on the CPU."""
+    """All results by name, on the CPU."""
     def fresh(count=elements):
         return _input(rank, type, count).to(device)
 
@@ -241,14 +242,14 @@ def _compared(rank, world, elements):
     return different
 
 
-# One element, an odd number of them, and more than a piece of 4 MiB on its way through the host.
+# One element, an odd number, and more than one piece of 4 MiB.
 @pytest.mark.parametrize("elements", [1, 1001, (4 << 20) // 4 + 17])
 def test_collectives_give_what_they_give_on_the_cpu(elements):
     assert _run(2, _compared, elements) == [[], []]
 
 
 def _sparse(rank, world):
-    """As on the CPU, coalesced, and still on the GPU; what has no sum is refused there, too."""
+    """As on the CPU, coalesced, and still on the GPU. Operations without a sum raise there too."""
     results = []
     for device in ("cpu", _device()):
         indices = torch.tensor([[rank, 5, 5, 900]], device=device)
@@ -270,7 +271,7 @@ def test_sparse_tensors():
 
 
 def _requiring_gradients(rank, world):
-    """A parameter itself, outside of no_grad(): as on the CPU."""
+    """A parameter itself, outside of no_grad(), as on the CPU."""
     parameter = torch.nn.Parameter(torch.full((1000,), float(rank + 1), device=_device()))
     dist.broadcast(parameter, 1)
     dist.all_reduce(parameter, async_op=True).get_future().wait()
@@ -333,8 +334,8 @@ def _ddp(rank, world, name, device, format=None):
     return losses, [each.detach().cpu().tolist() for each in model.module.parameters()]
 
 
-# The GPU's own sums round differently in every kernel, by 2^-24 of a value; some hundred of them
-# follow each other in a step, and twenty steps let that grow as in training_test.py.
+# The GPU's own sums round differently in every kernel, by 2^-24 of a value. A step has some hundred
+# of them in a row, and the error grows over twenty steps as in training_test.py.
 _CLOSE = 100 * 100 * 2**-24
 
 
@@ -354,7 +355,7 @@ def test_ddp_with_a_hook():
 
 
 def _sync_batchnorm(rank, world):
-    """Ranks with half a batch each normalise as one rank with all of it."""
+    """Two ranks with half a batch each normalise as one rank with the whole batch."""
     torch.backends.cudnn.allow_tf32 = False
     halves = [models.batch("convnet", each, 0)[0] for each in range(world)]
     whole = models.made("convnet").to(_device())(torch.cat(halves).to(_device()))
@@ -368,7 +369,7 @@ def test_sync_batchnorm():
 
 
 def _overlapping(rank, world, folder):
-    """How often a result came back from the network while backward's kernels ran."""
+    """The number of results that arrived while the kernels of the backward pass ran."""
     model = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048) for _ in range(12))).to(_device())
     model = DistributedDataParallel(model, bucket_cap_mb=16)
     inputs = torch.randn(16384, 2048, device=_device())
@@ -383,7 +384,7 @@ def _overlapping(rank, world, folder):
     trace.export_chrome_trace(os.path.join(folder, f"trace{rank}.json"))
     works = _intervals(trace, lambda event: event.name.startswith("infold:all_reduce"))
     begun = min(start for start, _ in works)
-    # Products of matrices, whatever a GPU's library calls them.
+    # Matrix products, under the names of all GPU libraries.
     kernels = [each for each in _intervals(trace, _is_kernel)
                if each[1] - each[0] > 100 and each[1] > begun]
     results = _intervals(trace, lambda event: _on_gpu(event) and "HtoD" in event.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: parts of the ranks, many at once, none waits for another, and none leaves a trace."""
+"""Groups: of some ranks, and many at once. No group waits for another or leaks resources."""
 
 import ctypes
 import datetime
@@ -42,7 +42,7 @@ def _subsets(rank, world):
 
 
 def _move_in_subset(rank, subset, group):
-    """Roots and peers are named by their number in the whole world."""
+    """Roots and peers are named by their global rank."""
     tensor = torch.tensor([rank])
     dist.broadcast(tensor, subset[-1], group=group)
     assert tensor.item() == subset[-1]
@@ -64,7 +64,7 @@ def test_parts_of_the_ranks_on_a_switch(one_switch):
 
 
 def _own_options(rank, world):
-    """bfp8 shows: seven bits are too few for these."""
+    """The rounding shows bfp8: seven bits are too few for these numbers."""
     values = torch.linspace(1, 2, 32)
     errors = {}
     for wire in ("bfp8", "bfp32"):
@@ -102,13 +102,13 @@ def test_many_groups_at_once():
 
 
 def test_many_groups_at_one_switch():
-    """As it is started; the later ones get fewer of its slots."""
+    """A switch with default options, whose later groups get fewer slots."""
     with ranks.running_switch() as switch:
         run_ranks(2, _many, 24, options={"switches": [switch], "shared_memory": "off"})
 
 
 def _split(rank, world):
-    """By the group's own method: torch's function of that name wants an accelerator."""
+    """Uses the group's method, because torch's function of that name needs an accelerator."""
     whole = dist.group.WORLD
     assert whole._get_backend(torch.device("cpu")).supports_splitting
     timeout = datetime.timedelta(seconds=20)
@@ -132,7 +132,7 @@ def test_groups_can_be_split(path):
 
 
 def _after_an_abort(rank, world):
-    """The aborted group says so, and a new one works; so does a new default group."""
+    """Calls of the aborted group say so. A new group works, and so does a new default group."""
     group = dist.new_group()
     assert _sum(group) == world
     group.abort()
@@ -150,7 +150,7 @@ def test_there_is_life_after_an_abort(path):
 
 
 def _by_device(rank, world, backends):
-    """One backend for both kinds of device, or one of two: each ends once, whoever ends it."""
+    """One backend for both kinds of device, or one for each: each backend ends once."""
     assert _sum(value=rank) == sum(range(world))
     dist.barrier()
     part = dist.new_group([0, 1], backend=backends)
@@ -192,7 +192,7 @@ def test_groups_of_one_need_no_network():
 
 
 def _crossed(rank, world):
-    """Each rank's second call is what another's first one waits for."""
+    """Each rank's first call waits for another rank's second call."""
     first, second = dist.new_group(), dist.new_group()
     for size in (10, 300_000):
         tensors = {group: torch.ones(size) for group in (first, second)}
@@ -205,7 +205,7 @@ def _crossed(rank, world):
 
 
 def _stalled(rank, world):
-    """A call that one rank makes late holds nobody else up."""
+    """A late call of one rank does not delay other groups."""
     stalled, lively = dist.new_group(), dist.new_group()
     tensor = torch.ones(1000)
     work = None if rank == 0 else dist.all_reduce(tensor, group=stalled, async_op=True)
@@ -223,7 +223,7 @@ def test_groups_do_not_wait_for_each_other(body, path):
 
 
 def _from_threads(rank, world):
-    """A thread for each group, with nothing that orders them."""
+    """A thread for each group, without any order between them."""
     groups = [dist.new_group() for _ in range(4)]
     failures = []
 
@@ -263,7 +263,7 @@ def test_device_mesh(path):
 
 
 def _belongings():
-    """Threads, open files with sockets, kilobytes of memory that is in use."""
+    """Threads, open files and sockets, and kilobytes of used memory."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/status", encoding="ascii") as status:
         kilobytes = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
@@ -271,7 +271,7 @@ def _belongings():
 
 
 def _again_and_again(rank, world, folder, options):
-    # One heap for all threads: each would keep the top of its own, and that is no leak.
+    # One heap for all threads: heaps of their own keep unused memory, which is no leak.
     ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
     seen = []
     for life in range(50):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums that leave out blocks of zeros have the bits of dense ones, and Gloo's on integers; what has
-no such sum goes as it went before."""
+"""Sparse sums have the bits of dense sums, and of Gloo's sums of integers. Calls that cannot be
+sparse are dense."""
 
 import time
 
@@ -269,7 +269,7 @@ def test_hooks_layouts_have_the_same_bits(path):
 
 
 def _choosing(rank, world):
-    """How many of its 80 last sums went without their zeros, of parameters that are all used."""
+    """How many of the last 80 sums were sparse, for parameters without zeros."""
     model = _made(infold.hooks.layout("automatic"))
     every = torch.arange(_ROWS)
     for _ in range(80):
@@ -282,7 +282,8 @@ def _choosing(rank, world):
 
 def test_automatic_is_the_layout_of_that_name():
     for before, after in run_ranks(2, _choosing):
-        # Of two that are large, until 64 calls later it is known that they have none.
+        # Two large parameters are sparse until it is known, 64 calls later, that they have no
+        # zeros.
         assert before > 60 and after < 10, (before, after)
 
 

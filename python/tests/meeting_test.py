@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ranks meet: what they read from the store may have been written by anybody, and a rank may
-lack what it needs for its own part."""
+"""How ranks meet: other programs may write to the store, and a rank may lack a resource that it
+needs."""
 
 import resource
 import time
@@ -13,7 +13,7 @@ from ranks import arrive, run_ranks, wait_for_all
 
 import infold
 
-# What stands where rank 0 writes which job it is, and what the others then say.
+# Texts under the key of rank 0's job name, and the errors of the other ranks.
 _WRITTEN = {
     "nothing": (b"", "0 bytes, which name no job"),
     "a_line's_end": (b"\n", "infold"),
@@ -41,7 +41,7 @@ def _written_by_a_stranger(rank, world, text, words):
         said = message_of(lambda: dist.all_reduce(torch.ones(10), group=group))
         assert words in said and len(said) < 10_000, said
         assert time.monotonic() - begun < SOON_S
-        # The interpreter lives, and so does what comes later.
+        # The interpreter lives, and later calls work.
         assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(10), group=group))
     meet(rank, world, "heard")
 
@@ -57,8 +57,8 @@ def _address_space():
 
 
 def _without_a_thread(rank, world, operation):
-    """A thread's stack does not fit. The call fails at once at its rank alone, and the next one is
-    as if it had never been made."""
+    """There is no memory for a thread's stack. The call fails at once, at its rank alone. The next
+    call works as if the failed one had never been made."""
     group = dist.new_group()
     tensor = torch.full((10,), 2.0)
     if rank == 0:

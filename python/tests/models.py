@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models small enough to train in a second on one core, and data from a seed that they learn."""
+"""Models that train in a second on one core, and seeded data for them."""
 
 import hashlib
 
@@ -14,8 +14,8 @@ _TABLES = 4
 
 
 class Convnet(nn.Sequential):
-    """Convolutions with batch normalisation, whose running sums are buffers. Smooth throughout: a
-    kink would make a gradient's first bit of a difference in the last one."""
+    """Convolutions with batch normalisation, whose running sums are buffers. All functions are
+    smooth: a kink would turn a difference in the last bit into one in the first bit."""
 
     def __init__(self):
         super().__init__(
@@ -30,7 +30,7 @@ class Attention(nn.Module):
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, x):
-        # As many heads as the columns that this rank has are good for: 8 each.
+        # A head for each 8 columns of this rank.
         q, k, v = (each(x).unflatten(-1, (-1, 8)).transpose(1, 2)
                    for each in (self.q, self.k, self.v))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -64,7 +64,7 @@ class Transformer(nn.Module):
 
 
 class Recommender(nn.Module):
-    """Nearly all of its parameters are rows of tables, of which a step uses a few."""
+    """Nearly all parameters are rows of tables, and a step uses few rows."""
 
     def __init__(self, sparse=False):
         super().__init__()
@@ -85,7 +85,7 @@ def made(name, **arguments):
 
 
 def batch(name, rank, step):
-    """A rank's part of a step's data: inputs and classes."""
+    """A rank's part of the data of a step: inputs and classes."""
     random = torch.Generator().manual_seed(1000 * step + rank)
     if name == "convnet":
         images = torch.randn(8, 3, 8, 8, generator=random)
@@ -99,7 +99,7 @@ def batch(name, rank, step):
 
 
 def train(model, optimizer, name, rank, steps, first=0):
-    """The loss of each step, at this rank."""
+    """The loss of each step at this rank."""
     losses = []
     for step in range(first, first + steps):
         inputs, classes = batch(name, rank, step)
@@ -112,7 +112,7 @@ def train(model, optimizer, name, rank, steps, first=0):
 
 
 def digest(model):
-    """Of every bit of the parameters and buffers, or of what a rank has of them."""
+    """A digest of all bits of the parameters and buffers that this rank has."""
     hashed = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: values of all kinds in all places, and which of them hold."""
+"""Options: all kinds of values in all places, and the place that wins."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ _WRONG_VALUES = {
 
 
 def _refusal(options):
-    """What init_process_group() says of them."""
+    """The error of init_process_group() with these options."""
     try:
         return message_of(lambda: dist.init_process_group(
             "infold", store=dist.HashStore(), rank=0, world_size=1, pg_options=options))
@@ -83,7 +83,7 @@ def test_wrong_names_are_refused():
 
 @pytest.fixture
 def config(tmp_path, monkeypatch):
-    """Writes a file and has INFOLD_CONFIG name it."""
+    """Writes a file and sets INFOLD_CONFIG to its path."""
     def write(text):
         path = tmp_path / "infold.toml"
         path.write_text(text, encoding="utf-8")
@@ -153,7 +153,7 @@ def test_where_an_option_is_taken_from(config, monkeypatch):
 
 
 def _inherit(rank, world):
-    """A group made later, without options, has the default group's."""
+    """A later group without options has those of the default group."""
     group = dist.new_group()
     for each in (None, group):
         dist.all_reduce(torch.ones(10), group=each)

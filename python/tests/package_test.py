@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package around the backend: it registers itself, refuses another torch, tells which path is
-in use, and its stubs name what is there."""
+"""The package around the backend. It registers itself, refuses another torch and reports the path
+in use, and its stubs are complete."""
 
 import ast
 import os
@@ -140,7 +140,7 @@ def _symbols(path):
 
 
 def test_symbols_of_other_libraries_stay_inside():
-    """A process may have another gRPC or protobuf beside these, as torch itself has."""
+    """A process may also have another gRPC or protobuf, such as torch's own."""
     library = _symbols(PACKAGE / "libinfold.so")
     assert "infold_join" in library
     ours = re.compile(r"infold_|_ZNK?6infold(12Communicator|6Handle|4Rows|10LocalGroup|9code_name|"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks as processes of this host, for tests: forked, so that torch is imported once."""
+"""Runs the ranks of a test as processes of this host. They are forked, so torch is imported
+once."""
 
 import contextlib
 import datetime
@@ -22,13 +23,13 @@ import infold
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
 from processes import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
 
-# Whatever happens, a rank must have ended by then.
+# The limit for the end of a rank.
 PATIENCE_S = 120
 _FORK = multiprocessing.get_context("fork")
 
 
 class RankFailed(AssertionError):
-    """One or more ranks raised; the message has every traceback."""
+    """One or more ranks raised. The message has all tracebacks."""
 
 
 def _enter(pipe, rank, world, store, backend, options, timeout_s, settle, body, arguments):
@@ -49,7 +50,7 @@ def _enter(pipe, rank, world, store, backend, options, timeout_s, settle, body, 
     except BaseException:  # pylint: disable=broad-exception-caught
         pipe.send((False, traceback.format_exc()))
     pipe.close()
-    # Not sys.exit: what pytest registered belongs to the parent.
+    # Not sys.exit, which would run pytest's exit handlers.
     import infold._c
     infold._c.close_all()
     os._exit(0)
@@ -60,18 +61,18 @@ def _store():
 
 
 def arrive(where, count):
-    """This rank is one of so many to come there."""
+    """This rank is one of `count` that arrive there."""
     if _store().add(where, 1) == count:
         _store().set(f"{where}: all", "")
 
 
 def wait_for_all(where):
-    """Until so many have come."""
+    """Waits until all have arrived there."""
     _store().wait([f"{where}: all"], datetime.timedelta(seconds=PATIENCE_S))
 
 
 def ordered(rank, last, before):
-    """Lets `last` go on when every other rank has said that it has done what comes before."""
+    """Returns at `last` after all other ranks have called it, and at those at once."""
     if rank == last:
         wait_for_all(before)
     else:
@@ -115,7 +116,7 @@ def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s
 
 @contextlib.contextmanager
 def running_switch(*words):
-    """A switch on a free port of loopback; gives its control address."""
+    """Runs a switch on a free port of loopback. Gives its control address."""
     binary = os.environ["INFOLD_BINARY"]
     with subprocess.Popen([binary, "switch", "--listen", "127.0.0.1:0", "--json", *words],
                           stdout=subprocess.PIPE, text=True) as process:
@@ -128,7 +129,7 @@ def running_switch(*words):
 
 @contextlib.contextmanager
 def running_switches(count):
-    """Options of a group that sums at as many switches, over loopback's UDP and not in memory."""
+    """Options of a group that sums at `count` switches, over loopback's UDP and not in memory."""
     with contextlib.ExitStack() as stack:
         switches = [stack.enter_context(running_switch()) for _ in range(count)]
         yield infold.Options(switches=switches, shared_memory="off",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's first lines: a group, with and without switches, and a sum."""
+"""The first lines of the README: a group, with and without switches, and a sum."""
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse tensors are summed as the rows that ranks have: the bits of a dense sum, and Gloo's on
-integers; what comes back is coalesced and has the rows that are not zeros."""
+"""Sparse tensors are summed as rows, with the bits of a dense sum, and of Gloo's sum for integers.
+The result is coalesced and has the rows that are not zeros."""
 
 import expected
 import models
@@ -15,20 +15,20 @@ import infold
 
 WORLDS = (1, 2, 3, 5, 8)
 TYPES = (*FLOATS, *INTEGERS, torch.bool)
-# Sizes and how many of the dimensions number the rows: rows shorter and longer than a block, of one
-# element, of none; tensors of no rows.
+# Sizes, and the number of sparse dimensions: rows that are shorter and longer than a block, of one
+# element, and without elements; and tensors without rows.
 SHAPES = (((500, 8), 1), ((100, 64), 1), ((300, 33), 1), ((20_000, 16), 1), ((1000,), 1),
           ((40, 50), 2), ((12, 10, 6), 2), ((7, 3, 5, 2), 1), ((6, 5), 0), ((0, 8), 1), ((5, 0), 1))
 
 
 def drawn(dtype, shape, sparse_dim, rank, world, seed=0):
-    """This rank's rows of such a tensor, some of them twice; the last of several ranks has none."""
+    """This rank's rows of such a tensor, some of them twice. The last of several ranks has none."""
     size, row = shape[:sparse_dim], shape[sparse_dim:]
     count = 0 if world > 1 and rank == world - 1 or 0 in size else min(100, 2 + shape[0] // 4)
     if sparse_dim == 0:
         count = min(count, 1)
     random = torch.Generator().manual_seed(100 * seed + rank)
-    # Half of them where others have some, too.
+    # Half of them are rows that other ranks have too.
     indices = torch.stack([
         torch.randint(max(1, extent // (1 + i % 2)), (count,), generator=random)
         for i, extent in enumerate(size)]) if size else torch.zeros(0, count, dtype=torch.int64)
@@ -47,7 +47,7 @@ def _summed(tensor, operation, group=None):
 
 
 def _check_rows(name, found, dense, sparse_dim):
-    """Just those rows that are not zeros, rising."""
+    """The rows that are not zeros, sorted."""
     assert found.is_coalesced() and found.sparse_dim() == sparse_dim, name
     row = dense.shape[sparse_dim:].numel()
     kept = dense.reshape(-1, row).ne(0).any(1) if dense.numel() else torch.zeros(0).bool()
@@ -142,7 +142,7 @@ def _inferring(rank, world):
     with torch.inference_mode():
         dist.all_reduce(plain)
     check_same("inference mode", plain.to_dense(), tensor.to_dense())
-    # Autograd may keep what came back.
+    # Autograd may keep the result.
     factor = torch.ones(8, requires_grad=True)
     (plain.values() * factor).sum().backward()
     assert torch.equal(factor.grad, plain.values().sum(0))
@@ -153,7 +153,7 @@ def test_inference_mode():
 
 
 def _ways(rank, world):
-    """One rank's rows, another one's whole memory, and a third one's elements with their places."""
+    """One rank passes rows, another a whole tensor, and a third elements with their indices."""
     tensors = [drawn(torch.float32, (600, 8), 1, each, 4) for each in range(world)]
     wanted = _summed(dense_of(tensors[rank]), "SUM", dist.new_group(
         pg_options=infold.Options(layout="dense")))
@@ -285,7 +285,7 @@ def _training(rank, world, hook=None):
         model.register_comm_hook(None, hook)
     losses = []
     for step in range(5):
-        # One rank after the other has nothing to look up.
+        # In turn, one rank looks up no row.
         count = 0 if (step + rank) % 3 == 0 else 50
         random = torch.Generator().manual_seed(100 * step + rank)
         model.zero_grad()

@@ -22,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 _WORLD = 3
 _STEPS = 12
-# Of a collective. Ranks notice a process that has ended much sooner, and must.
+# Timeout of a collective. Ranks must notice an ended process much sooner.
 _DEADLINE_S = 20
 _PATIENCE_S = 100
 
@@ -39,7 +39,7 @@ def _save(folder, step, model, optimizer):
 
 
 def _load(folder, model, optimizer):
-    """The first step that is not in it."""
+    """The first step that is not in the checkpoint."""
     if not os.path.exists(_checkpoint(folder)):
         return 0
     saved = torch.load(_checkpoint(folder), weights_only=True)
@@ -90,7 +90,7 @@ def _environment(options):
 
 
 def _torchrun(folder, options, victim, fatal_step):
-    """What it wrote, and the digest of the parameters that it ended with."""
+    """The program's output, and the digest of its last parameters."""
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone",
              "--monitor-interval=0.1", f"--nproc-per-node={_WORLD}", "--max-restarts=1",
              __file__, str(folder), str(victim), str(fatal_step)]
@@ -118,7 +118,7 @@ def test_training_goes_on_after_a_rank_was_killed(tmp_path, switches):
         out, err, digest = _torchrun(tmp_path, options, victim, fatal_step)
         (_, wanted), *_ = run_ranks(_WORLD, _train, options=options)
     assert digest == wanted
-    # The victim may have had the sums of the step before when rank 0, which saves, had not.
+    # The victim may have the sums of a step before rank 0, which saves, has them.
     again = re.findall(r"begins at step (\d+)\n", out)[_WORLD:]
     assert again in ([str(fatal_step)] * _WORLD, [str(fatal_step - 1)] * _WORLD), out
     stops = re.findall(r"rank (\d) stops after ([\d.]+) s: (infold: .*)", err)
@@ -130,7 +130,7 @@ def test_training_goes_on_after_a_rank_was_killed(tmp_path, switches):
 
 def _main(folder, victim, fatal_step):
     torch.set_num_threads(1)
-    # torchrun would end the others before they can say anything.
+    # torchrun would end the other ranks before they can report.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     dist.init_process_group("infold")
     _train_and_die(folder, int(victim), int(fatal_step))

@@ -37,7 +37,7 @@ def paths():
 
 
 def _check(paths, world, body, *arguments, close=_CLOSE):
-    """The body gives a curve of losses, and a digest or other things that are to have one value."""
+    """The body returns a curve of losses, and a digest or other values that must be equal."""
     wanted = run_ranks(world, body, *arguments, backend="gloo")
     found = {path: run_ranks(world, body, *arguments, options=options)
              for path, options in paths.items()}
@@ -145,7 +145,7 @@ def test_ddp_without_sync_sends_nothing(paths):
 
 
 class _Branches(torch.nn.Module):
-    """Uses one branch for each row's first number; `shared` in both, twice."""
+    """`goes_left` chooses the branch. Both branches use `shared` twice."""
 
     def __init__(self):
         super().__init__()
@@ -248,7 +248,7 @@ def test_hook_trains(path, format, close):
 
 
 class _Watched(infold.hooks.wire):
-    """Notes which parameters each bucket of a step had."""
+    """Records the parameters of each bucket of a step."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an asynchronous call gives back, as PyTorch's own backends do it: state, result and future."""
+"""What an asynchronous call gives back, as PyTorch's own backends do it: state, result and
+future."""
 
 import datetime
 import os
@@ -36,7 +37,7 @@ def test_state_and_result(path):
 
 
 def _delegated_answers(rank, world):
-    """Of what Gloo does, the same: state, result, future, and it begins though nobody waits."""
+    """The same for calls of Gloo: state, result and future. The call begins without a wait."""
     tensor = torch.full((1000,), 2.0)
     if rank == 0:
         ordered(rank, 0, "begun")
@@ -65,7 +66,7 @@ def test_state_and_result_of_what_gloo_does(path):
 
 
 def _results(rank, world):
-    """Of each collective its outputs, in the future as well."""
+    """The result and the future of each collective have its outputs."""
     tensor, whole = torch.ones(6), torch.empty(6 * world)
     listed = [torch.empty(6) for _ in range(world)]
     part = torch.empty(2)
@@ -133,7 +134,7 @@ def _dropped(rank, world):
     dist.barrier()
     for tensor in tensors:
         assert torch.equal(tensor, torch.full((50_000,), float(world)))
-    # And their tensors too, with nobody to see the result.
+    # The tensors may be dropped too, without a reader of the result.
     for _ in range(20):
         dist.all_reduce(torch.ones(50_000), async_op=True)
     dist.barrier()
@@ -180,7 +181,7 @@ def test_calls_are_numbered():
 
 
 def _in_detail(rank, world, folder):
-    """PyTorch compares the calls of ranks by itself then, and wraps the group."""
+    """In this mode PyTorch compares the calls of ranks itself, and wraps the group."""
     dist.set_debug_level(dist.DebugLevel.DETAIL)
     dist.init_process_group("infold", init_method=f"file://{folder}/store", rank=rank,
                             world_size=world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training through a switch in the kernel, where this machine lets us have one."""
+"""Training through a switch in the kernel, if this machine allows one."""
 
 import os
 import pathlib

@@ -26,7 +26,7 @@ from xdp_network import (  # pylint: disable=wrong-import-position
 WORLD = 4
 STEPS = 20
 USER_SWITCH = "10.77.0.254:7701"
-# Whose part of the chunks each of the two switches gets.
+# The share of the chunks of each of the two switches.
 PATHS = {"user": [USER_SWITCH], "kernel": [SWITCH], "both": [SWITCH, USER_SWITCH]}
 CLONE_NEWNET = 0x40000000
 
@@ -40,7 +40,7 @@ def be_at(rank):
 
 
 def train(rank, world, name):
-    """Losses, and a digest of every bit of the model after the last step."""
+    """The losses, and a digest of all bits of the model after the last step."""
     # Buckets of 20 kB, so that there are several.
     model = DistributedDataParallel(models.made(name), bucket_cap_mb=0.02)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -49,7 +49,8 @@ def train(rank, world, name):
 
 
 def train_on(job, path, name):
-    """What the ranks answer; each path has a job and switches of its own, all of which must sum."""
+    """The ranks' answers. Each path has a job and switches of its own, and all switches must
+    sum."""
     started = {}
     if USER_SWITCH in PATHS[path]:
         started["user"] = job.at("switch", "switch", "--listen", USER_SWITCH, "--json")
@@ -87,7 +88,7 @@ def transformer(binary):
 
 
 def losses_change_no_bit(binary):
-    """One packet in a hundred, on every link, in each direction."""
+    """Loses one packet in a hundred, on every link and in each direction."""
     has_the_same_bits(binary, "transformer", loss=0.01)
 
 

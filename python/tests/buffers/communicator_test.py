@@ -18,7 +18,7 @@ import infold
 
 
 def at_all(ranks, body):
-    """body(rank, communicator) in a thread for each; the answers in the order of ranks."""
+    """Runs body(rank, communicator) in a thread for each rank. Returns the answers in order."""
     with concurrent.futures.ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(body, range(len(ranks)), ranks))
 
@@ -32,7 +32,7 @@ def pair():
 
 
 def program(text, **variables):
-    """Starts Python on a program in which torch is not installed."""
+    """Runs a Python program that cannot import torch."""
     no_torch = "import sys; sys.modules['torch'] = None\n"
     return subprocess.Popen([sys.executable, "-c", no_torch + textwrap.dedent(text)],
                             env=os.environ | variables, text=True, stdout=subprocess.PIPE,
@@ -162,7 +162,8 @@ def test_a_closed_one_says_so(pair):
         pair[0].barrier()
 
 
-# Not in this process, which forks the ranks of other tests: gRPC's threads do not survive that.
+# In another process, because this one forks the ranks of other tests, and gRPC's threads do not
+# survive a fork.
 ALONE = """
     import infold
     try:
@@ -198,7 +199,7 @@ def test_three_lines_in_programs_without_torch():
         assert out == f"{rank} [2.0, 4.0, 6.0]\n", errors
 
 
-# Ctrl-C comes for certain while the function runs: the timer raises nothing before it has begun.
+# Ctrl-C always comes while the function runs, because the timer waits for its begin.
 INTERRUPTS = """
     import array, infold, signal
     from infold._library import library

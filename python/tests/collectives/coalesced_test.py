@@ -60,7 +60,7 @@ def test_functional_collectives(world):
 
 
 def _functional_splits(rank, world):
-    """From rank a to rank b go a + 2b rows."""
+    """Rank a sends a + 2b rows to rank b."""
     ins = [rank + 2 * to for to in range(world)]
     outs = [of + 2 * rank for of in range(world)]
     sent = _each(torch.float32, (10 * world, 3), world)
@@ -141,7 +141,7 @@ def test_coalescing_manager(world, is_async):
 
 
 def _mixed_list(rank, world):
-    """Layouts and types that one call cannot take as they are."""
+    """Layouts and types that need a conversion before the one call."""
     shapes = ((), (4, 6), (100,))
     tensors = [_each(torch.int16, shape, world) for shape in shapes]
     found = [each[rank].clone() for each in tensors]
@@ -166,7 +166,7 @@ def test_lists_of_other_layouts(world):
 
 
 def _futures_of_lists(rank, world):
-    """A future has what Gloo's has: a list of lists, or one list where there is only one."""
+    """A future has the value of Gloo's: a list of lists, or one list if there is only one."""
     backend = infold._registration.backend_of()
     inputs = [torch.full((2,), 10 * rank + number) for number in range(2)]
     wanted = [[torch.full((2,), 10 * each + number) for number in range(2)]

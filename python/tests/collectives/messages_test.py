@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages from rank to rank that their two ends do not agree about: both raise, with the rank, the
-field and what would be right; and messages that come in an order of their own."""
+"""Messages whose two ends disagree: both ends raise an error with the rank, the field and the right
+value. And messages that arrive in another order."""
 
 import time
 
@@ -30,7 +30,7 @@ def _check_difference(text, sent, expected, field):
 
 
 def _exchange(rank, turn):
-    """Both ways, on the tag that was disagreed about: short and long."""
+    """Short and long messages both ways, on the tag of the disagreement."""
     for size in (10, _LONG):
         room = torch.zeros(size)
         works = [dist.irecv(room, 1 - rank, tag=5)]
@@ -52,7 +52,7 @@ def _asynchronous(rank, sent, room):
 
 
 def _batched(rank, sent, room):
-    """With a message the other way, which fits."""
+    """Beside a message in the other direction that fits."""
     other, found = 1 - rank, torch.zeros(3)
     operations = [dist.P2POp(dist.isend, sent, other, tag=5) if rank == 0 else
                   dist.P2POp(dist.irecv, room, other, tag=5)]
@@ -97,7 +97,7 @@ def test_messages_that_do_not_fit_on_every_way(call, which):
 
 
 def _tagged(rank, world, sent):
-    """What nobody receives: each end says with whom and which tag it waited in vain."""
+    """No rank receives the message: each end names the rank and the tag that it waited for."""
     tag = 1 + rank
     work = dist.isend(sent, 1, tag=tag) if rank == 0 else dist.irecv(torch.zeros(10), 0, tag=tag)
     begun = time.monotonic()
@@ -115,7 +115,7 @@ def test_messages_with_different_tags(elements):
 
 
 def _unanswered(rank, world):
-    """From anybody, and nobody sends."""
+    """A receive from any rank, and no rank sends."""
     if rank == 0:
         text = message_of(lambda: dist.recv(torch.zeros(10), tag=3))
         check_words(text, ("infold: recv from any rank, tag 3: ", "check that", "sends it"))
@@ -146,8 +146,8 @@ def test_tags_have_limits():
 
 
 def _anybody_before_all_send(rank, world):
-    """All have posted what receives before any sends, and nobody waits before that: long messages
-    of several ranks under one tag."""
+    """All ranks post their receives before any rank sends or waits: long messages of several ranks
+    with one tag."""
     rooms = [torch.zeros(_LONG) for _ in range(2 * (world - 1))]
     works = [dist.irecv(room, tag=1) for room in rooms]
     for turn in range(2):
@@ -172,7 +172,7 @@ _delegates = []
 
 
 def _keep_delegate(_):
-    """Goes on as the group is made, and keeps the Gloo that its messages go through."""
+    """Goes on when the group is made, and keeps the Gloo backend of its messages."""
     begin = _registration.begin
 
     def keeping(*arguments):
@@ -184,7 +184,7 @@ def _keep_delegate(_):
 
 
 def _promising(rank, world):
-    """Nobody makes room for a message that cannot be, and the group goes on."""
+    """A rank makes no room for an impossible message, and the group goes on."""
     if rank == 1:
         magic, float32, channels = 0x696e666f6c64206d, 6, 4
         head = torch.tensor([magic, 1 << 58, float32, 1 << 60]).view(torch.uint8)
@@ -200,7 +200,7 @@ def test_a_message_that_is_longer_than_any():
 
 
 def _given_up(rank, world):
-    """Receives that nobody waits for do not keep a group from its end."""
+    """Receives without a wait do not keep a group from ending."""
     works = [dist.irecv(torch.zeros(10), tag=tag) for tag in range(3)]
     if rank == 0:
         works.append(dist.irecv(torch.zeros(10), 1))

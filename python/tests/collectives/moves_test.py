@@ -48,7 +48,7 @@ def test_broadcast_and_all_gather(world):
     run_ranks(world, _moves)
 
 
-# Nothing adds these up, here or in Gloo; to move them, a type has only a size.
+# Neither infold nor Gloo sums these types. Moves need only their size.
 _MOVED_ONLY = (torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2,
                torch.complex32, torch.complex128)
 
@@ -130,7 +130,7 @@ def test_gather_and_scatter(world):
 
 
 def _splits(rank, world):
-    """How many rows go to each rank, none to some."""
+    """The number of rows for each rank; some get none."""
     return [(rank + to) % 3 for to in range(world)]
 
 

@@ -31,7 +31,7 @@ def _operations(dtype):
 
 
 def _gloo_reduces(dtype, operation):
-    """Its sums of truth values are numbers, and it has no 16-bit integers."""
+    """Whether Gloo gives the same. It sums bools as numbers, and has no 16-bit integers."""
     return dtype not in (torch.int16, torch.bool) and not is_sum_of_floats(dtype, operation)
 
 

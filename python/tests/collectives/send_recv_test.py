@@ -31,7 +31,7 @@ def _point_to_point(rank, world):
 
 
 def _send_with_tags(rank, left, right):
-    """Matched by their tags, and by their order where those are the same."""
+    """Messages are paired by tag, and with one tag by their order."""
     works = [dist.isend(torch.tensor([rank, tag, turn]), right, tag=tag)
              for tag in (1, 2) for turn in (0, 1)]
     for tag in (2, 1):
@@ -49,7 +49,7 @@ def test_send_and_recv(world):
 
 
 def _long_messages(rank, world):
-    """Of several pieces, two at once, from one rank that is known and from any."""
+    """Messages of several pieces, two at once, received from one rank and from any rank."""
     sizes = (0, 65_528, 65_529, 300_000, 1_000_003)
     if rank != 0:
         works = [dist.isend(numbers(torch.float32, (size,), rank, size), 0) for size in sizes]
@@ -70,7 +70,7 @@ def test_long_messages():
 
 
 def _both_receive_before_they_send(rank, world):
-    """Nobody waits for what comes before he has sent."""
+    """No rank waits for a message before it has sent its own."""
     rooms = [torch.zeros(300_000) for _ in range(2)]
     works = [dist.irecv(room, 1 - rank) for room in rooms]
     for turn in range(2):

@@ -52,7 +52,7 @@ def test_any_layout(world):
 
 
 def _delegated_layouts(rank, world):
-    """What others do for infold, too."""
+    """The same for the calls of Gloo."""
     for dtype in (torch.float32, torch.int16, torch.bool, torch.complex64):
         for layout in LAYOUTS:
             tensors = [numbers(dtype, (world, 6), each) for each in range(world)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that are wrong at one rank alone raise at that rank's call, in torch's words, and cost
-nobody the group: the other ranks' calls wait for the right one."""
+"""Arguments that are wrong at one rank raise at that rank's call, with torch's wording. The group
+goes on: the other ranks' calls wait for the right call."""
 
 import pytest
 import torch
@@ -49,7 +49,8 @@ def _scatter(backend, outputs, inputs, root=1):
 
 
 _I32 = torch.int32
-# Of rank 1 in a group of 2, on the backend itself: PyTorch's functions check some of it before.
+# Calls of rank 1 in a group of 2, on the backend itself, because PyTorch's functions check some
+# arguments before.
 _WRONG = {
     "broadcast: root above": (lambda b: _broadcast(b, 2), "invalid root rank: 2"),
     "broadcast: root below": (lambda b: _broadcast(b, -1), "invalid root rank: -1"),
@@ -130,7 +131,7 @@ _WRONG = {
 
 
 def _one_rank_is_wrong(rank, world):
-    """The right call of the same kind comes next, while the other rank has already made it."""
+    """The right call of the same kind follows. The other rank has already made it."""
     backend = infold._registration.backend_of()
     rights = {
         "broadcast": lambda: _broadcast(backend),
@@ -171,7 +172,7 @@ def test_roots_outside_of_the_world():
     run_ranks(4, _roots_by_name)
 
 
-# Several tensors a rank in one call: each is what a rank of its own would pass, as with Gloo.
+# Several tensors of a rank in one call: each counts as the tensor of a rank, as with Gloo.
 
 
 def _listed(rank, world):

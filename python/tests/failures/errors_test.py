@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is wrong with a call, every rank gets one exception in bounded time, which names the
-rank, what is wrong, and what would be right; and no interpreter aborts."""
+"""For every wrong call, every rank gets one exception in bounded time. It names the rank, the fault
+and the right value. No interpreter aborts."""
 
 import time
 import warnings
@@ -13,7 +13,7 @@ from ranks import run_ranks
 
 import infold
 
-# Section "ranks disagree": what rank 1 does, what the others do, and words of the message.
+# Section "ranks disagree": the call of rank 1, the call of the others, and words of the message.
 
 
 def _sizes(rank):
@@ -100,7 +100,7 @@ def _disagreeing(rank, world, call, words):
     text = message_of(lambda: call(rank))
     for word in ("rank 1", *words, "make new"):
         assert word in text, f"no '{word}' in: {text}"
-    # And so does what comes later; the interpreter lives.
+    # Later calls fail too, and the interpreter lives.
     assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(1)))
     meet(rank, world, "disagreed")
     return text
@@ -116,8 +116,8 @@ def test_ranks_disagree_on_every_path(call, path):
     run_ranks(3, _disagreeing, call, _DISAGREEMENTS[call], options=path)
 
 
-# Section "ranks disagree about what Gloo does": it would compare nothing, and wait, take other
-# ranks' numbers for its own, or end the process. Nothing has begun, so that the group goes on.
+# Section "ranks disagree about a call of Gloo". Gloo would compare nothing, and then wait, give
+# wrong numbers or end the process. The call has not begun, so the group goes on.
 
 
 def _products(rank):
@@ -173,7 +173,7 @@ def _gathered_and_exchanged(rank):
 
 
 def _splits(rank):
-    """Rank 1 sends rank 2 one row more than that expects."""
+    """Rank 1 sends rank 2 one row more than rank 2 expects."""
     ins = [2, 2, 3] if rank == 1 else [2, 2, 2]
     dist.all_to_all_single(torch.ones(6, 5), torch.ones(sum(ins), 5), [2, 2, 2], ins)
 
@@ -217,7 +217,7 @@ def test_ranks_disagree_about_what_gloo_does(call):
 
 
 def _barrier_and_product(rank, world):
-    """A barrier is what the two have in common; what comes next is not."""
+    """The two calls have a barrier in common, and then differ."""
     if rank == 1:
         text = message_of(lambda: dist.all_reduce(torch.ones(10), dist.ReduceOp.PRODUCT))
     else:
@@ -231,7 +231,7 @@ def test_a_barrier_is_no_call_of_gloos():
     run_ranks(3, _barrier_and_product, timeout_s=100)
 
 
-# Section "bad tensors": refused before anything is sent, so that the group lives on.
+# Section "bad tensors": refused before anything is sent, so the group goes on.
 
 _REFUSED = (
     (lambda: dist.broadcast(torch.eye(3).to_sparse(), 0), "Sparse"),
@@ -278,7 +278,7 @@ def _sparse_on(device):
 
 
 def _elsewhere(rank, world):
-    """PyTorch itself takes neither so far; on a GPU sparse tensors come by the same way."""
+    """PyTorch accepts neither so far. On a GPU, sparse tensors take the same path."""
     backend = infold._registration.backend_of()
     for make in (lambda device: torch.ones(3, device=device), _sparse_on):
         text = message_of(lambda make=make: backend.allreduce([make("meta")]))

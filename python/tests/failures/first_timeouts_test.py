@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call's own timeout holds while its group's ranks join, whose timeout is a longer one. The call
-has failed for good then, and the group with it."""
+"""A call's own timeout holds while the ranks of its group join, though the group's timeout is
+longer. The call then has failed for good, and the group is over."""
 
 import datetime
 import time
@@ -58,7 +58,7 @@ _CALLS = {
 
 
 def _backend_of(group):
-    """Torch's own functions leave out some timeouts on the way to it."""
+    """Calls the backend itself, because torch's functions drop some timeouts."""
     return group._get_backend(torch.device("cpu"))
 
 
@@ -70,7 +70,7 @@ def _alone(rank, world, name):
         text = message_of(work.wait)
         assert " Timed out waiting 50ms " in text and "still joining" in text, text
         assert work.is_completed() and not work.is_success()
-        # The others count on a call that this rank has given up.
+        # The other ranks need a call that this rank has given up.
         assert "Timed out" in message_of(lambda: dist.all_reduce(_ones(), group=group))
         assert 0.04 < time.monotonic() - begun < SOON_S
         arrive("timed out", 1)
@@ -92,7 +92,7 @@ def test_a_first_calls_own_timeout_on_every_path(path):
 
 
 def _nobody_waits(rank, world):
-    """A future is told by itself."""
+    """A future learns of the failure without a wait."""
     group = dist.new_group(timeout=_LONG)
     if rank == 0:
         works = [_CALLS[name](_backend_of(group)) for name in ("barrier", "all_reduce")]
@@ -109,7 +109,7 @@ def test_a_future_is_told_in_time():
 
 
 def _the_shorter_one(rank, world):
-    """Of two calls that wait, the later one has less time."""
+    """The later of two waiting calls has the shorter timeout."""
     group = dist.new_group(timeout=_LONG)
     if rank == 0:
         options = dist.AllreduceOptions()
@@ -127,7 +127,7 @@ def test_the_shorter_timeout_counts():
 
 
 def _in_time(rank, world):
-    """Ranks that have come in time find nothing wrong later."""
+    """Ranks that have joined in time see no failure later."""
     group = dist.new_group(timeout=_LONG)
     options = dist.AllreduceOptions()
     options.timeout = datetime.timedelta(seconds=SOON_S)

@@ -28,7 +28,7 @@ def _exchange(world):
 
 
 def _aborted(rank, world, begin):
-    """Rank 2 has not made the calls that the others wait in."""
+    """Rank 2 has not made the calls in which the others wait."""
     dist.all_reduce(torch.ones(1))
     store = dist.distributed_c10d._get_default_store()
     if rank == 2:
@@ -60,7 +60,7 @@ def test_an_abort_ends_what_is_pending_everywhere(begin, path):
 
 
 def _aborted_in_gloo(rank, world):
-    """All have begun the call, and rank 2 has no part in it (lost_ranks_test.py)."""
+    """All have begun the call, and rank 2 takes no part in it (lost_ranks_test.py)."""
     dist.all_reduce(torch.ones(1))
     backend = infold._registration.backend_of()
     held = [backend.delegate.broadcast(torch.ones(1), 0) for _ in range(2)] if rank == 2 else []

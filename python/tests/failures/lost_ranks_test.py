@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that are missing, ranks that never come, and ranks that die: those that are left get one
-exception soon, which names who it is."""
+"""Missing switches, ranks that never come, and ranks that die: the other ranks soon get one
+exception that names the lost party."""
 
 import datetime
 import os
@@ -37,7 +37,7 @@ def test_one_of_two_switches_that_is_missing(one_switch):
 
 
 def _wait_no_longer_than(seconds):
-    """From now on: how long making a group takes is not what is tested."""
+    """Counts from now, because the time to make a group is not tested."""
     dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=seconds))
 
 
@@ -59,7 +59,7 @@ def test_a_rank_that_never_comes(has_joined, path):
 
 
 def _one_comes_when_another_has_gone(rank, world):
-    """It hears at once, and whom rank 0 missed, though rank 0 does not listen any more."""
+    """A late rank hears at once which rank was missing, though rank 0 no longer listens."""
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         _wait_no_longer_than(1)
@@ -90,7 +90,7 @@ def test_rank_0_never_comes(path):
 
 
 def _one_dies(rank, world, dying):
-    """In the middle: it has begun a call that cannot end without the others."""
+    """Dies in the middle of a call that cannot end without the other ranks."""
     tensor = torch.ones(10)
     dist.all_reduce(tensor)
     if rank == dying:
@@ -106,7 +106,7 @@ def _one_dies(rank, world, dying):
 def _check_death(dying, options):
     with pytest.raises(ranks.RankFailed) as failure:
         run_ranks(3, _one_dies, dying, options=options, timeout_s=100)
-    # Nobody but the dead one, which has not answered.
+    # Only the dead rank has not answered.
     assert str(failure.value).strip() == f"rank {dying} of 3:\nEOFError()"
 
 
@@ -120,7 +120,7 @@ def test_rank_0_dies_at_a_switch(one_switch):
 
 
 class _Watched(dist.Store):
-    """A store that calls something before its process says which sizes it exchanges."""
+    """A store that calls a function before its process writes its sizes."""
 
     def __init__(self, store, before):
         super().__init__()
@@ -151,7 +151,7 @@ _SIZES_TIMEOUT_S = 3
 
 
 def _says_its_sizes_late(rank, world, file, dies):
-    """Rank 1 does, or never. Its delay is the case that is tested."""
+    """Rank 1 writes its sizes late or never. The delay is the tested case."""
     store = dist.FileStore(file, world)
     if rank == 1:
         store = _Watched(store, lambda: os._exit(0) if dies else time.sleep(1))
@@ -180,8 +180,8 @@ def test_a_rank_that_says_its_sizes_late(tmp_path):
     run_ranks(3, _says_its_sizes_late, str(tmp_path / "store"), False, backend=None)
 
 
-# Section "in the middle of what Gloo does": one rank is dead there while the others wait, for it or
-# for each other.
+# Section "in the middle of a call of Gloo": one rank dies while the others wait for it or for each
+# other.
 
 _WORLD = 4
 _DYING = 2
@@ -194,7 +194,7 @@ def _all_to_all(rank):
 
 
 def _gather(rank):
-    """At a root that lives: ranks that have sent are done, and told with their next call."""
+    """The root lives. Ranks that have sent are done, and their next call fails."""
     rooms = [torch.empty(_LONG) for _ in range(_WORLD)] if rank == 0 else None
     return dist.gather(torch.ones(_LONG), rooms, async_op=True)
 
@@ -221,7 +221,7 @@ def _part_of_a_product(rank):
 
 
 def _messages(rank):
-    """Around: rank 0 waits for 3, which waits for the dead one, to which 1 sends."""
+    """In a circle: rank 0 waits for rank 3, which waits for the dead rank. Rank 1 sends to it."""
     if rank == _DYING:
         return None
     if rank == 1:
@@ -234,8 +234,8 @@ def _messages_from_anybody(rank):
 
 
 def _has_no_part(call):
-    """Gloo does two things at a time for a rank, and these never end: nobody sends. They are of a
-    kind that does not meet the call."""
+    """Gloo does two calls at a time for a rank. These two never end, because no rank sends. They
+    are of a kind that is not paired with the call."""
     delegate = infold._registration.backend_of().delegate
     return [delegate.broadcast(torch.ones(1), 0) for _ in range(2)], call(_DYING)
 
@@ -252,7 +252,7 @@ def _one_dies_in_gloo(rank, world, call, end):
     begun = time.monotonic()
     text = message_of(lambda: [work.wait(), dist.barrier()])
     check_words(text, (f"ended because rank {_DYING} is gone", "make new"))
-    # And so does every call that comes later, of either kind.
+    # All later calls of both kinds fail too.
     for later in (lambda: dist.all_reduce(torch.ones(1)), lambda: _all_to_all(rank).wait(),
                   lambda: dist.send(torch.ones(1), (rank + 1) % world)):
         check_words(message_of(later), ("infold", f"rank {_DYING} is gone"))
@@ -281,7 +281,7 @@ def test_a_rank_dies_in_what_gloo_does(call, end):
 
 
 def _one_leaves_in_gloo(rank, world):
-    """In good order, as programs that end with an exception do: no connection tells of it."""
+    """Leaves in order, as programs do that end with an exception, so no connection breaks."""
     dist.all_reduce(torch.ones(1))
     if rank == _DYING:
         work = _has_no_part(_all_to_all)
@@ -304,7 +304,7 @@ def test_a_rank_leaves_in_what_gloo_does():
 
 
 def _one_dies_before_any_collective(rank, world):
-    """The job, which knows who has died, begins with the first of those."""
+    """The job knows the dead rank. It begins with the first of these calls."""
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         store.wait(["waiting 1", "waiting 2"])

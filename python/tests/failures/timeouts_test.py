@@ -35,7 +35,7 @@ def test_a_wait_ends_in_time_and_the_call_goes_on(path):
 
 
 def _impatient_at_first(rank, world):
-    """The same while others have not even joined."""
+    """The same while other ranks have not joined."""
     tensor = torch.ones(10)
     if rank == 0:
         ordered(rank, 0, "first")
@@ -53,7 +53,7 @@ def test_a_wait_ends_in_time_while_ranks_join(path):
 
 
 def _timeout_of_a_call(rank, world):
-    """Of one call only: the group's own is longer."""
+    """The timeout of one call; the group's own is longer."""
     dist.all_reduce(torch.ones(1))
     if rank == 0:
         begun = time.monotonic()
@@ -95,7 +95,7 @@ def test_a_groups_timeout_can_be_changed(operation, by_function):
 
 
 def _other_timeout(rank, world):
-    """torch's own function goes on to serve torch's own backends."""
+    """torch's own function still works for torch's own backends."""
     group = dist.new_group(backend="gloo")
     dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=7), group)
     assert group._get_backend(torch.device("cpu")).options._timeout.total_seconds() == 7

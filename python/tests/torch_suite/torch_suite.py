@@ -21,7 +21,8 @@ _EXCEPTIONS = pathlib.Path(__file__).with_name("torch_suite_exceptions.json")
 
 
 def _run_cases(backend, asked, cases, environment):
-    """How each case ended. They run in a session of their own, so that all ranks end with it."""
+    """The outcome of each case. Cases run in a session of their own, so that all ranks end with
+    it."""
     with tempfile.TemporaryDirectory(prefix="torch-suite-") as folder:
         outcomes = os.path.join(folder, "outcomes")
         words = [sys.executable, str(_CASES), backend, asked.file, outcomes]
@@ -47,7 +48,7 @@ def _run_cases(backend, asked, cases, environment):
 
 @contextlib.contextmanager
 def _switch_of(asked):
-    """The environment in which infold's ranks sum where they were asked to."""
+    """The environment for ranks that sum at the chosen place."""
     with contextlib.ExitStack() as stack:
         switch = asked.switch
         if asked.start_switch:
@@ -58,7 +59,7 @@ def _switch_of(asked):
 
 
 def failures(gloo, infold, exceptions):
-    """Sentences about what infold fails, and about exceptions that are none."""
+    """Sentences about cases that infold fails, and about listed exceptions that pass."""
     found = []
     for case, outcome in infold.items():
         if gloo[case]["outcome"] != "passed":

@@ -18,7 +18,7 @@ import tempfile
 import types
 import unittest
 
-# What FSDP's cases say of a GPU, and what it is without one.
+# Parts of FSDP's cases for a GPU, and their values without one.
 _ON_CPU = {r'"cuda"': '"cpu"', r"\.cuda\(\)": ".cpu()", r'f"cuda:\{[^}]*\}"': '"cpu"',
            r"torch\.cuda\.(synchronize|set_device)\(.*\)": "None"}
 _GRACE_S = 60  # for torch to end ranks that were too late
@@ -26,8 +26,8 @@ WORLD = 4  # torch's cases ask for at least, or exactly, so many
 
 
 def _lift_skips():
-    """Without a GPU a case runs, too: Gloo decides what it is good for. Torch's decorators take
-    effect when its test modules are imported, therefore this comes first."""
+    """Runs cases without a GPU too: those that Gloo passes count. Torch's decorators take effect
+    when its test modules are imported, so call this first."""
     def same(case):
         if isinstance(case, type):
             return case
@@ -48,7 +48,7 @@ def _lift_skips():
 
 
 def _count_ranks_as_devices():
-    """FSDP's cases have as many ranks as there are devices."""
+    """FSDP's cases have a rank for each device."""
     import torch
     from torch.testing._internal import common_fsdp
 
@@ -57,7 +57,7 @@ def _count_ranks_as_devices():
 
 
 def _fork_ranks():
-    """A forked rank keeps what has been replaced here."""
+    """A forked rank keeps the replacements."""
     import torch
     from torch.testing._internal import common_distributed
 
@@ -68,7 +68,7 @@ def _fork_ranks():
 
 
 class _Marks:
-    """A file that grows by a byte for each group of infold's that any rank makes."""
+    """A file that grows by a byte for each infold group of any rank."""
 
     def __init__(self, path):
         self._path = path
@@ -83,7 +83,7 @@ class _Marks:
 
 
 def _named(call, marks):
-    """`call`, with infold wherever its arguments say gloo."""
+    """`call`, with infold in place of gloo in its arguments."""
     def renamed(word):
         is_gloo = isinstance(word, str) and re.search(r"\bgloo\b", word.lower())
         return re.sub(r"\bgloo\b", "infold", word.lower()) if is_gloo else word
@@ -102,8 +102,8 @@ def _named(call, marks):
 
 
 class _Constructor:
-    """Stands for torch.distributed.ProcessGroupGloo, and makes infold's group; but Gloo's for
-    infold, which has one beside its own."""
+    """Replaces torch.distributed.ProcessGroupGloo and makes an infold group. For infold itself,
+    which needs a Gloo group, it makes that."""
 
     def __init__(self, gloo, marks):
         from infold import _registration
@@ -136,7 +136,7 @@ class _Constructor:
 
 
 def _give_infold_for_gloo(marks):
-    """In this process and those that it forks."""
+    """Holds in this process and in processes that it forks."""
     import torch.distributed as dist
     import infold  # pylint: disable=unused-import
 
@@ -150,7 +150,7 @@ def _give_infold_for_gloo(marks):
 
 
 def _run_case(case, out):
-    """In a process of its own: what a case leaves behind is no other's."""
+    """Runs a case in a process of its own, so that its remains affect no other case."""
     os.dup2(2, 1)  # what torch says is for the log
     result = unittest.TestResult()
     unittest.TestSuite([case]).run(result)
@@ -182,7 +182,7 @@ def _name_of(case):
 
 
 def _module_of(file, on_cpu):
-    """That file as a module; or torch's DistributedTest, which has no file of its own."""
+    """The file as a module; or torch's DistributedTest, which has no file of its own."""
     if file:
         sys.path.insert(0, str(pathlib.Path(file).resolve().parent))
         name = pathlib.Path(file).stem

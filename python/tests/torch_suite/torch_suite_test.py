@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch_suite.py concludes from the outcomes of PyTorch's own tests."""
+"""The conclusions of torch_suite.py from the outcomes of PyTorch's own tests."""
 
 import json
 
