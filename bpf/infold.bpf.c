@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aggregator as a packet program: docs/design/018-kernel-aggregator.md says how its parts fit.
- * One object, so that all programs share the maps.
+ * The aggregator as a packet program, one object, so that all programs share the maps. The page
+ * docs/design/switches/018-kernel-aggregator.md says how its parts fit.
  */
 #include "bpf/answer.h"
 #include "bpf/blocks.h"

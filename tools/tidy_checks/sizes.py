@@ -47,8 +47,7 @@ def file_length(repo):
 
 @check("folder-size", f"a folder has at most {FOLDER_MAX} files of its own")
 def folder_size(repo):
-    counts = collections.Counter(os.path.dirname(path) for path in repo.paths
-                                 if not path.startswith("docs/"))
+    counts = collections.Counter(os.path.dirname(path) for path in repo.paths)
     for folder, count in sorted(counts.items()):
         if count > FOLDER_MAX:
             yield Finding(folder, 1, f"{count} files, at most {FOLDER_MAX}; group them in folders")
