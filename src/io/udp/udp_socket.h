@@ -89,7 +89,7 @@ class UdpSocket {
   const std::optional<NarrowPath>& narrow_path() const;
 
  private:
-  class State;
+  struct State;
   explicit UdpSocket(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

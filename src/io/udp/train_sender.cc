@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One train for each destination at a time. What the kernel has no room for stays in its train.
+#include "io/udp/train_sender.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <netinet/udp.h>
+
+#include "io/address/route.h"
+
+namespace infold::io {
+
+TrainSender::TrainSender(int socket, const UdpOptions& options)
+    : socket_(socket),
+      datagram_bytes_max_(options.datagram_bytes_max),
+      keeps_blocked_(options.keeps_blocked) {
+  int value = 0;
+  socklen_t bytes = sizeof(value);
+  sends_trains_ = options.offload && getsockopt(socket, SOL_UDP, UDP_SEGMENT, &value, &bytes) == 0;
+  for (Train& train : trains_) {
+    train.bytes = std::make_unique_for_overwrite<std::byte[]>(kTrainBytes);
+  }
+}
+
+void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
+  if (datagram.empty() || datagram.size() > datagram_bytes_max_) {
+    ++counters_.refused;
+    return;
+  }
+  Train& train = train_for(to, datagram.size());
+  if (train.used + datagram.size() > kTrainBytes) {
+    ++counters_.blocked;  // the kernel has not taken what is there
+    return;
+  }
+  if (train.used == 0) {
+    train.to = to;
+    train.datagram_bytes = datagram.size();
+  }
+  std::memcpy(train.bytes.get() + train.used, datagram.data(), datagram.size());
+  train.used += datagram.size();
+  train.closed = datagram.size() < train.datagram_bytes;
+  counters_.datagrams_sent += to.size();
+  counters_.bytes_sent += to.size() * datagram.size();
+}
+
+void TrainSender::flush() {
+  bool blocked = false;
+  for (Train& train : trains_) {
+    if (train.used > 0 && !dispatch(train)) blocked = true;
+  }
+  blocked_.store(blocked, std::memory_order_relaxed);
+}
+
+// An open train that this datagram may join, or a free one; sends others to make room.
+TrainSender::Train& TrainSender::train_for(std::span<const SocketAddress> to, std::size_t bytes) {
+  Train* free = nullptr;
+  for (Train& train : trains_) {
+    if (train.used == 0) {
+      free = free == nullptr ? &train : free;
+      continue;
+    }
+    if (train.to.data() != to.data() || train.to.size() != to.size()) continue;
+    const bool joins = !train.closed && bytes <= train.datagram_bytes &&
+                       train.used + bytes <= kTrainBytes &&
+                       train.used < train.datagram_bytes * kTrainDatagrams && train.to_done == 0 &&
+                       train.bytes_done == 0;
+    if (joins) return train;
+    note_dispatch(train);
+    if (train.used == 0) return train;
+    train.closed = true;
+    return full_;
+  }
+  if (free != nullptr) return *free;
+  for (Train& train : trains_) {
+    note_dispatch(train);
+    if (train.used == 0) return train;
+  }
+  return full_;
+}
+
+void TrainSender::note_dispatch(Train& train) {
+  if (!dispatch(train)) blocked_.store(true, std::memory_order_relaxed);
+}
+
+// Hands a train to the kernel; false if some of it stays.
+bool TrainSender::dispatch(Train& train) {
+  while (train.to_done < train.to.size()) {
+    const std::size_t messages = lay_out(train);
+    const int taken = sendmmsg(socket_, messages_.data(), static_cast<unsigned>(messages),
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (taken > 0) {
+      for (int i = 0; i < taken; ++i) advance(train, parts_[static_cast<std::size_t>(i)].iov_len);
+      counters_.calls_sent += static_cast<std::uint64_t>(taken);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
+      if (keeps_blocked_) return false;
+      skip(train, counters_.blocked);
+    } else if (parts_[0].iov_len > train.datagram_bytes) {
+      // A device or a tunnel that cannot cut trains, or an address that is none. Single datagrams
+      // show which, and other destinations keep their trains.
+      note_without_trains(train.to[train.to_done]);
+    } else if (errno == EMSGSIZE) {
+      note_narrow(train.to[train.to_done]);
+      skip(train, counters_.too_long);
+    } else {
+      skip(train, counters_.refused);
+    }
+  }
+  train.used = train.to_done = train.bytes_done = 0;
+  train.closed = false;
+  return true;
+}
+
+// Messages for what has not gone out, as many as there is room for.
+std::size_t TrainSender::lay_out(const Train& train) {
+  std::size_t count = 0;
+  std::size_t at = train.bytes_done;
+  for (std::size_t to = train.to_done; to < train.to.size(); ++to, at = 0) {
+    const bool whole = takes_trains(train.to[to]);
+    while (at < train.used && count < kMessages) {
+      const std::size_t left = train.used - at;
+      const std::size_t bytes = whole ? left : std::min(left, train.datagram_bytes);
+      parts_[count] = {train.bytes.get() + at, bytes};
+      address_message(count++, train.to[to], train.datagram_bytes);
+      at += bytes;
+    }
+    if (count == kMessages) break;
+  }
+  return count;
+}
+
+bool TrainSender::takes_trains(const SocketAddress& to) const {
+  const auto end = without_trains_.begin() + static_cast<std::ptrdiff_t>(without_trains_count_);
+  return sends_trains_ && std::find(without_trains_.begin(), end, to) == end;
+}
+
+// Where there are more than the table holds, each in turn costs a call that fails.
+void TrainSender::note_without_trains(const SocketAddress& to) {
+  without_trains_[without_trains_next_] = to;
+  without_trains_next_ = (without_trains_next_ + 1) % kWithoutTrainsMax;
+  without_trains_count_ = std::min(without_trains_count_ + 1, kWithoutTrainsMax);
+}
+
+void TrainSender::note_narrow(const SocketAddress& to) {
+  if (narrow_path_) return;
+  const base::Result<Route> route = route_to(to);
+  narrow_path_ = NarrowPath{to, route ? route->mtu_bytes : 0};
+}
+
+void TrainSender::address_message(std::size_t index, const SocketAddress& to,
+                                  std::size_t datagram_bytes) {
+  msghdr& message = messages_[index].msg_hdr;
+  message = {};
+  message.msg_name = const_cast<sockaddr*>(to.data());
+  message.msg_namelen = to.bytes();
+  message.msg_iov = &parts_[index];
+  message.msg_iovlen = 1;
+  if (parts_[index].iov_len <= datagram_bytes) return;
+  Control& control = controls_[index];
+  message.msg_control = &control;
+  message.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_UDP;
+  header->cmsg_type = UDP_SEGMENT;
+  header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+  const auto segment = static_cast<std::uint16_t>(datagram_bytes);
+  std::memcpy(CMSG_DATA(header), &segment, sizeof(segment));
+}
+
+void TrainSender::advance(Train& train, std::size_t bytes) {
+  train.bytes_done += bytes;
+  if (train.bytes_done < train.used) return;
+  train.bytes_done = 0;
+  ++train.to_done;
+}
+
+// Gives up one message.
+void TrainSender::skip(Train& train, std::uint64_t& counter) {
+  const std::size_t bytes = parts_[0].iov_len;
+  counter += (bytes + train.datagram_bytes - 1) / train.datagram_bytes;
+  advance(train, bytes);
+}
+
+}  // namespace infold::io
