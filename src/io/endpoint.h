@@ -54,8 +54,8 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  // Where the next datagram may be written that is sent, to any peer: it is then not copied. Valid
-  // until the next send(); empty where an endpoint has no such place.
+  // Where the next datagram that is sent may be written, to any peer: it is then not copied. Valid
+  // until the next send() or flush(). Empty where an endpoint has no such place, or no room now.
   virtual std::span<std::byte> place() { return {}; }
   // Takes a copy. May keep it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;

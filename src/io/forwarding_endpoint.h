@@ -16,6 +16,7 @@ class ForwardingEndpoint : public Endpoint {
   explicit ForwardingEndpoint(std::unique_ptr<Endpoint> endpoint)
       : endpoint_(std::move(endpoint)) {}
 
+  std::span<std::byte> place() override { return endpoint_->place(); }
   void send(Peer to, std::span<const std::byte> datagram) override {
     endpoint_->send(to, datagram);
   }

@@ -177,7 +177,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
 void WorkerDriver::transmit(base::Instant now) {
   while (!endpoint_->is_blocked()) {
     const std::span<std::byte> place = endpoint_->place();
-    const std::span<std::byte> out = place.empty() ? std::span(out_) : place;
+    const std::span<std::byte> out = place.size() < out_.size() ? std::span(out_) : place;
     const auto datagram = worker_.poll_transmit(now, out);
     if (!datagram) return;
     endpoint_->send(io::Peer{datagram->site}, out.first(datagram->bytes));

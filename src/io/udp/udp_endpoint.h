@@ -17,6 +17,7 @@ class UdpEndpoint final : public Endpoint {
   // Peer i is at peers[i].
   UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> peers);
 
+  std::span<std::byte> place() override { return socket_.place(); }
   void send(Peer to, std::span<const std::byte> datagram) override;
   void flush() override { socket_.flush(); }
   bool is_blocked() const override { return socket_.is_blocked(); }

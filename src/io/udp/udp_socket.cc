@@ -85,6 +85,7 @@ UdpSocket::UdpSocket(UdpSocket&& other) noexcept = default;
 UdpSocket& UdpSocket::operator=(UdpSocket&& other) noexcept = default;
 UdpSocket::~UdpSocket() = default;
 
+std::span<std::byte> UdpSocket::place() { return state_->sender.place(); }
 void UdpSocket::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
   state_->sender.send(to, datagram);
 }

@@ -65,9 +65,13 @@ class UdpSocket {
   UdpSocket& operator=(UdpSocket&& other) noexcept;
   ~UdpSocket();
 
-  // Copies the datagram into the train for these addresses, which goes out when it is full, when a
-  // datagram of another size follows, or with flush(). `to` must live, unchanged, until then, and
-  // its place in memory is what tells one list from another.
+  // Where the next datagram that is sent may be written, of up to datagram_bytes_max, whatever its
+  // addresses: it is then not copied. Valid until the next send() or flush(). Empty where the
+  // kernel has not taken what fills this memory.
+  std::span<std::byte> place();
+  // Puts the datagram in the train for these addresses, and copies it unless it is in its place()
+  // already. The train goes out when it is full, when a longer datagram follows, or with flush().
+  // `to` must live, unchanged, until then, and its address in memory tells one list from another.
   void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram);
   void flush();
   bool is_blocked() const;

@@ -155,6 +155,83 @@ TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
   EXPECT_EQ(datagrams.back(), datagram_of(1400, 1999));
 }
 
+// Writes the datagram where the socket wants it; whether the socket said where.
+bool send_in_place(UdpSocket& from, std::span<const SocketAddress> to,
+                   const std::vector<std::byte>& datagram) {
+  const std::span<std::byte> place = from.place();
+  if (place.size() < datagram.size()) return false;
+  std::copy(datagram.begin(), datagram.end(), place.begin());
+  from.send(to, place.first(datagram.size()));
+  return true;
+}
+
+TEST_P(Udp, SendsWhatIsInItsPlaceToDestinationsInTurn) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  UdpSocket c = open();
+  const std::vector<SocketAddress> both = {b.local_address(), c.local_address()};
+  const std::span<const SocketAddress> to_b(both.data(), 1);
+  const std::span<const SocketAddress> to_c(both.data() + 1, 1);
+  Datagrams sent_to_b, sent_to_c, at_b, at_c;
+  // More than the sender's memory holds. Trains fill, and end with a shorter datagram.
+  for (std::size_t i = 0; i < 900; ++i) {
+    const std::vector<std::byte> datagram = datagram_of(i % 50 == 49 ? 64 : 1452, i);
+    const bool is_for_all = i % 3 == 2;
+    ASSERT_TRUE(send_in_place(a, is_for_all ? both : i % 3 == 0 ? to_b : to_c, datagram));
+    if (is_for_all || i % 3 == 0) sent_to_b.push_back(datagram);
+    if (is_for_all || i % 3 == 1) sent_to_c.push_back(datagram);
+    if (i % 60 == 59) a.flush();
+    receive_more(b, at_b);
+    receive_more(c, at_c);
+  }
+  a.flush();
+  // Trains to one and to both go out in their own order.
+  at_b = receive(b, sent_to_b.size(), at_b);
+  at_c = receive(c, sent_to_c.size(), at_c);
+  for (Datagrams* const each : {&sent_to_b, &sent_to_c, &at_b, &at_c}) {
+    std::sort(each->begin(), each->end());
+  }
+  EXPECT_EQ(at_b, sent_to_b);
+  EXPECT_EQ(at_c, sent_to_c);
+}
+
+TEST_P(Udp, LeavesADatagramInItsPlaceAndCopiesOthersBehindIt) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  const std::byte* const first = a.place().data();
+  ASSERT_TRUE(send_in_place(a, to, datagram_of(1000, 0)));
+  EXPECT_EQ(a.place().data(), first + 1000);
+  EXPECT_EQ(a.place().data(), first + 1000) << "what was not sent takes no room";
+  a.send(to, datagram_of(1000, 1));
+  EXPECT_EQ(a.place().data(), first + 2000);
+  ASSERT_TRUE(send_in_place(a, to, datagram_of(500, 2)));
+  a.flush();
+  EXPECT_EQ(a.place().data(), first) << "all has gone out";
+  EXPECT_EQ(receive(b, 3),
+            (Datagrams{datagram_of(1000, 0), datagram_of(1000, 1), datagram_of(500, 2)}));
+}
+
+// As a lossy endpoint duplicates. The first of the two may complete a train.
+TEST_P(Udp, SendsADatagramInItsPlaceTwice) {
+  UdpSocket a = open();
+  UdpSocket b = open();
+  const std::vector<SocketAddress> to = {b.local_address()};
+  Datagrams sent, received;
+  for (std::size_t i = 0; i < 100; ++i) {
+    const std::vector<std::byte> datagram = datagram_of(1452, i);
+    const std::span<std::byte> place = a.place();
+    std::copy(datagram.begin(), datagram.end(), place.begin());
+    for (int copy = 0; copy < 2; ++copy) {
+      a.send(to, place.first(datagram.size()));
+      sent.push_back(datagram);
+    }
+    receive_more(b, received);
+  }
+  a.flush();
+  EXPECT_EQ(receive(b, sent.size(), received), sent);
+}
+
 TEST_P(Udp, AnyThreadMayWakeAWaitingOne) {
   UdpSocket a = open();
   a.wake();

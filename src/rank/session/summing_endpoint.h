@@ -25,6 +25,8 @@ class SummingEndpoint final : public io::Endpoint {
                   std::unique_ptr<site::AggregationSite> site, io::Peer own);
   ~SummingEndpoint() override;  // tells every job that this aggregator has stopped
 
+  // The own site reads a datagram there, too.
+  std::span<std::byte> place() override { return network_->place(); }
   void send(io::Peer to, std::span<const std::byte> datagram) override;
   void flush() override;
   bool is_blocked() const override { return network_->is_blocked(); }

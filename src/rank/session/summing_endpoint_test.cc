@@ -82,7 +82,9 @@ class Rank {
     remote.flush();
   }
   void contribute(std::span<const std::byte> datagram) {
-    endpoint_->send(kOwn, datagram);
+    const std::span<std::byte> place = endpoint_->place();
+    std::copy(datagram.begin(), datagram.end(), place.begin());
+    endpoint_->send(kOwn, place.first(datagram.size()));
     endpoint_->flush();
   }
   // Of the endpoint, once so many datagrams have been served for others.
