@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "io/host/log.h"
 #include "io/udp/path_probe.h"
-#include "site/polling.h"
-#include "wire/infold_wire.h"
 
 namespace infold::site {
 namespace {
@@ -24,14 +21,6 @@ bool was_accepted(core::Verdict verdict) {
   return verdict <= core::Verdict::answered_ended ||
          verdict == core::Verdict::dropped_stale_round ||
          verdict == core::Verdict::dropped_early_round || verdict == core::Verdict::dropped_repeat;
-}
-
-// Of no job here, as an aggregator would put it.
-core::Verdict judge_unknown(std::span<const std::byte> datagram) {
-  core::Packet packet;
-  const core::Malformed malformed = core::parse_at_aggregator(datagram, packet);
-  return malformed == core::Malformed::none ? core::Verdict::dropped_foreign_job
-                                            : core::Verdict::dropped_malformed;
 }
 
 void add_verdicts(const core::VerdictCounters& verdicts, PacketCounts& sum) {
@@ -147,42 +136,54 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
     echo(datagram, *from);
     return;
   }
-  infold_header header{};
-  const bool has_header = datagram.size() >= sizeof(header);
-  if (has_header) std::memcpy(&header, datagram.data(), sizeof(header));
-  Job* const job = has_header ? jobs_[infold_from_be16(header.job)].get() : nullptr;
-  if (job == nullptr) {
-    ++past_[count_index(judge_unknown(datagram))];
+  core::Packet packet;
+  if (core::parse_at_aggregator(datagram, packet) != core::Malformed::none) {
+    count_malformed(datagram);
     return;
   }
+  const core::Header& header = packet.header;
+  Job* const job = jobs_[header.job].get();
+  if (job == nullptr) {
+    ++past_[count_index(core::Verdict::dropped_foreign_job)];
+    return;
+  }
+  last_was_small_ = header.slot < job->small_slots;
   // Workers say who they are and may be anywhere, even where the parent is.
-  const bool down = core::travels_down(header);
   core::Source source;
   bool is_new = false;
   if (from == nullptr) {
     source = {core::Source::Side::below, job->own};
-  } else if (down) {
+  } else if (core::travels_down(header.kind)) {
     if (!(*from == job->parent[0])) source.side = core::Source::Side::below;
   } else {
     is_new = !job->is_known(header.worker, *from);
     source.is_elsewhere = is_new && !job->may_come(header.worker, *from);
   }
-  last_was_small_ = is_of_small_tensor(datagram, job->small_slots);
-  const core::Verdict verdict = job->aggregator.handle_datagram(datagram, source);
+  const core::Verdict verdict = job->aggregator.handle(packet, source);
   if (is_new && was_accepted(verdict)) learn(*job, header.worker, *from);
   if (verdict == core::Verdict::dropped_wrong_source) warn_of(*job, header, *from);
   send(*job);
 }
 
+void AggregationSite::count_malformed(std::span<const std::byte> datagram) {
+  const std::optional<std::uint16_t> number = core::named_job(datagram);
+  Job* const job = number ? jobs_[*number].get() : nullptr;
+  if (job != nullptr) {
+    job->aggregator.count_malformed();
+  } else {
+    ++past_[count_index(core::Verdict::dropped_malformed)];
+  }
+}
+
 // Of the first, the second, the fourth and so on, so that a flood says little, however long it
 // lasts.
-void AggregationSite::warn_of(const Job& job, const infold_header& header,
+void AggregationSite::warn_of(const Job& job, const core::Header& header,
                               const io::SocketAddress& from) {
   const std::uint64_t count =
       job.aggregator.counters()[count_index(core::Verdict::dropped_wrong_source)];
   if (!std::has_single_bit(count)) return;
   io::log(status::LogLevel::warn, "wrong_source",
-          {{"number", infold_from_be16(header.job)},
+          {{"number", header.job},
            {"rank", job.workers[header.worker].first},
            {"address", from.text()},
            {"expected",

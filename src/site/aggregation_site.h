@@ -99,9 +99,10 @@ class AggregationSite {
   };
 
   void handle(std::span<const std::byte> datagram, const io::SocketAddress* from);
+  void count_malformed(std::span<const std::byte> datagram);
   void echo(std::span<const std::byte> probe, const io::SocketAddress& to);
   void learn(Job& job, std::uint8_t worker, const io::SocketAddress& from);
-  static void warn_of(const Job& job, const infold_header& header, const io::SocketAddress& from);
+  static void warn_of(const Job& job, const core::Header& header, const io::SocketAddress& from);
   void send(Job& job);
   void send_to(const Job& job, std::size_t place, std::span<const std::byte> datagram);
   void send_to_all(const Job& job, std::span<const std::byte> datagram);

@@ -65,8 +65,13 @@ void AggregatorDriver::handle(const io::Received& received) {
   CHECK_THAT(static_cast<std::size_t>(received.from), <, links_.size());
   const Link& link = links_[static_cast<std::size_t>(received.from)];
   core::Aggregator& aggregator = aggregators_[link.node];
-  last_was_small_ = is_of_small_tensor(received.datagram, nodes_[link.node].small_slots);
-  aggregator.handle_datagram(received.datagram, link.source);
+  core::Packet packet;
+  if (core::parse_at_aggregator(received.datagram, packet) != core::Malformed::none) {
+    aggregator.count_malformed();
+    return;
+  }
+  last_was_small_ = packet.header.slot < nodes_[link.node].small_slots;
+  aggregator.handle(packet, link.source);
   while (const auto transmit = aggregator.poll_transmit()) send(nodes_[link.node], *transmit);
 }
 

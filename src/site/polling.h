@@ -9,15 +9,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
 #include <thread>
 #include <utility>
 
 #include "base/instant.h"
-#include "wire/infold_wire.h"
 
 namespace infold::site {
 
@@ -65,14 +60,5 @@ class Polling {
   bool waits_ = false;
   bool sleeps_ = false;
 };
-
-// Whether a packet is of a small tensor, whose ranks wait for every answer; of those of other jobs
-// and of none this says nothing.
-inline bool is_of_small_tensor(std::span<const std::byte> datagram, std::uint16_t small_slots) {
-  if (datagram.size() < sizeof(infold_header)) return false;
-  infold_be16 slot;
-  std::memcpy(&slot, datagram.data() + offsetof(infold_header, slot), sizeof(slot));
-  return infold_from_be16(slot) < small_slots;
-}
 
 }  // namespace infold::site

@@ -101,15 +101,24 @@ Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packe
 }
 
 Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source source) {
+  Packet packet;
+  const bool is_in_order = parse_at_aggregator(datagram, packet) == Malformed::none;
+  return is_in_order ? handle(packet, source) : count_malformed();
+}
+
+Verdict Aggregator::handle(const Packet& packet, Source source) {
   outbox_count_ = 0;
   outbox_sent_ = 0;
-  Packet packet;
-  Verdict verdict = Verdict::dropped_malformed;
-  if (parse_at_aggregator(datagram, packet) == Malformed::none) {
-    verdict = dispatch(packet, source);
-  }
+  const Verdict verdict = dispatch(packet, source);
   ++counters_[static_cast<std::size_t>(verdict)];
   return verdict;
+}
+
+Verdict Aggregator::count_malformed() {
+  outbox_count_ = 0;
+  outbox_sent_ = 0;
+  ++counters_[static_cast<std::size_t>(Verdict::dropped_malformed)];
+  return Verdict::dropped_malformed;
 }
 
 std::optional<Aggregator::Transmit> Aggregator::poll_transmit() {

@@ -98,14 +98,19 @@ class Aggregator {
   struct Transmit {
     To to = To::worker;
     std::uint8_t worker = 0;
-    std::span<const std::byte> datagram;  // valid until the next handle_datagram
+    std::span<const std::byte> datagram;  // valid until the next packet
   };
 
   // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
   explicit Aggregator(const AggregatorOptions& options);
 
-  // Takes one datagram from a worker or the parent. Drain poll_transmit before the next. Of one for
-  // several chunks each is counted, and what is returned is the last that was not dropped, if any.
+  // Takes one packet from a worker or the parent, which parse_at_aggregator() has found in order.
+  // Drain poll_transmit before the next. Of one for several chunks each is counted, and what is
+  // returned is the last that was not dropped, if any.
+  Verdict handle(const Packet& packet, Source source = {});
+  // A datagram that names this job, but is not in order, has arrived.
+  Verdict count_malformed();
+  // Parses the datagram, then either of the two.
   Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
   // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
   void end(const Abort& abort);

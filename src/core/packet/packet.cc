@@ -199,6 +199,13 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   return check_body(packet);
 }
 
+std::optional<std::uint16_t> named_job(std::span<const std::byte> datagram) {
+  if (datagram.size() < sizeof(infold_header)) return std::nullopt;
+  infold_be16 job;
+  std::memcpy(&job, datagram.data() + offsetof(infold_header, job), sizeof(job));
+  return infold_from_be16(job);
+}
+
 // Into the datagram itself, field by field, for the reason that unpack() gives.
 void write_header(const Header& header, std::span<std::byte> out) {
   const auto put = [out](std::size_t at, auto field) {

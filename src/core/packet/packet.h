@@ -32,9 +32,6 @@ enum class Kind : std::uint8_t {
 
 // Towards the workers.
 constexpr bool travels_down(Kind kind) { return kind >= Kind::result; }
-constexpr bool travels_down(const infold_header& header) {
-  return (header.version_kind & 0xF) >= INFOLD_KIND_RESULT;
-}
 
 // What all packets of one chunk must agree about: bytes 16 to 23 of the header.
 struct ChunkWords {
@@ -124,6 +121,10 @@ enum class Malformed : std::uint8_t {
 
 // Length and field checks only; whether the packet fits a job is the receiver's question.
 Malformed parse(std::span<const std::byte> datagram, Packet& packet);
+
+// The job that a datagram names, whatever else is wrong with it: what is malformed counts there.
+// Nothing without a whole header.
+std::optional<std::uint16_t> named_job(std::span<const std::byte> datagram);
 
 // Writes 32 bytes. Requires: out.size() >= INFOLD_HEADER_BYTES.
 void write_header(const Header& header, std::span<std::byte> out);
