@@ -19,6 +19,7 @@
 #include "core/aggregator/aggregator.h"
 #include "io/udp/udp_socket.h"
 #include "site/neighbours.h"
+#include "site/serve_loop.h"
 #include "site/switch_status.h"
 
 namespace infold::site {
@@ -29,7 +30,7 @@ struct SiteStatistics {
   std::vector<JobPackets> jobs;  // of those there are
 };
 
-class AggregationSite {
+class AggregationSite final : public PacketServer {
  public:
   explicit AggregationSite(io::UdpSocket socket);
 
@@ -67,11 +68,10 @@ class AggregationSite {
   void end_all_jobs(const core::Abort& abort);
   SiteStatistics statistics() const;
 
-  // Reads a batch, lets the aggregators answer, and sends the answers as trains; the number of
-  // datagrams that there were.
-  std::size_t serve();
-  // What came last was of a small tensor.
-  bool last_was_small() const { return last_was_small_; }
+  std::size_t serve() override;
+  bool last_was_small() const override { return last_was_small_; }
+  void wait(base::Instant deadline) override { socket_.wait(deadline); }
+  void wake() override { socket_.wake(); }
 
   // From now on that worker of that job is in this process, and nowhere else.
   void adopt(std::uint16_t job, std::uint8_t worker);
@@ -82,8 +82,6 @@ class AggregationSite {
   std::span<const std::span<const std::byte>> take_answers();
 
   void flush() { socket_.flush(); }
-  void wait(base::Instant deadline) { socket_.wait(deadline); }
-  void wake() { socket_.wake(); }  // from any thread
   int descriptor() const { return socket_.descriptor(); }
   io::SocketAddress address() const { return address_; }
   bool uses_trains() const { return socket_.sends_trains() && socket_.receives_trains(); }

@@ -8,71 +8,49 @@
 #include <utility>
 
 #include "base/check.h"
-#include "io/host/clock.h"
-#include "site/driver_thread.h"
 
 namespace infold::site {
 
 AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::Endpoint> endpoint)
     : nodes_(std::move(nodes)), endpoint_(std::move(endpoint)) {
+  using Side = core::Source::Side;
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
-    aggregators_.emplace_back(nodes_[index].options);
-    using Side = core::Source::Side;
-    const auto add = [&](io::Peer peer, core::Source source) {
-      const auto place = static_cast<std::size_t>(peer);
-      links_.resize(std::max(links_.size(), place + 1));
-      links_[place] = {index, source};
-    };
-    for (std::size_t worker = 0; worker < nodes_[index].workers.size(); ++worker) {
-      const core::Source source = {Side::below, static_cast<std::uint8_t>(worker)};
-      add(nodes_[index].workers[worker], source);
+    const Node& node = nodes_[index];
+    aggregators_.emplace_back(node.options);
+    for (std::size_t worker = 0; worker < node.workers.size(); ++worker) {
+      add_link(node.workers[worker], {index, {Side::below, static_cast<std::uint8_t>(worker)}});
     }
-    if (nodes_[index].parent) add(*nodes_[index].parent, {Side::above, {}});
+    if (node.parent) add_link(*node.parent, {index, {Side::above, {}}});
   }
-  thread_ = start_driver_thread("infold-switch", [this] { run(); });
+  loop_.emplace("infold-switch", static_cast<PacketServer&>(*this));
 }
 
-AggregatorDriver::~AggregatorDriver() {
-  {
-    const std::lock_guard lock(mutex_);
-    stops_ = true;
-  }
-  endpoint_->wake();
-  thread_.join();
+void AggregatorDriver::add_link(io::Peer peer, const Link& link) {
+  const auto place = static_cast<std::size_t>(peer);
+  links_.resize(std::max(links_.size(), place + 1));
+  links_[place] = link;
 }
 
-void AggregatorDriver::run() {
-  for (;;) {
-    const std::span<const io::Received> batch = endpoint_->receive();
-    if (!step(batch)) return;
-    const base::Instant now = io::monotonic_now();
-    if (!batch.empty()) {
-      polling_.found(now);
-    } else {
-      polling_.wait(now, last_was_small_, [this] { endpoint_->wait(base::Instant::never()); });
-    }
-  }
-}
-
-bool AggregatorDriver::step(std::span<const io::Received> batch) {
-  const std::lock_guard lock(mutex_);
+std::size_t AggregatorDriver::serve() {
+  const std::span<const io::Received> batch = endpoint_->receive();
   for (const io::Received& received : batch) handle(received);
   endpoint_->flush();
-  return !stops_;
+  return batch.size();
 }
 
 void AggregatorDriver::handle(const io::Received& received) {
   CHECK_THAT(static_cast<std::size_t>(received.from), <, links_.size());
   const Link& link = links_[static_cast<std::size_t>(received.from)];
+  const Node& node = nodes_[link.node];
   core::Aggregator& aggregator = aggregators_[link.node];
   core::Packet packet;
   if (core::parse_at_aggregator(received.datagram, packet) != core::Malformed::none) {
     aggregator.count_malformed();
     return;
   }
-  last_was_small_ = packet.header.slot < nodes_[link.node].small_slots;
+  last_was_small_ = packet.header.slot < node.small_slots;
   aggregator.handle(packet, link.source);
-  while (const auto transmit = aggregator.poll_transmit()) send(nodes_[link.node], *transmit);
+  while (const auto transmit = aggregator.poll_transmit()) send(node, *transmit);
 }
 
 void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& transmit) {
@@ -90,16 +68,18 @@ void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& 
 }
 
 io::EndpointCounters AggregatorDriver::endpoint_counters() {
-  const std::lock_guard lock(mutex_);
-  return endpoint_->counters();
+  io::EndpointCounters counters;
+  loop_->run([&] { counters = endpoint_->counters(); });
+  return counters;
 }
 
 core::VerdictCounters AggregatorDriver::verdicts() {
-  const std::lock_guard lock(mutex_);
   core::VerdictCounters sum{};
-  for (const core::Aggregator& aggregator : aggregators_) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += aggregator.counters()[i];
-  }
+  loop_->run([&] {
+    for (const core::Aggregator& aggregator : aggregators_) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += aggregator.counters()[i];
+    }
+  });
   return sum;
 }
 

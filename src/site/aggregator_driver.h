@@ -6,18 +6,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/aggregator/aggregator.h"
 #include "io/endpoint.h"
-#include "site/polling.h"
+#include "site/serve_loop.h"
 
 namespace infold::site {
 
-class AggregatorDriver {
+class AggregatorDriver final : private PacketServer {
  public:
   // One aggregator and its links at the endpoint.
   struct Node {
@@ -29,31 +27,30 @@ class AggregatorDriver {
 
   // Every peer of the endpoint belongs to one node. Throws std::system_error without a thread.
   AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::Endpoint> endpoint);
-  ~AggregatorDriver();
 
   io::EndpointCounters endpoint_counters();
   core::VerdictCounters verdicts();
 
  private:
-  void run();
-  bool step(std::span<const io::Received> batch);
-  void handle(const io::Received& received);
-  void send(const Node& node, const core::Aggregator::Transmit& transmit);
-
   struct Link {
     std::size_t node = 0;
     core::Source source;
   };
 
+  std::size_t serve() override;
+  bool last_was_small() const override { return last_was_small_; }
+  void wait(base::Instant deadline) override { endpoint_->wait(deadline); }
+  void wake() override { endpoint_->wake(); }
+  void add_link(io::Peer peer, const Link& link);
+  void handle(const io::Received& received);
+  void send(const Node& node, const core::Aggregator::Transmit& transmit);
+
   std::vector<Node> nodes_;
-  std::mutex mutex_;
   std::vector<core::Aggregator> aggregators_;
   std::vector<Link> links_;  // by peer
   std::unique_ptr<io::Endpoint> endpoint_;
-  Polling polling_;
   bool last_was_small_ = false;
-  bool stops_ = false;
-  std::thread thread_;
+  std::optional<ServeLoop> loop_;  // begins last and ends first
 };
 
 }  // namespace infold::site

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves what has arrived, runs commands in between, and sleeps when there is nothing to read.
+// The loop's thread owns the site, so whatever reads or changes it is a command.
 #include "site/switch_shard.h"
 
-#include <future>
 #include <utility>
-
-#include "base/check.h"
-#include "io/host/clock.h"
-#include "site/driver_thread.h"
 
 namespace infold::site {
 
 SwitchShard::SwitchShard(io::UdpSocket socket)
     : site_(std::make_unique<AggregationSite>(std::move(socket))),
       address_(site_->address()),
-      uses_trains_(site_->uses_trains()) {
-  thread_ = start_driver_thread("infold-shard", [this] { run(); });
-}
+      uses_trains_(site_->uses_trains()),
+      loop_("infold-shard", *site_) {}
 
 SwitchShard::~SwitchShard() {
   if (const std::unique_ptr<AggregationSite> site = take_site()) {
@@ -26,10 +20,7 @@ SwitchShard::~SwitchShard() {
 }
 
 std::unique_ptr<AggregationSite> SwitchShard::take_site() {
-  if (thread_.joinable()) {
-    command([this] { stops_ = true; });
-    thread_.join();
-  }
+  loop_.stop();
   return std::move(site_);
 }
 
@@ -37,7 +28,7 @@ bool SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t 
                           const Neighbours& neighbours) {
   auto job = std::make_unique<AggregationSite::Job>(options, small_slots, neighbours);
   bool is_free = false;
-  command([this, &job, &is_free, number = options.job] {
+  loop_.run([this, &job, &is_free, number = options.job] {
     is_free = !site_->has_job(number);
     if (is_free) site_->swap_job(number, job);
   });
@@ -45,57 +36,18 @@ bool SwitchShard::add_job(const core::AggregatorOptions& options, std::uint16_t 
 }
 
 void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {
-  command([this, job, &abort] { site_->end_job(job, abort); });
+  loop_.run([this, job, &abort] { site_->end_job(job, abort); });
 }
 
 void SwitchShard::remove_job(std::uint16_t job) {
   std::unique_ptr<AggregationSite::Job> removed;
-  command([this, job, &removed] { site_->swap_job(job, removed); });
+  loop_.run([this, job, &removed] { site_->swap_job(job, removed); });
 }
 
 SiteStatistics SwitchShard::statistics() {
   SiteStatistics statistics;
-  command([this, &statistics] { statistics = site_->statistics(); });
+  loop_.run([this, &statistics] { statistics = site_->statistics(); });
   return statistics;
-}
-
-// Runs it on the shard's thread, between two batches, and waits for it.
-void SwitchShard::command(std::function<void()> action) {
-  std::promise<void> done;
-  {
-    const std::lock_guard lock(mutex_);
-    commands_.push_back([&] {
-      action();
-      done.set_value();
-    });
-    has_commands_.store(true, std::memory_order_release);
-  }
-  site_->wake();
-  done.get_future().wait();
-}
-
-void SwitchShard::run() {
-  for (;;) {
-    if (has_commands_.load(std::memory_order_acquire)) run_commands();
-    if (stops_) return;
-    const std::size_t served = site_->serve();
-    const base::Instant now = io::monotonic_now();
-    if (served > 0) {
-      polling_.found(now);
-    } else {
-      polling_.wait(now, site_->last_was_small(), [this] { site_->wait(base::Instant::never()); });
-    }
-  }
-}
-
-void SwitchShard::run_commands() {
-  std::vector<std::function<void()>> commands;
-  {
-    const std::lock_guard lock(mutex_);
-    commands.swap(commands_);
-    has_commands_.store(false, std::memory_order_relaxed);
-  }
-  for (const std::function<void()>& each : commands) each();
 }
 
 }  // namespace infold::site

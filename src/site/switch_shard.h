@@ -4,15 +4,10 @@
 // other shards; to a job each shard is a site of its own.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 #include "site/aggregation_site.h"
-#include "site/polling.h"
+#include "site/serve_loop.h"
 
 namespace infold::site {
 
@@ -40,20 +35,10 @@ class SwitchShard {
   bool uses_trains() const { return uses_trains_; }
 
  private:
-  void run();
-  void run_commands();
-  void command(std::function<void()> action);
-
-  std::unique_ptr<AggregationSite> site_;  // of the thread
+  std::unique_ptr<AggregationSite> site_;  // the loop's, while there is one
   io::SocketAddress address_;
   bool uses_trains_ = false;
-  Polling polling_;
-
-  std::mutex mutex_;  // of the commands
-  std::vector<std::function<void()>> commands_;
-  std::atomic<bool> has_commands_{false};
-  bool stops_ = false;
-  std::thread thread_;
+  ServeLoop loop_;
 };
 
 }  // namespace infold::site
