@@ -79,7 +79,8 @@ find_program(INFOLD_ENV env)
 mark_as_advanced(INFOLD_CCACHE INFOLD_ENV)
 if(INFOLD_CCACHE AND INFOLD_ENV)
   set(launcher ${INFOLD_ENV} CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_EXTRAFILES=${ignorelist} ${INFOLD_CCACHE})
+      CCACHE_EXTRAFILES=${ignorelist}
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${INFOLD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -13,6 +13,7 @@ import pathlib
 import signal
 import sys
 
+from testing.ahead import Ahead
 from testing.process import Ticker
 from testing.report import Tally
 from testing.stages import Build, Cases, Command, Context, PythonCases
@@ -37,7 +38,7 @@ STAGES = (
     PythonCases("python-2.14", "the same against torch 2.14, where it is installed", 6000,
                 torch="2.14"),
     Command("fuzz", "every fuzz target for a moment", 3600,
-            ("tools/fuzz.py", "--total-seconds", "30")),
+            ("tools/fuzz.py", "--total-seconds", "30"), "fuzz"),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),
 )
 # At most 3 minutes from scratch on 2 cores. Compiling takes most of the time. So only the most
@@ -74,12 +75,18 @@ def chosen_stages(options):
     return list(QUICK_STAGES if options.quick else STAGES)
 
 
-def run_stage(stage, position, context):
+def run_stage(stage, position, context, ahead):
     path = LOGS / f"{stage.name}.log"
     ticker = Ticker(f"[{position}] {stage.name}: {stage.title}")
     ticker.tick()
-    with open(path, "w", encoding="utf-8") as log:
-        tally = stage.run(context, log, ticker)
+    missing = ahead.wait_for(stage, ticker)
+    if missing is not None:
+        tally = stage.failed(missing)
+    elif reason := stage.skip_reason():
+        tally = Tally(skips=[(stage.name, reason)])
+    else:
+        with open(path, "a", encoding="utf-8") as log:
+            tally = stage.run(context, log, ticker)
     ticker.done(str(tally))
     if tally.failures:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -108,8 +115,9 @@ def main():
     context = Context(ROOT, LOGS, options.filter)
     total = Tally()
     try:
-        for index, stage in enumerate(stages, start=1):
-            total.add(run_stage(stage, f"{index}/{len(stages)}", context))
+        with Ahead(stages, context) as ahead:
+            for index, stage in enumerate(stages, start=1):
+                total.add(run_stage(stage, f"{index}/{len(stages)}", context, ahead))
     except KeyboardInterrupt:
         print("\ninterrupted; the counts above are of the stages that ended", file=sys.stderr)
         return 130

@@ -48,9 +48,9 @@ class Ticker:
         print(f"{prefix}{self.title}: {outcome} ({self.elapsed_s():.1f} s)", flush=True)
 
 
-def run_logged(command, log, limit_s, cwd, ticker, env=None):
+def run_logged(command, log, limit_s, cwd, ticker, env=None, stop=None):
     """Appends the command's output to the open file. Returns its exit code, or None at the
-    limit."""
+    limit and when the event `stop` is set."""
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
     with subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log,
@@ -62,6 +62,8 @@ def run_logged(command, log, limit_s, cwd, ticker, env=None):
                     return process.wait(timeout=0.5)
                 except subprocess.TimeoutExpired:
                     ticker.tick()
+                if stop is not None and stop.is_set():
+                    return None
             log.write(f"stopped after {limit_s} s\n")
             return None
         finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of stage of ./dev test. Each knows its name, title and time limit."""
+"""The kinds of stage that ./dev test is made of. A stage says what it needs, and then tests it."""
 
 import dataclasses
 import os
@@ -27,23 +27,30 @@ class Stage:
     title: str
     limit_s: int
 
-    def run(self, context, log, ticker):
-        """Returns the stage's Tally. Output goes to the open file."""
+    def needs(self, context):
+        """Commands that build what the stage tests, as (words, what has failed if they fail)."""
         raise NotImplementedError
 
-    def step(self, context, log, ticker, command, limit_s=None, **where):
-        limit_s = limit_s or self.limit_s
-        where = {"cwd": context.root} | where
-        return process.run_logged(command, log, limit_s, ticker=ticker, **where) == 0
+    def skip_reason(self):
+        """Why this machine cannot run the stage; empty if it can."""
+        return ""
 
-    def build(self, context, log, ticker, configure_preset, build_preset):
-        commands = (["cmake", "--preset", configure_preset],
-                    ["cmake", "--build", "--preset", build_preset])
-        return all(self.step(context, log, ticker, c, BUILD_LIMIT_S) for c in commands)
+    def run(self, context, log, ticker):
+        """Tests what has been built. Returns a Tally. Output goes to the open file."""
+        raise NotImplementedError
+
+    def step(self, context, log, ticker, command, **where):
+        where = {"cwd": context.root} | where
+        return process.run_logged(command, log, self.limit_s, ticker=ticker, **where) == 0
 
     def failed(self, what):
         name = f"{self.name}: {what}" if what else self.name
         return report.Tally(failures=[(name, f"./dev test --stage {self.name}")])
+
+
+def build_commands(configure_preset, build_preset):
+    return [(["cmake", "--preset", configure_preset], "build"),
+            (["cmake", "--build", "--preset", build_preset], "build")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +61,10 @@ class Cases(Stage):
     build_preset: str = ""  # where it is not called like the preset
     label: str = ""  # regular expression over ctest labels, empty for all
 
+    def needs(self, context):
+        return build_commands(self.preset, self.build_preset or self.preset)
+
     def run(self, context, log, ticker):
-        if not self.build(context, log, ticker, self.preset, self.build_preset or self.preset):
-            return self.failed("build")
         junit = context.logs / f"{self.name}.junit.xml"
         junit.unlink(missing_ok=True)
         command = ["ctest", "--preset", self.build_preset or self.preset, "--parallel", str(CORES),
@@ -83,16 +91,18 @@ class PythonCases(Stage):
     preset: str = "release"  # of the binary whose switches the cases use
     torch: str = ""  # another release than that of the requirements, if it is installed
 
+    def needs(self, context):
+        installs = python_env.install_commands(context.root, "tests", self._other())
+        return build_commands(self.preset, self.preset) + [(c, "install") for c in installs]
+
+    def skip_reason(self):
+        return python_env.python_with(self.torch)[1] if self.torch else ""
+
+    def _other(self):
+        return python_env.python_with(self.torch)[0] if self.torch else None
+
     def run(self, context, log, ticker):
-        other, reason = python_env.python_with(self.torch) if self.torch else (None, "")
-        if reason:
-            return report.Tally(skips=[(self.name, reason)])
-        if not self.build(context, log, ticker, self.preset, self.preset):
-            return self.failed("build")
-        python = other or python_env.python_of(context.root)
-        commands = python_env.install_commands(context.root, "tests", other)
-        if not all(self.step(context, log, ticker, c, BUILD_LIMIT_S) for c in commands):
-            return self.failed("install")
+        python = self._other() or python_env.python_of(context.root)
         junit = context.logs / f"{self.name}.junit.xml"
         junit.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", str(junit)]
@@ -117,10 +127,12 @@ class Build(Stage):
     preset: str = "dev"
     build_preset: str = ""
 
+    def needs(self, context):
+        return [(words, "") for words, _ in
+                build_commands(self.preset, self.build_preset or self.preset)]
+
     def run(self, context, log, ticker):
-        if self.build(context, log, ticker, self.preset, self.build_preset or self.preset):
-            return report.Tally(passed=1)
-        return self.failed("")
+        return report.Tally(passed=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,9 +142,10 @@ class Command(Stage):
     command: tuple = ()
     preset: str = ""
 
+    def needs(self, context):
+        return build_commands(self.preset, self.preset) if self.preset else []
+
     def run(self, context, log, ticker):
-        if self.preset and not self.build(context, log, ticker, self.preset, self.preset):
-            return self.failed("build")
         if self.step(context, log, ticker, list(self.command)):
             return report.Tally(passed=1)
         return self.failed("")
