@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev test builds for later stages while earlier ones test, and says which build failed."""
+
+import dataclasses
+import pathlib
+import tempfile
+import time
+import unittest
+
+from testing import process
+from testing.ahead import Ahead
+from testing.stages import Context, Stage
+
+
+@dataclasses.dataclass(frozen=True)
+class Scripted(Stage):
+    """A stage whose builds are shell commands."""
+
+    builds: tuple = ()
+    skip: str = ""
+
+    def needs(self, context):
+        return [(["sh", "-c", script], what) for script, what in self.builds]
+
+    def skip_reason(self):
+        return self.skip
+
+
+def stage(name, *builds, skip=""):
+    return Scripted(name, name, 60, tuple(builds), skip)
+
+
+class AheadTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.context = Context(self.folder, self.folder, None)
+        self.ticker = process.Ticker("")
+        self.ticker.shown = False
+
+    def test_builds_in_the_order_of_the_stages_and_names_what_failed(self):
+        stages = [stage("one", ("echo one >>order", "build")),
+                  stage("two", ("echo two >>order; exit 3", "build"), ("echo no >>order", "install")),
+                  stage("three", ("echo three >>order", ""))]
+        with Ahead(stages, self.context) as ahead:
+            # Asked for late, to show that nothing waits for the asking.
+            self.assertIsNone(ahead.wait_for(stages[2], self.ticker))
+            self.assertEqual((self.folder / "order").read_text().split(), ["one", "two", "three"])
+            self.assertIsNone(ahead.wait_for(stages[0], self.ticker))
+            self.assertEqual(ahead.wait_for(stages[1], self.ticker), "build")
+        self.assertIn("echo two", (self.folder / "two.log").read_text())
+
+    def test_a_stage_that_this_machine_cannot_run_is_not_built(self):
+        skipped = stage("one", ("touch built", "build"), skip="no torch")
+        with Ahead([skipped], self.context) as ahead:
+            self.assertIsNone(ahead.wait_for(skipped, self.ticker))
+        self.assertFalse((self.folder / "built").exists())
+
+    def test_the_end_stops_a_build_and_its_children(self):
+        stages = [stage("one", ("true", "build")),
+                  stage("two", ("touch begun; sleep 600; touch ended", "build"))]
+        begun = time.monotonic()
+        with Ahead(stages, self.context) as ahead:
+            self.assertIsNone(ahead.wait_for(stages[0], self.ticker))
+            while not (self.folder / "begun").exists():
+                time.sleep(0.01)
+        self.assertLess(time.monotonic() - begun, 300)
+        self.assertFalse((self.folder / "ended").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
