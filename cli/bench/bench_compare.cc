@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench compare: infold beside Gloo and Open MPI, on the same links, in turn. A machine's
-// speed drifts by more than what is to be told apart, so each round measures everybody once, and
-// what is compared are medians of rounds.
+// infold bench compare: measures infold beside Gloo and Open MPI in turn, on the links of a lab or
+// on one host. A machine's speed drifts by more than the differences that are looked for. So each
+// round measures each implementation once, and medians of rounds are compared.
 
 #include <chrono>
 #include <cstdlib>
@@ -99,11 +99,13 @@ class BenchCompare final : public Command {
  public:
   std::string_view name() const override { return "bench compare"; }
   std::string_view summary() const override {
-    return "Measure infold beside Gloo and Open MPI, in turn, on links of a network lab";
+    return "Measure infold beside Gloo and Open MPI, in turn, on links of a lab or on one host";
   }
 
   void declare(Options& options) override {
     options.whole_list("--world", wanted_.worlds, {2, 64}, "How many workers");
+    options.flag("--one-host", wanted_.one_host,
+                 "All ranks on this host, without lab and root; infold sums in shared memory");
     options.text("--rate", wanted_.rate,
                  "Of each link in each direction, as 100mbit; none for unshaped");
     options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "Of all links");
@@ -126,13 +128,14 @@ class BenchCompare final : public Command {
                             "Sums in each round; 0 for about a second");
     options.text("--out", out_, "Folder for results.json, table.txt and pictures");
     options.examples(
+        "  ./dev bench compare --one-host --world 2 --bytes 25MiB --peers gloo-ring\n"
         "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
         "  ./dev bench compare --world 4 --rate none --infold bfp32,bfp8 --rounds 7\n"
         "  ./dev bench compare --infold bfp32,blocks-bfp32 --peers gloo-ring,gloo-union --zeros "
         "0.9\n"
         "\n"
-        "./dev installs and builds what is compared. Needs root, for the lab; Ctrl-C removes the\n"
-        "lab and keeps what was measured.");
+        "./dev installs and builds what is compared. The lab needs root. Ctrl-C removes the lab\n"
+        "and keeps what was measured.");
   }
 
   ExitCode run(Output& output) override {
@@ -141,7 +144,9 @@ class BenchCompare final : public Command {
       output.log("infold bench compare: {}\nTry 'infold bench compare --help'.\n", problem);
       return ExitCode::kBadUsage;
     }
-    if (geteuid() != 0) throw std::runtime_error("the lab's links need root; use sudo");
+    if (!wanted_.one_host && geteuid() != 0) {
+      throw std::runtime_error("the lab's links need root; use sudo, or --one-host");
+    }
     const lab::InterruptGuard guard;
     Comparison comparison;
     comparison.conditions = wanted_;
@@ -151,7 +156,7 @@ class BenchCompare final : public Command {
     comparison.load_before = load();
     if (comparison.load_before > kQuietLoad) {
       output.log(
-          "infold bench compare: this machine is busy (load {:.1f}); so will the figures be\n",
+          "infold bench compare: this machine is busy (load {:.1f}), so the figures will be high\n",
           comparison.load_before);
     }
     measure(output, comparison);
@@ -169,7 +174,13 @@ class BenchCompare final : public Command {
  private:
   // Fills in what the options mean; returns what is wrong with them.
   std::string understand() {
-    if (wanted_.rate != "none") {
+    const lab::Conditions usual;
+    if (wanted_.one_host &&
+        (wanted_.rate != usual.rate || wanted_.mtu != usual.mtu || wanted_.loss != usual.loss ||
+         wanted_.congestion != usual.congestion)) {
+      return "--one-host has no links; leave out --rate, --mtu, --loss and --congestion";
+    }
+    if (!wanted_.one_host && wanted_.rate != "none") {
       const auto rate = parse_rate(wanted_.rate);
       if (!rate || *rate < 1e6) {
         return fmt::format("--rate must be none or 1mbit or more, not '{}'", wanted_.rate);
@@ -194,10 +205,12 @@ class BenchCompare final : public Command {
 
   std::string command_line() const {
     std::string command = fmt::format(
-        "infold bench compare --world {} --rate {} --mtu {} --bytes {} --infold {} --peers {} "
-        "--rounds {}",
-        fmt::join(wanted_.worlds, ","), wanted_.rate, wanted_.mtu, fmt::join(wanted_.bytes, ","),
-        fmt::join(ours_, ","), fmt::join(peers_, ","), wanted_.rounds);
+        "infold bench compare --world {} {} --bytes {} --infold {} --peers {} --rounds {}",
+        fmt::join(wanted_.worlds, ","),
+        wanted_.one_host ? "--one-host"
+                         : fmt::format("--rate {} --mtu {}", wanted_.rate, wanted_.mtu),
+        fmt::join(wanted_.bytes, ","), fmt::join(ours_, ","), fmt::join(peers_, ","),
+        wanted_.rounds);
     if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
     if (wanted_.congestion != "cubic") command += " --congestion " + wanted_.congestion;
     if (wanted_.zeros.share > 0) command += fmt::format(" --zeros {:g}", wanted_.zeros.share);
@@ -216,7 +229,7 @@ class BenchCompare final : public Command {
       for (unsigned round = 1; round <= wanted_.rounds; ++round) {
         for (const std::uint64_t bytes : wanted_.bytes) {
           for (std::size_t turn = 0; turn < all.size(); ++turn) {
-            // Nobody always comes after the same one.
+            // The order turns, so that none always comes after the same other.
             const lab::Implementation& each = all[(turn + round - 1) % all.size()];
             progress.begin(each, world, bytes, round);
             const lab::Sample sample = lab.measure(each, bytes, round);

@@ -52,8 +52,10 @@ constexpr Bound kBounds[] = {
     {"infold-bfp32", "bound", "bound, in the network"},
     {"gloo-ring", "bound-ring", "bound, among hosts"},
 };
-// Instead of both: processors copy between hosts, and nobody knows how fast they could.
-constexpr const char* kNoBound = "no bound: links unshaped";
+// Stands in the legend where processors and not links set the time.
+const char* no_bound(const lab::Conditions& conditions) {
+  return conditions.one_host ? "no bound: no links" : "no bound: links unshaped";
+}
 
 std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   double least = 1e300;
@@ -76,7 +78,7 @@ std::string draw(const lab::Conditions& conditions, const lab::Panel& panel,
     if (curve.marks) svg += lab::draw_marks(panel, curve.legend.style, curve.points);
     legend.push_back(curve.legend);
   }
-  if (conditions.bits_per_second <= 0) legend.push_back({"", kNoBound});
+  if (conditions.bits_per_second <= 0) legend.push_back({"", no_bound(conditions)});
   return svg + lab::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
 }
 

@@ -33,26 +33,24 @@ std::string row(const lab::Summary& summary, double first_ms, std::size_t name_w
 nlohmann::ordered_json conditions_json(const lab::Conditions& conditions) {
   std::vector<std::string> names;
   for (const lab::Implementation& each : conditions.implementations) names.push_back(each.name);
-  return {{"worlds", conditions.worlds},
-          {"bytes", conditions.bytes},
-          {"implementations", names},
-          {"rate", conditions.rate},
-          {"mtu", conditions.mtu},
-          {"loss", conditions.loss},
-          {"congestion", conditions.congestion},
-          {"zeros", conditions.zeros.share},
-          {"zeros_at_end", conditions.zeros.at_end},
+  return {{"worlds", conditions.worlds},     {"bytes", conditions.bytes},
+          {"implementations", names},        {"one_host", conditions.one_host},
+          {"rate", conditions.rate},         {"mtu", conditions.mtu},
+          {"loss", conditions.loss},         {"congestion", conditions.congestion},
+          {"zeros", conditions.zeros.share}, {"zeros_at_end", conditions.zeros.at_end},
           {"rounds", conditions.rounds}};
 }
 
 }  // namespace
 
 std::string describe(const lab::Conditions& conditions) {
-  std::string text =
-      fmt::format("{}, MTU {}",
-                  conditions.bits_per_second > 0 ? conditions.rate + " links"
-                                                 : std::string("links as fast as the machine"),
-                  conditions.mtu);
+  std::string text = "all on one host";
+  if (!conditions.one_host) {
+    text = fmt::format("{}, MTU {}",
+                       conditions.bits_per_second > 0 ? conditions.rate + " links"
+                                                      : std::string("links as fast as the machine"),
+                       conditions.mtu);
+  }
   if (conditions.zeros.share > 0) {
     text += fmt::format(", {:g} % zeros{}", conditions.zeros.share * 100,
                         conditions.zeros.at_end ? " at the end" : "");

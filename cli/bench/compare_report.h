@@ -22,7 +22,7 @@ struct Comparison {
   bool complete = false;   // false: stopped before all rounds were done
 };
 
-// "100mbit links, MTU 1500, 1 % loss"
+// "100mbit links, MTU 1500, 1 % loss", or "all on one host"
 std::string describe(const lab::Conditions& conditions);
 
 // For each world and size a row per implementation, with its time as a multiple of the first's.

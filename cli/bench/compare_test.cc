@@ -177,6 +177,9 @@ TEST(Compare, PicturesOfUnshapedLinksSayWhyThereIsNoBound) {
     EXPECT_THAT(svg, ::testing::Not(HasSubstr("line bound")));
   }
   EXPECT_THAT(draw_times(comparison(), 8), ::testing::Not(HasSubstr("no bound")));
+  unshaped.conditions.one_host = true;
+  EXPECT_THAT(draw_times(unshaped, 8), HasSubstr("no bound: no links"));
+  EXPECT_THAT(draw_times(unshaped, 8), HasSubstr("8 workers, all on one host; medians"));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold bench compare` in small, and presses Ctrl-C on it: no trace of its lab may stay.
+"""Runs `infold bench compare` in small, on one host and in a lab, and presses Ctrl-C on it: no
+trace of its lab may stay.
 
 Usage: compare_test.py INFOLD
-Needs root; where a lab cannot be had, ends with status 77 and the reason.
+The lab needs root. Without root or a lab, the test ends with status 77 and the reason.
 """
 
 import json
@@ -36,6 +37,23 @@ def measures(infold, out):
     check(not namespaces(), f"left behind: {namespaces()}")
 
 
+def measures_on_one_host(infold, out):
+    """No namespace, and no packet: ranks of one host sum in its memory."""
+    result = subprocess.run([infold, "bench", "compare", "--one-host", "--world", "2,3", "--bytes",
+                             "4,65536", "--infold", "bfp32", "--peers", "none", "--rounds", "1",
+                             "--iterations", "20", "--out", out], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
+    check("3 workers, all on one host" in result.stdout, result.stdout)
+    results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
+    check(results["complete"] and len(results["samples"]) == 4, results)
+    for sample in results["samples"]:
+        measured = sample["measured"]
+        check(measured["check"] == "ok", sample)
+        check(measured["ranks_in_memory"] == sample["world"], sample)
+        check(measured["contributions_on_network"] == 0, sample)
+
+
 def stops(infold, out):
     process = subprocess.Popen([infold, *COMPARE, "2000", "--out", out], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -55,14 +73,18 @@ def stops(infold, out):
 
 
 def main():
-    if os.geteuid() != 0:
-        print("needs root to make network namespaces")
-        sys.exit(SKIPPED)
     infold = str(pathlib.Path(sys.argv[1]).resolve())
     refused = subprocess.run([infold, "bench", "compare", "--peers", "nobody"], check=False,
                              capture_output=True, text=True)
     check(refused.returncode == 2 and "gloo-ring" in refused.stderr, refused.stderr)
+    refused = subprocess.run([infold, "bench", "compare", "--one-host", "--mtu", "9000"],
+                             check=False, capture_output=True, text=True)
+    check(refused.returncode == 2 and "has no links" in refused.stderr, refused.stderr)
     with tempfile.TemporaryDirectory() as out:
+        measures_on_one_host(infold, out)
+        if os.geteuid() != 0:
+            print("needs root to make network namespaces")
+            sys.exit(SKIPPED)
         measures(infold, out)
         stops(infold, out)
 

@@ -44,6 +44,7 @@ CompareLab::CompareLab(const Conditions& conditions, const Places& places)
 
 void CompareLab::up(std::uint64_t world) {
   world_ = world;
+  if (conditions_.one_host) return;
   LabLinks links;
   links.hosts = world;
   links.rate = conditions_.rate;
@@ -87,7 +88,8 @@ Launch CompareLab::launch(const Implementation& implementation, std::uint64_t by
   }
   job.wire = implementation.algorithm;
   SumPlaces places;
-  places.on_switch = implementation.way == Way::infold_switch;
+  // Ranks of one host need no switch to sum in its memory.
+  places.on_switch = implementation.way == Way::infold_switch && !conditions_.one_host;
   places.on_workers = !places.on_switch;
   return launch_infold(lab_, job, places);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the implementations of a comparison in a lab, one after the other. One thread; needs root.
+// Runs the implementations of a comparison one after the other, in a lab or on this host alone.
+// One thread. A lab needs root.
 #pragma once
 
 #include <chrono>
@@ -15,9 +16,12 @@ class CompareLab {
   // Throws std::runtime_error if somebody else measures on this machine, or a program is missing.
   CompareLab(const Conditions& conditions, const Places& places);
 
-  // Makes the lab for this many ranks, or throws std::runtime_error with what is needed.
+  // Makes the lab for this many ranks, or throws std::runtime_error with what is needed. Ranks of
+  // one host need no lab.
   void up(std::uint64_t world);
-  void down() { lab_.down(); }
+  void down() {
+    if (lab_.has_links()) lab_.down();
+  }
 
   // Measures one size. Returns early, with an error, when the user wants to stop.
   Sample measure(const Implementation& implementation, std::uint64_t bytes, unsigned round);

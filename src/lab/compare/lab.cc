@@ -20,6 +20,8 @@ using std::filesystem::path;
 // Its own, so that a lab that somebody made by hand stays. Fixed, so that
 // `./dev lab down --name infold-bench` removes what a killed measurement left.
 constexpr const char* kLab = "infold-bench";
+// Of loopback, and of no other program, so that its ports are free.
+constexpr const char* kThisHost = "127.77.0.1";
 constexpr const char* kLockFile = "/run/lock/infold-bench.lock";
 constexpr std::chrono::seconds kLabLimit{120};
 constexpr std::chrono::seconds kDaemonLimit{60};  // only a hang takes as long
@@ -158,9 +160,14 @@ void Lab::down() {
 }
 
 Words Lab::at(const std::string& node, const Words& words) const {
+  if (!has_links()) return words;
   Words all = {places_.lab, "exec", "--name", kLab, node, "--"};
   all.insert(all.end(), words.begin(), words.end());
   return all;
+}
+
+std::string Lab::address(std::uint64_t rank) const {
+  return has_links() ? host_address(rank) : kThisHost;
 }
 
 path Lab::space(const std::string& node) const {

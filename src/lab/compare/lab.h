@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lab for measurements: makes one through tools/lab/lab.py, runs a daemon and a process for each
-// rank on its hosts, waits, reads what rank 0 printed. One at a time on a machine, because two
-// would share its cores. All that it started and made is gone when it is destroyed. One thread;
-// needs root.
+// A lab for measurements. It makes hosts and links through tools/lab/lab.py, runs a daemon and a
+// process for each rank on these hosts, waits, and reads what rank 0 printed. Without links it runs
+// all processes on this host. One lab at a time measures on a machine, because two would share its
+// cores. A destroyed lab leaves nothing behind. One thread; links need root.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,8 @@ struct Places {
   static Places find();
 };
 
-// Address of a rank's host; a daemon on the switch itself has kSwitchNode and kSwitchHost.
+// Address of a rank's host in a lab with links. A daemon on the switch has kSwitchNode and
+// kSwitchHost.
 std::string host_address(std::uint64_t rank);
 inline constexpr const char* kSwitchNode = "switch";
 inline constexpr const char* kSwitchHost = "10.77.0.254";
@@ -65,9 +66,13 @@ class Lab {
   // Makes the links, or throws std::runtime_error with what is needed.
   void up(const LabLinks& links);
   void down();
+  bool has_links() const { return is_up_; }
 
-  // The command that runs `words` on a host: a rank's number, or kSwitchNode.
+  // The command that runs `words` on a host: a rank's number, or kSwitchNode. Without links, that
+  // is this host.
   Words at(const std::string& node, const Words& words) const;
+  // The address of a rank's host, of loopback without links.
+  std::string address(std::uint64_t rank) const;
   // Its network namespace, as a file.
   std::filesystem::path space(const std::string& node) const;
   // An empty folder for the next measurement; the last one's is gone.

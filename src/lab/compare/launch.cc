@@ -19,7 +19,7 @@ constexpr double kStart_s = 60;
 constexpr unsigned kSumsBeside = 3;
 
 constexpr int kSwitchPort = 7700;
-constexpr const char* kMeetingPoint = "10.77.0.1:7701";
+constexpr int kMeetingPort = 7701;
 
 void add_zeros(const SumJob& job, Words& words) {
   if (job.zeros.share == 0) return;
@@ -36,6 +36,53 @@ std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
   return address;
 }
 
+// mpirun's words for ranks that all run on this host, in shared memory.
+Words mpirun_here(std::uint64_t world) {
+  return {"mpirun",
+          "--allow-run-as-root",
+          "-np",
+          fmt::format("{}", world),
+          "--oversubscribe",
+          "--bind-to",
+          "none",
+          "--mca",
+          "pml",
+          "ob1",
+          "--mca",
+          "btl",
+          "vader,self"};
+}
+
+// mpirun's words for the lab's hosts. mpirun runs on the switch. The lab takes the place of ssh and
+// starts each rank on its host. Everything goes over the links by TCP.
+Words mpirun_in_lab(const Lab& lab, std::uint64_t world) {
+  const path agent = lab.scratch() / "agent";
+  std::ofstream(agent) << "#!/bin/sh\n# HOST COMMAND...: starts the command on the host.\n"
+                          "rank=$((${1##*.} - 1))\nshift\n"
+                       << fmt::format("exec {} sh -c \"$*\"\n",
+                                      fmt::join(lab.at("$rank", {}), " "));
+  permissions(agent, std::filesystem::perms::owner_all);
+  std::string hosts;
+  for (std::uint64_t rank = 0; rank < world; ++rank) {
+    hosts += fmt::format("{}{}:1", rank == 0 ? "" : ",", host_address(rank));
+  }
+  Words words = {"mpirun", "--allow-run-as-root", "-np", fmt::format("{}", world), "--host",
+                 hosts,    "--bind-to",           "none"};
+  const std::pair<const char*, std::string> settings[] = {
+      {"plm_rsh_agent", agent},
+      {"plm_rsh_no_tree_spawn", "1"},
+      {"oob_tcp_if_include", "10.77.0.0/24"},
+      {"pml", "ob1"},
+      {"btl", "tcp,self"},
+      {"btl_tcp_if_include", "10.77.0.0/24"},
+      // Sends only. With its default, puts, a rank does not send while it receives: half speed.
+      {"btl_tcp_flags", "1"}};
+  for (const auto& [name, value] : settings) {
+    words.insert(words.end(), {"--mca", name, value});
+  }
+  return words;
+}
+
 }  // namespace
 
 std::chrono::seconds hopeless_after(double sum_s, unsigned iterations) {
@@ -50,7 +97,8 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
   for (const std::uint64_t host : places.hosts) {
     switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host)));
   }
-  Words where = {"--rendezvous", kMeetingPoint, "--sites", "workers"};
+  Words where = {"--rendezvous", fmt::format("{}:{}", lab.address(0), kMeetingPort), "--sites",
+                 "workers"};
   if (!switches.empty()) {
     where = {"--switch",        fmt::format("{}", fmt::join(switches, ",")),
              "--sites",         places.on_workers ? "mixed" : "switches",
@@ -93,7 +141,7 @@ Launch launch_gloo(const Lab& lab, const SumJob& job, const std::string& algorit
                    "--store",
                    store,
                    "--address",
-                   host_address(rank),
+                   lab.address(rank),
                    "--bytes",
                    fmt::format("{}", job.bytes),
                    "--iterations",
@@ -107,35 +155,10 @@ Launch launch_gloo(const Lab& lab, const SumJob& job, const std::string& algorit
   return launch;
 }
 
-// mpirun runs on the switch and reaches each rank's host as it would over ssh, with the lab in
-// ssh's place. Everything goes over the links by TCP; ranks that wait let others run, because
-// there are more of them than cores.
+// Ranks that wait let others run, because there are more ranks than cores.
 Launch launch_openmpi(const Lab& lab, const SumJob& job, const std::string& algorithm) {
-  const path agent = lab.scratch() / "agent";
-  std::ofstream(agent) << "#!/bin/sh\n# HOST COMMAND...: starts the command on the host.\n"
-                          "rank=$((${1##*.} - 1))\nshift\n"
-                       << fmt::format("exec {} sh -c \"$*\"\n",
-                                      fmt::join(lab.at("$rank", {}), " "));
-  permissions(agent, std::filesystem::perms::owner_all);
-  std::string hosts;
-  for (std::uint64_t rank = 0; rank < job.world; ++rank) {
-    hosts += fmt::format("{}{}:1", rank == 0 ? "" : ",", host_address(rank));
-  }
-  Words words = {"mpirun", "--allow-run-as-root", "-np", fmt::format("{}", job.world), "--host",
-                 hosts,    "--bind-to",           "none"};
-  const std::pair<const char*, std::string> settings[] = {
-      {"plm_rsh_agent", agent},
-      {"plm_rsh_no_tree_spawn", "1"},
-      {"oob_tcp_if_include", "10.77.0.0/24"},
-      {"pml", "ob1"},
-      {"btl", "tcp,self"},
-      {"btl_tcp_if_include", "10.77.0.0/24"},
-      // Sends only. With its default, puts, a rank does not send while it receives: half speed.
-      {"btl_tcp_flags", "1"},
-      {"mpi_yield_when_idle", "1"}};
-  for (const auto& [name, value] : settings) {
-    words.insert(words.end(), {"--mca", name, value});
-  }
+  Words words = lab.has_links() ? mpirun_in_lab(lab, job.world) : mpirun_here(job.world);
+  words.insert(words.end(), {"--mca", "mpi_yield_when_idle", "1"});
   words.insert(words.end(), {lab.places().peers / "infold-peer-openmpi", "--algorithm", algorithm,
                              "--bytes", fmt::format("{}", job.bytes), "--iterations",
                              fmt::format("{}", job.iterations), "--json"});
