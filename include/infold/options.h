@@ -7,15 +7,9 @@
 #include <chrono>
 #include <cstdint>
 
-namespace infold {
+#include <infold/vocabulary.h>
 
-enum class Reduction : std::uint8_t {
-  sum,
-  average,
-  min,
-  max,
-  bit_or,  // of integers, bit by bit
-};
+namespace infold {
 
 // How floats travel while they are summed. Everything else always travels as it is, exactly, and
 // takes `automatic` only.
@@ -27,13 +21,6 @@ enum class WireFormat : std::uint8_t {
   bfp8,       // 8-bit mantissas: 1.04 bytes
   fixed32,    // 32-bit integers under exponents agreed first: for aggregators that can only add;
               // one more round trip
-};
-
-// Which calls go first on links that carry several. All ranks must choose alike.
-enum class Priority : std::uint8_t {
-  automatic,   // small tensors (up to 64 packets for each site) ahead of large ones
-  urgent,      // among the small ones, whatever its size: for what the next step waits for
-  background,  // among the large ones, whatever its size
 };
 
 // How a tensor is made up. All ranks must choose alike, whatever their own tensors hold.
@@ -50,7 +37,6 @@ enum class Layout : std::uint8_t {
   automatic,
 };
 
-const char* reduction_name(Reduction reduction);
 const char* wire_format_name(WireFormat wire);
 
 struct CallOptions {

@@ -12,11 +12,10 @@
 #include <ranges>
 #include <type_traits>
 
+#include <infold/vocabulary.h>
+
 namespace infold {
 
-enum class DataType : std::uint8_t { f32, f16, bf16, f64, i8, u8, i32, i64 };
-
-const char* data_type_name(DataType type);
 // Bytes of one element; 0 for a value that is no DataType.
 std::size_t element_bytes(DataType type);
 

@@ -7,24 +7,12 @@
 
 #include <cstdint>
 
+#include <infold/vocabulary.h>
 #include <tl/expected.hpp>
 
 namespace infold::base {
 
-// Who should retry is part of each code's meaning.
-enum class Code : std::uint8_t {
-  invalid_argument,    // the caller's request is wrong; never retry it unchanged
-  out_of_range,        // a number is outside its stated limits; never retry it unchanged
-  unsupported,         // this build or plane cannot do it; choose another way
-  resource_exhausted,  // a bounded table is full; retry after something finishes
-  mismatch,            // ranks disagree about a call; fix the program
-  deadline_exceeded,   // time ran out waiting for a peer; the job is over, join again
-  cancelled,           // a rank gave the call up; the job is over, join again
-  aborted,             // the job ended earlier; join again
-  unavailable,         // a peer or device is not there; retry with back-off
-};
-
-const char* code_name(Code code);
+using infold::Code;
 
 struct Error {
   Code code = Code::invalid_argument;

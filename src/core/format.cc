@@ -35,11 +35,6 @@ const char* format_name(WireFormat format) {
   return kNames[static_cast<std::size_t>(format)];
 }
 
-const char* dtype_name(DataType dtype) {
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
-  return kNames[static_cast<std::size_t>(dtype)];
-}
-
 // Halves the range between what fits and what does not, since more elements take more bytes. A
 // registry asks this of every layout whenever a job starts.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits) {

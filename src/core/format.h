@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <infold/vocabulary.h>
+
 #include "wire/infold_wire.h"
 
 namespace infold::core {
@@ -21,22 +23,14 @@ enum class WireFormat : std::uint8_t {
   bfp32 = INFOLD_FORMAT_BFP32,
 };
 
-enum class DataType : std::uint8_t {
-  f32 = INFOLD_DTYPE_F32,
-  f16 = INFOLD_DTYPE_F16,
-  bf16 = INFOLD_DTYPE_BF16,
-  f64 = INFOLD_DTYPE_F64,
-  i8 = INFOLD_DTYPE_I8,
-  u8 = INFOLD_DTYPE_U8,
-  i32 = INFOLD_DTYPE_I32,
-  i64 = INFOLD_DTYPE_I64,
-};
+using infold::DataType;
+using infold::Priority;
+using infold::Reduction;
 
 constexpr bool is_float(DataType dtype) { return dtype <= DataType::f64; }
 
-// As in "bfp16" and "bf16".
+// As in "bfp16".
 const char* format_name(WireFormat format);
-const char* dtype_name(DataType dtype);
 
 // Bytes of one element in memory.
 constexpr std::uint32_t dtype_bytes(DataType dtype) {
@@ -62,14 +56,6 @@ constexpr WireFormat integer_format(DataType dtype) {
     default: return WireFormat::i64;
   }
 }
-
-enum class Reduction : std::uint8_t {
-  sum = INFOLD_REDUCTION_SUM,
-  average = INFOLD_REDUCTION_AVERAGE,
-  min = INFOLD_REDUCTION_MIN,
-  max = INFOLD_REDUCTION_MAX,
-  bit_or = INFOLD_REDUCTION_OR,
-};
 
 enum class Collective : std::uint8_t {
   all_reduce = INFOLD_COLLECTIVE_ALL_REDUCE,
@@ -160,6 +146,25 @@ struct ChunkLimits {
 
 // The job's elements per chunk for one layout: as many whole blocks as fit.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits);
+
+// Packets carry the numbers of the shared enumerations.
+template <typename Enum>
+constexpr bool is_on_wire(Enum value, int number) {
+  return static_cast<int>(value) == number;
+}
+static_assert(is_on_wire(DataType::f32, INFOLD_DTYPE_F32));
+static_assert(is_on_wire(DataType::f16, INFOLD_DTYPE_F16));
+static_assert(is_on_wire(DataType::bf16, INFOLD_DTYPE_BF16));
+static_assert(is_on_wire(DataType::f64, INFOLD_DTYPE_F64));
+static_assert(is_on_wire(DataType::i8, INFOLD_DTYPE_I8));
+static_assert(is_on_wire(DataType::u8, INFOLD_DTYPE_U8));
+static_assert(is_on_wire(DataType::i32, INFOLD_DTYPE_I32));
+static_assert(is_on_wire(DataType::i64, INFOLD_DTYPE_I64));
+static_assert(is_on_wire(Reduction::sum, INFOLD_REDUCTION_SUM));
+static_assert(is_on_wire(Reduction::average, INFOLD_REDUCTION_AVERAGE));
+static_assert(is_on_wire(Reduction::min, INFOLD_REDUCTION_MIN));
+static_assert(is_on_wire(Reduction::max, INFOLD_REDUCTION_MAX));
+static_assert(is_on_wire(Reduction::bit_or, INFOLD_REDUCTION_OR));
 
 static_assert(ElementLayout{WireFormat::bfp32, DataType::f32}.block_elements() ==
               INFOLD_BLOCK_ELEMENTS);

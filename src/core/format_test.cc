@@ -65,7 +65,8 @@ void expect_largest(ElementLayout layout, std::uint32_t elements_max, bool is_tr
     while (wanted + step <= most && bytes_of(wanted + step) <= bytes) wanted += step;
     const ChunkLimits limits = {bytes, elements_max, is_tree};
     ASSERT_EQ(chunk_elements(layout, limits), wanted)
-        << bytes << " bytes, " << format_name(layout.format) << " of " << dtype_name(layout.dtype);
+        << bytes << " bytes, " << format_name(layout.format) << " of "
+        << data_type_name(layout.dtype);
   }
 }
 

@@ -49,7 +49,7 @@ Result<rank::FormatChoice> format_of(const VerifyCase& each, int world) {
 }
 
 bool can_be_asked(const VerifyCase& each, int world) {
-  const bool has_choice = rank::is_float(each.type) && (each.reduction == Reduction::sum ||
+  const bool has_choice = core::is_float(each.type) && (each.reduction == Reduction::sum ||
                                                         each.reduction == Reduction::average);
   if (has_choice == (each.wire == WireFormat::automatic)) return false;
   const auto format = format_of(each, world);
@@ -112,7 +112,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
   const std::size_t bytes = element_bytes(each.type);
   const std::size_t first = tensor.size() / bytes;
   tensor.resize(tensor.size() + each.elements * bytes);
-  const bool as_bits = !rank::is_float(each.type) || !reduces(each.collective);
+  const bool as_bits = !core::is_float(each.type) || !reduces(each.collective);
   for (std::uint64_t i = 0; i < each.elements; ++i) {
     std::byte* const at = tensor.data() + (first + i) * bytes;
     if (each.is_sparse && is_zero_stretch(each, rank, i / kStretch)) continue;
@@ -120,8 +120,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
       const std::uint64_t bits = prng.next();
       std::memcpy(at, &bits, bytes);
     } else {
-      oracle::store_float(static_cast<core::DataType>(each.type), at, 0,
-                          value_of(each, rank, prng));
+      oracle::store_float(each.type, at, 0, value_of(each, rank, prng));
     }
   }
 }
@@ -223,7 +222,7 @@ std::string describe(const VerifyCase& each) {
   if (each.wire != WireFormat::automatic) {
     text += fmt::format(" as {}", wire_format_name(each.wire));
   }
-  if (reduces(each.collective) && rank::is_float(each.type)) {
+  if (reduces(each.collective) && core::is_float(each.type)) {
     text += fmt::format(", {} values", values_name(each.values));
   }
   if (is_rooted(each.collective)) text += fmt::format(", root {}", each.root);

@@ -120,7 +120,7 @@ TEST(VerifyBattery, ExpectedSumsOfFloatsAreWithinTheStatedBounds) {
     if (each.collective != Collective::all_reduce || each.wire == WireFormat::automatic) continue;
     if (each.values == Values::special || each.elements == 0) continue;
     ++checked;
-    const auto type = static_cast<core::DataType>(each.type);
+    const DataType type = each.type;
     std::vector<double> exact(each.elements);
     double largest = 0;  // of all blocks: these tensors are not made to tell them apart
     for (int rank = 0; rank < kWorld; ++rank) {

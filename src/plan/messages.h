@@ -22,7 +22,7 @@ struct Call {
   core::ElementLayout layout;
   std::uint64_t elements = 0;  // 0 for a barrier
   std::uint16_t root = 0;
-  core::Priority priority = core::Priority::by_size;
+  core::Priority priority = core::Priority::automatic;
 };
 
 struct Message {

@@ -83,7 +83,7 @@ struct Sparse {
   }
   static bool is_zero(DataType type, std::uint64_t bits) {
     const std::uint64_t sign =
-        is_float(type) ? std::uint64_t{1} << (8 * element_bytes(type) - 1) : 0;
+        core::is_float(type) ? std::uint64_t{1} << (8 * element_bytes(type) - 1) : 0;
     return (bits & ~sign) == 0;
   }
 };
@@ -161,7 +161,7 @@ std::string ranks_list(const std::vector<int>& ranks) {
 std::string distance_text(const Divergence& divergence) {
   const auto ulps = ulps_between(divergence.type, divergence.value_bits, divergence.others_bits);
   if (!ulps) return "not comparable";
-  if (!is_float(divergence.type)) return std::to_string(*ulps) + " apart";
+  if (!core::is_float(divergence.type)) return std::to_string(*ulps) + " apart";
   return std::to_string(*ulps) + (*ulps == 1 ? " ulp apart" : " ulps apart");
 }
 

@@ -40,7 +40,7 @@ std::optional<Error> Member::begin_block_sum(Call& call, const sparse::BlockSum:
   const base::Result<void> submitted = submit_blocks(call);
   if (!submitted && call.first_transfer == core::TransferId::none) {
     call.block_steps = 0;
-    return Error{public_code(submitted.error().code), submitted.error().detail};
+    return Error{submitted.error().code, submitted.error().detail};
   }
   return std::nullopt;
 }

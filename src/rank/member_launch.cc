@@ -10,13 +10,6 @@
 #include "rank/member.h"
 
 namespace infold::rank {
-namespace {
-
-static_assert(static_cast<int>(Priority::urgent) == static_cast<int>(core::Priority::urgent));
-static_assert(static_cast<int>(Priority::background) ==
-              static_cast<int>(core::Priority::background));
-
-}  // namespace
 
 std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   const Result<FormatChoice> choice =
@@ -49,12 +42,12 @@ std::optional<Error> Member::launch_whole(Call& call, const CallRequest& request
   if (choice.agreed && data.elements > 0) {
     call.description.composed = true;
     const auto agreement = submit_agreement(call, data);
-    if (!agreement) return Error{public_code(agreement.error().code), agreement.error().detail};
+    if (!agreement) return Error{agreement.error().code, agreement.error().detail};
     data.after = *agreement;
     data.codes = call.agreed_codes.data();
   }
   const base::Result<core::TransferId> id = submit(data, &call);
-  if (!id) return Error{public_code(id.error().code), id.error().detail};
+  if (!id) return Error{id.error().code, id.error().detail};
   return std::nullopt;
 }
 
@@ -71,7 +64,7 @@ std::optional<Error> Member::submit_all(Call& call, std::size_t count, TransferA
   for (std::size_t i = 0; i < count && !refused; ++i) {
     core::TransferRequest transfer = transfer_at(i);
     const base::Result<core::TransferId> id = submit(transfer, &call);
-    if (!id) refused = Error{public_code(id.error().code), id.error().detail};
+    if (!id) refused = Error{id.error().code, id.error().detail};
   }
   const bool is_over = driver_->with_worker([&](core::Worker& worker, base::Instant now) {
     if (refused && call.first_transfer != core::TransferId::none) worker.cancel(now);
@@ -187,7 +180,7 @@ core::TransferRequest Member::blank_transfer(const Call& call, const CallRequest
   transfer.layout = choice.layout;
   transfer.codec = choice.codec;
   transfer.encoding = request.options.encoding;
-  transfer.priority = static_cast<core::Priority>(request.options.priority);
+  transfer.priority = request.options.priority;
   transfer.deadline = call.description.deadline;
   return transfer;
 }

@@ -318,7 +318,7 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
   if (failure.error.code == expected && named && failure.field == field) return "";
   return fmt::format(
       "rank {} was told \"{}\" ({}) naming ranks {} and {} and field \"{}\", where rank {} {}",
-      rank, failure.error.detail, base::code_name(failure.error.code), failure.rank, failure.other,
+      rank, failure.error.detail, code_name(failure.error.code), failure.rank, failure.other,
       failure.field, incident.rank, incident_name(incident.kind));
 }
 

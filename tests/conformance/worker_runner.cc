@@ -310,7 +310,7 @@ void WorkerRunner::expect_failed(const Step& step, Cursor& cursor) {
   const std::string wanted = cursor.take_word();
   const std::optional<core::Event> event = take_event();
   if (!event || !event->failure) throw VectorError(step.where + ": no call failed");
-  const std::string got = base::code_name(event->failure->error.code);
+  const std::string got = code_name(event->failure->error.code);
   if (got != wanted) throw VectorError(step.where + ": failed with " + got + ", not " + wanted);
 }
 

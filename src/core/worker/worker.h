@@ -62,14 +62,7 @@ struct WorkerOptions {
   base::Duration wall_clock_offset;
 };
 
-// Which stream a transfer travels in; the same on all ranks.
-enum class Priority : std::uint8_t {
-  by_size,     // small ones ahead of large ones
-  urgent,      // with the small ones
-  background,  // with the large ones
-};
-
-// Whether a transfer of so many chunks travels in the small stream.
+// Whether a transfer of so many chunks travels in the small stream; the same on all ranks.
 bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chunks);
 
 struct TransferRequest {
@@ -92,7 +85,7 @@ struct TransferRequest {
   // are zeros, and are left out where sites take that. Null: all. Read like the input; of a sum or
   // an or, without agreed codes.
   const std::uint32_t* present = nullptr;
-  Priority priority = Priority::by_size;
+  Priority priority = Priority::automatic;
   // Sends nothing before that transfer is done. With `codes`, each chunk waits only for the chunks
   // that bring its blocks' codes, two elements of that transfer to a block.
   TransferId after = TransferId::none;

@@ -142,7 +142,7 @@ bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chu
   switch (priority) {
     case Priority::urgent: return true;
     case Priority::background: return false;
-    case Priority::by_size: break;
+    case Priority::automatic: break;
   }
   return chunks <= std::uint64_t{options.small_slots} * options.sites.size();
 }

@@ -294,7 +294,7 @@ std::vector<KernelBench> kernel_benches() {
       {WireFormat::bfp8, DataType::bf16}, {WireFormat::bfp32, DataType::f64},
   };
   for (const ElementLayout layout : kLayouts) {
-    const std::string dtype = core::dtype_name(layout.dtype);
+    const std::string dtype = data_type_name(layout.dtype);
     const std::string format = core::format_name(layout.format);
     benches.push_back(
         codec_bench("encode " + dtype + " to " + format, layout, Reduction::sum, true, 1));

@@ -142,16 +142,16 @@ std::string deadline_text(const core::Failure& failure, const FailedCall& call) 
 
 std::string rest_text(const core::Failure& failure, const FailedCall& call) {
   const bool own = failure.rank == call.rank;
-  if (failure.error.code == base::Code::cancelled) {
+  if (failure.error.code == Code::cancelled) {
     return own ? " ended because this rank gave a call up"
                : " ended because " + rank_text(failure.rank) +
                      " gave a call up (its own error says why)";
   }
-  if (failure.error.code == base::Code::aborted) {
+  if (failure.error.code == Code::aborted) {
     return own ? " ended because this rank's communicator was destroyed"
                : " ended because " + rank_text(failure.rank) + " left the job";
   }
-  if (failure.error.code == base::Code::unavailable && failure.missing.count > 0) {
+  if (failure.error.code == Code::unavailable && failure.missing.count > 0) {
     return " ended because " + ranks_text(failure.missing) +
            " is gone: its process has ended or cannot be reached";
   }
@@ -161,7 +161,7 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
                                  : "the switch at " + std::string(call.lost_switch);
     return " ended because " + lost + " has stopped or cannot be reached";
   }
-  if (failure.error.code == base::Code::unsupported) {
+  if (failure.error.code == Code::unsupported) {
     return " failed: " + std::string(failure.error.detail) + " (" + site_text(failure.site, call) +
            ", MTU now " + std::to_string(failure.error.value) + " bytes)";
   }
@@ -170,7 +170,7 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
 
 int rank_to_look_at(const core::Failure& failure, const FailedCall& call) {
   if (failure.missing.count > 0) return failure.missing.range[0].first;
-  const bool mismatch = failure.error.code == base::Code::mismatch;
+  const bool mismatch = failure.error.code == Code::mismatch;
   if (mismatch && failure.rank == call.rank) return failure.other;
   return failure.rank;
 }
@@ -202,19 +202,18 @@ std::string ranks_text(const core::RankRanges& ranges) {
 }
 
 bool is_site_lost(const core::Failure& failure) {
-  return failure.error.code == base::Code::unavailable && failure.missing.count == 0;
+  return failure.error.code == Code::unavailable && failure.missing.count == 0;
 }
 
 Error describe(const core::Failure& failure, const FailedCall& call) {
-  Error error{public_code(failure.error.code), call_text(call.name), rank_to_look_at(failure, call),
-              ""};
+  Error error{failure.error.code, call_text(call.name), rank_to_look_at(failure, call), ""};
   switch (failure.error.code) {
-    case base::Code::mismatch:
+    case Code::mismatch:
       error.field = failure.field;
       error.message += mismatch_text(failure, call);
       break;
-    case base::Code::deadline_exceeded: error.message += deadline_text(failure, call); break;
-    case base::Code::aborted: error.code = Code::cancelled; [[fallthrough]];
+    case Code::deadline_exceeded: error.message += deadline_text(failure, call); break;
+    case Code::aborted: error.code = Code::cancelled; [[fallthrough]];
     default: error.message += rest_text(failure, call); break;
   }
   return error;
@@ -235,21 +234,6 @@ Error describe_pending(CallName name, base::Duration waited, const core::RankRan
                                 : ": waiting for " + ranks_text(missing);
   return {Code::pending, message + "; it goes on", missing.count == 0 ? -1 : missing.range[0].first,
           ""};
-}
-
-Code public_code(base::Code code) {
-  switch (code) {
-    case base::Code::invalid_argument: return Code::invalid_argument;
-    case base::Code::out_of_range: return Code::out_of_range;
-    case base::Code::unsupported: return Code::unsupported;
-    case base::Code::resource_exhausted: return Code::resource_exhausted;
-    case base::Code::mismatch: return Code::mismatch;
-    case base::Code::deadline_exceeded: return Code::deadline_exceeded;
-    case base::Code::cancelled: return Code::cancelled;
-    case base::Code::aborted: return Code::aborted;
-    case base::Code::unavailable: return Code::unavailable;
-  }
-  return Code::aborted;
 }
 
 }  // namespace infold::rank

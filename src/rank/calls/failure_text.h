@@ -54,6 +54,4 @@ Error describe_pending(CallName name, base::Duration waited, const core::RankRan
 // All ranks have found it in the same call and make none of it, so that the job goes on.
 Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& lengths);
 
-Code public_code(base::Code code);
-
 }  // namespace infold::rank

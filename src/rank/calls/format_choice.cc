@@ -11,21 +11,6 @@
 namespace infold::rank {
 namespace {
 
-// The public enums have the numbers of the wire's, so that one cast converts.
-static_assert(static_cast<int>(DataType::f32) == static_cast<int>(core::DataType::f32));
-static_assert(static_cast<int>(DataType::f16) == static_cast<int>(core::DataType::f16));
-static_assert(static_cast<int>(DataType::bf16) == static_cast<int>(core::DataType::bf16));
-static_assert(static_cast<int>(DataType::f64) == static_cast<int>(core::DataType::f64));
-static_assert(static_cast<int>(DataType::i8) == static_cast<int>(core::DataType::i8));
-static_assert(static_cast<int>(DataType::u8) == static_cast<int>(core::DataType::u8));
-static_assert(static_cast<int>(DataType::i32) == static_cast<int>(core::DataType::i32));
-static_assert(static_cast<int>(DataType::i64) == static_cast<int>(core::DataType::i64));
-static_assert(static_cast<int>(Reduction::sum) == static_cast<int>(core::Reduction::sum));
-static_assert(static_cast<int>(Reduction::average) == static_cast<int>(core::Reduction::average));
-static_assert(static_cast<int>(Reduction::min) == static_cast<int>(core::Reduction::min));
-static_assert(static_cast<int>(Reduction::max) == static_cast<int>(core::Reduction::max));
-static_assert(static_cast<int>(Reduction::bit_or) == static_cast<int>(core::Reduction::bit_or));
-
 WireFormat automatic_wire(DataType type) {
   return type == DataType::f16 || type == DataType::bf16 ? WireFormat::bfp16 : WireFormat::bfp32;
 }
@@ -46,15 +31,14 @@ FormatChoice choose_float_sum(const FormatRequest& request, FormatChoice choice)
   WireFormat wire = request.wire;
   if (wire == WireFormat::automatic) wire = request.wire_default;
   if (wire == WireFormat::automatic) wire = automatic_wire(request.type);
-  const auto dtype = static_cast<core::DataType>(request.type);
   if (wire == WireFormat::fixed32) {
     choice.agreed = true;
-    choice.layout = {core::WireFormat::i32, dtype};
-    choice.codec = numeric::agreed_codec(dtype, choice.reduction, request.world);
+    choice.layout = {core::WireFormat::i32, request.type};
+    choice.codec = numeric::agreed_codec(request.type, choice.reduction, request.world);
   } else {
-    choice.layout = {block_format(wire), dtype};
+    choice.layout = {block_format(wire), request.type};
     choice.codec =
-        numeric::codec(dtype, choice.layout.format, choice.reduction, request.collective);
+        numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
   }
   return choice;
 }
@@ -75,10 +59,9 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   }
 
   FormatChoice choice;
-  choice.reduction =
-      reduces ? static_cast<core::Reduction>(request.reduction) : core::Reduction::sum;
+  choice.reduction = reduces ? request.reduction : Reduction::sum;
   const bool sums = request.reduction == Reduction::sum || request.reduction == Reduction::average;
-  if (reduces && sums && is_float(request.type)) {
+  if (reduces && sums && core::is_float(request.type)) {
     choice = choose_float_sum(request, choice);
   } else {
     if (request.wire != WireFormat::automatic) {
@@ -87,10 +70,9 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
                         " is for sums and averages of floats; leave it automatic here, the "
                         "elements travel exactly as they are");
     }
-    const auto dtype = static_cast<core::DataType>(request.type);
-    choice.layout = {core::integer_format(dtype), dtype};
+    choice.layout = {core::integer_format(request.type), request.type};
     choice.codec =
-        numeric::codec(dtype, choice.layout.format, choice.reduction, request.collective);
+        numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
   }
   if (choice.codec == nullptr) {
     return refuse(Code::unsupported, std::string("no wire format carries the ") +

@@ -26,12 +26,10 @@ struct FormatRequest {
 
 struct FormatChoice {
   core::ElementLayout layout;
-  core::Reduction reduction = core::Reduction::sum;
+  Reduction reduction = Reduction::sum;
   const core::TensorCodec* codec = nullptr;
   bool agreed = false;  // exponents are agreed on first
 };
-
-constexpr bool is_float(DataType type) { return core::is_float(static_cast<core::DataType>(type)); }
 
 // Errors have a message without the call's name.
 Result<FormatChoice> choose_format(const FormatRequest& request);

@@ -84,7 +84,7 @@ core::Priority draw_priority(std::uint64_t values_seed) {
   switch (base::mix64(values_seed) % 8) {
     case 0: return core::Priority::urgent;
     case 1: return core::Priority::background;
-    default: return core::Priority::by_size;
+    default: return core::Priority::automatic;
   }
 }
 

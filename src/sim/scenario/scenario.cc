@@ -24,11 +24,6 @@ const char* collective_name(core::Collective collective) {
   return kNames[static_cast<std::size_t>(collective)];
 }
 
-const char* reduction_name(core::Reduction reduction) {
-  constexpr const char* kNames[] = {"sum", "average", "min", "max", "or"};
-  return kNames[static_cast<std::size_t>(reduction)];
-}
-
 }  // namespace
 
 const char* incident_name(Incident::Kind kind) {
@@ -104,7 +99,7 @@ std::string describe(const Scenario& scenario) {
   for (const CallPlan& call : scenario.calls) {
     text += fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
                         collective_name(call.collective), reduction_name(call.reduction),
-                        core::dtype_name(call.layout.dtype), core::format_name(call.layout.format),
+                        data_type_name(call.layout.dtype), core::format_name(call.layout.format),
                         call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
                         call.leaves_out_zeros ? " without zeros" : "", call.elements,
                         oracle::value_kind_name(call.values.kind));

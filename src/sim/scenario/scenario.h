@@ -35,7 +35,7 @@ struct CallPlan {
   // All ranks share one input and one output, and nothing is compared: for tensors so large that
   // a copy per rank would not fit, where only time is of interest.
   bool bulk = false;
-  core::Priority priority = core::Priority::by_size;
+  core::Priority priority = core::Priority::automatic;
   std::uint32_t offset_bytes = 0;  // of the tensor in its buffer
   base::Duration gap;              // from the call before it
   base::Duration deadline;         // from submission; 0: none
