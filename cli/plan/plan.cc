@@ -15,10 +15,10 @@
 #include "cli/line/quantity.h"
 #include "cli/plan/plan_measure.h"
 #include "cli/plan/plan_table.h"
+#include "codec/format_choice.h"
 #include "core/stripe.h"
 #include "lab/interrupt.h"
 #include "predict/verdict.h"
-#include "rank/calls/format_choice.h"
 
 namespace infold::cli {
 namespace {
@@ -91,9 +91,9 @@ class Plan final : public Command {
 
   ExitCode run(Output& output) override {
     predict::Question question;
-    const auto format = rank::choose_format({.type = named(kTypes, data_type_name, dtype_),
-                                             .wire = named(kWires, wire_format_name, wire_),
-                                             .world = workers_});
+    const auto format = codec::choose_format({.type = named(kTypes, data_type_name, dtype_),
+                                              .wire = named(kWires, wire_format_name, wire_),
+                                              .world = workers_});
     if (!format) {
       output.log("infold plan: {}\n", format.error().message);
       return ExitCode::kBadUsage;

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/prng.h"
+#include "codec/format_choice.h"
 #include "oracle/oracle.h"
 #include "oracle/oracle_float.h"
-#include "rank/calls/format_choice.h"
 
 namespace infold::lab {
 namespace {
@@ -37,15 +37,15 @@ bool is_rooted(Collective collective) {
   return collective == Collective::reduce || collective == Collective::broadcast;
 }
 
-Result<rank::FormatChoice> format_of(const VerifyCase& each, int world) {
-  rank::FormatRequest request;
+Result<codec::FormatChoice> format_of(const VerifyCase& each, int world) {
+  codec::FormatRequest request;
   request.collective = each.collective == Collective::all_reduce ? core::Collective::all_reduce
                                                                  : core::Collective::reduce;
   request.type = each.type;
   request.reduction = each.reduction;
   request.wire = each.wire;
   request.world = static_cast<std::uint32_t>(world);
-  return rank::choose_format(request);
+  return codec::choose_format(request);
 }
 
 bool can_be_asked(const VerifyCase& each, int world) {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "codec/format_choice.h"
 #include "numeric/order_key.h"
-#include "rank/calls/format_choice.h"
 
 namespace infold::rank {
 namespace {

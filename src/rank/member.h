@@ -23,11 +23,11 @@
 #include <infold/options.h>
 #include <infold/tensor.h>
 
+#include "codec/format_choice.h"
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
 #include "rank/absence.h"
 #include "rank/calls/call.h"
-#include "rank/calls/format_choice.h"
 #include "rank/calls/request.h"
 #include "rank/calls/scratch_pool.h"
 #include "rank/checked_calls.h"
@@ -35,6 +35,8 @@
 #include "rank/worker_driver.h"
 
 namespace infold::rank {
+
+using codec::FormatChoice;
 
 // See Statistics and Communicator::interface().
 struct Paths {

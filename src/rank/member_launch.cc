@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codec/agreement.h"
 #include "io/host/clock.h"
 #include "numeric/codec.h"
-#include "rank/calls/agreement.h"
 #include "rank/member.h"
 
 namespace infold::rank {
@@ -15,9 +15,9 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   const Result<FormatChoice> choice =
       request.collective == core::Collective::barrier
           ? FormatChoice{}
-          : choose_format({request.collective, request.input.type, request.options.reduction,
-                           request.options.wire, options_.wire,
-                           static_cast<std::uint32_t>(world())});
+          : codec::choose_format({request.collective, request.input.type, request.options.reduction,
+                                  request.options.wire, options_.wire,
+                                  static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
   bool leaves_out_zeros = request.rows || request.options.layout == Layout::blocks;
@@ -218,9 +218,9 @@ base::Result<core::TransferId> Member::submit_agreement(Call& call,
   core::TransferRequest agreement = data;
   agreement.reduction = core::Reduction::max;
   agreement.collective = core::Collective::all_reduce;
-  agreement.layout = agreement_layout(dtype);
-  agreement.elements = blocks * kAgreementElementsPerBlock;
-  agreement.codec = &agreement_codec();
+  agreement.layout = codec::agreement_layout(dtype);
+  agreement.elements = blocks * codec::kAgreementElementsPerBlock;
+  agreement.codec = &codec::agreement_codec();
   agreement.input = reinterpret_cast<const std::byte*>(call.own_codes.data());
   agreement.output = reinterpret_cast<std::byte*>(call.agreed_codes.data());
   return submit(agreement, nullptr);

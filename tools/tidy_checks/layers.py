@@ -27,7 +27,7 @@ ALLOWED = {
     "core": BELOW_CORE,
     "numeric": BELOW_CORE | {"status", "core"},
     "sparse": BELOW_PLAN,
-    "codec": BELOW_PLAN,
+    "codec": BELOW_PLAN | {"public"},
     "plan": BELOW_PLAN,
     "predict": BELOW_PLAN | {"plan"},
     # The oracle judges the codecs, so it may not use them.

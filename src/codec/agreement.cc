@@ -2,13 +2,13 @@
 //
 // Chunks begin at whole blocks of the agreement, that is at even elements, because every chunk
 // but a tensor's last has a multiple of 16 elements.
-#include "rank/calls/agreement.h"
+#include "codec/agreement.h"
 
 #include <cstring>
 
 #include "numeric/codec.h"
 
-namespace infold::rank {
+namespace infold::codec {
 namespace {
 
 constexpr std::uint16_t kCodeMask = static_cast<std::uint16_t>(~numeric::kAgreedSpecial);
@@ -49,4 +49,4 @@ constexpr core::TensorCodec kCodec = {.element_bytes = 1, .encode = encode, .dec
 
 const core::TensorCodec& agreement_codec() { return kCodec; }
 
-}  // namespace infold::rank
+}  // namespace infold::codec

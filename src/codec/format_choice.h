@@ -13,7 +13,7 @@
 #include "core/format.h"
 #include "core/tensor_codec.h"
 
-namespace infold::rank {
+namespace infold::codec {
 
 struct FormatRequest {
   core::Collective collective = core::Collective::all_reduce;
@@ -34,4 +34,4 @@ struct FormatChoice {
 // Errors have a message without the call's name.
 Result<FormatChoice> choose_format(const FormatRequest& request);
 
-}  // namespace infold::rank
+}  // namespace infold::codec

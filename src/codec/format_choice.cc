@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums of floats have a choice of formats; all else travels as integers of the element's width.
-#include "rank/calls/format_choice.h"
+#include "codec/format_choice.h"
 
 #include <string>
 #include <utility>
 
 #include "numeric/codec.h"
 
-namespace infold::rank {
+namespace infold::codec {
 namespace {
 
 WireFormat automatic_wire(DataType type) {
@@ -83,4 +83,4 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   return choice;
 }
 
-}  // namespace infold::rank
+}  // namespace infold::codec

@@ -10,7 +10,7 @@
 #include "core/format.h"
 #include "core/tensor_codec.h"
 
-namespace infold::rank {
+namespace infold::codec {
 
 inline constexpr std::uint64_t kAgreementElementsPerBlock = 2;
 
@@ -21,4 +21,4 @@ constexpr core::ElementLayout agreement_layout(core::DataType dtype) {
   return {core::WireFormat::i16, dtype};
 }
 
-}  // namespace infold::rank
+}  // namespace infold::codec
