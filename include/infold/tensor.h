@@ -16,9 +16,6 @@
 
 namespace infold {
 
-// Bytes of one element; 0 for a value that is no DataType.
-std::size_t element_bytes(DataType type);
-
 // 16-bit floats as their bits. infold does arithmetic on them, C++20 has no names for them.
 struct f16 {
   std::uint16_t bits = 0;

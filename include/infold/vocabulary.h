@@ -22,6 +22,21 @@ enum class DataType : std::uint8_t {
   i64 = 7,
 };
 
+// Bytes of one element in memory; 0 for a number that is no DataType.
+constexpr std::uint32_t element_bytes(DataType type) {
+  switch (type) {
+    case DataType::i8:
+    case DataType::u8: return 1;
+    case DataType::f16:
+    case DataType::bf16: return 2;
+    case DataType::f32:
+    case DataType::i32: return 4;
+    case DataType::f64:
+    case DataType::i64: return 8;
+  }
+  return 0;
+}
+
 enum class Reduction : std::uint8_t {
   sum = 0,
   average = 1,

@@ -32,24 +32,9 @@ constexpr bool is_float(DataType dtype) { return dtype <= DataType::f64; }
 // As in "bfp16".
 const char* format_name(WireFormat format);
 
-// Bytes of one element in memory.
-constexpr std::uint32_t dtype_bytes(DataType dtype) {
-  switch (dtype) {
-    case DataType::i8:
-    case DataType::u8: return 1;
-    case DataType::f16:
-    case DataType::bf16: return 2;
-    case DataType::f32:
-    case DataType::i32: return 4;
-    case DataType::f64:
-    case DataType::i64: return 8;
-  }
-  return 0;
-}
-
 // The integer format as wide as an element in memory.
 constexpr WireFormat integer_format(DataType dtype) {
-  switch (dtype_bytes(dtype)) {
+  switch (element_bytes(dtype)) {
     case 1: return WireFormat::i8;
     case 2: return WireFormat::i16;
     case 4: return WireFormat::i32;

@@ -226,9 +226,9 @@ class Differential {
 
   // Elements whose magnitudes resemble those of tensors, or any bits at all.
   void fill_tensor(core::DataType dtype, std::byte* tensor, std::uint32_t elements) {
-    const std::uint32_t bytes = dtype_bytes(dtype);
+    const std::uint32_t bytes = element_bytes(dtype);
     fill(tensor, std::size_t{elements} * bytes);
-    if (!is_float(dtype) || input_.below(4) == 0) return;
+    if (!core::is_float(dtype) || input_.below(4) == 0) return;
     const std::uint32_t exponent_bits = dtype == core::DataType::f64   ? 11
                                         : dtype == core::DataType::f16 ? 5
                                                                        : 8;
@@ -334,12 +334,12 @@ class Differential {
   }
 
   std::string compare_code_list(core::DataType dtype) {
-    if (!is_float(dtype)) return "";
+    if (!core::is_float(dtype)) return "";
     const core::ElementLayout layout = {core::WireFormat::bfp32, dtype};
     const core::ChunkRange range = {layout.block_elements() * input_.below(3),
                                     input_.below(kElementsMax) + 1};
     const auto tensor_elements = static_cast<std::uint32_t>(range.first) + range.elements;
-    Buffer tensor(std::size_t{tensor_elements} * dtype_bytes(dtype), input_.below(8));
+    Buffer tensor(std::size_t{tensor_elements} * element_bytes(dtype), input_.below(8));
     fill_tensor(dtype, tensor.data(), tensor_elements);
     std::vector<std::uint16_t> codes(layout.block_count(range.elements) + 1, 7);
     std::vector<std::uint16_t> expected = codes;
@@ -351,7 +351,7 @@ class Differential {
   // Mostly zeros, some of them negative.
   std::string compare_presence(core::DataType dtype) {
     const std::uint32_t count = input_.below(kSparseElementsMax);
-    const std::uint32_t width = dtype_bytes(dtype);
+    const std::uint32_t width = element_bytes(dtype);
     Buffer tensor(std::size_t{count} * width, input_.below(8));
     std::memset(tensor.data(), 0, std::size_t{count} * width);
     for (std::uint32_t left = count == 0 ? 0 : input_.below(24); left > 0; --left) {

@@ -44,8 +44,8 @@ inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
 // Returns whether one without a bit holds a negative zero.
 inline bool find_presence_from(std::uint64_t first, core::DataType dtype, const std::byte* tensor,
                                std::uint64_t elements, std::uint32_t* words) {
-  const std::uint64_t block_bytes = presence_block_elements(dtype) * dtype_bytes(dtype);
-  const std::uint64_t bytes = elements * dtype_bytes(dtype);
+  const std::uint64_t block_bytes = presence_block_elements(dtype) * element_bytes(dtype);
+  const std::uint64_t bytes = elements * element_bytes(dtype);
   std::uint64_t signs = 0;
   for (std::uint64_t block = first; block * block_bytes < bytes; ++block) {
     const std::uint64_t at = block * block_bytes;

@@ -260,7 +260,7 @@ void reduce_integers(const Request& request, std::byte* result) {
 }  // namespace
 
 void expected_result(const Request& request, std::span<std::byte> result) {
-  CHECK_THAT(result.size(), ==, request.elements * dtype_bytes(request.layout.dtype));
+  CHECK_THAT(result.size(), ==, request.elements * element_bytes(request.layout.dtype));
   CHECK(!request.inputs.empty());
   if (request.collective == Collective::broadcast) {
     std::memcpy(result.data(), request.inputs[0], result.size());

@@ -113,8 +113,8 @@ const char* value_kind_name(ValueKind kind) {
 }
 
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor) {
-  const std::uint32_t bytes = dtype_bytes(source.dtype);
-  const bool draws_float = is_float(source.dtype);
+  const std::uint32_t bytes = element_bytes(source.dtype);
+  const bool draws_float = core::is_float(source.dtype);
   const std::uint64_t stream = base::mix64(source.seed + (rank + 1ULL) * 0x9E3779B97F4A7C15ULL);
   std::uint64_t block_hash = 0;
   for (std::size_t i = 0; i < tensor.size() / bytes; ++i) {

@@ -30,7 +30,7 @@ struct ValueSource {
   std::uint64_t seed = 0;
 };
 
-// Writes elements [0, tensor.size() / dtype_bytes) of one rank.
+// Writes elements [0, tensor.size() / element_bytes()) of one rank.
 void fill_values(const ValueSource& source, std::uint16_t rank, std::span<std::byte> tensor);
 
 }  // namespace infold::oracle

@@ -16,8 +16,8 @@ constexpr std::uint32_t kTcpHeaderBytes = 32;
 }  // namespace
 
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
-  const std::uint32_t element_bytes = core::dtype_bytes(type);
-  return (tensor_bytes + element_bytes - 1) / element_bytes;
+  const std::uint32_t width = element_bytes(type);
+  return (tensor_bytes + width - 1) / width;
 }
 
 Passage passage_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing) {

@@ -139,7 +139,7 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
 Placement ring(const Model& model) {
   const auto workers = static_cast<std::uint64_t>(model.question.worker_rates.size());
   const std::uint64_t part =
-      (model.elements + workers - 1) / workers * core::dtype_bytes(model.question.layout.dtype);
+      (model.elements + workers - 1) / workers * element_bytes(model.question.layout.dtype);
   Placement placement;
   placement.kind = PlacementKind::ring;
   placement.name = "ring";

@@ -123,7 +123,7 @@ Sentence on_workers(const Question& question, const Placement& placement, const 
 
 // How much of the difference from a ring is the format's, not the placement's.
 Sentence wire_bytes(const Question& question, const Placement& best) {
-  const std::uint32_t own = 8 * core::dtype_bytes(question.layout.dtype);
+  const std::uint32_t own = 8 * element_bytes(question.layout.dtype);
   const std::uint32_t wire = 8 * question.layout.element_bytes();
   if (own == wire || is_small(question, best)) return std::nullopt;
   return wire < own ? fmt::format(

@@ -130,16 +130,16 @@ std::uint64_t BlockSum::gather_blocks() {
 
 std::size_t BlockSum::block_bytes() const {
   const core::ElementLayout layout = work_.dense.layout;
-  return std::size_t{layout.block_elements()} * dtype_bytes(layout.dtype);
+  return std::size_t{layout.block_elements()} * element_bytes(layout.dtype);
 }
 
 std::size_t BlockSum::output_bytes() const {
-  return work_.dense.elements * dtype_bytes(work_.dense.layout.dtype);
+  return work_.dense.elements * element_bytes(work_.dense.layout.dtype);
 }
 
 std::size_t BlockSum::staged_bytes() const {
   if (has_rows_out()) return rows_output_.value_bytes();
-  return work_.stages ? union_elements_ * dtype_bytes(work_.dense.layout.dtype) : 0;
+  return work_.stages ? union_elements_ * element_bytes(work_.dense.layout.dtype) : 0;
 }
 
 void BlockSum::stage(std::byte* results) {

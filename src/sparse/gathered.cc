@@ -34,7 +34,7 @@ constexpr std::size_t kAheadBytes = 8192;
 
 void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
   const std::uint32_t shift = gathered.layout.block_shift();
-  const std::size_t block_bytes = dtype_bytes(gathered.layout.dtype) << shift;
+  const std::size_t block_bytes = element_bytes(gathered.layout.dtype) << shift;
   const std::uint64_t end = std::min(
       gathered.block_count, ((range.first + range.elements) >> shift) + kAheadBytes / block_bytes);
   for (std::uint64_t i = std::max(gathered.asked_until, range.first >> shift); i < end; ++i) {

@@ -22,7 +22,7 @@ using testing::kKinds;
 class GatheredBlocks : public ::testing::TestWithParam<Kind> {
  protected:
   GatheredBlocks() {
-    const std::uint32_t width = dtype_bytes(layout_.dtype);
+    const std::uint32_t width = element_bytes(layout_.dtype);
     block_bytes_ = std::size_t{layout_.block_elements()} * width;
     tensor_.resize(kBlocks * block_bytes_ - 3 * width);  // the last block is short
     base::Prng prng(7);

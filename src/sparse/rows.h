@@ -28,7 +28,7 @@ struct Rows {
 template <typename Body>
 auto with_magnitude(core::DataType dtype, Body&& body) {
   const std::uint64_t mask = numeric::magnitude_bits(dtype);
-  switch (dtype_bytes(dtype)) {
+  switch (element_bytes(dtype)) {
     case 1: return body(static_cast<std::uint8_t>(mask));
     case 2: return body(static_cast<std::uint16_t>(mask));
     case 4: return body(static_cast<std::uint32_t>(mask));

@@ -16,7 +16,7 @@ namespace {
 class Runs {
  public:
   explicit Runs(core::EncodedRange& encoded)
-      : encoded_(encoded), width_(dtype_bytes(encoded.layout.dtype)) {}
+      : encoded_(encoded), width_(element_bytes(encoded.layout.dtype)) {}
 
   void add(std::uint32_t at, const std::byte* piece, std::uint32_t elements) {
     if (elements_ == 0 || piece != run_ + elements_ * width_) {
@@ -96,7 +96,7 @@ bool RowsInput::encode_tensor(const std::byte* tensor, core::ChunkRange range,
 
 bool RowsInput::encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
                        std::byte* elements) const {
-  const std::size_t width = dtype_bytes(layout_.dtype);
+  const std::size_t width = element_bytes(layout_.dtype);
   core::EncodedRange encoded{*codec_, layout_, codes, exponents, elements};
   Runs runs(encoded);
   for_each_piece(
@@ -122,7 +122,7 @@ bool RowsInput::encode(core::ChunkRange range, const std::uint16_t* codes, std::
 
 void RowsInput::compose(std::uint64_t given, std::uint64_t first, std::uint32_t elements,
                         std::byte* to) const {
-  const std::size_t width = dtype_bytes(layout_.dtype);
+  const std::size_t width = element_bytes(layout_.dtype);
   const std::uint64_t length = rows_.row_elements;
   const std::uint64_t end = first + elements;
   for (; given < rows_.indices.size(); ++given) {

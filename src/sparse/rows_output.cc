@@ -51,13 +51,13 @@ void RowsOutput::add(std::uint32_t block) {
   next_row_ = end_row;
 }
 
-std::size_t RowsOutput::row_bytes() const { return row_elements_ * dtype_bytes(layout_.dtype); }
+std::size_t RowsOutput::row_bytes() const { return row_elements_ * element_bytes(layout_.dtype); }
 
 std::size_t RowsOutput::value_bytes() const { return rows_ * row_bytes(); }
 
 void RowsOutput::set_memory(std::byte* values) {
   values_ = values;
-  const std::size_t width = dtype_bytes(layout_.dtype);
+  const std::size_t width = element_bytes(layout_.dtype);
   std::uint64_t covered = 0;
   for (const std::uint64_t place : places_) {
     std::memset(values_ + covered * width, 0, (place - covered) * width);
@@ -74,7 +74,7 @@ void RowsOutput::decode_tensor(std::byte* tensor, core::ChunkRange range,
 }
 
 void RowsOutput::decode(core::ChunkRange range, const core::TensorCodec::Received& received) {
-  const std::size_t width = dtype_bytes(layout_.dtype);
+  const std::size_t width = element_bytes(layout_.dtype);
   for_each_run(
       layout_, range, [this](std::uint64_t block) { return places_[block]; },
       [&](std::uint32_t at, std::uint64_t place, std::uint32_t elements) {

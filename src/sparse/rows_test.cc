@@ -44,7 +44,7 @@ class RowsOfATensor : public ::testing::TestWithParam<Kind> {
       const std::uint64_t filled = kind == 0 ? 0 : kind == 1 ? 1 : row_elements;
       for (std::uint64_t i = 0; i < filled * width_; ++i)
         at[i] = static_cast<std::byte>(prng.next());
-      if (kind == 0 && is_float(layout_.dtype)) at[width_ - 1] = std::byte{0x80};
+      if (kind == 0 && core::is_float(layout_.dtype)) at[width_ - 1] = std::byte{0x80};
       indices_.push_back(static_cast<std::int64_t>(row));
       values_.insert(values_.end(), at, at + row_elements * width_);
     }
@@ -79,7 +79,7 @@ class RowsOfATensor : public ::testing::TestWithParam<Kind> {
   }
 
   const core::ElementLayout layout_ = GetParam().layout;
-  const std::size_t width_ = dtype_bytes(layout_.dtype);
+  const std::size_t width_ = element_bytes(layout_.dtype);
   const core::TensorCodec& codec_ = *numeric::codec(
       layout_.dtype, layout_.format, GetParam().reduction, core::Collective::all_reduce);
   std::uint64_t row_elements_ = 1;

@@ -203,7 +203,7 @@ void WorkerRunner::finish(Call& call) {
   if (call.row_count == 0) return;
   call.rows.resize(call.block_sum.rows_found());
   call.block_sum.take_rows(call.rows.data());
-  call.output.resize(call.rows.size() * dtype_bytes(call.dtype));
+  call.output.resize(call.rows.size() * element_bytes(call.dtype));
 }
 
 void WorkerRunner::receive(const Step& step, Cursor& cursor) {

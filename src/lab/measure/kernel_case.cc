@@ -203,14 +203,14 @@ class SparseRows {
       : find_(set.find_presence),
         layout_(layout),
         chunk_elements_(core::chunk_elements(layout, {.datagram_bytes_max = kDatagramBytes})),
-        rows_(std::max<std::size_t>(1, bytes / kRowElements / dtype_bytes(layout.dtype))),
-        tensor_(rows_ * kRowElements * dtype_bytes(layout.dtype)),
+        rows_(std::max<std::size_t>(1, bytes / kRowElements / element_bytes(layout.dtype))),
+        tensor_(rows_ * kRowElements * element_bytes(layout.dtype)),
         words_((elements() / layout.block_elements() + 31) / 32),
         datagram_(kDatagramBytes) {
     gathered_ = {set.codec(layout.dtype, layout.format, Reduction::sum, Collective::all_reduce),
                  layout, tensor_.data(), nullptr};
     CHECK(gathered_.codec != nullptr);
-    Bytes row(kRowElements * dtype_bytes(layout.dtype));
+    Bytes row(kRowElements * element_bytes(layout.dtype));
     fill(row, layout.dtype);
     base::Prng prng(5);
     for (std::size_t i = 0; i < rows_; ++i) {
@@ -249,7 +249,7 @@ class SparseRows {
   std::uint64_t elements() const { return rows_ * kRowElements; }
   Bytes::iterator at_row(std::size_t row) {
     return tensor_.begin() +
-           static_cast<std::ptrdiff_t>(row * kRowElements * dtype_bytes(layout_.dtype));
+           static_cast<std::ptrdiff_t>(row * kRowElements * element_bytes(layout_.dtype));
   }
 
   numeric::FindPresence find_;

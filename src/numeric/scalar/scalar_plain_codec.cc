@@ -85,7 +85,7 @@ constexpr TensorCodec kCodec = {
     .element_bytes = kBytes, .encode = Kind::encode, .decode = Kind::decode};
 
 const TensorCodec* copy_codec(DataType dtype) {
-  switch (dtype_bytes(dtype)) {
+  switch (element_bytes(dtype)) {
     case 1: return &kCodec<Copy<1>, 1>;
     case 2: return &kCodec<Copy<2>, 2>;
     case 4: return &kCodec<Copy<4>, 4>;
@@ -119,14 +119,14 @@ const TensorCodec* ordered_codec(DataType dtype) {
 
 const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format, Reduction reduction,
                                       core::Collective collective) {
-  if (collective == core::Collective::barrier || format != integer_format(dtype)) return nullptr;
+  if (collective == core::Collective::barrier || format != core::integer_format(dtype)) return nullptr;
   if (collective == core::Collective::broadcast) return copy_codec(dtype);
   switch (reduction) {
-    case Reduction::sum: return is_float(dtype) ? nullptr : copy_codec(dtype);
+    case Reduction::sum: return core::is_float(dtype) ? nullptr : copy_codec(dtype);
     case Reduction::average: return average_codec(dtype);
     case Reduction::min: return ordered_codec<Reduction::min>(dtype);
     case Reduction::max: return ordered_codec<Reduction::max>(dtype);
-    case Reduction::bit_or: return is_float(dtype) ? nullptr : copy_codec(dtype);
+    case Reduction::bit_or: return core::is_float(dtype) ? nullptr : copy_codec(dtype);
   }
   return nullptr;
 }

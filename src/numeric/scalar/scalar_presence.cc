@@ -11,7 +11,7 @@ bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::ui
   const std::uint32_t block_elements = presence_block_elements(dtype);
   const std::uint64_t blocks = (elements + block_elements - 1) / block_elements;
   std::fill_n(words, (blocks + 31) / 32, 0U);
-  if (cleared != nullptr) std::fill_n(cleared, elements * dtype_bytes(dtype), std::byte{0});
+  if (cleared != nullptr) std::fill_n(cleared, elements * element_bytes(dtype), std::byte{0});
   return find_presence_from(0, dtype, tensor, elements, words);
 }
 

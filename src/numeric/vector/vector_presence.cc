@@ -114,7 +114,7 @@ template <typename Clears>
 bool find_words(core::DataType dtype, const std::byte* tensor, Clears clears, std::uint64_t count,
                 std::uint32_t* words) {
   const std::uint64_t magnitude = magnitude_bits(dtype);
-  switch (presence_block_elements(dtype) * dtype_bytes(dtype)) {
+  switch (presence_block_elements(dtype) * element_bytes(dtype)) {
     case 32: return find_words<32>(tensor, clears, magnitude, count, words);
     case 64: return find_words<64>(tensor, clears, magnitude, count, words);
     case 128: return find_words<128>(tensor, clears, magnitude, count, words);
@@ -130,7 +130,7 @@ bool find_words_and_clear(core::DataType dtype, const std::byte* tensor, std::ui
   const std::uint64_t before =
       std::min<std::uint64_t>(bytes, (base::kCacheLineBytes - place) % base::kCacheLineBytes);
   const std::uint64_t word_bytes =
-      std::uint64_t{32} * presence_block_elements(dtype) * dtype_bytes(dtype);
+      std::uint64_t{32} * presence_block_elements(dtype) * element_bytes(dtype);
   // All but the last words, as lines begin behind their blocks.
   const std::uint64_t first = std::min(count, (bytes - before) / word_bytes);
   bool has_signs = find_words(dtype, tensor, Cleared{cleared + before}, first, words);
@@ -151,7 +151,7 @@ bool find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t 
   std::fill(words + whole, words + (blocks + 31) / 32, 0U);
   const bool has_signs = cleared == nullptr || elements == 0
                              ? find_words(dtype, tensor, NothingCleared{}, whole, words)
-                             : find_words_and_clear(dtype, tensor, elements * dtype_bytes(dtype),
+                             : find_words_and_clear(dtype, tensor, elements * element_bytes(dtype),
                                                     whole, words, cleared);
   return find_presence_from(whole * 32, dtype, tensor, elements, words) || has_signs;
 }

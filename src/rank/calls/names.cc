@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes and names of what only callers choose.
+// The names of what only callers choose.
 #include <infold/options.h>
-#include <infold/tensor.h>
-
-#include "core/format.h"
 
 namespace infold {
-
-std::size_t element_bytes(DataType type) { return core::dtype_bytes(type); }
 
 const char* wire_format_name(WireFormat wire) {
   switch (wire) {

@@ -48,9 +48,9 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   }
   const bool sums = call.reduction == Reduction::sum || call.reduction == Reduction::average;
   const bool as_blocks =
-      is_float(call.layout.dtype) && sums && call.collective != Collective::broadcast;
+      core::is_float(call.layout.dtype) && sums && call.collective != Collective::broadcast;
   if (!as_blocks) {
-    call.layout.format = integer_format(call.layout.dtype);
+    call.layout.format = core::integer_format(call.layout.dtype);
     return;
   }
   call.agreed = call.elements > 0 && prng.chance(0.15);
@@ -60,7 +60,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
 // This and the next three from what was drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
-      call.reduction == Reduction::max && call.elements > 0 && !is_float(call.layout.dtype);
+      call.reduction == Reduction::max && call.elements > 0 && !core::is_float(call.layout.dtype);
   return can_be && base::mix64(call.values.seed + 1) % 2 == 0 ? Reduction::bit_or : call.reduction;
 }
 

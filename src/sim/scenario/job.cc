@@ -21,7 +21,7 @@ using core::Collective;
 using core::ElementLayout;
 
 std::uint64_t tensor_bytes(const CallPlan& call) {
-  return call.elements * dtype_bytes(call.layout.dtype);
+  return call.elements * element_bytes(call.layout.dtype);
 }
 
 const core::TensorCodec* codec_of(const CallPlan& call, std::uint16_t world) {
@@ -227,7 +227,8 @@ std::string Job::compare(const Step& step) const {
   for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     const auto got = result(step.call, rank);
     if (got.empty()) continue;
-    const std::string difference = first_difference(got, expected, dtype_bytes(call.layout.dtype));
+    const std::string difference =
+        first_difference(got, expected, element_bytes(call.layout.dtype));
     if (!difference.empty()) {
       return fmt::format("wrong result of call {} at rank {}: {}", step.call, rank, difference);
     }

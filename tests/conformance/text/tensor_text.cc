@@ -54,18 +54,6 @@ std::uint64_t value_bits(const Step& step, core::DataType dtype, const std::stri
 
 }  // namespace
 
-std::size_t element_bytes(core::DataType dtype) {
-  switch (dtype) {
-    case core::DataType::i8:
-    case core::DataType::u8: return 1;
-    case core::DataType::f16:
-    case core::DataType::bf16: return 2;
-    case core::DataType::f32:
-    case core::DataType::i32: return 4;
-    default: return 8;
-  }
-}
-
 std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values) {
   const std::size_t width = element_bytes(dtype);

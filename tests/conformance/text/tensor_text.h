@@ -12,7 +12,6 @@
 
 namespace infold::conformance {
 
-std::size_t element_bytes(core::DataType dtype);
 std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values);
 // Values with their bits, for failures.
