@@ -1,79 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of floats have a choice of formats; all else travels as integers of the element's width.
+// Goes through the records of encodings. No rule about a particular encoding is here.
 #include "codec/format_choice.h"
 
 #include <string>
 #include <utility>
 
+#include "codec/encoding.h"
 #include "numeric/codec.h"
 
 namespace infold::codec {
 namespace {
 
-WireFormat automatic_wire(DataType type) {
-  return type == DataType::f16 || type == DataType::bf16 ? WireFormat::bfp16 : WireFormat::bfp32;
-}
-
-core::WireFormat block_format(WireFormat wire) {
-  switch (wire) {
-    case WireFormat::bfp8: return core::WireFormat::bfp8;
-    case WireFormat::bfp16: return core::WireFormat::bfp16;
-    default: return core::WireFormat::bfp32;
-  }
-}
-
 tl::unexpected<Error> refuse(Code code, std::string message) {
   return tl::unexpected(Error{code, std::move(message), -1, ""});
 }
 
-FormatChoice choose_float_sum(const FormatRequest& request, FormatChoice choice) {
-  WireFormat wire = request.wire;
-  if (wire == WireFormat::automatic) wire = request.wire_default;
-  if (wire == WireFormat::automatic) wire = automatic_wire(request.type);
-  if (wire == WireFormat::fixed32) {
-    choice.agreed = true;
-    choice.layout = {core::WireFormat::i32, request.type};
-    choice.codec = numeric::agreed_codec(request.type, choice.reduction, request.world);
-  } else {
-    choice.layout = {block_format(wire), request.type};
-    choice.codec =
-        numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
+bool reduces(const FormatRequest& request) {
+  return request.collective == core::Collective::all_reduce ||
+         request.collective == core::Collective::reduce;
+}
+
+bool carries(const Encoding& encoding, const FormatRequest& request) {
+  if (!encoding.types.has(request.type)) return false;
+  return reduces(request) ? encoding.reductions.has(request.reduction) : encoding.copies;
+}
+
+// The call's own choice, or the communicator's, or the first that is the type's default. A choice
+// of the communicator says nothing about calls that it does not suit. Null: the call's does not.
+const Encoding* encoding_of(const FormatRequest& request) {
+  if (const Encoding* own = find_encoding(request.wire)) {
+    return carries(*own, request) ? own : nullptr;
   }
-  return choice;
+  const Encoding* const usual = find_encoding(request.wire_default);
+  if (usual != nullptr && carries(*usual, request)) return usual;
+  for (const Encoding& each : encodings()) {
+    if (each.default_of.has(request.type) && carries(each, request)) return &each;
+  }
+  return nullptr;
+}
+
+const core::TensorCodec* codec_of(const Encoding& encoding, const FormatChoice& choice,
+                                  const FormatRequest& request) {
+  if (encoding.agrees_exponents) {
+    return numeric::agreed_codec(request.type, choice.reduction, request.world);
+  }
+  return numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
 }
 
 }  // namespace
 
 Result<FormatChoice> choose_format(const FormatRequest& request) {
-  const bool reduces = request.collective == core::Collective::all_reduce ||
-                       request.collective == core::Collective::reduce;
   if (element_bytes(request.type) == 0) {
     return refuse(Code::invalid_argument, "the tensor's type is not a DataType");
   }
   if (request.reduction > Reduction::bit_or) {
     return refuse(Code::invalid_argument, "the reduction is not a Reduction");
   }
-  if (request.wire > WireFormat::fixed32) {
+  if (request.wire != WireFormat::automatic && find_encoding(request.wire) == nullptr) {
     return refuse(Code::invalid_argument, "the wire format is not a WireFormat");
+  }
+  const Encoding* const encoding = encoding_of(request);
+  if (encoding == nullptr) {
+    return refuse(Code::unsupported, std::string("wire format ") + wire_format_name(request.wire) +
+                                         " is for sums and averages of floats; leave it automatic "
+                                         "here, the elements travel exactly as they are");
   }
 
   FormatChoice choice;
-  choice.reduction = reduces ? request.reduction : Reduction::sum;
-  const bool sums = request.reduction == Reduction::sum || request.reduction == Reduction::average;
-  if (reduces && sums && core::is_float(request.type)) {
-    choice = choose_float_sum(request, choice);
-  } else {
-    if (request.wire != WireFormat::automatic) {
-      return refuse(Code::unsupported,
-                    std::string("wire format ") + wire_format_name(request.wire) +
-                        " is for sums and averages of floats; leave it automatic here, the "
-                        "elements travel exactly as they are");
-    }
-    choice.layout = {core::integer_format(request.type), request.type};
-    choice.codec =
-        numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
-  }
+  choice.reduction = reduces(request) ? request.reduction : Reduction::sum;
+  choice.layout = {encoding->format_of(request.type), request.type};
+  choice.agreed = encoding->agrees_exponents;
+  choice.codec = codec_of(*encoding, choice, request);
   if (choice.codec == nullptr) {
     return refuse(Code::unsupported, std::string("no wire format carries the ") +
                                          reduction_name(request.reduction) + " of " +

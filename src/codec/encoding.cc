@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The records.
+#include "codec/encoding.h"
+
+#include <algorithm>
+
+namespace infold::codec {
+namespace {
+
+constexpr SetOf<DataType> kFloats = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64};
+constexpr SetOf<DataType> kAllTypes = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
+                                       DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
+constexpr SetOf<Reduction> kSums = {Reduction::sum, Reduction::average};
+constexpr SetOf<Reduction> kAllReductions = {Reduction::sum, Reduction::average, Reduction::min,
+                                             Reduction::max, Reduction::bit_or};
+
+constexpr Encoding kEncodings[] = {
+    {.name = "bfp32",
+     .wire = WireFormat::bfp32,
+     .types = kFloats,
+     .reductions = kSums,
+     .copies = false,
+     .default_of = {DataType::f32, DataType::f64},
+     .format = core::WireFormat::bfp32,
+     .agrees_exponents = false},
+    {.name = "bfp16",
+     .wire = WireFormat::bfp16,
+     .types = kFloats,
+     .reductions = kSums,
+     .copies = false,
+     .default_of = {DataType::f16, DataType::bf16},
+     .format = core::WireFormat::bfp16,
+     .agrees_exponents = false},
+    {.name = "bfp8",
+     .wire = WireFormat::bfp8,
+     .types = kFloats,
+     .reductions = kSums,
+     .copies = false,
+     .default_of = {},
+     .format = core::WireFormat::bfp8,
+     .agrees_exponents = false},
+    {.name = "fixed32",
+     .wire = WireFormat::fixed32,
+     .types = kFloats,
+     .reductions = kSums,
+     .copies = false,
+     .default_of = {},
+     .format = core::WireFormat::i32,
+     .agrees_exponents = true},
+    {.name = "plain",  // as they are; floats under min and max as keys of their order
+     .wire = WireFormat::automatic,
+     .types = kAllTypes,
+     .reductions = kAllReductions,
+     .copies = true,
+     .default_of = kAllTypes,
+     .format = std::nullopt,
+     .agrees_exponents = false},
+};
+
+}  // namespace
+
+std::span<const Encoding> encodings() { return kEncodings; }
+
+const Encoding* find_encoding(WireFormat wire) {
+  if (wire == WireFormat::automatic) return nullptr;
+  const auto* const found =
+      std::find_if(std::begin(kEncodings), std::end(kEncodings),
+                   [wire](const Encoding& each) { return each.wire == wire; });
+  return found == std::end(kEncodings) ? nullptr : found;
+}
+
+}  // namespace infold::codec
+
+namespace infold {
+
+const char* wire_format_name(WireFormat wire) {
+  if (wire == WireFormat::automatic) return "automatic";
+  const codec::Encoding* const encoding = codec::find_encoding(wire);
+  return encoding != nullptr ? encoding->name : "unknown";
+}
+
+}  // namespace infold

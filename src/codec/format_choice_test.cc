@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each call travels as, told once more as rules that callers know, for all combinations.
+#include "codec/format_choice.h"
+
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codec/encoding.h"
+#include "numeric/codec.h"
+
+namespace infold::codec {
+namespace {
+
+using core::Collective;
+using ::testing::HasSubstr;
+
+constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
+                               DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
+constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
+                                     Reduction::max, Reduction::bit_or};
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
+                                 WireFormat::bfp8, WireFormat::fixed32};
+constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce,
+                                       Collective::broadcast};
+
+// The format of elements in packets, for a call that names `wire`.
+core::WireFormat expected_format(bool sums_floats, DataType type, WireFormat wire) {
+  if (!sums_floats) return core::integer_format(type);
+  switch (wire) {
+    case WireFormat::bfp32: return core::WireFormat::bfp32;
+    case WireFormat::bfp16: return core::WireFormat::bfp16;
+    case WireFormat::bfp8: return core::WireFormat::bfp8;
+    case WireFormat::fixed32: return core::WireFormat::i32;
+    case WireFormat::automatic: break;
+  }
+  return element_bytes(type) == 2 ? core::WireFormat::bfp16 : core::WireFormat::bfp32;
+}
+
+bool is_sum(Reduction reduction) {
+  return reduction == Reduction::sum || reduction == Reduction::average;
+}
+
+void expect_as_told(const FormatRequest& request) {
+  SCOPED_TRACE(std::string(data_type_name(request.type)) + " " + reduction_name(request.reduction) +
+               " " + wire_format_name(request.wire) + " of " +
+               wire_format_name(request.wire_default));
+  const bool reduces = request.collective != Collective::broadcast;
+  const bool is_float = core::is_float(request.type);
+  const bool sums_floats = reduces && is_float && is_sum(request.reduction);
+  const Result<FormatChoice> choice = choose_format(request);
+  if (!sums_floats && request.wire != WireFormat::automatic) {
+    ASSERT_FALSE(choice.has_value());
+    EXPECT_EQ(choice.error().code, Code::unsupported);
+    EXPECT_THAT(choice.error().message, HasSubstr("is for sums and averages of floats"));
+    return;
+  }
+  if (reduces && is_float && request.reduction == Reduction::bit_or) {
+    ASSERT_FALSE(choice.has_value());
+    EXPECT_THAT(choice.error().message, HasSubstr("no wire format carries the or of"));
+    return;
+  }
+  ASSERT_TRUE(choice.has_value()) << choice.error().message;
+  const WireFormat wire =
+      request.wire != WireFormat::automatic ? request.wire : request.wire_default;
+  EXPECT_EQ(choice->layout.format, expected_format(sums_floats, request.type, wire));
+  EXPECT_EQ(choice->layout.dtype, request.type);
+  EXPECT_EQ(choice->agreed, sums_floats && wire == WireFormat::fixed32);
+  EXPECT_EQ(choice->reduction, reduces ? request.reduction : Reduction::sum);
+  EXPECT_NE(choice->codec, nullptr);
+}
+
+TEST(FormatChoice, IsAsToldForAllCombinations) {
+  for (const Collective collective : kCollectives) {
+    for (const DataType type : kTypes) {
+      for (const Reduction reduction : kReductions) {
+        for (const WireFormat wire : kWires) {
+          for (const WireFormat usual : kWires) {
+            expect_as_told({collective, type, reduction, wire, usual, 4});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(FormatChoice, RefusesNumbersThatAreNoValues) {
+  const auto code_of = [](const FormatRequest& request) {
+    const Result<FormatChoice> choice = choose_format(request);
+    return choice ? Code::pending : choice.error().code;
+  };
+  EXPECT_EQ(code_of({.type = DataType{8}}), Code::invalid_argument);
+  EXPECT_EQ(code_of({.reduction = Reduction{5}}), Code::invalid_argument);
+  EXPECT_EQ(code_of({.wire = WireFormat{5}}), Code::invalid_argument);
+  EXPECT_EQ(code_of({.type = DataType{255}, .wire = WireFormat{255}}), Code::invalid_argument);
+}
+
+TEST(FormatChoice, AgreesOnExponentsOfSoManyRanksOnly) {
+  FormatRequest request = {.wire = WireFormat::fixed32, .world = numeric::kAgreedWorldMax};
+  EXPECT_TRUE(choose_format(request).has_value());
+  ++request.world;
+  ASSERT_FALSE(choose_format(request).has_value());
+  EXPECT_THAT(choose_format(request).error().message, HasSubstr("over 512 ranks"));
+}
+
+TEST(Encodings, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Encoding& each : encodings()) EXPECT_TRUE(names.insert(each.name).second);
+  EXPECT_EQ(names.size(), std::size(kWires)) << "four that a caller names, and one";
+  EXPECT_STREQ(wire_format_name(WireFormat::automatic), "automatic");
+  EXPECT_STREQ(wire_format_name(WireFormat::fixed32), "fixed32");
+  EXPECT_STREQ(wire_format_name(WireFormat{5}), "unknown");
+}
+
+}  // namespace
+}  // namespace infold::codec
