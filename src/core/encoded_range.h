@@ -16,6 +16,7 @@ namespace infold::core {
 
 struct EncodedRange {
   const TensorCodec& codec;  // of the pieces
+  const void* context;       // the codec's
   ElementLayout layout;
   const std::uint16_t* codes;  // see TensorCodec::encode; so are the next two
   std::byte* exponents;
@@ -28,7 +29,7 @@ struct EncodedRange {
     std::array<std::byte, INFOLD_BLOCKS_MAX * 2 + 4> written;
     CHECK_THAT(layout.exponent_bytes(run.elements), <=, written.size());
     const std::uint32_t block = at >> layout.block_shift();
-    specials |= codec.encode(tensor, run, codes == nullptr ? nullptr : codes + block,
+    specials |= codec.encode(context, tensor, run, codes == nullptr ? nullptr : codes + block,
                              written.data(), elements + std::size_t{at} * layout.element_bytes());
     std::copy_n(written.data(), layout.block_count(run.elements) * code_bytes(),
                 exponents + block * code_bytes());

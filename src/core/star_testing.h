@@ -14,13 +14,14 @@
 
 namespace infold::core::testing {
 
-inline bool encode_i32(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std::byte*,
-                       std::byte* elements) {
+inline bool encode_i32(const void*, const std::byte* tensor, ChunkRange range, const std::uint16_t*,
+                       std::byte*, std::byte* elements) {
   std::memcpy(elements, tensor + range.first * 4, range.elements * std::size_t{4});
   return false;
 }
 
-inline void decode_i32(std::byte* tensor, ChunkRange range, const TensorCodec::Received& received) {
+inline void decode_i32(void*, std::byte* tensor, ChunkRange range,
+                       const TensorCodec::Received& received) {
   std::memcpy(tensor + range.first * 4, received.elements, range.elements * std::size_t{4});
 }
 

@@ -2,7 +2,9 @@
 //
 // How a tensor in memory becomes elements on the wire and back, one chunk at a time. The worker
 // calls it; src/numeric makes one constant table for each pairing of data type, wire format and
-// reduction. A table holds no state, so any thread may use it.
+// reduction. A table holds no state, so any thread may use it. What one transfer's codec has to
+// know beyond the tensor's address is its context, which the transfer's owner keeps
+// (TransferRequest::context).
 #pragma once
 
 #include <cstddef>
@@ -18,15 +20,15 @@ struct ChunkRange {
 };
 
 struct TensorCodec {
-  // Bytes of one element in memory, in the tensor.
+  // Bytes of one element in memory. 0 where the context alone knows where elements are.
   std::uint32_t element_bytes = 0;
 
   // Writes the range's exponent codes and elements and returns whether a NaN or infinity code is
   // among them. `exponents` has room for exponent_bytes(...), padding included, which is written
   // as zeros. `codes`, one per block of the range, or null: for a block format the coarsest-unit
   // floor of a realigned chunk; for agreed exponents the agreed code.
-  bool (*encode)(const std::byte* tensor, ChunkRange range, const std::uint16_t* codes,
-                 std::byte* exponents, std::byte* elements) = nullptr;
+  bool (*encode)(const void* context, const std::byte* tensor, ChunkRange range,
+                 const std::uint16_t* codes, std::byte* exponents, std::byte* elements) = nullptr;
 
   struct Received {
     const std::byte* exponents = nullptr;
@@ -37,7 +39,8 @@ struct TensorCodec {
   };
 
   // Writes the range of `tensor` from what arrived.
-  void (*decode)(std::byte* tensor, ChunkRange range, const Received& received) = nullptr;
+  void (*decode)(void* context, std::byte* tensor, ChunkRange range,
+                 const Received& received) = nullptr;
 };
 
 }  // namespace infold::core

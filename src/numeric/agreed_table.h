@@ -30,14 +30,14 @@ class AgreedTable {
   static constexpr AgreedWorld kWorld = {kIndex / 2, (kIndex + 1) / 2};
 
   template <std::size_t kIndex>
-  static bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
-                     std::byte*, std::byte* elements) {
+  static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+                     const std::uint16_t* codes, std::byte*, std::byte* elements) {
     Loops::template encode_chunk<Format>(kWorld<kIndex>, tensor, range, codes, elements);
     return false;  // specials are counts inside the lanes, and no packet is marked for them
   }
 
   template <std::size_t kIndex>
-  static void decode(std::byte* tensor, core::ChunkRange range,
+  static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const core::TensorCodec::Received& received) {
     const std::uint32_t divisor = kReduction == core::Reduction::average ? received.divisor : 1;
     Loops::template decode_chunk<Format>(kWorld<kIndex>, tensor, range, divisor, received);

@@ -45,13 +45,13 @@ Tensor all_reduce(const std::vector<Tensor>& tensors, const std::vector<std::uin
   std::vector<std::byte> sum(elements * 4);
   std::vector<std::byte> lanes(elements * 4);
   for (const Tensor& tensor : tensors) {
-    codec->encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, elements}, agreed.data(),
-                  nullptr, lanes.data());
+    codec->encode(nullptr, reinterpret_cast<const std::byte*>(tensor.data()), {0, elements},
+                  agreed.data(), nullptr, lanes.data());
     arithmetic().sum[core::integer_index(core::WireFormat::i32)](sum.data(), lanes.data(),
                                                                  elements);
   }
   Tensor result(elements);
-  codec->decode(reinterpret_cast<std::byte*>(result.data()), {0, elements},
+  codec->decode(nullptr, reinterpret_cast<std::byte*>(result.data()), {0, elements},
                 {.elements = sum.data(), .codes = agreed.data()});
   return result;
 }

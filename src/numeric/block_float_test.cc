@@ -56,15 +56,15 @@ class BlockFloat : public testing::Test {
     const auto elements = static_cast<std::uint32_t>(tensor.size());
     Encoded out = {std::vector<std::byte>(kLayout.exponent_bytes(elements), std::byte{0xFF}),
                    std::vector<Mantissa>(elements)};
-    out.specials =
-        codec().encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, elements}, floors,
-                       out.exponents.data(), reinterpret_cast<std::byte*>(out.mantissas.data()));
+    out.specials = codec().encode(nullptr, reinterpret_cast<const std::byte*>(tensor.data()),
+                                  {0, elements}, floors, out.exponents.data(),
+                                  reinterpret_cast<std::byte*>(out.mantissas.data()));
     return out;
   }
 
   static std::vector<Bits> decode(const Encoded& in) {
     std::vector<Bits> tensor(in.mantissas.size(), 1);
-    codec().decode(reinterpret_cast<std::byte*>(tensor.data()),
+    codec().decode(nullptr, reinterpret_cast<std::byte*>(tensor.data()),
                    {0, static_cast<std::uint32_t>(tensor.size())},
                    {.exponents = in.exponents.data(),
                     .elements = reinterpret_cast<const std::byte*>(in.mantissas.data()),
@@ -268,13 +268,13 @@ TYPED_TEST(BlockFloat, ChunksAndAlignmentLeaveNoTrace) {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, kElements - first));
       std::vector<std::byte> exponents(Kit::kLayout.exponent_bytes(elements));
       std::vector<std::byte> mantissas(elements * sizeof(typename Kit::Mantissa) + 3);
-      Kit::codec().encode(moved.data() + offset, {first, elements}, nullptr, exponents.data(),
-                          mantissas.data() + offset % 4);
+      Kit::codec().encode(nullptr, moved.data() + offset, {first, elements}, nullptr,
+                          exponents.data(), mantissas.data() + offset % 4);
       ASSERT_EQ(std::memcmp(mantissas.data() + offset % 4, whole.mantissas.data() + first,
                             elements * sizeof(typename Kit::Mantissa)),
                 0);
       Kit::codec().decode(
-          moved.data() + offset, {first, elements},
+          nullptr, moved.data() + offset, {first, elements},
           {.exponents = exponents.data(), .elements = mantissas.data() + offset % 4});
     }
     ASSERT_EQ(std::memcmp(moved.data() + offset, expected.data(), kElements * kBytes), 0);
@@ -287,7 +287,7 @@ TYPED_TEST(BlockFloat, AnAverageOverAPowerOfTwoIsTheSumMovedDown) {
   const auto* average = numeric::codec(Kit::Format::kDtype, Kit::kLayout.format, Reduction::average,
                                        Collective::all_reduce);
   std::vector<typename Kit::Bits> tensor(encoded.mantissas.size());
-  average->decode(reinterpret_cast<std::byte*>(tensor.data()),
+  average->decode(nullptr, reinterpret_cast<std::byte*>(tensor.data()),
                   {0, static_cast<std::uint32_t>(tensor.size())},
                   {.exponents = encoded.exponents.data(),
                    .elements = reinterpret_cast<const std::byte*>(encoded.mantissas.data()),

@@ -302,9 +302,9 @@ class Differential {
     Buffer expected_exponents = exponents;
     Buffer expected_elements = elements;
     const bool specials =
-        fast->encode(tensor.data(), range, given, exponents.data(), elements.data());
+        fast->encode(nullptr, tensor.data(), range, given, exponents.data(), elements.data());
     const bool expected_specials = scalar->encode(
-        tensor.data(), range, given, expected_exponents.data(), expected_elements.data());
+        nullptr, tensor.data(), range, given, expected_exponents.data(), expected_elements.data());
     if (specials != expected_specials || exponents.all() != expected_exponents.all() ||
         elements.all() != expected_elements.all()) {
       return verdict(false, name(layout) + " encode");
@@ -320,8 +320,8 @@ class Differential {
                                                   .divisor = divisor(),
                                                   .specials = specials || input_.below(4) == 0};
     Buffer expected = tensor;
-    fast->decode(tensor.data(), range, received);
-    scalar->decode(expected.data(), range, received);
+    fast->decode(nullptr, tensor.data(), range, received);
+    scalar->decode(nullptr, expected.data(), range, received);
     return verdict(tensor.all() == expected.all(), name(layout) + " decode");
   }
 

@@ -50,7 +50,7 @@ TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsTheScalarLoopsHaveIt) {
   const auto decode = [&](const KernelSet& set, core::DataType dtype) {
     std::vector<std::uint16_t> tensor(range.elements);
     set.codec(dtype, core::WireFormat::bfp16, core::Reduction::sum, core::Collective::reduce)
-        ->decode(reinterpret_cast<std::byte*>(tensor.data()), range, received);
+        ->decode(nullptr, reinterpret_cast<std::byte*>(tensor.data()), range, received);
     return tensor;
   };
   for (const core::DataType dtype : {core::DataType::f16, core::DataType::bf16}) {
@@ -91,7 +91,7 @@ Encoded encode(const KernelSet& set, core::ElementLayout layout,
   result.elements.resize(std::size_t{count} * layout.element_bytes());
   result.specials =
       set.codec(layout.dtype, layout.format, core::Reduction::sum, core::Collective::reduce)
-          ->encode(reinterpret_cast<const std::byte*>(tensor.data()), {0, count}, nullptr,
+          ->encode(nullptr, reinterpret_cast<const std::byte*>(tensor.data()), {0, count}, nullptr,
                    result.exponents.data(), result.elements.data());
   return result;
 }

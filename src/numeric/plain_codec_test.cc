@@ -28,9 +28,9 @@ std::vector<To> through(const core::TensorCodec& codec, const std::vector<From>&
   const auto* source = reinterpret_cast<const std::byte*>(in.data());
   auto* target = reinterpret_cast<std::byte*>(out.data());
   if (encoding) {
-    EXPECT_FALSE(codec.encode(source, {0, elements}, nullptr, nullptr, target));
+    EXPECT_FALSE(codec.encode(nullptr, source, {0, elements}, nullptr, nullptr, target));
   } else {
-    codec.decode(target, {0, elements}, {.elements = source, .divisor = divisor});
+    codec.decode(nullptr, target, {0, elements}, {.elements = source, .divisor = divisor});
   }
   return out;
 }

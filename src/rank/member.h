@@ -165,7 +165,6 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
     }
   }
   void note_submitted(Call& call, core::TransferId id);
-  base::Result<core::TransferId> submit_agreement(Call& call, const core::TransferRequest& data);
   void refuse(Call& call, Error error);
   void finish(Call& call, Result<Completion> result);
   void give_back_staging(Call& call);

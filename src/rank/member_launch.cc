@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codec/agreement.h"
 #include "io/host/clock.h"
-#include "numeric/codec.h"
 #include "rank/member.h"
 
 namespace infold::rank {
@@ -41,10 +39,11 @@ std::optional<Error> Member::launch_whole(Call& call, const CallRequest& request
   core::TransferRequest data = transfer_of(call, request, choice);
   if (choice.agreed && data.elements > 0) {
     call.description.composed = true;
-    const auto agreement = submit_agreement(call, data);
-    if (!agreement) return Error{agreement.error().code, agreement.error().detail};
-    data.after = *agreement;
-    data.codes = call.agreed_codes.data();
+    core::TransferRequest agreement = call.agreement.begin(data);
+    const base::Result<core::TransferId> id = submit(agreement, nullptr);
+    if (!id) return Error{id.error().code, id.error().detail};
+    data.after = *id;
+    data.codes = call.agreement.codes();
   }
   const base::Result<core::TransferId> id = submit(data, &call);
   if (!id) return Error{id.error().code, id.error().detail};
@@ -198,32 +197,6 @@ void Member::note_submitted(Call& call, core::TransferId id) {
   if (call.transfers_left++ == 0) active_.push_back(&call);
   if (call.first_transfer == core::TransferId::none) call.first_transfer = id;
   call.last_transfer = id;
-}
-
-base::Result<core::TransferId> Member::submit_agreement(Call& call,
-                                                        const core::TransferRequest& data) {
-  const core::DataType dtype = data.layout.dtype;
-  const std::uint64_t block = data.layout.block_elements();
-  const std::uint64_t blocks = (data.elements + block - 1) / block;
-  call.own_codes.resize(blocks);
-  call.agreed_codes.assign(blocks, 0);
-  constexpr std::uint32_t kBlocksAtATime = 1U << 16;
-  for (std::uint64_t first = 0; first < blocks; first += kBlocksAtATime) {
-    const std::uint64_t left = data.elements - first * block;
-    const auto elements =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBlocksAtATime * block));
-    numeric::block_codes(dtype, data.input, {first * block, elements}, &call.own_codes[first]);
-  }
-
-  core::TransferRequest agreement = data;
-  agreement.reduction = core::Reduction::max;
-  agreement.collective = core::Collective::all_reduce;
-  agreement.layout = codec::agreement_layout(dtype);
-  agreement.elements = blocks * codec::kAgreementElementsPerBlock;
-  agreement.codec = &codec::agreement_codec();
-  agreement.input = reinterpret_cast<const std::byte*>(call.own_codes.data());
-  agreement.output = reinterpret_cast<std::byte*>(call.agreed_codes.data());
-  return submit(agreement, nullptr);
 }
 
 }  // namespace infold::rank

@@ -80,13 +80,13 @@ class JobsOnSharedLinks final : public Observer {
     static const core::TensorCodec codec = {
         .element_bytes = 4,
         .encode =
-            [](const std::byte*, core::ChunkRange range, const std::uint16_t*, std::byte* exponents,
-               std::byte* elements) {
+            [](const void*, const std::byte*, core::ChunkRange range, const std::uint16_t*,
+               std::byte* exponents, std::byte* elements) {
               std::memset(exponents, 0, static_cast<std::size_t>(elements - exponents));
               std::memset(elements, 0, range.elements * std::size_t{4});
               return false;
             },
-        .decode = [](std::byte*, core::ChunkRange, const core::TensorCodec::Received&) {}};
+        .decode = [](void*, std::byte*, core::ChunkRange, const core::TensorCodec::Received&) {}};
     return codec;
   }
 

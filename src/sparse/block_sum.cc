@@ -73,16 +73,35 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   }
   core::TransferRequest request = work_.dense;
   request.sized_later = true;
-  // The worker only reads through this pointer, and the codec knows the object behind it.
+  // The input behind this pointer is only read.
   input_ = {request.codec, request.layout, const_cast<std::byte*>(request.input), nullptr};
   output_ = {request.codec, request.layout, request.output, nullptr};
-  codec_ = {.element_bytes = 0,
-            .encode = has_rows_in() ? RowsInput::codec().encode : gathered_codec().encode,
-            .decode = has_rows_out() ? RowsOutput::codec().decode : gathered_codec().decode};
-  request.codec = &codec_;
-  request.input = has_rows_in() ? rows_input_.as_tensor() : input_.as_tensor();
-  request.output = has_rows_out() ? rows_output_.as_tensor() : output_.as_tensor();
+  static constexpr core::TensorCodec kCodec = {
+      .element_bytes = 0, .encode = encode, .decode = decode};
+  request.codec = &kCodec;
+  request.context = this;
+  request.input = nullptr;
+  request.output = nullptr;
   return request;
+}
+
+// From this kind of input.
+bool BlockSum::encode(const void* context, const std::byte*, core::ChunkRange range,
+                      const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
+  const auto& sum = *static_cast<const BlockSum*>(context);
+  return sum.has_rows_in() ? sum.rows_input_.encode(range, codes, exponents, elements)
+                           : sum.input_.encode(range, codes, exponents, elements);
+}
+
+// To this kind of output.
+void BlockSum::decode(void* context, std::byte*, core::ChunkRange range,
+                      const core::TensorCodec::Received& received) {
+  const auto& sum = *static_cast<const BlockSum*>(context);
+  if (sum.has_rows_out()) {
+    sum.rows_output_.decode(range, received);
+  } else {
+    sum.output_.decode(range, received);
+  }
 }
 
 // The word that R-076 defines.

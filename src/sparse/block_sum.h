@@ -91,6 +91,11 @@ class BlockSum {
   bool writes_at_once_elsewhere() const {
     return !has_rows_out() && !work_.stages && work_.dense.output != work_.dense.input;
   }
+  // Of the last step, whose context is this sum.
+  static bool encode(const void* context, const std::byte*, core::ChunkRange range,
+                     const std::uint16_t* codes, std::byte* exponents, std::byte* elements);
+  static void decode(void* context, std::byte*, core::ChunkRange range,
+                     const core::TensorCodec::Received& received);
   std::size_t block_bytes() const;
   std::size_t output_bytes() const;
   void find_own_blocks();
@@ -109,7 +114,6 @@ class BlockSum {
   SetJoin join_;                      // of this rank's blocks with those of the other ranks
   std::vector<std::uint32_t> blocks_;  // of the union
   std::vector<std::uint32_t> own_;     // a bit for each of these that this rank has
-  core::TensorCodec codec_;            // for this kind of input and this kind of output
   Gathered input_;
   Gathered output_;
   RowsInput rows_input_;

@@ -46,7 +46,7 @@ void make(std::vector<core::TransferRequest>& requests, std::uint64_t elements) 
     Tensor all(range.elements);
     for (const core::TransferRequest& request : requests) {
       Tensor own(range.elements);
-      request.codec->encode(request.input, range, nullptr, nullptr,
+      request.codec->encode(request.context, request.input, range, nullptr, nullptr,
                             reinterpret_cast<std::byte*>(own.data()));
       for (std::size_t i = 0; i < own.size(); ++i) {
         all[i] = joins ? all[i] | own[i] : wrapped_sum(all[i], own[i]);
@@ -55,7 +55,7 @@ void make(std::vector<core::TransferRequest>& requests, std::uint64_t elements) 
     for (const core::TransferRequest& request : requests) {
       core::TensorCodec::Received received;
       received.elements = reinterpret_cast<const std::byte*>(all.data());
-      request.codec->decode(request.output, range, received);
+      request.codec->decode(request.context, request.output, range, received);
     }
   }
 }

@@ -44,30 +44,23 @@ void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
   gathered.asked_until = std::max(gathered.asked_until, end);
 }
 
-bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
-            std::byte* exponents, std::byte* elements) {
-  const auto& gathered = *reinterpret_cast<const Gathered*>(tensor);
-  ask_ahead(gathered, range);
-  core::EncodedRange encoded{*gathered.codec, gathered.layout, codes, exponents, elements};
-  for_each_stretch(gathered, range, [&](std::uint32_t at, core::ChunkRange run) {
-    encoded.add_run(at, gathered.tensor, run);
+}  // namespace
+
+bool Gathered::encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
+                      std::byte* elements) const {
+  ask_ahead(*this, range);
+  core::EncodedRange encoded{*codec, nullptr, layout, codes, exponents, elements};
+  for_each_stretch(*this, range, [&](std::uint32_t at, core::ChunkRange run) {
+    encoded.add_run(at, tensor, run);
   });
   encoded.finish(range.elements);
   return encoded.specials;
 }
 
-void decode(std::byte* tensor, core::ChunkRange range,
-            const core::TensorCodec::Received& received) {
-  const auto& gathered = *reinterpret_cast<const Gathered*>(tensor);
-  for_each_stretch(gathered, range, [&](std::uint32_t at, core::ChunkRange run) {
-    decode_run(*gathered.codec, gathered.layout, received, at, gathered.tensor, run);
+void Gathered::decode(core::ChunkRange range, const core::TensorCodec::Received& received) const {
+  for_each_stretch(*this, range, [&](std::uint32_t at, core::ChunkRange run) {
+    decode_run(*codec, layout, received, at, tensor, run);
   });
 }
-
-constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode, .decode = decode};
-
-}  // namespace
-
-const core::TensorCodec& gathered_codec() { return kCodec; }
 
 }  // namespace infold::sparse

@@ -24,10 +24,10 @@ struct Gathered {
   const std::uint32_t* own = nullptr;
   mutable std::uint64_t asked_until = 0;
 
-  // The pointer that gathered_codec() takes as a tensor.
-  std::byte* as_tensor() { return reinterpret_cast<std::byte*>(this); }
+  // As core::TensorCodec does.
+  bool encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
+              std::byte* elements) const;
+  void decode(core::ChunkRange range, const core::TensorCodec::Received& received) const;
 };
-
-const core::TensorCodec& gathered_codec();
 
 }  // namespace infold::sparse

@@ -80,8 +80,7 @@ TEST_P(GatheredBlocks, EncodeLikeATensorOfTheirOwn) {
       std::vector<std::byte> elements(range.elements * layout_.element_bytes() + 8, std::byte{77});
       std::vector<std::byte> wanted_exponents = exponents;
       std::vector<std::byte> wanted_elements = elements;
-      const bool specials = gathered_codec().encode(gathered.as_tensor(), range, codes,
-                                                    exponents.data(), elements.data());
+      const bool specials = gathered.encode(range, codes, exponents.data(), elements.data());
       const bool wanted = codec_->encode(packed_.data(), range, codes, wanted_exponents.data(),
                                          wanted_elements.data());
       ASSERT_EQ(specials, wanted);
@@ -113,9 +112,8 @@ TEST_P(GatheredBlocks, DecodeToWhereTheyLie) {
           layout_.block_count(range.elements) * layout_.exponent_code_bytes();
       std::memcpy(part.data(), exponents.data() + at, count);
     }
-    gathered_codec().decode(
-        gathered.as_tensor(), range,
-        {part.data(), elements.data() + first * layout_.element_bytes(), nullptr, 3, specials});
+    gathered.decode(range, {part.data(), elements.data() + first * layout_.element_bytes(), nullptr,
+                            3, specials});
   }
   std::size_t next = 0;
   for (std::uint32_t block = 0; block < kBlocks; ++block) {

@@ -88,16 +88,10 @@ void RowsInput::add(std::uint32_t block, bool is_own) {
                               : next_given_ | kInPieces);
 }
 
-bool RowsInput::encode_tensor(const std::byte* tensor, core::ChunkRange range,
-                              const std::uint16_t* codes, std::byte* exponents,
-                              std::byte* elements) {
-  return reinterpret_cast<const RowsInput*>(tensor)->encode(range, codes, exponents, elements);
-}
-
 bool RowsInput::encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
                        std::byte* elements) const {
   const std::size_t width = element_bytes(layout_.dtype);
-  core::EncodedRange encoded{*codec_, layout_, codes, exponents, elements};
+  core::EncodedRange encoded{*codec_, nullptr, layout_, codes, exponents, elements};
   Runs runs(encoded);
   for_each_piece(
       layout_, range,
@@ -135,11 +129,6 @@ void RowsInput::compose(std::uint64_t given, std::uint64_t first, std::uint32_t 
                 rows_.values + (given * length + (from - row_first)) * width,
                 (stop - from) * width);
   }
-}
-
-const core::TensorCodec& RowsInput::codec() {
-  static constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode_tensor};
-  return kCodec;
 }
 
 }  // namespace infold::sparse

@@ -27,15 +27,11 @@ class RowsInput {
   // Call it for each block in ascending order. `is_own`: the rows have a nonzero element in it.
   void add(std::uint32_t block, bool is_own);
 
-  // The pointer that the codec takes as a tensor.
-  const std::byte* as_tensor() const { return reinterpret_cast<const std::byte*>(this); }
-  static const core::TensorCodec& codec();
-
- private:
+  // As core::TensorCodec does.
   bool encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
               std::byte* elements) const;
-  static bool encode_tensor(const std::byte* tensor, core::ChunkRange range,
-                            const std::uint16_t* codes, std::byte* exponents, std::byte* elements);
+
+ private:
   void compose(std::uint64_t given, std::uint64_t first, std::uint32_t elements,
                std::byte* to) const;
 

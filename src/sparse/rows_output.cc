@@ -68,12 +68,7 @@ void RowsOutput::set_memory(std::byte* values) {
   if (covered < end) std::memset(values_ + covered * width, 0, (end - covered) * width);
 }
 
-void RowsOutput::decode_tensor(std::byte* tensor, core::ChunkRange range,
-                               const core::TensorCodec::Received& received) {
-  reinterpret_cast<RowsOutput*>(tensor)->decode(range, received);
-}
-
-void RowsOutput::decode(core::ChunkRange range, const core::TensorCodec::Received& received) {
+void RowsOutput::decode(core::ChunkRange range, const core::TensorCodec::Received& received) const {
   const std::size_t width = element_bytes(layout_.dtype);
   for_each_run(
       layout_, range, [this](std::uint64_t block) { return places_[block]; },
@@ -130,11 +125,6 @@ void RowsOutput::take(std::int64_t* indices) {
       to += bytes;
     });
   }
-}
-
-const core::TensorCodec& RowsOutput::codec() {
-  static constexpr core::TensorCodec kCodec = {.element_bytes = 0, .decode = decode_tensor};
-  return kCodec;
 }
 
 }  // namespace infold::sparse

@@ -34,9 +34,8 @@ class RowsOutput {
   // Moves their values to the beginning of the memory, and writes their indices.
   void take(std::int64_t* indices);
 
-  // The pointer that the codec takes as a tensor, for writing only.
-  std::byte* as_tensor() { return reinterpret_cast<std::byte*>(this); }
-  static const core::TensorCodec& codec();
+  // As core::TensorCodec does.
+  void decode(core::ChunkRange range, const core::TensorCodec::Received& received) const;
 
  private:
   // Rows that follow each other in the tensor and in memory.
@@ -45,9 +44,6 @@ class RowsOutput {
     std::uint64_t place = 0;  // of the first row among those in memory
   };
 
-  static void decode_tensor(std::byte* tensor, core::ChunkRange range,
-                            const core::TensorCodec::Received& received);
-  void decode(core::ChunkRange range, const core::TensorCodec::Received& received);
   std::size_t row_bytes() const;
   void keep_row(std::uint64_t row);
   void keep_rows_of_whole_blocks(std::uint64_t blocks_per_row);

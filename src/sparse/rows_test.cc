@@ -139,10 +139,9 @@ TEST_P(RowsOfATensor, AreEncodedAsItsBlocks) {
           std::vector<std::byte> elements(range.elements * layout_.element_bytes() + 8,
                                           std::byte{77});
           std::vector<std::byte> wanted_exponents = exponents, wanted_elements = elements;
-          const bool specials = RowsInput::codec().encode(input.as_tensor(), range, nullptr,
-                                                          exponents.data(), elements.data());
-          const bool wanted = gathered_codec().encode(
-              dense.as_tensor(), range, nullptr, wanted_exponents.data(), wanted_elements.data());
+          const bool specials = input.encode(range, nullptr, exponents.data(), elements.data());
+          const bool wanted =
+              dense.encode(range, nullptr, wanted_exponents.data(), wanted_elements.data());
           ASSERT_EQ(specials, wanted);
           ASSERT_EQ(exponents, wanted_exponents) << "rows of " << length << " from " << first;
           ASSERT_EQ(elements, wanted_elements) << "rows of " << length << " from " << first;
@@ -178,12 +177,11 @@ TEST_P(RowsOfATensor, ComeBackAsTheRowsThatAreNotZero) {
             first, static_cast<std::uint32_t>(std::min<std::uint64_t>(step, all - first))};
         std::vector<std::byte> exponents(layout_.exponent_bytes(range.elements));
         std::vector<std::byte> elements(range.elements * layout_.element_bytes());
-        const bool specials = gathered_codec().encode(sent.as_tensor(), range, nullptr,
-                                                      exponents.data(), elements.data());
+        const bool specials = sent.encode(range, nullptr, exponents.data(), elements.data());
         const core::TensorCodec::Received received = {exponents.data(), elements.data(), nullptr, 1,
                                                       specials};
-        gathered_codec().decode(dense.as_tensor(), range, received);
-        RowsOutput::codec().decode(output.as_tensor(), range, received);
+        dense.decode(range, received);
+        output.decode(range, received);
       }
 
       std::vector<std::int64_t> wanted_rows;

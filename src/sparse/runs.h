@@ -22,7 +22,7 @@ inline void decode_run(const core::TensorCodec& codec, core::ElementLayout layou
   part.exponents += block * code_bytes;
   part.elements += std::size_t{at} * layout.element_bytes();
   if (part.codes != nullptr) part.codes += block;
-  codec.decode(tensor, run, part);
+  codec.decode(nullptr, tensor, run, part);
 }
 
 // Calls visit(at, block, into_block, elements) for each part of a block in a range of gathered

@@ -22,18 +22,20 @@ const core::TensorCodec& words_codec() {
   return codec;
 }
 
-// The tensor is a vector of words. It has its memory when the transfer gets its size.
-bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
-            std::byte* exponents, std::byte* elements) {
-  const auto& words = *reinterpret_cast<const std::vector<std::uint32_t>*>(tensor);
-  return words_codec().encode(reinterpret_cast<const std::byte*>(words.data()), range, codes,
-                              exponents, elements);
+using Words = std::vector<std::uint32_t>;
+
+// The context is a vector of words. It has its memory when the transfer gets its size.
+bool encode(const void* context, const std::byte*, core::ChunkRange range,
+            const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
+  const auto& words = *static_cast<const Words*>(context);
+  return words_codec().encode(nullptr, reinterpret_cast<const std::byte*>(words.data()), range,
+                              codes, exponents, elements);
 }
 
-void decode(std::byte* tensor, core::ChunkRange range,
+void decode(void* context, std::byte*, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
-  auto& words = *reinterpret_cast<std::vector<std::uint32_t>*>(tensor);
-  words_codec().decode(reinterpret_cast<std::byte*>(words.data()), range, received);
+  auto& words = *static_cast<Words*>(context);
+  words_codec().decode(nullptr, reinterpret_cast<std::byte*>(words.data()), range, received);
 }
 
 constexpr core::TensorCodec kCodec = {.element_bytes = 0, .encode = encode, .decode = decode};
@@ -81,8 +83,7 @@ core::TransferRequest SetJoin::request(std::uint32_t step) {
   request.elements = words_for(levels_.at(level_count_ - 1 - step).numbers);
   if (step == 0) request.elements += words_of_ranks_.size();
   request.codec = &kCodec;
-  request.output = reinterpret_cast<std::byte*>(&joined_.words);
-  request.input = request.output;
+  request.context = &joined_.words;
   request.sized_later = step > 0;
   return request;
 }

@@ -32,14 +32,14 @@ std::uint64_t make(std::vector<SetJoin>& joins, std::uint32_t step, std::uint64_
     std::vector<std::uint32_t> all(count);
     for (const core::TransferRequest& request : requests) {
       std::vector<std::uint32_t> own(count);
-      request.codec->encode(request.input, range, nullptr, nullptr,
+      request.codec->encode(request.context, request.input, range, nullptr, nullptr,
                             reinterpret_cast<std::byte*>(own.data()));
       for (std::size_t i = 0; i < count; ++i) all[i] |= own[i];
     }
     core::TensorCodec::Received received;
     received.elements = reinterpret_cast<const std::byte*>(all.data());
     for (const core::TransferRequest& request : requests) {
-      request.codec->decode(request.output, range, received);
+      request.codec->decode(request.context, request.output, range, received);
     }
   }
   return elements;
@@ -180,7 +180,7 @@ TEST(SetJoin, TakesAnyBitsForAResult) {
       received.elements = reinterpret_cast<const std::byte*>(all.data());
       const core::TransferRequest request = join.request(step);
       const core::ChunkRange range = {0, static_cast<std::uint32_t>(elements)};
-      if (elements > 0) request.codec->decode(request.output, range, received);
+      if (elements > 0) request.codec->decode(request.context, request.output, range, received);
       if (step == 0) join.take_words();
       if (step + 1 < join.steps()) elements = join.descend();
     }

@@ -116,7 +116,7 @@ void encode(const Step& step, Cursor& cursor) {
   for (const numeric::KernelSet& kernels : numeric::supported_kernels()) {
     std::vector<std::byte> got(layout.payload_bytes(elements), std::byte{0xEE});
     const bool flagged = codec_of(step, kernels, request)
-                             .encode(tensor.data(), {0, elements},
+                             .encode(nullptr, tensor.data(), {0, elements},
                                      request.given.empty() ? nullptr : request.given.data(),
                                      got.data(), got.data() + layout.exponent_bytes(elements));
     if (got == wanted && flagged == specials) continue;
@@ -141,7 +141,7 @@ void decode(const Step& step, Cursor& cursor) {
   received.specials = request.specials;
   for (const numeric::KernelSet& kernels : numeric::supported_kernels()) {
     std::vector<std::byte> got(wanted.size(), std::byte{0xEE});
-    codec_of(step, kernels, request).decode(got.data(), {0, elements}, received);
+    codec_of(step, kernels, request).decode(nullptr, got.data(), {0, elements}, received);
     if (got == wanted) continue;
     throw VectorError(step.where + ": " + std::string(kernels.name) + " kernels decode otherwise" +
                       "\n  expected " + tensor_words(layout.dtype, wanted) + "\n  got      " +

@@ -74,9 +74,12 @@ struct TransferRequest {
   // Stands for how elements are encoded beyond type and format; ranks that differ have a mismatch.
   std::uint16_t encoding = 0;
   const TensorCodec* codec = nullptr;  // required when elements > 0
-  // Both live, and the input is unchanged, until the transfer's event. They may be the same
-  // memory, but then a failed transfer leaves a mix of inputs and results. output may be null
-  // where the result is not wanted; input may be null where this rank contributes nothing.
+  // What the codec gets beside the tensor; null for a codec that needs nothing. Where its codec has
+  // no use for input and output, both are null.
+  void* context = nullptr;
+  // All of them live, and the input is unchanged, until the transfer's event. Input and output may
+  // be the same memory, but then a failed transfer leaves a mix of inputs and results. output may
+  // be null where the result is not wanted; input may be null where this rank contributes nothing.
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   // Agreed exponent codes, one per block, or null. `after` names the transfer that brings them.
@@ -93,6 +96,8 @@ struct TransferRequest {
   // is sent when set_size() has said how many elements it has. `elements` are for ranks to compare.
   bool sized_later = false;
   base::Instant deadline = base::Instant::never();
+
+  bool wants_result() const { return output != nullptr || context != nullptr; }
 };
 
 // Why a job ended, for a person: which rank did or lacks what.

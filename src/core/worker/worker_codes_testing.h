@@ -22,8 +22,8 @@ inline std::uint16_t agreed_code(std::uint64_t block) {
 }
 
 // A code is two bytes in memory and two elements on the wire, as the ranks' real one.
-inline bool encode_codes(const std::byte* tensor, ChunkRange range, const std::uint16_t*,
-                         std::byte*, std::byte* elements) {
+inline bool encode_codes(const void*, const std::byte* tensor, ChunkRange range,
+                         const std::uint16_t*, std::byte*, std::byte* elements) {
   for (std::uint32_t i = 0; i < range.elements; i += 2) {
     std::int16_t pair[2] = {};
     std::memcpy(&pair[0], tensor + range.first + i, sizeof(pair[0]));
@@ -32,7 +32,7 @@ inline bool encode_codes(const std::byte* tensor, ChunkRange range, const std::u
   return false;
 }
 
-inline void decode_codes(std::byte* tensor, ChunkRange range,
+inline void decode_codes(void*, std::byte* tensor, ChunkRange range,
                          const TensorCodec::Received& received) {
   for (std::uint32_t i = 0; i < range.elements; i += 2) {
     std::memcpy(tensor + range.first + i, received.elements + i * std::size_t{2}, 2);
@@ -41,8 +41,8 @@ inline void decode_codes(std::byte* tensor, ChunkRange range,
 
 // Integers times their block's code: a code that is not there yet shows in the sum.
 template <std::uint32_t kBlockElements>
-bool encode_scaled(const std::byte* tensor, ChunkRange range, const std::uint16_t* codes,
-                   std::byte*, std::byte* elements) {
+bool encode_scaled(const void*, const std::byte* tensor, ChunkRange range,
+                   const std::uint16_t* codes, std::byte*, std::byte* elements) {
   for (std::uint32_t i = 0; i < range.elements; ++i) {
     std::int32_t value = 0;
     std::memcpy(&value, tensor + (range.first + i) * sizeof(value), sizeof(value));
@@ -52,7 +52,7 @@ bool encode_scaled(const std::byte* tensor, ChunkRange range, const std::uint16_
   return false;
 }
 
-inline void decode_scaled(std::byte* tensor, ChunkRange range,
+inline void decode_scaled(void*, std::byte* tensor, ChunkRange range,
                           const TensorCodec::Received& received) {
   std::memcpy(tensor + range.first * 4, received.elements, range.elements * std::size_t{4});
 }

@@ -11,10 +11,11 @@
 namespace infold::core {
 namespace {
 
-bool encode_nothing(const std::byte*, ChunkRange, const std::uint16_t*, std::byte*, std::byte*) {
+bool encode_nothing(const void*, const std::byte*, ChunkRange, const std::uint16_t*, std::byte*,
+                    std::byte*) {
   return true;
 }
-void decode_nothing(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+void decode_nothing(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
 
 TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
   constexpr TensorCodec kCodec = {

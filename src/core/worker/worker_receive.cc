@@ -90,7 +90,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     return;
   }
   ++counters_.received_result;
-  if (request.output != nullptr && !packet.body.empty()) {
+  if (request.wants_result() && !packet.body.empty()) {
     const std::byte* exponents = packet.exponents;
     const std::byte* elements = packet.elements;
     if (packet.is_sparse()) {
@@ -102,7 +102,7 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
     const bool averages = request.reduction == Reduction::average;
     request.codec->decode(
-        request.output, chunk.range,
+        request.context, request.output, chunk.range,
         {exponents, elements, codes, averages ? contributors.count : 1U, packet.has_specials()});
   }
 

@@ -15,13 +15,13 @@ namespace {
 
 using base::Instant;
 
-bool encode(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std::byte*,
-            std::byte* elements) {
+bool encode(const void*, const std::byte* tensor, ChunkRange range, const std::uint16_t*,
+            std::byte*, std::byte* elements) {
   std::memcpy(elements, tensor + range.first * 4, range.elements * std::size_t{4});
   return false;
 }
 
-void decode(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+void decode(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
 
 constexpr TensorCodec kCodec = {4, encode, decode};
 

@@ -214,8 +214,8 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
   if (chunk.slot.realigned) codes = &chunk.flow.floors[std::size_t{chunk.index} * blocks_max_];
   std::byte* const exponents = out.data() + INFOLD_HEADER_BYTES;
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
-  const bool specials =
-      request.codec->encode(request.input, chunk.range, codes, exponents, elements);
+  const bool specials = request.codec->encode(request.context, request.input, chunk.range, codes,
+                                              exponents, elements);
   expect_next_chunk(chunk.flow);
   if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
   write_header(header, out);

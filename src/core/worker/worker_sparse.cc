@@ -248,7 +248,8 @@ bool Worker::State::encode_present(const Chunk& chunk, const BlockSet& present,
                                    SparseWriter::Part part) const {
   const TransferRequest& request = chunk.transfer.request;
   const ElementLayout layout = request.layout;
-  EncodedRange encoded{*request.codec, layout, nullptr, part.exponents, part.elements};
+  EncodedRange encoded{*request.codec, request.context, layout,
+                       nullptr,        part.exponents,  part.elements};
   std::uint32_t at = 0;
   present.for_each_run([&](std::uint32_t block, std::uint32_t blocks) {
     const std::uint32_t first = block << layout.block_shift();

@@ -19,8 +19,8 @@ constexpr std::uint32_t kChunkElements = 64;  // two blocks
 constexpr ElementLayout kLayout = {WireFormat::bfp32, DataType::f32};
 
 // Numbers of at most 24 bits as mantissas of one unit; an infinity as its code.
-bool encode(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std::byte* exponents,
-            std::byte* elements) {
+bool encode(const void*, const std::byte* tensor, ChunkRange range, const std::uint16_t*,
+            std::byte* exponents, std::byte* elements) {
   const std::uint32_t blocks = kLayout.block_count(range.elements);
   std::memset(exponents, 0, kLayout.exponent_bytes(range.elements));
   std::memset(exponents, 150, blocks);
@@ -35,7 +35,7 @@ bool encode(const std::byte* tensor, ChunkRange range, const std::uint16_t*, std
   }
   return specials;
 }
-void ignore(std::byte*, ChunkRange, const TensorCodec::Received&) {}
+void ignore(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
 constexpr TensorCodec kCodec = {4, encode, ignore};
 
 // One worker and its aggregator: every chunk is complete with its contribution.

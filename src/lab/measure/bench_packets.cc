@@ -74,7 +74,7 @@ std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16
   header.worker = static_cast<std::uint8_t>(rank);
   header.contributors = {1, 1, core::rank_digest(rank)};
   std::byte* const exponents = datagram.data() + INFOLD_HEADER_BYTES;
-  bench_codec(layout).encode(tensor.data(), {0, elements}, nullptr, exponents,
+  bench_codec(layout).encode(nullptr, tensor.data(), {0, elements}, nullptr, exponents,
                              exponents + layout.exponent_bytes(elements));
   core::write_header(header, datagram);
   return datagram;

@@ -90,14 +90,14 @@ class Streams {
 
 void encode_all(const TensorCodec& codec, Streams& streams) {
   for (std::size_t chunk = 0; chunk < streams.chunks(); ++chunk) {
-    codec.encode(streams.tensor(), streams.range(chunk), nullptr, streams.exponents(chunk),
+    codec.encode(nullptr, streams.tensor(), streams.range(chunk), nullptr, streams.exponents(chunk),
                  streams.wire_elements(chunk));
   }
 }
 
 void decode_all(const TensorCodec& codec, std::uint32_t divisor, Streams& streams) {
   for (std::size_t chunk = 0; chunk < streams.chunks(); ++chunk) {
-    codec.decode(streams.tensor(), streams.range(chunk),
+    codec.decode(nullptr, streams.tensor(), streams.range(chunk),
                  {.exponents = streams.exponents(chunk),
                   .elements = streams.wire_elements(chunk),
                   .divisor = divisor});
@@ -240,8 +240,8 @@ class SparseRows {
       const auto count =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk_elements_, present - first));
       std::byte* const exponents = datagram_.data() + INFOLD_HEADER_BYTES;
-      sparse::gathered_codec().encode(gathered_.as_tensor(), {first, count}, nullptr, exponents,
-                                      exponents + layout_.exponent_bytes(count));
+      gathered_.encode({first, count}, nullptr, exponents,
+                       exponents + layout_.exponent_bytes(count));
     }
   }
 

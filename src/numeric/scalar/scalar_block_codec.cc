@@ -11,8 +11,8 @@ namespace infold::numeric {
 namespace {
 
 template <typename Format, typename Mantissa>
-bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
-            std::byte* exponents, std::byte* elements) {
+bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+            const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   constexpr core::ElementLayout kLayout = block_layout<Format, Mantissa>();
   constexpr std::uint32_t kBlock = kLayout.block_elements();
   const std::byte* source = tensor + range.first * sizeof(typename Format::Bits);
@@ -29,7 +29,7 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
 }
 
 template <typename Format, typename Mantissa, core::Reduction kReduction>
-void decode(std::byte* tensor, core::ChunkRange range,
+void decode(void*, std::byte* tensor, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
   constexpr core::ElementLayout kLayout = block_layout<Format, Mantissa>();
   constexpr std::uint32_t kBlock = kLayout.block_elements();

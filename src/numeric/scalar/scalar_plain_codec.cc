@@ -17,12 +17,12 @@ using core::TensorCodec;
 // A sum of integers, or a copy of anything: bytes as they are.
 template <std::size_t kBytes>
 struct Copy {
-  static bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t*,
-                     std::byte*, std::byte* elements) {
+  static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+                     const std::uint16_t*, std::byte*, std::byte* elements) {
     std::memcpy(elements, tensor + range.first * kBytes, range.elements * kBytes);
     return false;
   }
-  static void decode(std::byte* tensor, core::ChunkRange range,
+  static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const TensorCodec::Received& received) {
     std::memcpy(tensor + range.first * kBytes, received.elements, range.elements * kBytes);
   }
@@ -31,7 +31,7 @@ struct Copy {
 // C's division, which truncates towards zero. An average over nobody is the sum.
 template <typename Int>
 struct Average : Copy<sizeof(Int)> {
-  static void decode(std::byte* tensor, core::ChunkRange range,
+  static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const TensorCodec::Received& received) {
     const std::int64_t divisor = std::max(received.divisor, 1U);
     std::byte* target = tensor + range.first * sizeof(Int);
@@ -47,12 +47,12 @@ struct Shifted {
   static void flip(std::byte* to, const std::byte* from, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) to[i] = from[i] ^ std::byte{0x80};
   }
-  static bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t*,
-                     std::byte*, std::byte* elements) {
+  static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+                     const std::uint16_t*, std::byte*, std::byte* elements) {
     flip(elements, tensor + range.first, range.elements);
     return false;
   }
-  static void decode(std::byte* tensor, core::ChunkRange range,
+  static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const TensorCodec::Received& received) {
     flip(tensor + range.first, received.elements, range.elements);
   }
@@ -63,15 +63,15 @@ struct Ordered {
   using Bits = typename Format::Bits;
   using Key = std::make_signed_t<Bits>;
 
-  static bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t*,
-                     std::byte*, std::byte* elements) {
+  static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+                     const std::uint16_t*, std::byte*, std::byte* elements) {
     const std::byte* source = tensor + range.first * sizeof(Bits);
     for (std::uint32_t i = 0; i < range.elements; ++i) {
       store<Key>(elements, i, order_key<Format, kReduction>(load<Bits>(source, i)));
     }
     return false;
   }
-  static void decode(std::byte* tensor, core::ChunkRange range,
+  static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const TensorCodec::Received& received) {
     std::byte* target = tensor + range.first * sizeof(Bits);
     for (std::uint32_t i = 0; i < range.elements; ++i) {
@@ -119,7 +119,8 @@ const TensorCodec* ordered_codec(DataType dtype) {
 
 const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format, Reduction reduction,
                                       core::Collective collective) {
-  if (collective == core::Collective::barrier || format != core::integer_format(dtype)) return nullptr;
+  if (collective == core::Collective::barrier || format != core::integer_format(dtype))
+    return nullptr;
   if (collective == core::Collective::broadcast) return copy_codec(dtype);
   switch (reduction) {
     case Reduction::sum: return core::is_float(dtype) ? nullptr : copy_codec(dtype);

@@ -98,8 +98,8 @@ HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t
 }
 
 template <typename Format, typename Mantissa, typename Elements>
-bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t* codes,
-            std::byte* exponents, std::byte* elements) {
+bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
+            const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   using B = Block<Format, Mantissa>;
   const auto* source = reinterpret_cast<const typename Format::Bits*>(tensor) + range.first;
   auto* target = reinterpret_cast<Mantissa*>(elements);
@@ -205,7 +205,7 @@ HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::u
 }
 
 template <typename Format, typename Mantissa, core::Reduction kReduction>
-void decode(std::byte* tensor, core::ChunkRange range,
+void decode(void*, std::byte* tensor, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
   auto* target = reinterpret_cast<typename Format::Bits*>(tensor) + range.first;
   const std::uint32_t divisor =

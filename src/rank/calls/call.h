@@ -20,6 +20,7 @@
 #include <infold/rows.h>
 
 #include "base/instant.h"
+#include "codec/agreement.h"
 #include "core/worker/worker.h"
 #include "rank/calls/failure_text.h"
 #include "rank/calls/fusion.h"
@@ -80,8 +81,7 @@ class Call {
   base::Instant launched;
   base::Instant joined;                     // when the ranks knew what some rank has
   std::unique_ptr<RowsMemory> rows_result;  // of a result in rows
-  std::vector<std::uint16_t> own_codes;     // of fixed32, one per block
-  std::vector<std::uint16_t> agreed_codes;
+  codec::Agreement agreement;               // of fixed32
 
   // Makes a finished call a new one.
   void reset();

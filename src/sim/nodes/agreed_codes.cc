@@ -16,8 +16,8 @@ std::uint16_t load_code(const std::byte* tensor, std::uint64_t block) {
   return code;
 }
 
-bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t*, std::byte*,
-            std::byte* elements) {
+bool encode(const void*, const std::byte* tensor, core::ChunkRange range, const std::uint16_t*,
+            std::byte*, std::byte* elements) {
   for (std::uint32_t i = 0; i < range.elements; ++i) {
     const std::uint16_t code = load_code(tensor, (range.first + i) / 2);
     const std::int32_t element = i % 2 == 0 ? code & ~kSpecial : code >> 15;
@@ -27,7 +27,7 @@ bool encode(const std::byte* tensor, core::ChunkRange range, const std::uint16_t
 }
 
 // Chunks hold an even number of elements, so a code is never cut in two.
-void decode(std::byte* tensor, core::ChunkRange range,
+void decode(void*, std::byte* tensor, core::ChunkRange range,
             const core::TensorCodec::Received& received) {
   for (std::uint32_t i = 0; i + 1 < range.elements; i += 2) {
     std::int32_t pair[2];
