@@ -242,7 +242,7 @@ SEC("xdp") int answer_pending(struct xdp_md* ctx) {
   h->slot = infold_to_be16((uint16_t)(w->slot - job->slot_first));
   h->epoch = infold_to_be32(job->epoch);
   h->round = infold_to_be32(w->round);
-  *(uint64_t*)&h->elements = w->words;
+  *(uint64_t*)&h->elements = w->signature;
   *(uint64_t*)&h->contributors = 0;
   w->ranges = 0;
   struct missing missing = {w};

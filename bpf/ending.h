@@ -135,8 +135,8 @@ INLINE void describe_mismatch(const struct work* w, struct infold_abort* abort) 
   abort->reason = infold_to_be16(INFOLD_ABORT_MISMATCH);
   abort->rank = infold_to_be16(one->first);
   abort->other = infold_to_be16(other->first);
-  __builtin_memcpy(abort->rank_words, &w->words, sizeof(w->words));
-  __builtin_memcpy(abort->other_words, &w->first_words, sizeof(w->first_words));
+  __builtin_memcpy(abort->rank_signature, &w->signature, sizeof(w->signature));
+  __builtin_memcpy(abort->other_signature, &w->first_signature, sizeof(w->first_signature));
 }
 
 SEC("xdp") int take_abort(struct xdp_md* ctx) {
@@ -149,7 +149,7 @@ SEC("xdp") int take_abort(struct xdp_md* ctx) {
   end.is_said = w->end_cause == kSaidByPacket;
   end.down = end.is_said && w->kind == INFOLD_KIND_ABORTED;
   end.is_from_root = end.down && !(w->flags & INFOLD_FLAG_PARTIAL);
-  if (w->end_cause == kMismatchedWords) {
+  if (w->end_cause == kMismatchedSignature) {
     describe_mismatch(w, &end.abort);
   } else if (end.is_said &&
              bpf_xdp_load_bytes(ctx, at + INFOLD_HEADER_BYTES, &end.abort, sizeof(end.abort))) {

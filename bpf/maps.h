@@ -103,11 +103,11 @@ struct work {
   uint8_t has_found;   /* specials of this packet stand in `specials` */
   uint8_t is_verified; /* its checksum is right */
   uint8_t reserved3[6];
-  uint64_t words;
+  uint64_t signature;
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
   uint32_t first_worker; /* of the chunk: with whom a mismatch is */
-  uint64_t first_words;
+  uint64_t first_signature;
 
   /* What the present block asks for. */
   int32_t spread;
@@ -142,7 +142,7 @@ struct {
 } specials SEC(".maps");
 
 /* Why a packet goes to the program that ends jobs. */
-enum end_cause { kSaidByPacket, kMismatchedWords, kEndedBefore };
+enum end_cause { kSaidByPacket, kMismatchedSignature, kEndedBefore };
 
 enum answer_from { kFromStored, kFromSmall, kFromPacket };
 

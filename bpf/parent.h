@@ -20,7 +20,7 @@ INLINE int match_parent(struct infold_xdp_copy* copy, const struct work* w, uint
     *why = INFOLD_XDP_DROPPED_REPEAT;
     return kNotAwaited;
   }
-  if (copy->words != w->words) {
+  if (copy->signature != w->signature) {
     *why = INFOLD_XDP_DROPPED_MALFORMED;
     return kNotAwaited;
   }

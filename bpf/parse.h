@@ -192,7 +192,7 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
     return 1;
   }
   if (h->contributors.wire | h->weight.wire | h->contributor_digest.wire) return 0;
-  return !ends_job(w->kind) || (h->slot.wire | h->round.wire | w->words) == 0;
+  return !ends_job(w->kind) || (h->slot.wire | h->round.wire | w->signature) == 0;
 }
 
 /* What lengths alone do not show. */
@@ -264,7 +264,7 @@ INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work*
   w->element_bytes = w->elements << w->element_shift;
   w->wide = h->format >> 4 == INFOLD_DTYPE_F64;
   w->reduction = h->operation & 15;
-  w->words = *(const uint64_t*)&h->elements;
+  w->signature = *(const uint64_t*)&h->elements;
   w->contributors.count = infold_from_be16(h->contributors);
   w->contributors.weight = infold_from_be16(h->weight);
   w->contributors.digest = infold_from_be32(h->contributor_digest);

@@ -65,7 +65,7 @@ INLINE int settle(struct xdp_md* ctx, struct work* w, const struct infold_xdp_jo
     case kEarly: return drop(w, INFOLD_XDP_DROPPED_EARLY_ROUND);
     case kEnded:
     case kMismatch:
-      w->end_cause = outcome == kMismatch ? kMismatchedWords : kEndedBefore;
+      w->end_cause = outcome == kMismatch ? kMismatchedSignature : kEndedBefore;
       return go_on(ctx, kTakeAbort);
     default: return XDP_ABORTED;
   }

@@ -16,7 +16,7 @@ enum outcome {
   kAsksNext,  /* a query for a chunk that nobody has begun */
   kBusy,      /* not now: another processor has just changed what was known */
   kRepeats,   /* whose contribution is in; w->answer_* and w->seen say how things stand */
-  kMismatch,  /* its words are not those of the chunk */
+  kMismatch,  /* its signature is not the chunk's */
   kAdds,      /* a new contribution, to be taken now */
   kTaken,     /* one that was */
   kCloses,    /* the last one; the answer is still to be written */
@@ -65,7 +65,7 @@ INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
   copy->overrange = 0;
   copy->has_lanes = 0;
   copy->has_specials = 0;
-  copy->words = w->words;
+  copy->signature = w->signature;
   copy->stored_bytes = 0;
   copy->stored_sum = 0;
   copy->first_worker = w->worker;
@@ -95,9 +95,9 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
     note_answer(copy, w);
     return kRepeats;
   }
-  if (copy->words != w->words) {
+  if (copy->signature != w->signature) {
     w->first_worker = copy->first_worker;
-    w->first_words = copy->words;
+    w->first_signature = copy->signature;
     return kMismatch;
   }
   return kAdds;
@@ -125,7 +125,7 @@ INLINE void write_header(uint8_t* out, uint32_t kind, uint32_t flags,
   h->slot = infold_to_be16((uint16_t)(w->slot - job->slot_first));
   h->epoch = infold_to_be32(job->epoch);
   h->round = infold_to_be32(copy->round);
-  *(uint64_t*)&h->elements = copy->words;
+  *(uint64_t*)&h->elements = copy->signature;
   h->contributors = infold_to_be16(copy->contributors.count);
   h->weight = infold_to_be16(copy->contributors.weight);
   h->contributor_digest = infold_to_be32(copy->contributors.digest);

@@ -116,7 +116,7 @@ struct infold_xdp_copy {
   uint8_t has_lanes;
   uint8_t has_specials;
   uint32_t round;
-  uint64_t words; /* bytes 16 to 23 of the header, as they lie there */
+  uint64_t signature; /* bytes 16 to 23 of the header, as they lie there */
   uint16_t stored_bytes;
   uint16_t first_worker;
   uint32_t stored_sum; /* for the UDP checksum: marked_sum (bpf/checksum.h), once it was sent */

@@ -214,14 +214,15 @@ enum infold_abort_reason {
 };
 
 /* Payload of ABORT and ABORTED. `rank` gave the reason; for a mismatch it disagrees with `other`,
- * and the words are bytes 16 to 23 of the two headers. For a deadline `other` is a missing rank. */
+ * and the signatures are bytes 16 to 23 of the two headers. For a deadline `other` is a missing
+ * rank. */
 struct infold_abort {
   infold_be16 reason;
   infold_be16 rank;
   infold_be16 other;
   infold_be16 reserved;
-  uint8_t rank_words[8];
-  uint8_t other_words[8];
+  uint8_t rank_signature[8];
+  uint8_t other_signature[8];
 };
 
 #ifdef __cplusplus

@@ -16,10 +16,10 @@ TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}
 LEFT, DEADLINE_PASSED, ELSEWHERE = 4, 2, 5  # reasons of R-080
 MASK = 0xFFFFFFFF
 
-# The header words on which all packets of a chunk agree (R-012).
-Words = collections.namedtuple("Words", "elements type_format collective_reduction shape")
+# The header bytes on which all packets of a chunk agree (R-012).
+Signature = collections.namedtuple("Signature", "elements type_format collective_reduction shape")
 Packet = collections.namedtuple(
-    "Packet", "kind flags worker job slot epoch round words contributors weight digest body")
+    "Packet", "kind flags worker job slot epoch round signature contributors weight digest body")
 
 
 def digest(rank):
@@ -30,27 +30,27 @@ def digest(rank):
     return h ^ h >> 16
 
 
-def words_of(data_type, wire_format, elements, shape):
-    return Words(elements, TYPES[data_type] << 4 | FORMATS[wire_format], ALL_REDUCE << 4 | SUM,
-                 shape & MASK)
+def signature_of(data_type, wire_format, elements, shape):
+    return Signature(elements, TYPES[data_type] << 4 | FORMATS[wire_format],
+                     ALL_REDUCE << 4 | SUM, shape & MASK)
 
 
 def pack(packet):
     return HEADER.pack(MAGIC, VERSION << 4 | packet.kind, packet.flags, packet.worker, packet.job,
-                       packet.slot, packet.epoch, packet.round, *packet.words, packet.contributors,
-                       packet.weight, packet.digest) + packet.body
+                       packet.slot, packet.epoch, packet.round, *packet.signature,
+                       packet.contributors, packet.weight, packet.digest) + packet.body
 
 
 def parse(datagram):
     """The packet, or None if a worker must drop it (R-004). Readers of bodies check the bodies."""
     if len(datagram) < HEADER.size:
         return None
-    (magic, kind, flags, worker, job, slot, epoch, number, *words, contributors, weight,
+    (magic, kind, flags, worker, job, slot, epoch, number, *signature, contributors, weight,
      check) = HEADER.unpack_from(datagram)
     if magic != MAGIC or kind >> 4 != VERSION or kind & 15 not in TO_WORKERS or flags & TAGGED:
         return None
-    return Packet(kind & 15, flags, worker, job, slot, epoch, number, Words(*words), contributors,
-                  weight, check, datagram[HEADER.size:])
+    return Packet(kind & 15, flags, worker, job, slot, epoch, number, Signature(*signature),
+                  contributors, weight, check, datagram[HEADER.size:])
 
 
 def missing_ranks(heard, world):

@@ -64,8 +64,8 @@ class Tensor:
 class Chunk:
     """A part of a tensor on its slot, from its first packet to its answer."""
 
-    def __init__(self, tensor, first, words):
-        self.tensor, self.first, self.words = tensor, first, words
+    def __init__(self, tensor, first, signature):
+        self.tensor, self.first, self.signature = tensor, first, signature
         self.site = self.slot = self.round = None
         self.floors = self.contribution = None
         self.due = self.wait_s = 0
@@ -115,15 +115,15 @@ class Worker:
         small, bulk = self.streams
         is_small = len(firsts) <= self.terms.small_slots * len(self.terms.weights)
 
-        def words(elements):
-            return packet.words_of(data_type, wire_format, elements, len(values))
+        def signature(elements):
+            return packet.signature_of(data_type, wire_format, elements, len(values))
 
         for first in firsts:
-            chunk = Chunk(tensor, first, words(min(size, len(values) - first)))
+            chunk = Chunk(tensor, first, signature(min(size, len(values) - first)))
             (small if is_small else bulk).add(chunk)
         tensor.chunks_left = len(firsts)
         if not is_small:
-            small.add(Chunk(tensor, 0, words(0)))
+            small.add(Chunk(tensor, 0, signature(0)))
             tensor.chunks_left += 1
         return tensor
 
@@ -154,7 +154,7 @@ class Worker:
             return
         chunk = self.active.get((site, heard.slot))
         if (chunk is None or self.ended or heard.round != chunk.round or
-                heard.words != chunk.words):
+                heard.signature != chunk.signature):
             return
         if heard.kind == RESULT:
             self._take_result(chunk, heard)
@@ -168,7 +168,7 @@ class Worker:
         terms = self.terms
         body = packet.abort_body(reason, terms.rank, other)
         return [(site, packet.pack(packet.Packet(
-            ABORT, 0, worker, terms.job, 0, terms.epoch, 0, packet.Words(0, 0, 0, 0), 0, 0, 0,
+            ABORT, 0, worker, terms.job, 0, terms.epoch, 0, packet.Signature(0, 0, 0, 0), 0, 0, 0,
             body))) for site, worker in enumerate(terms.workers)]
 
     def _begin_chunks(self, stream, now):
@@ -185,10 +185,10 @@ class Worker:
         """The chunk as the next round of its slot."""
         place = (chunk.site, chunk.slot)
         self.rounds[place] = chunk.round = self.rounds.get(place, 0) + 1 & packet.MASK
-        if chunk.words.elements == 0:
+        if chunk.signature.elements == 0:
             chunk.contribution = self._packet(SKIP, chunk)
         else:
-            tensor, last = chunk.tensor, chunk.first + chunk.words.elements
+            tensor, last = chunk.tensor, chunk.first + chunk.signature.elements
             body, specials = blocks.encode(tensor.wire_format, tensor.values[chunk.first:last],
                                            chunk.floors)
             chunk.contribution = self._packet(ADD, chunk, packet.SPECIALS if specials else 0, body)
@@ -202,7 +202,7 @@ class Worker:
         adds = kind == ADD
         return packet.pack(packet.Packet(
             kind, flags, terms.workers[chunk.site], terms.job, chunk.slot, terms.epoch,
-            chunk.round, chunk.words, int(adds), int(adds),
+            chunk.round, chunk.signature, int(adds), int(adds),
             packet.digest(terms.rank) if adds else 0, body))
 
     def _repeat(self, chunk, now):
@@ -225,7 +225,7 @@ class Worker:
 
     def _realign(self, chunk, heard, now):
         """Encodes again, no finer than the largest numbers of all ranks allow (R-034)."""
-        elements, wire_format = chunk.words.elements, chunk.tensor.wire_format
+        elements, wire_format = chunk.signature.elements, chunk.tensor.wire_format
         if wire_format not in blocks.WIDTHS or len(heard.body) != blocks.code_bytes(elements):
             return
         spread = blocks.spread(wire_format, self.terms.world)
@@ -233,7 +233,7 @@ class Worker:
         self._contribute(chunk, now)
 
     def _take_result(self, chunk, heard):
-        elements, tensor = chunk.words.elements, chunk.tensor
+        elements, tensor = chunk.signature.elements, chunk.tensor
         expected = (self.terms.world, self.digest_of_all) if elements else (0, 0)
         size = blocks.body_bytes(tensor.wire_format, elements)
         if ((heard.contributors, heard.digest) != expected or len(heard.body) != size or

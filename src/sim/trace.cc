@@ -46,7 +46,8 @@ std::string details(const core::Packet& packet) {
     return fmt::format(" reason {} rank {} other {}", static_cast<int>(abort->reason), abort->rank,
                        abort->other);
   }
-  return fmt::format(" {} elements of {} ranks", header.words.elements, header.contributors.count);
+  return fmt::format(" {} elements of {} ranks", header.signature.elements,
+                     header.contributors.count);
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ void Trace::write(base::Instant now, const char* what, const Path& path,
                       R"("epoch":{},"slot":{},"round":{},"worker":{},"elements":{},"bytes":{}}})",
                       now.ns, what, from, to, parsed ? kind_name(header.kind) : "unreadable",
                       header.job, header.epoch, header.slot, header.round, header.worker,
-                      header.words.elements, bytes.size()));
+                      header.signature.elements, bytes.size()));
     return;
   }
   if (!parsed) {

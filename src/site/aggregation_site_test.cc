@@ -38,8 +38,8 @@ class Site : public ::testing::Test {
     header.job = 7;
     header.epoch = 9;
     header.round = 1;
-    header.words.elements = 1;
-    header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+    header.signature.elements = 1;
+    header.signature.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
     if (kind == core::Kind::result) header.contributors = core::contributors_of({0, 4});
     const bool has_body = kind == core::Kind::result;
     std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + (has_body ? sizeof(std::int32_t) : 0));

@@ -39,8 +39,8 @@ class Leaf : public ::testing::Test {
     header.worker = worker;
     header.epoch = 9;
     header.round = 1;
-    header.words.elements = 1;
-    header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+    header.signature.elements = 1;
+    header.signature.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
     header.contributors = core::contributors_of({worker, 1});
     if (kind == core::Kind::result) header.contributors = core::contributors_of({0, 4});
     std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + sizeof(std::int32_t));

@@ -32,8 +32,8 @@ std::vector<std::byte> question(std::uint16_t job, std::uint32_t epoch) {
   header.job = job;
   header.epoch = epoch;
   header.round = 1;
-  header.words.elements = 1;
-  header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+  header.signature.elements = 1;
+  header.signature.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
   std::vector<std::byte> datagram(INFOLD_HEADER_BYTES);
   core::write_header(header, datagram);
   return datagram;

@@ -81,8 +81,8 @@ TEST_P(GatheredBlocks, EncodeLikeATensorOfTheirOwn) {
       std::vector<std::byte> wanted_exponents = exponents;
       std::vector<std::byte> wanted_elements = elements;
       const bool specials = gathered.encode(range, codes, exponents.data(), elements.data());
-      const bool wanted = codec_->encode(packed_.data(), range, codes, wanted_exponents.data(),
-                                         wanted_elements.data());
+      const bool wanted = codec_->encode(nullptr, packed_.data(), range, codes,
+                                         wanted_exponents.data(), wanted_elements.data());
       ASSERT_EQ(specials, wanted);
       ASSERT_EQ(exponents, wanted_exponents) << range.first << " + " << range.elements;
       ASSERT_EQ(elements, wanted_elements) << range.first << " + " << range.elements;
@@ -93,10 +93,10 @@ TEST_P(GatheredBlocks, EncodeLikeATensorOfTheirOwn) {
 TEST_P(GatheredBlocks, DecodeToWhereTheyLie) {
   std::vector<std::byte> exponents(layout_.exponent_bytes(elements_));
   std::vector<std::byte> elements(elements_ * layout_.element_bytes());
-  const bool specials =
-      codec_->encode(packed_.data(), {0, elements_}, nullptr, exponents.data(), elements.data());
+  const bool specials = codec_->encode(nullptr, packed_.data(), {0, elements_}, nullptr,
+                                       exponents.data(), elements.data());
   std::vector<std::byte> wanted = packed_;
-  codec_->decode(wanted.data(), {0, elements_},
+  codec_->decode(nullptr, wanted.data(), {0, elements_},
                  {exponents.data(), elements.data(), nullptr, 3, specials});
 
   std::vector<std::byte> output(tensor_.size(), std::byte{99});

@@ -29,7 +29,7 @@ TEST(SwitchStatusTest, PacketsOfNoJobAreToldFromBytesThatAreNone) {
   core::Header header;
   header.kind = core::Kind::query;
   header.job = 999;
-  header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+  header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
   std::vector<std::byte> query(INFOLD_HEADER_BYTES);
   core::write_header(header, query);
   std::vector<std::byte> probe(100);

@@ -14,7 +14,7 @@ namespace {
 
 // The words of an encode or decode line before its tensor.
 struct Request {
-  Words words;
+  Signature signature;
   std::vector<std::string> values;   // of a tensor
   std::vector<std::int64_t> codes;   // exponent codes on the wire
   std::vector<std::uint16_t> given;  // floors of a realign, or agreed codes
@@ -29,8 +29,8 @@ void read_type(Cursor& cursor, Request& request) {
   Step step{"", {cursor.take_word()}};
   Cursor one(step);
   read_fields(one, packet);
-  request.words.dtype = packet.words.dtype;
-  request.words.format = packet.words.format;
+  request.signature.dtype = packet.signature.dtype;
+  request.signature.format = packet.signature.format;
 }
 
 Request read_request(Cursor& cursor, bool decoding) {
@@ -47,9 +47,9 @@ Request read_request(Cursor& cursor, bool decoding) {
     }
     const std::string word = cursor.take_word();
     if (const auto reduction = reduction_named(word)) {
-      request.words.reduction = *reduction;
+      request.signature.reduction = *reduction;
     } else if (const auto collective = collective_named(word)) {
-      request.words.collective = *collective;
+      request.signature.collective = *collective;
     } else if (word == "codes") {
       request.codes = cursor.take_numbers();
     } else if (word == "floor" || word == "given") {
@@ -71,13 +71,13 @@ Request read_request(Cursor& cursor, bool decoding) {
 
 const core::TensorCodec& codec_of(const Step& step, const numeric::KernelSet& kernels,
                                   const Request& request) {
-  const auto dtype = static_cast<core::DataType>(request.words.dtype);
-  const auto reduction = static_cast<core::Reduction>(request.words.reduction);
+  const auto dtype = static_cast<core::DataType>(request.signature.dtype);
+  const auto reduction = static_cast<core::Reduction>(request.signature.reduction);
   const core::TensorCodec* const codec =
       request.agreed_world > 0
           ? kernels.agreed_codec(dtype, reduction, static_cast<std::uint32_t>(request.agreed_world))
-          : kernels.codec(dtype, static_cast<core::WireFormat>(request.words.format), reduction,
-                          static_cast<core::Collective>(request.words.collective));
+          : kernels.codec(dtype, static_cast<core::WireFormat>(request.signature.format), reduction,
+                          static_cast<core::Collective>(request.signature.collective));
   if (codec == nullptr) throw VectorError(step.where + ": there is no such codec");
   return *codec;
 }
@@ -86,10 +86,10 @@ const core::TensorCodec& codec_of(const Step& step, const numeric::KernelSet& ke
 std::vector<std::byte> body_of(const Request& request, const std::vector<std::int64_t>& codes,
                                const std::vector<std::int64_t>& mantissas) {
   PacketText packet;
-  packet.words = request.words;
+  packet.signature = request.signature;
   packet.codes = codes;
   packet.elements = mantissas;
-  packet.words.last_elements = static_cast<std::int64_t>(mantissas.size());
+  packet.signature.last_elements = static_cast<std::int64_t>(mantissas.size());
   std::vector<std::byte> bytes = to_bytes(packet, "body");
   bytes.erase(bytes.begin(), bytes.begin() + INFOLD_HEADER_BYTES);
   return bytes;
@@ -97,7 +97,7 @@ std::vector<std::byte> body_of(const Request& request, const std::vector<std::in
 
 void encode(const Step& step, Cursor& cursor) {
   Request request = read_request(cursor, false);
-  const core::ElementLayout layout = layout_of(request.words);
+  const core::ElementLayout layout = layout_of(request.signature);
   const std::vector<std::byte> tensor = tensor_bytes(step, layout.dtype, request.values);
   const auto elements = static_cast<std::uint32_t>(request.values.size());
   if (!cursor.accept("expect")) cursor.fail("'encode' needs an 'expect'");
@@ -128,7 +128,7 @@ void encode(const Step& step, Cursor& cursor) {
 
 void decode(const Step& step, Cursor& cursor) {
   Request request = read_request(cursor, true);
-  const core::ElementLayout layout = layout_of(request.words);
+  const core::ElementLayout layout = layout_of(request.signature);
   if (!cursor.accept("expect")) cursor.fail("'decode' needs an 'expect'");
   const std::vector<std::byte> wanted = tensor_bytes(step, layout.dtype, cursor.take_list());
   const std::vector<std::byte> body = body_of(request, request.codes, request.mantissas);
@@ -152,7 +152,7 @@ void decode(const Step& step, Cursor& cursor) {
 // "agree f32 [...] expect codes [...]": a rank's own codes for the agreement of R-040.
 void agree(const Step& step, Cursor& cursor) {
   const Request request = read_request(cursor, false);
-  const core::ElementLayout layout = layout_of(request.words);
+  const core::ElementLayout layout = layout_of(request.signature);
   const std::vector<std::byte> tensor = tensor_bytes(step, layout.dtype, request.values);
   const auto elements = static_cast<std::uint32_t>(request.values.size());
   std::vector<std::uint16_t> got(layout.block_count(elements));
@@ -182,7 +182,7 @@ void chunk(Cursor& cursor) {
     }
   }
   const std::int64_t wanted = cursor.take_number();
-  const std::uint32_t got = core::chunk_elements(layout_of(request.words), limits);
+  const std::uint32_t got = core::chunk_elements(layout_of(request.signature), limits);
   if (got != wanted) cursor.fail("a chunk has " + std::to_string(got) + " elements");
 }
 

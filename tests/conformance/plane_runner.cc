@@ -66,7 +66,7 @@ std::string PlaneRunner::configure(const Step& step) {
       cursor.fail("a job has no '" + word + "'");
     }
   }
-  words_ = Words{};
+  signature_ = Signature{};
   return plane_.configure(job_);
 }
 
@@ -76,8 +76,8 @@ PacketText PlaneRunner::read_injected(Cursor& cursor) {
   PacketText packet;
   packet.job = job_.job;
   packet.epoch = job_.epoch;
-  packet.words = words_;
-  packet.words.shape.reset();
+  packet.signature = signature_;
+  packet.signature.shape.reset();
   from_ = cursor.accept("parent")      ? Plane::From::parent
           : cursor.accept("elsewhere") ? Plane::From::elsewhere
                                        : Plane::From::worker;
@@ -98,7 +98,7 @@ PacketText PlaneRunner::read_injected(Cursor& cursor) {
     }
   }
   if (ends_job(packet.kind) && packet.round == 1) packet.round = 0;
-  words_ = packet.words;
+  signature_ = packet.signature;
   return packet;
 }
 
@@ -119,7 +119,7 @@ PlaneRunner::Expected PlaneRunner::read_expected(Cursor& cursor, const PacketTex
   packet.slot = injected.slot;
   packet.round = injected.round;
   packet.worker = injected.worker;
-  packet.words = injected.words;
+  packet.signature = injected.signature;
   const std::string to = cursor.take_word();
   if (to == "all") {
     expected.packet.to = Outgoing::To::all_workers;

@@ -34,7 +34,7 @@ class PlaneRunner {
   Plane& plane_;
   PlaneJob job_;
   Plane::From from_ = Plane::From::worker;
-  Words words_;  // the packet before: a line takes from it the fields that it leaves out
+  Signature signature_;  // the packet before: a line takes from it the fields that it leaves out
 };
 
 }  // namespace infold::conformance

@@ -120,11 +120,11 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   core::TransferRequest request = request_of(step, fields, values, *call);
   request.root = u16(root);
   last_ = PacketText{};
-  last_.words = fields.words;
+  last_.signature = fields.signature;
   if (call->row_count > 0) request.elements = call->row_count;
-  last_.words.last_elements = static_cast<std::int64_t>(request.elements);
-  last_.words.shape = static_cast<std::uint32_t>(request.elements) +
-                      static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
+  last_.signature.last_elements = static_cast<std::int64_t>(request.elements);
+  last_.signature.shape = static_cast<std::uint32_t>(request.elements) +
+                          static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
   // A refused call gives the outcome "refused", and the worker sends nothing.
   if (start(*call, request, leaves_out_zeros)) calls_.push_back(std::move(call));
 }
@@ -133,9 +133,9 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
                                                const std::vector<std::string>& values,
                                                Call& call) const {
   core::TransferRequest request;
-  request.layout = layout_of(fields.words);
-  request.collective = static_cast<core::Collective>(fields.words.collective);
-  request.reduction = static_cast<core::Reduction>(fields.words.reduction);
+  request.layout = layout_of(fields.signature);
+  request.collective = static_cast<core::Collective>(fields.signature.collective);
+  request.reduction = static_cast<core::Reduction>(fields.signature.reduction);
   request.elements = values.size();
   request.codec = numeric::codec(request.layout.dtype, request.layout.format, request.reduction,
                                  request.collective);

@@ -168,9 +168,10 @@ class DissectorTest(unittest.TestCase):
             self.assertEqual(shown.numbers("abort.reserved"), [0])
             self.assertIn(f": {wanted.REASONS[fields['reason']]} (",
                           shown.texts("abort.reason")[0], packet)
-            pairs = [wanted.words_of(fields[name]) for name in ("rank_words", "other_words")]
+            pairs = [wanted.signature_of(fields[name])
+                     for name in ("rank_signature", "other_signature")]
             for name in wanted.WORDS:
-                self.assertEqual(shown.numbers(f"words.{name}"), [each[name] for each in pairs],
+                self.assertEqual(shown.numbers(f"signature.{name}"), [each[name] for each in pairs],
                                  packet)
             self.assertIn("infold.ended", shown.fields)
         self.assertEqual({p["fields"]["reason"] for p, _ in ends}, set(range(1, 7)))

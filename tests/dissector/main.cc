@@ -58,7 +58,7 @@ bool is_as_said(const PacketText& packet) {
 }
 
 json fields_of(const PacketText& packet) {
-  const Words& words = packet.words;
+  const Signature& signature = packet.signature;
   return {{"kind", kind_name(packet.kind)},
           {"version", packet.version},
           {"flags", packet.flags},
@@ -67,12 +67,12 @@ json fields_of(const PacketText& packet) {
           {"slot", packet.slot},
           {"epoch", packet.epoch},
           {"round", packet.round},
-          {"elements", words.elements.value_or(words.last_elements)},
-          {"data_type", words.dtype},
-          {"format", words.format},
-          {"collective", words.collective},
-          {"reduction", words.reduction},
-          {"shape", words.shape.value_or(words.elements.value_or(words.last_elements))},
+          {"elements", signature.elements.value_or(signature.last_elements)},
+          {"data_type", signature.dtype},
+          {"format", signature.format},
+          {"collective", signature.collective},
+          {"reduction", signature.reduction},
+          {"shape", signature.shape.value_or(signature.elements.value_or(signature.last_elements))},
           {"ranks", ranges_of(packet.ranks)},
           {"count", packet.count ? json(*packet.count) : json()},
           {"weight", packet.weight ? json(*packet.weight) : json()},
@@ -89,8 +89,8 @@ json fields_of(const PacketText& packet) {
           {"reason", packet.reason},
           {"rank", packet.rank},
           {"other", packet.other},
-          {"rank_words", plain_hex(packet.rank_words)},
-          {"other_words", plain_hex(packet.other_words)},
+          {"rank_signature", plain_hex(packet.rank_signature)},
+          {"other_signature", plain_hex(packet.other_signature)},
           {"tag", plain_hex(packet.tag)}};
 }
 

@@ -123,7 +123,7 @@ def names(numbers):
             "reduction": REDUCTIONS[numbers["reduction"]]}
 
 
-def words_of(text):
+def signature_of(text):
     """{field: number} of the 8 bytes of R-012, in hexadecimal."""
     elements, types, operation, shape = struct.unpack(
         ">HBBI", bytes.fromhex(text.ljust(16, "0")))

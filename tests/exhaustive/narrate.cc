@@ -117,7 +117,7 @@ class Narrator {
     text += " (slot " + std::to_string(packet.slot) + " round " + std::to_string(packet.round);
     core::Packet view;
     core::parse(packet.bytes, view);
-    if (view.elements != nullptr && view.header.words.layout().element_bytes() == 4) {
+    if (view.elements != nullptr && view.header.signature.layout().element_bytes() == 4) {
       std::uint32_t first = 0;
       std::memcpy(&first, view.elements, sizeof first);
       char hex[24];

@@ -97,7 +97,7 @@ TEST(BadInput, EveryByteOfAValidHeaderFlipped) {
         EXPECT_EQ(aggregator.digest(), before);
         EXPECT_FALSE(aggregator.poll_transmit());
       } else {
-        ++taken;  // another worker, another slot, other words: all of them valid packets
+        ++taken;  // another worker, slot or signature: all of them valid packets
       }
     }
   }

@@ -15,7 +15,7 @@ using core::Kind;
 Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool specials) {
   core::Header header = contribution(1, 0, 1);
   header.kind = kind;
-  header.words.format =
+  header.signature.format =
       static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
   const bool ends = kind == Kind::abort || kind == Kind::aborted;
   const bool has_elements = kind == Kind::add || kind == Kind::partial || kind == Kind::result;
@@ -26,24 +26,24 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   if (ends) {
     header.slot = 0;
     header.round = 0;
-    header.words = {};
+    header.signature = {};
   }
   std::size_t bytes =
-      core::datagram_bytes(kind, header.words.layout(), header.words.elements, specials);
+      core::datagram_bytes(kind, header.signature.layout(), header.signature.elements, specials);
   if (kind == Kind::pending) bytes += 2 * sizeof(infold_rank_range);
   Datagram datagram(bytes);
   core::write_header(header, datagram);
   std::byte* const body = datagram.data() + INFOLD_HEADER_BYTES;
   std::fill(body, datagram.data() + bytes, std::byte{1});
   if (ends) core::write_abort({}, body);
-  const core::ElementLayout layout = header.words.layout();
+  const core::ElementLayout layout = header.signature.layout();
   if (!is_summed || !layout.is_block_float()) return datagram;
   // Zeros follow the codes, and the bits of the elements that are present.
   const bool is_partial = kind == Kind::partial;
-  const std::uint32_t codes = layout.block_count(header.words.elements) * (is_partial ? 2 : 1);
+  const std::uint32_t codes = layout.block_count(header.signature.elements) * (is_partial ? 2 : 1);
   const std::uint32_t elements_at = is_partial
-                                        ? layout.partial_exponent_bytes(header.words.elements)
-                                        : layout.exponent_bytes(header.words.elements);
+                                        ? layout.partial_exponent_bytes(header.signature.elements)
+                                        : layout.exponent_bytes(header.signature.elements);
   std::fill(body + codes * layout.exponent_code_bytes(), body + elements_at, std::byte{0});
   if (is_partial && specials) {
     std::fill_n(datagram.end() - 16, 16, std::byte{0});
@@ -55,10 +55,10 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
 Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   core::Header header = contribution(1, 0, 1);
   header.flags = INFOLD_FLAG_SPARSE;
-  header.words.elements = 100;
-  header.words.format =
+  header.signature.elements = 100;
+  header.signature.format =
       static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
-  const core::ElementLayout layout = header.words.layout();
+  const core::ElementLayout layout = header.signature.layout();
   Datagram datagram(1472, std::byte{1});
   core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, layout, 100, kSlots);
   for (const std::uint32_t present : {0b1010U, 0b0001U}) {
@@ -76,10 +76,10 @@ Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtyp
   core::Header header = contribution(1, 0, 1);
   header.kind = kind;
   header.flags = INFOLD_FLAG_SPARSE;
-  header.words.elements = 100;
-  header.words.format =
+  header.signature.elements = 100;
+  header.signature.format =
       static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | static_cast<unsigned>(format));
-  const core::ElementLayout layout = header.words.layout();
+  const core::ElementLayout layout = header.signature.layout();
   const core::BlockSet all = core::BlockSet::all(layout.block_count(100));
   Datagram chunk(layout.payload_bytes(100));
   std::byte* const elements = chunk.data() + layout.exponent_bytes(100);
@@ -143,9 +143,9 @@ core::Header contribution(std::uint8_t worker, std::uint16_t slot, std::uint32_t
   header.slot = slot;
   header.epoch = kEpoch;
   header.round = round;
-  header.words.elements = kElements;
-  header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
-  header.words.shape = kElements;
+  header.signature.elements = kElements;
+  header.signature.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+  header.signature.shape = kElements;
   header.contributors = {1, 1, core::rank_digest(worker)};
   return header;
 }
@@ -165,8 +165,8 @@ Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint3
   Datagram datagram(INFOLD_HEADER_BYTES + core::sparse_head_bytes(1, 1) + elements.size_bytes());
   core::write_header(header, datagram);
   const std::uint32_t one = 1;
-  core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, header.words.layout(), kElements,
-                            1);
+  core::SparseWriter writer(datagram.data() + INFOLD_HEADER_BYTES, header.signature.layout(),
+                            kElements, 1);
   const auto part = writer.next(core::BlockSet::slice(&one, 0, 1));
   std::memcpy(part.elements, elements.data(), elements.size_bytes());
   return datagram;
@@ -180,8 +180,8 @@ Datagram quarters_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uin
 Datagram in_quarters(const Datagram& whole) {
   core::Packet packet;
   core::parse(whole, packet);
-  const core::ElementLayout layout = packet.header.words.layout();
-  const std::uint32_t elements = packet.header.words.elements;
+  const core::ElementLayout layout = packet.header.signature.layout();
+  const std::uint32_t elements = packet.header.signature.elements;
   const core::BlockSet all = core::BlockSet::all(layout.block_count(elements));
   const core::BlocksInMemory source = {all, packet.exponents, packet.elements};
   const core::Quarters quarters(layout, elements, source);

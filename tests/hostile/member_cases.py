@@ -251,14 +251,14 @@ def who_knows_the_epoch(ground):
                        for number, each in enumerate(ranks)]
             forged = packet.Packet(
                 packet.ADD, 0, 1, terms.job, call % terms.small_slots, terms.epoch,
-                call // terms.small_slots + 1, packet.words_of("i32", "i32", 2, 2), 1, 1,
+                call // terms.small_slots + 1, packet.signature_of("i32", "i32", 2, 2), 1, 1,
                 packet.digest(1), b"forgery!")
             send(way, packet.pack(forged))
             send(way, packet.pack(forged._replace(kind=packet.QUERY, contributors=0, weight=0,
                                                   digest=0, body=b"")))
             send(way, packet.pack(forged._replace(
-                kind=packet.ABORT, slot=0, round=0, words=packet.Words(0, 0, 0, 0), contributors=0,
-                weight=0, digest=0, body=packet.abort_body(packet.LEFT, 1, 1))))
+                kind=packet.ABORT, slot=0, round=0, signature=packet.Signature(0, 0, 0, 0),
+                contributors=0, weight=0, digest=0, body=packet.abort_body(packet.LEFT, 1, 1))))
             until = time.monotonic() + 10
             while not all(tensor.is_done() for tensor in tensors):
                 expect(time.monotonic() < until and not ranks[0].worker.ended, "the job is over")

@@ -12,7 +12,7 @@ import packet
 # With a pause of a millisecond, some 30,000 packets a second, as many as a Python process can send.
 BURST = 40
 KINDS = tuple(range(16))
-WORDS = packet.words_of("i32", "i32", 64, 64)
+SIGNATURE = packet.signature_of("i32", "i32", 64, 64)
 
 
 def port_of(target):
@@ -43,13 +43,14 @@ def drain(way):
 def drawn_packet(draw, job, epoch):
     """A packet of this job. Every field has any value that is allowed, or nearly so."""
     elements = draw.choice((0, 1, 31, 32, 64, 352, 2048, 65535))
-    words = packet.Words(elements, draw.randrange(256), draw.randrange(256), draw.getrandbits(32))
+    signature = packet.Signature(elements, draw.randrange(256), draw.randrange(256),
+                                 draw.getrandbits(32))
     if draw.random() < 0.7:
-        words = WORDS
+        signature = SIGNATURE
     return packet.pack(packet.Packet(
         draw.choice(KINDS), draw.choice((0, 0, 1, 2, 4, 8, 255)), draw.choice((0, 1, 2, 255)), job,
         draw.choice((0, 1, 63, 64, 511, 512, 65535)), epoch,
-        draw.choice((0, 1, 2, 3, 1 << 31, packet.MASK)), words, draw.choice((0, 1, 2, 65535)),
+        draw.choice((0, 1, 2, 3, 1 << 31, packet.MASK)), signature, draw.choice((0, 1, 2, 65535)),
         draw.randrange(1 << 16), draw.getrandbits(32),
         draw.randbytes(draw.choice((0, 4, 8, 24, 256, 260, 1400)))))
 
@@ -89,7 +90,7 @@ def forged_ends(target, draw):
             body = packet.abort_body(draw.randrange(10), draw.choice((0, 1, 77)), 0)
             send(way, packet.pack(packet.Packet(
                 draw.choice((packet.ABORT, packet.ABORTED)), draw.choice((0, 1)), draw.randrange(3),
-                (turn + number) % 200, 0, draw.getrandbits(32), 0, packet.Words(0, 0, 0, 0), 0,
+                (turn + number) % 200, 0, draw.getrandbits(32), 0, packet.Signature(0, 0, 0, 0), 0,
                 0, 0, body)))
         drain(way)
     way.close()
@@ -154,7 +155,7 @@ def flood_own_job(target, draw, make):
 def abort_flood(target, draw):
     """Packets of a job that has ended with the first of them."""
     flood_own_job(target, draw, lambda job: packet.pack(packet.Packet(
-        packet.ABORT, 0, 0, job.number, 0, job.epoch, 0, packet.Words(0, 0, 0, 0), 0, 0, 0,
+        packet.ABORT, 0, 0, job.number, 0, job.epoch, 0, packet.Signature(0, 0, 0, 0), 0, 0, 0,
         packet.abort_body(draw.choice((1, 2, 4, 4, 5, 6, 9)), draw.choice((0, 1, 77)), 1))))
 
 
@@ -162,7 +163,7 @@ def abort_flood(target, draw):
 def query_flood(target, draw):
     flood_own_job(target, draw, lambda job: packet.pack(packet.Packet(
         packet.QUERY, 0, draw.randrange(2), job.number, draw.randrange(512), job.epoch,
-        draw.randrange(1, 4), WORDS, 0, 0, 0, b"")))
+        draw.randrange(1, 4), SIGNATURE, 0, 0, 0, b"")))
 
 
 @attack
@@ -181,8 +182,8 @@ def own_job_at_speed(target, draw):
         turn = rounds.get((job.epoch, slot), 0) + draw.choice((0, 0, 1))
         rounds[job.epoch, slot] = turn
         return packet.pack(packet.Packet(
-            packet.ADD, 0, worker, job.number, slot, job.epoch, turn, WORDS, 1, 1,
-            packet.digest(worker), bytes(4 * WORDS.elements)))
+            packet.ADD, 0, worker, job.number, slot, job.epoch, turn, SIGNATURE, 1, 1,
+            packet.digest(worker), bytes(4 * SIGNATURE.elements)))
 
     flood_own_job(target, draw, contribution)
 
@@ -211,7 +212,7 @@ def sparse_bombs(target, draw):
         body += draw.choice((b"", b"\xff" * 4, b"\xff" * 256, draw.randbytes(600)))
         return packet.pack(packet.Packet(
             packet.ADD, packet.SPARSE | draw.choice((0, 2)), draw.randrange(2), job.number,
-            draw.choice((0, 500, 511)), job.epoch, 1, packet.words_of(
+            draw.choice((0, 500, 511)), job.epoch, 1, packet.signature_of(
                 "i32", "i32", draw.choice((0, 1, 64, 352, 65535)), 352), 1, 1, packet.digest(0),
             body))
 

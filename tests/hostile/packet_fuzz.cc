@@ -22,8 +22,8 @@ void check_inside(std::span<const std::byte> datagram, const std::byte* part) {
 }
 
 void check_codes(const core::Packet& packet) {
-  const core::ElementLayout layout = packet.header.words.layout();
-  const std::uint32_t blocks = layout.block_count(packet.header.words.elements);
+  const core::ElementLayout layout = packet.header.signature.layout();
+  const std::uint32_t blocks = layout.block_count(packet.header.signature.elements);
   if (packet.exponents == nullptr || !layout.is_block_float() || blocks == 0) return;
   std::array<std::uint16_t, INFOLD_BLOCKS_MAX> codes;
   std::array<std::uint16_t, INFOLD_BLOCKS_MAX> again;
@@ -61,8 +61,8 @@ void check_bodies(const core::Packet& packet) {
 
 // A chunk in quarters that is read and written again has the same contents.
 void check_quarters(const core::Packet& chunk) {
-  const core::ElementLayout layout = chunk.header.words.layout();
-  const std::uint32_t elements = chunk.header.words.elements;
+  const core::ElementLayout layout = chunk.header.signature.layout();
+  const std::uint32_t elements = chunk.header.signature.elements;
   const core::BlocksInMemory source = {*chunk.present, chunk.exponents, chunk.elements};
   const core::Quarters quarters(layout, elements, source);
   std::vector<std::byte> wire(quarters.bytes());

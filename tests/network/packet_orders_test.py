@@ -23,7 +23,7 @@ import rank  # pylint: disable=wrong-import-position
 
 WORLD = 3
 ELEMENTS = 2
-WORDS = packet.words_of("i32", "i32", ELEMENTS, ELEMENTS)
+SIGNATURE = packet.signature_of("i32", "i32", ELEMENTS, ELEMENTS)
 ROUND = 3  # of a slot that was used twice
 # The packet beside the contributions: its kind, and its round.
 EXTRAS = [(packet.ADD, number) for number in range(1, 6)] + [
@@ -72,8 +72,8 @@ class Switch:
         return heard
 
     def packet(self, kind, worker, slot, number, **fields):
-        shown = packet.Packet(kind, 0, worker, self.job, slot, self.epoch, number, WORDS, 0, 0, 0,
-                              b"")
+        shown = packet.Packet(kind, 0, worker, self.job, slot, self.epoch, number, SIGNATURE, 0, 0,
+                              0, b"")
         return packet.pack(shown._replace(**fields))
 
     def contribution(self, worker, slot, number):

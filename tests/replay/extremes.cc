@@ -55,8 +55,8 @@ struct Chunk {
 std::vector<std::byte> contribution(const Chunk& chunk, Kind kind, std::uint8_t worker,
                                     base::Prng& prng) {
   core::Header header = chunk.header;
-  const core::ElementLayout layout = header.words.layout();
-  const std::uint32_t elements = header.words.elements;
+  const core::ElementLayout layout = header.signature.layout();
+  const std::uint32_t elements = header.signature.elements;
   const bool specials = layout.is_block_float() && prng.chance(0.4);
   header.kind = kind;
   header.worker = worker;
@@ -124,17 +124,17 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
     chunk.header.job = options.job;
     chunk.header.epoch = options.epoch;
     chunk.header.round = round;
-    chunk.header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                          static_cast<unsigned>(layout.format));
+    chunk.header.signature.format = static_cast<std::uint8_t>(
+        static_cast<unsigned>(layout.dtype) << 4 | static_cast<unsigned>(layout.format));
     const bool orders = !layout.is_block_float() && prng.chance(0.5);
-    chunk.header.words.operation = static_cast<std::uint8_t>(
+    chunk.header.signature.operation = static_cast<std::uint8_t>(
         INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(3) : 0));
     // A fifth of the chunks have a drawn number of elements. The others are full packets.
     const core::ChunkLimits limits = {.datagram_bytes_max = options.datagram_bytes_max,
                                       .elements_max = INFOLD_XDP_ELEMENTS_MAX,
                                       .tree = true};
     const std::uint32_t most = core::chunk_elements(layout, limits);
-    chunk.header.words.elements = static_cast<std::uint16_t>(
+    chunk.header.signature.elements = static_cast<std::uint16_t>(
         prng.chance(0.2) ? prng.below(most + 1) : most - prng.below(std::min(most, 3U)));
     for (std::uint8_t worker = 0; worker < workers; ++worker) {
       for (Kind kind = Kind::query; kind == Kind::query;) {

@@ -44,7 +44,7 @@ std::vector<std::byte> bare(const core::AggregatorOptions& job, Kind kind, std::
   header.epoch = job.epoch;
   header.round = round;
   header.worker = worker;
-  header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+  header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
   std::vector<std::byte> datagram(INFOLD_HEADER_BYTES);
   core::write_header(header, datagram);
   return datagram;

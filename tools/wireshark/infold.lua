@@ -20,7 +20,7 @@ local names = {
   ["sparse.grain"] = tables.grains, ["abort.reason"] = tables.reasons,
 }
 local HEXADECIMAL = {magic = true, flags = true, shape = true, ["contributor digest"] = true,
-                     rank_words = true, other_words = true}
+                     rank_signature = true, other_signature = true}
 
 local function add_field(key, make, label, ...)
   fields[key] = make("infold." .. key, label, ...)
@@ -55,10 +55,10 @@ for _, row in ipairs(tables.abort) do add_row("abort.", row) end
 for bit, name in pairs(tables.flags) do
   add_field("flags." .. name:lower(), ProtoField.bool, name, 8, nil, bit)
 end
--- The words of an ABORT are those of a header, a second time (R-080).
+-- The signatures in an ABORT have the fields of a header, a second time (R-080).
 for _, name in ipairs({"elements", "data_type", "format", "collective", "reduction", "shape"}) do
   local make = ({elements = ProtoField.uint16, shape = ProtoField.uint32})[name] or ProtoField.uint8
-  add_field("words." .. name, make, label_of(name), name == "shape" and base.HEX or base.DEC,
+  add_field("signature." .. name, make, label_of(name), name == "shape" and base.HEX or base.DEC,
             names[name], ({data_type = 0xF0, format = 0x0F, collective = 0xF0,
                            reduction = 0x0F})[name])
 end
@@ -157,14 +157,14 @@ local function show_abort(values, range, tree)
   if found.reserved ~= 0 then
     found.reserved_item:add_proto_expert_info(malformed.abort, "Not 0 (R-080)")
   end
-  for _, name in ipairs({"rank_words", "other_words"}) do
-    local item, at = found[name .. "_item"], name == "rank_words" and 8 or 16
-    item:add(fields["words.elements"], range(at, 2))
-    item:add(fields["words.data_type"], range(at + 2, 1))
-    item:add(fields["words.format"], range(at + 2, 1))
-    item:add(fields["words.collective"], range(at + 3, 1))
-    item:add(fields["words.reduction"], range(at + 3, 1))
-    item:add(fields["words.shape"], range(at + 4, 4))
+  for _, name in ipairs({"rank_signature", "other_signature"}) do
+    local item, at = found[name .. "_item"], name == "rank_signature" and 8 or 16
+    item:add(fields["signature.elements"], range(at, 2))
+    item:add(fields["signature.data_type"], range(at + 2, 1))
+    item:add(fields["signature.format"], range(at + 2, 1))
+    item:add(fields["signature.collective"], range(at + 3, 1))
+    item:add(fields["signature.reduction"], range(at + 3, 1))
+    item:add(fields["signature.shape"], range(at + 4, 4))
   end
   local why = string.format("%s, rank %d, other %d", tables.reasons[found.reason] or "no reason",
                             found.rank, found.other)

@@ -44,28 +44,28 @@ local function float_of(name, upper, lower, bytes)
   return negative and -value or value
 end
 
--- The layout of a chunk's elements by its words. Requires: the codes are known.
-local function layout_of(tables, words)
+-- The layout of a chunk's elements by its signature. Requires: the codes are known.
+local function layout_of(tables, signature)
   local limits = tables.limits
-  local format = tables.wire_formats[words.format]
-  local data_type = tables.data_types[words.data_type]
+  local format = tables.wire_formats[signature.format]
+  local data_type = tables.data_types[signature.data_type]
   local is_f64 = data_type == "f64"
-  local is_block = words.format >= code_of(tables.wire_formats, "bfp8")
+  local is_block = signature.format >= code_of(tables.wire_formats, "bfp8")
   local layout = {
     format = format,
     data_type = data_type,
     is_block = is_block,
-    collective = tables.collectives[words.collective],
-    reduction = tables.reductions[words.reduction],
+    collective = tables.collectives[signature.collective],
+    reduction = tables.reductions[signature.reduction],
     element_bytes = tonumber(format:match("%d+")) / 8,
     block_elements = is_f64 and limits.block_elements_f64 or limits.block_elements,
     -- Integers have no codes, also where their blocks are counted.
     code_bytes = not is_block and 0 or is_f64 and 2 or 1,
     bias = is_f64 and limits.exponent_bias_f64 or limits.exponent_bias,
     code_max = is_f64 and limits.exponent_code_max_f64 or limits.exponent_code_max,
-    elements = words.elements,
+    elements = signature.elements,
   }
-  layout.blocks = math.ceil(words.elements / layout.block_elements)
+  layout.blocks = math.ceil(signature.elements / layout.block_elements)
   return layout
 end
 

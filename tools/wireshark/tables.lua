@@ -129,7 +129,7 @@ return {
     {2, 2, "rank"},
     {4, 2, "other"},
     {6, 2, "reserved"},
-    {8, 8, "rank_words"},
-    {16, 8, "other_words"},
+    {8, 8, "rank_signature"},
+    {16, 8, "other_signature"},
   },
 }

@@ -158,7 +158,7 @@ bool Aggregator::fits_worker(const Header& header) const {
   if (header.kind != Kind::add && !is_aggregator) return false;
   if (header.contributors == spoken_for_[header.worker]) return true;
   const Contributors& all = spoken_for_[header.worker];
-  return header.words.collective() >= Collective::broadcast && header.contributors.count == 1 &&
+  return header.signature.collective() >= Collective::broadcast && header.contributors.count == 1 &&
          header.contributors.weight == 1 && all.count > 1;
 }
 
@@ -178,12 +178,12 @@ Verdict Aggregator::handle_sparse(const Packet& packet) {
 }
 
 bool Aggregator::fits_limits(const Packet& packet) const {
-  const ChunkWords& words = packet.header.words;
-  const ElementLayout layout = words.layout();
-  if (words.elements > std::min(elements_max_, options_.elements_max)) return false;
+  const ChunkSignature& signature = packet.header.signature;
+  const ElementLayout layout = signature.layout();
+  if (signature.elements > std::min(elements_max_, options_.elements_max)) return false;
   const bool widens = has_parent() && layout.is_block_float();
   const Kind largest = widens ? Kind::partial : Kind::result;
-  return datagram_bytes(largest, layout, words.elements, true) <= options_.datagram_bytes_max;
+  return datagram_bytes(largest, layout, signature.elements, true) <= options_.datagram_bytes_max;
 }
 
 // The chunk check. Without it a late repeat of an earlier chunk would be summed into the
@@ -237,10 +237,10 @@ void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
   copy = Copy{};
   copy.phase = Phase::collecting;
   copy.round = packet.header.round;
-  copy.words = packet.header.words;
+  copy.signature = packet.header.signature;
   copy.first_worker = packet.header.worker;
-  const std::uint32_t blocks = copy.words.layout().block_count(copy.words.elements);
-  if (copy.words.layout().is_block_float()) {
+  const std::uint32_t blocks = copy.signature.layout().block_count(copy.signature.elements);
+  if (copy.signature.layout().is_block_float()) {
     std::fill_n(arrays.low_codes, blocks, std::uint16_t{0});
     std::fill_n(arrays.high_codes, blocks, std::uint16_t{0});
   }
@@ -248,9 +248,9 @@ void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
 
 Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays arrays) {
   const Header& header = packet.header;
-  if (header.words != copy.words) {
+  if (header.signature != copy.signature) {
     return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
-                    options_.workers[copy.first_worker].first, header.words, copy.words});
+                    options_.workers[copy.first_worker].first, header.signature, copy.signature});
   }
   copy.seen.add(header.worker);
   copy.contributors += header.contributors;
@@ -278,12 +278,12 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
 }
 
 Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker) {
-  const ElementLayout layout = copy.words.layout();
+  const ElementLayout layout = copy.signature.layout();
   Header header = job_header(Kind::result);
   header.worker = has_parent() ? *options_.parent_worker : worker;
   header.slot = slot;
   header.round = copy.round;
-  header.words = copy.words;
+  header.signature = copy.signature;
   header.contributors = copy.contributors;
   if (copy.overrange) {
     header.kind = has_parent() ? Kind::overrange : Kind::realign;
@@ -295,8 +295,8 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
 
   std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
   if (copy.overrange) {
-    std::fill_n(body, layout.exponent_bytes(copy.words.elements), std::byte{0});
-    write_codes(layout, arrays.high_codes, layout.block_count(copy.words.elements), body);
+    std::fill_n(body, layout.exponent_bytes(copy.signature.elements), std::byte{0});
+    write_codes(layout, arrays.high_codes, layout.block_count(copy.signature.elements), body);
   } else if (header.kind == Kind::partial) {
     write_partial(copy, arrays, header);
   } else if (layout.is_block_float() && copy.has_lanes) {
@@ -304,7 +304,7 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   }
   copy.stored_bytes = static_cast<std::uint32_t>(
       datagram_bytes(copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout,
-                     copy.words.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+                     copy.signature.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
   const bool all_take_quarters = copy.came_in_quarters && !copy.came_whole;
   if (header.kind == Kind::result && all_take_quarters && header.flags == 0) {
     if (const std::uint32_t bytes = leave_out_quarters(copy, arrays); bytes > 0) {
@@ -328,7 +328,7 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   if (copy.phase != Phase::forwarded) return Verdict::dropped_repeat;
   const std::size_t bytes = INFOLD_HEADER_BYTES + packet.body.size();
   const bool is_answer = header.kind != Kind::pending;
-  if (header.words != copy.words) return Verdict::dropped_malformed;
+  if (header.signature != copy.signature) return Verdict::dropped_malformed;
   if (!is_answer && asking_[header.slot].is_empty()) return Verdict::dropped_repeat;
 
   std::byte* const stored =
@@ -379,7 +379,7 @@ void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   header.worker = packet.header.worker;
   header.slot = packet.header.slot;
   header.round = packet.header.round;
-  header.words = packet.header.words;
+  header.signature = packet.header.signature;
   write_header(header, answer_);
   const std::size_t body = write_missing(std::span(missing).first(count), options_.pending,
                                          options_.world, answer_.data() + INFOLD_HEADER_BYTES);
@@ -427,16 +427,16 @@ std::uint64_t Aggregator::digest() const {
     for (const std::uint64_t word : copy.seen.words()) digest.add(word);
     digest.add(copy.contributors.digest);
     const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
-    const bool integers = !copy.words.layout().is_block_float();
+    const bool integers = !copy.signature.layout().is_block_float();
     if (copy.phase != Phase::collecting) {
       digest.add({datagram, copy.stored_bytes});
     } else if (copy.has_lanes && integers) {
       digest.add({datagram + INFOLD_HEADER_BYTES,
-                  copy.words.elements * copy.words.layout().element_bytes()});
+                  copy.signature.elements * copy.signature.layout().element_bytes()});
     } else if (copy.has_lanes) {
       const std::byte* const lanes =
           lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
-      digest.add({lanes, copy.words.elements * std::size_t{lane_bytes(copy.lane_width)}});
+      digest.add({lanes, copy.signature.elements * std::size_t{lane_bytes(copy.lane_width)}});
       digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
     }
   }

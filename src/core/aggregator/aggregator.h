@@ -136,7 +136,7 @@ class Aggregator {
     bool came_in_quarters = false;  // some left out quarters
     LaneWidth lane_width = LaneWidth::bits64;
     std::uint32_t round = 0;
-    ChunkWords words;
+    ChunkSignature signature;
     std::uint8_t first_worker = 0;
     std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
     Contributors contributors;

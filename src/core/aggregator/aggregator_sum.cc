@@ -36,7 +36,9 @@ void store_mantissa(std::byte* mantissas, std::uint32_t index, std::uint32_t wid
   std::memcpy(mantissas + std::size_t{index} * width, &value, width);  // little-endian
 }
 
-std::size_t special_words(const ChunkWords& words) { return (words.elements + 63U) / 64; }
+std::size_t special_words(const ChunkSignature& signature) {
+  return (signature.elements + 63U) / 64;
+}
 
 // With zeros up to a multiple of what is planned together.
 void read_codes_padded(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
@@ -62,8 +64,8 @@ void read_present_codes(ElementLayout layout, const Packet& packet, std::uint32_
 // contribution's blocks.
 template <typename Visit>
 void for_each_stretch(const Packet& packet, const std::byte* elements, Visit&& visit) {
-  const ElementLayout layout = packet.header.words.layout();
-  const std::uint32_t total = packet.header.words.elements;
+  const ElementLayout layout = packet.header.signature.layout();
+  const std::uint32_t total = packet.header.signature.elements;
   if (packet.present == nullptr) {
     visit(0U, 0U, total, elements);
     return;
@@ -79,7 +81,7 @@ void for_each_stretch(const Packet& packet, const std::byte* elements, Visit&& v
 }  // namespace
 
 void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
-  if (packet.header.words.layout().is_block_float()) {
+  if (packet.header.signature.layout().is_block_float()) {
     add_blocks(packet, copy, arrays);
   } else {
     add_integers(packet, copy, arrays);
@@ -87,37 +89,39 @@ void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
 }
 
 void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
-  const ChunkWords& words = copy.words;
+  const ChunkSignature& signature = copy.signature;
   std::byte* const sum = arrays.datagram + INFOLD_HEADER_BYTES;
   if (packet.present != nullptr) {
     add_present_integers(packet, copy, sum);
     return;
   }
   if (!copy.has_lanes) {
-    std::memcpy(sum, packet.elements, words.elements * words.layout().element_bytes());
+    std::memcpy(sum, packet.elements, signature.elements * signature.layout().element_bytes());
     copy.has_lanes = true;
     return;
   }
-  const std::uint32_t index = integer_index(words.layout().format);
-  switch (words.reduction()) {
+  const std::uint32_t index = integer_index(signature.layout().format);
+  switch (signature.reduction()) {
     case Reduction::sum:
-    case Reduction::average: arithmetic_->sum[index](sum, packet.elements, words.elements); return;
-    case Reduction::min: arithmetic_->min[index](sum, packet.elements, words.elements); return;
-    case Reduction::max: arithmetic_->max[index](sum, packet.elements, words.elements); return;
+    case Reduction::average:
+      arithmetic_->sum[index](sum, packet.elements, signature.elements);
+      return;
+    case Reduction::min: arithmetic_->min[index](sum, packet.elements, signature.elements); return;
+    case Reduction::max: arithmetic_->max[index](sum, packet.elements, signature.elements); return;
     case Reduction::bit_or:
-      arithmetic_->bit_or[index](sum, packet.elements, words.elements);
+      arithmetic_->bit_or[index](sum, packet.elements, signature.elements);
       return;
   }
 }
 
 // What is absent is zero, which neither a sum nor an or needs.
 void Aggregator::add_present_integers(const Packet& packet, Copy& copy, std::byte* sum) {
-  const ElementLayout layout = copy.words.layout();
+  const ElementLayout layout = copy.signature.layout();
   const std::size_t width = layout.element_bytes();
-  if (!copy.has_lanes) std::memset(sum, 0, copy.words.elements * width);
+  if (!copy.has_lanes) std::memset(sum, 0, copy.signature.elements * width);
   copy.has_lanes = true;
   const std::uint32_t index = integer_index(layout.format);
-  const bool adds = copy.words.reduction() != Reduction::bit_or;
+  const bool adds = copy.signature.reduction() != Reduction::bit_or;
   const Arithmetic::Combine combine = (adds ? arithmetic_->sum : arithmetic_->bit_or)[index];
   for_each_stretch(
       packet, packet.elements,
@@ -135,14 +139,14 @@ LaneWidth Aggregator::width_for(WireFormat format, std::int32_t reach) const {
 
 void Aggregator::widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const {
   while (copy.lane_width < wanted) {
-    arithmetic_->widen[lane_index(copy.lane_width)](arrays.lanes, copy.words.elements);
+    arithmetic_->widen[lane_index(copy.lane_width)](arrays.lanes, copy.signature.elements);
     copy.lane_width = static_cast<LaneWidth>(lane_index(copy.lane_width) + 1);
   }
 }
 
 void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
-  const ElementLayout layout = copy.words.layout();
-  const std::uint32_t elements = copy.words.elements;
+  const ElementLayout layout = copy.signature.layout();
+  const std::uint32_t elements = copy.signature.elements;
   const std::uint32_t blocks = layout.block_count(elements);
   const bool is_partial = packet.header.kind == Kind::partial;
   std::uint16_t* const lows = packet_codes_.data();
@@ -182,7 +186,7 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
 // Moves NaN and infinities out of the way of the sum: into two bit sets, where a NaN is in both.
 // Returns mantissas that hold 0 in their place.
 const std::byte* Aggregator::take_specials(const Packet& packet, Copy& copy, Arrays arrays) {
-  const std::size_t words = special_words(copy.words);
+  const std::size_t words = special_words(copy.signature);
   if (!copy.has_specials) {
     std::fill_n(arrays.plus_infinity, words, std::uint64_t{0});
     std::fill_n(arrays.minus_infinity, words, std::uint64_t{0});
@@ -200,10 +204,10 @@ const std::byte* Aggregator::take_specials(const Packet& packet, Copy& copy, Arr
     return packet.elements;
   }
 
-  const ElementLayout layout = copy.words.layout();
+  const ElementLayout layout = copy.signature.layout();
   const std::uint32_t width = layout.element_bytes();
-  std::memcpy(cleaned_.data(), packet.elements, copy.words.elements * width);
-  for (std::uint32_t i = 0; i < copy.words.elements; ++i) {
+  std::memcpy(cleaned_.data(), packet.elements, copy.signature.elements * width);
+  for (std::uint32_t i = 0; i < copy.signature.elements; ++i) {
     const std::int64_t mantissa = load_mantissa(packet.elements, i, width);
     const bool is_nan = mantissa == layout.code_nan();
     const bool plus = is_nan || mantissa == layout.code_plus_infinity();
@@ -217,8 +221,8 @@ const std::byte* Aggregator::take_specials(const Packet& packet, Copy& copy, Arr
 }
 
 void Aggregator::write_result(Copy& copy, Arrays arrays, Header& header) {
-  const ElementLayout layout = copy.words.layout();
-  const std::uint32_t elements = copy.words.elements;
+  const ElementLayout layout = copy.signature.layout();
+  const std::uint32_t elements = copy.signature.elements;
   std::byte* const exponents = arrays.datagram + INFOLD_HEADER_BYTES;
   std::byte* const mantissas = exponents + layout.exponent_bytes(elements);
   std::fill(exponents, mantissas, std::byte{0});
@@ -231,15 +235,15 @@ void Aggregator::write_result(Copy& copy, Arrays arrays, Header& header) {
 }
 
 void Aggregator::overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const {
-  const ElementLayout layout = copy.words.layout();
+  const ElementLayout layout = copy.signature.layout();
   const std::uint32_t width = layout.element_bytes();
-  for (std::size_t word = 0; word < special_words(copy.words); ++word) {
+  for (std::size_t word = 0; word < special_words(copy.signature); ++word) {
     std::uint64_t left = arrays.plus_infinity[word] | arrays.minus_infinity[word];
     while (left != 0) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
       left &= left - 1;
       const auto element = static_cast<std::uint32_t>(word * 64 + bit);
-      if (element >= copy.words.elements) break;
+      if (element >= copy.signature.elements) break;
       const bool plus = (arrays.plus_infinity[word] >> bit & 1) != 0;
       const bool minus = (arrays.minus_infinity[word] >> bit & 1) != 0;
       const std::int64_t code = plus && minus ? layout.code_nan()
@@ -253,8 +257,8 @@ void Aggregator::overlay_specials(const Copy& copy, Arrays arrays, std::byte* ma
 // Writes the result anew without the quarters that are zeros, where that makes it smaller:
 // returns the datagram's bytes then, else 0.
 std::uint32_t Aggregator::leave_out_quarters(const Copy& copy, Arrays arrays) {
-  const ElementLayout layout = copy.words.layout();
-  const std::uint32_t elements = copy.words.elements;
+  const ElementLayout layout = copy.signature.layout();
+  const std::uint32_t elements = copy.signature.elements;
   const std::size_t bytes = layout.payload_bytes(elements);
   const BlockSet blocks = BlockSet::all(layout.block_count(elements));
   std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
@@ -270,8 +274,8 @@ std::uint32_t Aggregator::leave_out_quarters(const Copy& copy, Arrays arrays) {
 // The exact sum for the parent: unit and largest code of each block, the lanes, and the sets of
 // specials where there are any.
 void Aggregator::write_partial(Copy& copy, Arrays arrays, Header& header) {
-  const ElementLayout layout = copy.words.layout();
-  const std::uint32_t elements = copy.words.elements;
+  const ElementLayout layout = copy.signature.layout();
+  const std::uint32_t elements = copy.signature.elements;
   const std::uint32_t blocks = layout.block_count(elements);
   std::byte* const codes = arrays.datagram + INFOLD_HEADER_BYTES;
   std::byte* const lanes = codes + layout.partial_exponent_bytes(elements);
@@ -288,7 +292,7 @@ void Aggregator::write_partial(Copy& copy, Arrays arrays, Header& header) {
   }
   if (!copy.has_specials) return;
   header.flags |= INFOLD_FLAG_SPECIALS;
-  const std::size_t bytes = special_words(copy.words) * sizeof(std::uint64_t);
+  const std::size_t bytes = special_words(copy.signature) * sizeof(std::uint64_t);
   std::byte* const sets = lanes + elements * sizeof(std::int64_t);
   std::memcpy(sets, arrays.plus_infinity, bytes);
   std::memcpy(sets + bytes, arrays.minus_infinity, bytes);

@@ -22,16 +22,16 @@ Header header_of(Kind kind, std::uint8_t worker, std::uint32_t round) {
   header.worker = worker;
   header.epoch = 9;
   header.round = round;
-  header.words.elements = kElements;
-  header.words.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
-  header.words.shape = kElements;
+  header.signature.elements = kElements;
+  header.signature.format = INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32;
+  header.signature.shape = kElements;
   if (kind == Kind::add || kind == Kind::result) header.contributors = {1, 1, rank_digest(worker)};
   return header;
 }
 
 std::vector<std::byte> datagram_of(const Header& header) {
   std::vector<std::byte> datagram(
-      datagram_bytes(header.kind, header.words.layout(), header.words.elements, false));
+      datagram_bytes(header.kind, header.signature.layout(), header.signature.elements, false));
   write_header(header, datagram);
   return datagram;
 }

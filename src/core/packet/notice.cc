@@ -9,16 +9,16 @@
 namespace infold::core {
 namespace {
 
-void write_words(const ChunkWords& words, std::uint8_t* out) {
-  const infold_be16 elements = infold_to_be16(words.elements);
-  const infold_be32 shape = infold_to_be32(words.shape);
+void write_signature(const ChunkSignature& signature, std::uint8_t* out) {
+  const infold_be16 elements = infold_to_be16(signature.elements);
+  const infold_be32 shape = infold_to_be32(signature.shape);
   std::memcpy(out, &elements, 2);
-  out[2] = words.format;
-  out[3] = words.operation;
+  out[2] = signature.format;
+  out[3] = signature.operation;
   std::memcpy(out + 4, &shape, 4);
 }
 
-ChunkWords read_words(const std::uint8_t* in) {
+ChunkSignature read_signature(const std::uint8_t* in) {
   infold_be16 elements;
   infold_be32 shape;
   std::memcpy(&elements, in, 2);
@@ -118,8 +118,8 @@ void write_abort(const Abort& abort, std::byte* out) {
   wire.reason = infold_to_be16(static_cast<std::uint16_t>(abort.reason));
   wire.rank = infold_to_be16(abort.rank);
   wire.other = infold_to_be16(abort.other);
-  write_words(abort.rank_words, wire.rank_words);
-  write_words(abort.other_words, wire.other_words);
+  write_signature(abort.rank_signature, wire.rank_signature);
+  write_signature(abort.other_signature, wire.other_signature);
   std::memcpy(out, &wire, sizeof(wire));
 }
 
@@ -131,8 +131,8 @@ std::optional<Abort> read_abort(std::span<const std::byte> body) {
   if (reason == 0 || reason >= INFOLD_ABORT_REASON_COUNT) return std::nullopt;
   if (wire.reserved.wire != 0) return std::nullopt;
   return Abort{static_cast<AbortReason>(reason), infold_from_be16(wire.rank),
-               infold_from_be16(wire.other), read_words(wire.rank_words),
-               read_words(wire.other_words)};
+               infold_from_be16(wire.other), read_signature(wire.rank_signature),
+               read_signature(wire.other_signature)};
 }
 
 bool names_members(const Abort& abort, std::uint32_t world) {

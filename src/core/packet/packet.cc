@@ -17,20 +17,22 @@ bool is_known_kind(std::uint8_t kind) {
 }
 
 // Whether elements of this format can be reduced in this way at all.
-bool is_known_format(const ChunkWords& words) {
-  const bool codes_known = (words.format & 0xF) < INFOLD_FORMAT_COUNT &&
-                           (words.format >> 4) < INFOLD_DTYPE_COUNT &&
-                           (words.operation & 0xF) < INFOLD_REDUCTION_COUNT &&
-                           (words.operation >> 4) < INFOLD_COLLECTIVE_COUNT;
+bool is_known_format(const ChunkSignature& signature) {
+  const bool codes_known = (signature.format & 0xF) < INFOLD_FORMAT_COUNT &&
+                           (signature.format >> 4) < INFOLD_DTYPE_COUNT &&
+                           (signature.operation & 0xF) < INFOLD_REDUCTION_COUNT &&
+                           (signature.operation >> 4) < INFOLD_COLLECTIVE_COUNT;
   if (!codes_known) return false;
-  const bool sums = words.reduction() == Reduction::sum || words.reduction() == Reduction::average;
-  return !words.layout().is_block_float() || (sums && words.layout().dtype <= DataType::f64);
+  const bool sums =
+      signature.reduction() == Reduction::sum || signature.reduction() == Reduction::average;
+  return !signature.layout().is_block_float() ||
+         (sums && signature.layout().dtype <= DataType::f64);
 }
 
 // Bytes after the header and tag; a negative number stands for "any, the body has its own check".
 std::int64_t body_bytes(const Header& header) {
-  const ElementLayout layout = header.words.layout();
-  const std::uint32_t elements = header.words.elements;
+  const ElementLayout layout = header.signature.layout();
+  const std::uint32_t elements = header.signature.elements;
   switch (header.kind) {
     case Kind::add: return layout.payload_bytes(elements);
     case Kind::skip:
@@ -57,8 +59,8 @@ bool pending_body_fits(std::size_t bytes) {
 }
 
 void set_parts(Packet& packet) {
-  const ElementLayout layout = packet.header.words.layout();
-  const std::uint32_t elements = packet.header.words.elements;
+  const ElementLayout layout = packet.header.signature.layout();
+  const std::uint32_t elements = packet.header.signature.elements;
   const std::byte* at = packet.body.data();
   switch (packet.header.kind) {
     case Kind::add:
@@ -88,8 +90,8 @@ void unpack(const infold_header& wire, Header& header) {
   header.slot = infold_from_be16(wire.slot);
   header.epoch = infold_from_be32(wire.epoch);
   header.round = infold_from_be32(wire.round);
-  header.words = {infold_from_be16(wire.elements), wire.format, wire.operation,
-                  infold_from_be32(wire.shape)};
+  header.signature = {infold_from_be16(wire.elements), wire.format, wire.operation,
+                      infold_from_be32(wire.shape)};
   header.contributors = {infold_from_be16(wire.contributors), infold_from_be16(wire.weight),
                          infold_from_be32(wire.contributor_digest)};
 }
@@ -113,15 +115,16 @@ Malformed check_fields(const Header& header) {
     return Malformed::flags;
   }
   const bool has_specials = (header.flags & INFOLD_FLAG_SPECIALS) != 0;
-  if (has_specials && !header.words.layout().is_block_float()) return Malformed::flags;
+  if (has_specials && !header.signature.layout().is_block_float()) return Malformed::flags;
   if (header.kind != Kind::abort && header.kind != Kind::aborted) return Malformed::none;
-  const bool is_of_chunk = header.slot != 0 || header.round != 0 || header.words != ChunkWords{};
+  const bool is_of_chunk =
+      header.slot != 0 || header.round != 0 || header.signature != ChunkSignature{};
   return is_of_chunk ? Malformed::reserved : Malformed::none;
 }
 
 // Bits of the two sets of a partial sum for elements that the chunk does not have.
 Malformed check_special_sets(const Packet& packet) {
-  const std::uint32_t elements = packet.header.words.elements;
+  const std::uint32_t elements = packet.header.signature.elements;
   if (packet.specials == nullptr || elements % 64 == 0) return Malformed::none;
   const std::size_t words = (elements + 63) / 64;
   for (const std::size_t last : {words - 1, 2 * words - 1}) {
@@ -138,9 +141,9 @@ Malformed check_body(const Packet& packet) {
   if (header.kind == Kind::abort || header.kind == Kind::aborted) {
     return read_abort(packet.body) ? Malformed::none : Malformed::abort;
   }
-  const ElementLayout layout = header.words.layout();
+  const ElementLayout layout = header.signature.layout();
   if (packet.exponents == nullptr || !layout.is_block_float()) return Malformed::none;
-  const std::uint32_t blocks = layout.block_count(header.words.elements);
+  const std::uint32_t blocks = layout.block_count(header.signature.elements);
   if (header.kind != Kind::partial) return check_codes(layout, packet.exponents, blocks, 4);
   const Malformed codes = check_codes(layout, packet.exponents, 2 * blocks, 8);
   return codes != Malformed::none ? codes : check_special_sets(packet);
@@ -175,11 +178,12 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   packet = Packet{};
   unpack(wire, packet.header);
   const Header& header = packet.header;
-  if (!is_known_format(header.words)) return Malformed::format;
-  if (needs_blocks(header.kind) && !header.words.layout().is_block_float()) {
+  if (!is_known_format(header.signature)) return Malformed::format;
+  if (needs_blocks(header.kind) && !header.signature.layout().is_block_float()) {
     return Malformed::format;
   }
-  if (header.words.elements * header.words.layout().element_bytes() > INFOLD_PAYLOAD_BYTES_MAX) {
+  if (header.signature.elements * header.signature.layout().element_bytes() >
+      INFOLD_PAYLOAD_BYTES_MAX) {
     return Malformed::elements;
   }
   if (!contributors_fit(header)) return Malformed::contributors;
@@ -221,10 +225,10 @@ void write_header(const Header& header, std::span<std::byte> out) {
   put(offsetof(infold_header, slot), infold_to_be16(header.slot));
   put(offsetof(infold_header, epoch), infold_to_be32(header.epoch));
   put(offsetof(infold_header, round), infold_to_be32(header.round));
-  put(offsetof(infold_header, elements), infold_to_be16(header.words.elements));
-  put(offsetof(infold_header, format), header.words.format);
-  put(offsetof(infold_header, operation), header.words.operation);
-  put(offsetof(infold_header, shape), infold_to_be32(header.words.shape));
+  put(offsetof(infold_header, elements), infold_to_be16(header.signature.elements));
+  put(offsetof(infold_header, format), header.signature.format);
+  put(offsetof(infold_header, operation), header.signature.operation);
+  put(offsetof(infold_header, shape), infold_to_be32(header.signature.shape));
   put(offsetof(infold_header, contributors), infold_to_be16(header.contributors.count));
   put(offsetof(infold_header, weight), infold_to_be16(header.contributors.weight));
   put(offsetof(infold_header, contributor_digest), infold_to_be32(header.contributors.digest));
@@ -261,9 +265,9 @@ std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elemen
   Header header;
   header.kind = kind;
   header.flags = specials ? INFOLD_FLAG_SPECIALS : 0;
-  header.words.elements = static_cast<std::uint16_t>(elements);
-  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                  static_cast<unsigned>(layout.format));
+  header.signature.elements = static_cast<std::uint16_t>(elements);
+  header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                                      static_cast<unsigned>(layout.format));
   header.contributors.count = 1;
   const std::int64_t body = body_bytes(header);
   return sizeof(infold_header) + static_cast<std::size_t>(std::max<std::int64_t>(body, 0));

@@ -34,13 +34,13 @@ enum class Kind : std::uint8_t {
 constexpr bool travels_down(Kind kind) { return kind >= Kind::result; }
 
 // What all packets of one chunk must agree about: bytes 16 to 23 of the header.
-struct ChunkWords {
+struct ChunkSignature {
   std::uint16_t elements = 0;
   std::uint8_t format = 0;
   std::uint8_t operation = 0;
   std::uint32_t shape = 0;
 
-  friend bool operator==(const ChunkWords&, const ChunkWords&) = default;
+  friend bool operator==(const ChunkSignature&, const ChunkSignature&) = default;
 
   ElementLayout layout() const {
     return {static_cast<WireFormat>(format & 0xF), static_cast<DataType>(format >> 4)};
@@ -80,7 +80,7 @@ struct Header {
   std::uint16_t slot = 0;
   std::uint32_t epoch = 0;
   std::uint32_t round = 0;
-  ChunkWords words;
+  ChunkSignature signature;
   Contributors contributors;
 };
 
@@ -179,8 +179,8 @@ struct Abort {
   AbortReason reason = AbortReason::cancelled;
   std::uint16_t rank = 0;
   std::uint16_t other = 0;
-  ChunkWords rank_words;
-  ChunkWords other_words;
+  ChunkSignature rank_signature;
+  ChunkSignature other_signature;
 };
 
 // The bodies of PENDING, in either form, and ABORT/ABORTED. An abort of another length or with an

@@ -24,16 +24,16 @@ void write_head(std::uint32_t chunks, infold_grain grain, std::byte* body) {
 // What is absent is zero, which changes no sum. Specials are marked for a packet as a whole, so
 // that chunks with and without them would say the same.
 bool can_leave_out_zeros(const Header& header) {
-  const Reduction reduction = header.words.reduction();
+  const Reduction reduction = header.signature.reduction();
   const bool has_sum = header.kind == Kind::add || header.kind == Kind::result;
   return has_sum && header.contributors.count != 0 && reduction != Reduction::min &&
          reduction != Reduction::max && (header.flags & INFOLD_FLAG_SPECIALS) == 0 &&
-         header.words.elements > 0;
+         header.signature.elements > 0;
 }
 
 Malformed check_blocks(const Packet& packet, std::uint32_t chunks) {
-  const ElementLayout layout = packet.header.words.layout();
-  const std::uint32_t blocks = layout.block_count(packet.header.words.elements);
+  const ElementLayout layout = packet.header.signature.layout();
+  const std::uint32_t blocks = layout.block_count(packet.header.signature.elements);
   std::size_t expected = sparse_head_bytes(chunks, blocks);
   if (packet.body.size() < expected) return Malformed::truncated;
   const std::byte* set = packet.body.data() + sizeof(infold_sparse);
@@ -41,7 +41,7 @@ Malformed check_blocks(const Packet& packet, std::uint32_t chunks) {
     const BlockSet present = BlockSet::read(set, blocks);
     if (present.reaches_beyond(blocks)) return Malformed::sparse;
     const std::size_t start = expected;
-    expected += present.payload_bytes(layout, packet.header.words.elements);
+    expected += present.payload_bytes(layout, packet.header.signature.elements);
     if (packet.body.size() < expected) return Malformed::truncated;
     if (!layout.is_block_float()) continue;
     const Malformed codes = check_codes(layout, packet.body.data() + start, present.count(), 4);
@@ -51,10 +51,10 @@ Malformed check_blocks(const Packet& packet, std::uint32_t chunks) {
 }
 
 Malformed check_quarters(const Packet& packet, std::uint32_t chunks) {
-  const ChunkWords& words = packet.header.words;
+  const ChunkSignature& signature = packet.header.signature;
   std::span<const std::byte> left = packet.body.subspan(sizeof(infold_sparse));
   for (; chunks > 0; --chunks) {
-    const auto view = QuartersView::parse(words.layout(), words.elements, left);
+    const auto view = QuartersView::parse(signature.layout(), signature.elements, left);
     if (!view) return Malformed::sparse;
     left = left.subspan(view->bytes());
   }
@@ -77,8 +77,8 @@ Malformed check_sparse(const Packet& packet) {
 }
 
 SparseReader::SparseReader(const Packet& packet) : part_(packet) {
-  const ChunkWords& words = packet.header.words;
-  const std::uint32_t blocks = words.layout().block_count(words.elements);
+  const ChunkSignature& signature = packet.header.signature;
+  const std::uint32_t blocks = signature.layout().block_count(signature.elements);
   const infold_sparse head = read_head(packet);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // read once, and not again further down
   chunks_ = std::clamp<std::uint32_t>(infold_from_be16(head.chunks), 1, INFOLD_SPARSE_CHUNKS_MAX);
@@ -105,23 +105,23 @@ const Packet& SparseReader::next() {
 }
 
 void SparseReader::take_blocks() {
-  const ElementLayout layout = part_.header.words.layout();
-  const std::uint32_t blocks = layout.block_count(part_.header.words.elements);
+  const ElementLayout layout = part_.header.signature.layout();
+  const std::uint32_t blocks = layout.block_count(part_.header.signature.elements);
   const auto left = static_cast<std::size_t>(part_.body.data() + part_.body.size() - at_);
   present_ = BlockSet::read(set_, blocks);
   set_ += BlockSet::wire_bytes(blocks);
   const bool fits = !present_.reaches_beyond(blocks) &&
-                    present_.payload_bytes(layout, part_.header.words.elements) <= left;
+                    present_.payload_bytes(layout, part_.header.signature.elements) <= left;
   if (!fits) present_ = {};
   part_.exponents = at_;
   part_.elements = at_ + present_.exponent_bytes(layout);
-  at_ += present_.payload_bytes(layout, part_.header.words.elements);
+  at_ += present_.payload_bytes(layout, part_.header.signature.elements);
 }
 
 void SparseReader::take_quarters() {
-  const ChunkWords& words = part_.header.words;
+  const ChunkSignature& signature = part_.header.signature;
   const std::byte* const end = part_.body.data() + part_.body.size();
-  const auto view = QuartersView::parse(words.layout(), words.elements, {at_, end});
+  const auto view = QuartersView::parse(signature.layout(), signature.elements, {at_, end});
   if (!view) {
     present_ = {};
     part_.exponents = part_.elements = spread_.data();
@@ -135,12 +135,12 @@ void SparseReader::take_quarters() {
 }
 
 void spread_result(const Packet& packet, std::byte* exponents, std::byte* elements) {
-  const ChunkWords& words = packet.header.words;
-  const auto view = QuartersView::parse(words.layout(), words.elements,
+  const ChunkSignature& signature = packet.header.signature;
+  const auto view = QuartersView::parse(signature.layout(), signature.elements,
                                         packet.body.subspan(sizeof(infold_sparse)));
   if (view) return view->spread_chunk(exponents, elements);
-  std::fill_n(exponents, words.layout().exponent_bytes(words.elements), std::byte{0});
-  std::fill_n(elements, words.elements * words.layout().element_bytes(), std::byte{0});
+  std::fill_n(exponents, signature.layout().exponent_bytes(signature.elements), std::byte{0});
+  std::fill_n(elements, signature.elements * signature.layout().element_bytes(), std::byte{0});
 }
 
 SparseWriter::SparseWriter(std::byte* body, ElementLayout layout, std::uint32_t chunk_elements,

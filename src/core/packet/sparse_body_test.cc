@@ -22,10 +22,10 @@ std::vector<std::byte> datagram_of(infold_grain grain) {
   Header header;
   header.kind = Kind::add;
   header.flags = INFOLD_FLAG_SPARSE;
-  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(kLayout.dtype) << 4 |
-                                                  static_cast<unsigned>(kLayout.format));
-  header.words.elements = kElements;
-  header.words.shape = 3 * kElements;
+  header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(kLayout.dtype) << 4 |
+                                                      static_cast<unsigned>(kLayout.format));
+  header.signature.elements = kElements;
+  header.signature.shape = 3 * kElements;
   header.contributors = {1, 1, rank_digest(0)};
   BlockSet present;
   for (std::uint32_t block = 0; block < kElements / INFOLD_BLOCK_ELEMENTS; block += 2) {
@@ -55,14 +55,14 @@ std::vector<std::byte> datagram_of(infold_grain grain) {
 // What lies in the packet, or in the reader; all of it is read, for a sanitizer to see.
 std::uint64_t sum_of(const Packet& part) {
   std::uint64_t sum = 0;
-  const ChunkWords& words = part.header.words;
-  const std::uint32_t codes = part.present->exponent_bytes(words.layout());
-  const std::uint32_t payload = part.present->payload_bytes(words.layout(), words.elements);
+  const ChunkSignature& signature = part.header.signature;
+  const std::uint32_t codes = part.present->exponent_bytes(signature.layout());
+  const std::uint32_t payload = part.present->payload_bytes(signature.layout(), signature.elements);
   for (std::uint32_t i = 0; i < codes; ++i) sum += static_cast<std::uint64_t>(part.exponents[i]);
   for (std::uint32_t i = 0; i < payload - codes; ++i) {
     sum += static_cast<std::uint64_t>(part.elements[i]);
   }
-  EXPECT_FALSE(part.present->reaches_beyond(words.layout().block_count(words.elements)));
+  EXPECT_FALSE(part.present->reaches_beyond(signature.layout().block_count(signature.elements)));
   return sum;
 }
 

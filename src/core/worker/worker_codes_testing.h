@@ -240,8 +240,8 @@ class Job {
     EXPECT_EQ(parse(bytes, packet), Malformed::none);
     const Header& header = packet.header;
     const bool has_elements = header.kind == Kind::add || header.kind == Kind::result;
-    if (!has_elements || header.words.elements == 0) return Content::other;
-    return header.words.reduction() == Reduction::max ? Content::codes : Content::data;
+    if (!has_elements || header.signature.elements == 0) return Content::other;
+    return header.signature.reduction() == Reduction::max ? Content::codes : Content::data;
   }
 };
 

@@ -35,18 +35,18 @@ void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* 
   constexpr std::uint32_t kPerRoot = inverse(INFOLD_SHAPE_ROOT_FACTOR);
   constexpr std::uint32_t kPerEncoding = inverse(INFOLD_SHAPE_ENCODING_FACTOR);
   constexpr std::uint32_t kEncodings = 1U << 16;
-  const std::uint32_t at_rank = abort.rank_words.shape;
-  const std::uint32_t at_other = abort.other_words.shape;
+  const std::uint32_t at_rank = abort.rank_signature.shape;
+  const std::uint32_t at_other = abort.other_signature.shape;
   const std::uint32_t roots_apart = (at_rank - at_other) * kPerRoot;
   const std::uint32_t encodings_apart = (at_rank - at_other) * kPerEncoding;
   const bool is_encoding = encodings_apart < kEncodings || -encodings_apart < kEncodings;
   const bool is_root =
-      has_root(abort.rank_words.collective()) && (roots_apart < world || -roots_apart < world);
+      has_root(abort.rank_signature.collective()) && (roots_apart < world || -roots_apart < world);
   const std::uint32_t size = own == nullptr ? 0 : static_cast<std::uint32_t>(own->elements);
   const std::uint32_t encoding = own == nullptr ? 0 : own->encoding * INFOLD_SHAPE_ENCODING_FACTOR;
   const std::uint32_t root = own == nullptr ? 0 : shape_of(*own) - size - encoding;
   failure.values_known =
-      own != nullptr || (!is_encoding && !has_root(abort.rank_words.collective()));
+      own != nullptr || (!is_encoding && !has_root(abort.rank_signature.collective()));
   if (is_encoding) {
     set_field(failure, "encoding", (at_rank - size - root) * kPerEncoding,
               (at_other - size - root) * kPerEncoding);
@@ -60,8 +60,8 @@ void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* 
 
 void explain_mismatch(Failure& failure, const Abort& abort, const TransferRequest* own,
                       std::uint16_t world) {
-  const ChunkWords& a = abort.rank_words;
-  const ChunkWords& b = abort.other_words;
+  const ChunkSignature& a = abort.rank_signature;
+  const ChunkSignature& b = abort.other_signature;
   if (a.operation >> 4 != b.operation >> 4) {
     set_field(failure, "collective", a.operation >> 4, b.operation >> 4);
   } else if (a.operation != b.operation) {
@@ -118,7 +118,7 @@ Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t
 void Worker::State::explain_again(const TransferRequest& request) {
   if (!failure_ || said_.reason != AbortReason::mismatch) return;
   const std::uint32_t shape = shape_of(request);
-  const bool is_meant = shape == said_.rank_words.shape || shape == said_.other_words.shape;
+  const bool is_meant = shape == said_.rank_signature.shape || shape == said_.other_signature.shape;
   if (is_meant) failure_ = failure_of(said_, &request, options_.world);
 }
 
@@ -128,8 +128,9 @@ void Worker::State::hear_end(base::Instant now, const Abort& abort) {
   for (const Stream& stream : streams_) {
     for (std::uint64_t place = stream.first; place < stream.end && own == nullptr; ++place) {
       const Transfer& transfer = stream.at(place);
-      const std::uint32_t shape = transfer.words.shape;
-      const bool is_meant = shape == abort.rank_words.shape || shape == abort.other_words.shape;
+      const std::uint32_t shape = transfer.signature.shape;
+      const bool is_meant =
+          shape == abort.rank_signature.shape || shape == abort.other_signature.shape;
       if (!transfer.done && is_meant) own = &transfer.request;
     }
   }

@@ -41,7 +41,7 @@ TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
   }
 }
 
-// Nothing of it is summed, whatever format its words name.
+// Nothing of it is summed, whatever format its signature names.
 TEST(WorkerFormats, ABarrierNeedsNoFormat) {
   WorkerOptions options;
   options.limits = {.datagram_bytes_max = 1472};

@@ -71,7 +71,7 @@ void Worker::State::handle_answer(base::Instant now, std::uint8_t site, const Pa
     return;
   }
   const Chunk chunk = chunk_on(flow, index);
-  if (header.words != words_of(chunk) || (header.flags & INFOLD_FLAG_PARTIAL) != 0) {
+  if (header.signature != signature_of(chunk) || (header.flags & INFOLD_FLAG_PARTIAL) != 0) {
     ++counters_.dropped_unexpected;
     return;
   }

@@ -184,7 +184,7 @@ Header Worker::State::header_of(const Chunk& chunk, Kind kind) const {
   header.slot = static_cast<std::uint16_t>(chunk.flow.first_slot + chunk.index);
   header.epoch = site.epoch;
   header.round = chunk.slot.round;
-  header.words = words_of(chunk);
+  header.signature = signature_of(chunk);
   if (kind == Kind::add) header.contributors = {1, 1, rank_digest(options_.rank)};
   return header;
 }
@@ -265,8 +265,9 @@ void Worker::State::arm(Flow& flow, base::Instant now) {
 void Worker::State::handle_timeout(base::Instant now) {
   if (now >= earliest_deadline_ && !failure_) {
     const Failure failure = deadline_failure();
-    end_job(now, failure,
-            {AbortReason::deadline, options_.rank, failure.other, ChunkWords{}, ChunkWords{}});
+    end_job(
+        now, failure,
+        {AbortReason::deadline, options_.rank, failure.other, ChunkSignature{}, ChunkSignature{}});
     return;
   }
   for (Flow& flow : flows_) {

@@ -65,7 +65,7 @@ class Worker::State {
     std::uint16_t ranks_summed = 0;
     RankRanges missing;  // as last said of one of its chunks, and when
     base::Instant missing_at;
-    ChunkWords words;  // elements differ in the last chunk
+    ChunkSignature signature;  // elements differ in the last chunk
   };
 
   // Transfers in the order of submission; a ring, addressed by their place in that order.
@@ -143,7 +143,7 @@ class Worker::State {
     return flows_[stream * sites_.size() + site];
   }
   Chunk chunk_on(Flow& flow, std::uint16_t index);
-  ChunkWords words_of(const Chunk& chunk) const;
+  ChunkSignature signature_of(const Chunk& chunk) const;
   Contributors expected_contributors(const Transfer& transfer) const;
 
   // worker.cc

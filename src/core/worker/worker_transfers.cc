@@ -178,12 +178,12 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   transfer.contributes =
       request.elements > 0 && request.collective != Collective::barrier &&
       (request.collective != Collective::broadcast || request.root == options_.rank);
-  transfer.words.format =
+  transfer.signature.format =
       static_cast<std::uint8_t>(static_cast<unsigned>(request.layout.dtype) << 4 |
                                 static_cast<unsigned>(request.layout.format));
-  transfer.words.operation = static_cast<std::uint8_t>(
+  transfer.signature.operation = static_cast<std::uint8_t>(
       static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
-  transfer.words.shape = shape_of(request);
+  transfer.signature.shape = shape_of(request);
   ++stream.end;
   return transfer;
 }
@@ -210,7 +210,7 @@ void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::u
   transfer.has_size = true;
   transfer.request.elements = elements;
   transfer.request.present = present;
-  transfer.words.shape = shape_of(transfer.request);
+  transfer.signature.shape = shape_of(transfer.request);
   transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
   number_chunks(stream);
   end_if_done(transfer, name);
@@ -238,10 +238,10 @@ Worker::State::Chunk Worker::State::chunk_on(Flow& flow, std::uint16_t index) {
   return {flow, slot, index, transfer, {first, elements}};
 }
 
-ChunkWords Worker::State::words_of(const Chunk& chunk) const {
-  ChunkWords words = chunk.transfer.words;
-  words.elements = static_cast<std::uint16_t>(chunk.range.elements);
-  return words;
+ChunkSignature Worker::State::signature_of(const Chunk& chunk) const {
+  ChunkSignature signature = chunk.transfer.signature;
+  signature.elements = static_cast<std::uint16_t>(chunk.range.elements);
+  return signature;
 }
 
 Contributors Worker::State::expected_contributors(const Transfer& transfer) const {

@@ -104,13 +104,13 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
   header.kind = core::Kind::add;
   header.round = round;
   header.contributors = {1, 1, core::rank_digest(0)};
-  header.words.elements = 32;
+  header.signature.elements = 32;
   const auto format =
       static_cast<std::uint8_t>(prng.between(INFOLD_FORMAT_BFP8, INFOLD_FORMAT_BFP32));
-  header.words.format = format;
+  header.signature.format = format;
   if (prng.below(2) == 0) header.flags = INFOLD_FLAG_SPECIALS;
   core::write_header(header, out);
-  const core::ElementLayout layout = header.words.layout();
+  const core::ElementLayout layout = header.signature.layout();
   for (std::byte& each : out.subspan(INFOLD_HEADER_BYTES)) {
     each = static_cast<std::byte>(prng.below(256));
   }

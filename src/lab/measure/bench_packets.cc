@@ -67,10 +67,10 @@ std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16
   std::vector<std::byte> datagram(core::datagram_bytes(core::Kind::add, layout, elements, false));
   core::Header header;
   header.epoch = kBenchEpoch;
-  header.words.elements = static_cast<std::uint16_t>(elements);
-  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                  static_cast<unsigned>(layout.format));
-  header.words.shape = elements;
+  header.signature.elements = static_cast<std::uint16_t>(elements);
+  header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                                      static_cast<unsigned>(layout.format));
+  header.signature.shape = elements;
   header.worker = static_cast<std::uint8_t>(rank);
   header.contributors = {1, 1, core::rank_digest(rank)};
   std::byte* const exponents = datagram.data() + INFOLD_HEADER_BYTES;

@@ -44,7 +44,7 @@ Datagram part_of(std::uint8_t worker, std::uint16_t slot = 0) {
   header.epoch = 7;
   header.slot = slot;
   header.round = 1;
-  header.words.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
+  header.signature.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
   Datagram datagram;
   core::write_header(header, datagram);
   return datagram;

@@ -36,7 +36,7 @@ class XdpFrames : public testing::Test {
     header.job = job;
     header.epoch = 3;
     header.round = 1;
-    header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+    header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
     std::vector<std::byte> datagram(INFOLD_HEADER_BYTES);
     core::write_header(header, datagram);
     return datagram;
@@ -75,7 +75,7 @@ TEST_F(XdpFrames, WhatLeavesOutZerosIsMalformed) {
   header.job = 7;
   header.epoch = 3;
   header.round = 1;
-  header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+  header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
   header.contributors = {1, 1, core::rank_digest(0)};
   std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + 16 * sizeof(std::int32_t));
   for (const core::Kind kind : {core::Kind::add, core::Kind::result}) {
@@ -103,7 +103,7 @@ TEST_F(XdpFrames, AParentIsFoundByTheEchoOfAProbe) {
   header.kind = core::Kind::result;
   header.job = 9;
   header.epoch = 3;
-  header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+  header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
   std::vector<std::byte> result(INFOLD_HEADER_BYTES);
   core::write_header(header, result);
   std::vector<std::byte> echo = result;

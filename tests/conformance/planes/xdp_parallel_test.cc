@@ -41,7 +41,7 @@ core::Header header_of(const Wire& wire, core::Kind kind, std::uint8_t rank, std
   header.slot = slot;
   header.epoch = 3;
   header.round = round;
-  header.words = {kElements, wire.format, INFOLD_REDUCTION_SUM, kElements};
+  header.signature = {kElements, wire.format, INFOLD_REDUCTION_SUM, kElements};
   if (kind == core::Kind::add) header.contributors = {1, 1, core::rank_digest(rank)};
   return header;
 }
@@ -75,7 +75,7 @@ class Rank {
  private:
   std::vector<std::byte> contribution(std::uint16_t slot, std::uint32_t round) const {
     const core::Header header = header_of(wire_, core::Kind::add, number_, slot, round);
-    const core::ElementLayout layout = header.words.layout();
+    const core::ElementLayout layout = header.signature.layout();
     std::vector<std::byte> datagram(
         core::datagram_bytes(core::Kind::add, layout, kElements, false));
     core::write_header(header, datagram);

@@ -45,7 +45,7 @@ class XdpSource : public testing::Test {
     const bool ends = kind == core::Kind::abort;
     if (!ends) {
       header.round = 1;
-      header.words = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
+      header.signature = {16, INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32, 0, 16};
     }
     std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + (ends ? sizeof(infold_abort) : 0));
     core::write_header(header, datagram);

@@ -25,21 +25,24 @@ void pad(Bytes& out, std::size_t start, std::size_t unit) {
   while ((out.size() - start) % unit != 0) out.push_back(std::byte{0});
 }
 
-bool is_block_float(const Words& words) { return words.format >= INFOLD_FORMAT_BFP8; }
+bool is_block_float(const Signature& signature) { return signature.format >= INFOLD_FORMAT_BFP8; }
 
-unsigned element_width(const Words& words) {
-  return is_block_float(words) ? 1U << (words.format - INFOLD_FORMAT_BFP8) : 1U << words.format;
+unsigned element_width(const Signature& signature) {
+  return is_block_float(signature) ? 1U << (signature.format - INFOLD_FORMAT_BFP8)
+                                   : 1U << signature.format;
 }
 
-unsigned code_width(const Words& words) { return words.dtype == INFOLD_DTYPE_F64 ? 2 : 1; }
+unsigned code_width(const Signature& signature) {
+  return signature.dtype == INFOLD_DTYPE_F64 ? 2 : 1;
+}
 
 std::int64_t element_count(const PacketText& packet) {
-  return packet.words.elements.value_or(packet.words.last_elements);
+  return packet.signature.elements.value_or(packet.signature.last_elements);
 }
 
-void put_codes(Bytes& out, const Words& words, const std::vector<std::int64_t>& codes) {
+void put_codes(Bytes& out, const Signature& signature, const std::vector<std::int64_t>& codes) {
   for (const std::int64_t code : codes) {
-    put_big(out, static_cast<std::uint64_t>(code), code_width(words));
+    put_big(out, static_cast<std::uint64_t>(code), code_width(signature));
   }
 }
 
@@ -53,15 +56,15 @@ void put_set(Bytes& out, std::int64_t elements, const std::vector<std::int64_t>&
   for (const std::int64_t word : words) put_little(out, word, 8);
 }
 
-void put_words_field(Bytes& out, Bytes words) {
-  words.resize(8);
-  out.insert(out.end(), words.begin(), words.end());
+void put_signature(Bytes& out, Bytes signature) {
+  signature.resize(8);
+  out.insert(out.end(), signature.begin(), signature.end());
 }
 
 void put_partial(Bytes& out, const PacketText& packet) {
   const std::size_t start = out.size();
-  put_codes(out, packet.words, packet.codes);
-  put_codes(out, packet.words, packet.high_codes);
+  put_codes(out, packet.signature, packet.codes);
+  put_codes(out, packet.signature, packet.high_codes);
   pad(out, start, 8);
   for (const std::int64_t lane : packet.elements) put_little(out, lane, 8);
   if ((packet.flags & INFOLD_FLAG_SPECIALS) == 0) return;
@@ -77,27 +80,27 @@ void put_block_set(Bytes& out, std::int64_t blocks, const std::vector<std::int64
   for (const std::int64_t word : words) put_little(out, word, 4);
 }
 
-std::int64_t block_elements(const Words& words) {
-  return words.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
+std::int64_t block_elements(const Signature& signature) {
+  return signature.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
 }
 
 // Lists of the wrong length are written as far as they go.
 void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
-  const std::int64_t size = block_elements(packet.words);
+  const std::int64_t size = block_elements(packet.signature);
   for (const auto& held : packet.held) put_block_set(out, blocks, held);
   auto code = packet.codes.begin();
   auto element = packet.elements.begin();
   for (const auto& held : packet.held) {
     const std::size_t start = out.size();
     for (std::size_t i = 0; i < held.size() && code != packet.codes.end(); ++i) {
-      put_codes(out, packet.words, {*code++});
+      put_codes(out, packet.signature, {*code++});
     }
     pad(out, start, 4);
     for (const std::int64_t block : held) {
       const std::int64_t end = std::min(size, elements - block * size);
       for (std::int64_t i = 0; i < end && element != packet.elements.end(); ++i) {
-        put_little(out, *element++, element_width(packet.words));
+        put_little(out, *element++, element_width(packet.signature));
       }
     }
   }
@@ -106,7 +109,7 @@ void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
 // The same. If `has` and `quarters` of a chunk differ in length, the shorter counts.
 void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
-  const std::int64_t quarter = block_elements(packet.words) / 4;
+  const std::int64_t quarter = block_elements(packet.signature) / 4;
   auto code = packet.codes.begin();
   auto element = packet.elements.begin();
   for (std::size_t chunk = 0; chunk < std::min(packet.held.size(), packet.quarters.size());
@@ -120,7 +123,7 @@ void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
       put_little(out, quarters[i] | second << 4, 1);
     }
     for (std::size_t i = 0; i < held.size() && code != packet.codes.end(); ++i) {
-      put_codes(out, packet.words, {*code++});
+      put_codes(out, packet.signature, {*code++});
     }
     pad(out, start, 4);
     for (std::size_t i = 0; i < std::min(held.size(), quarters.size()); ++i) {
@@ -129,7 +132,7 @@ void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
         const std::int64_t first = (held[i] * 4 + each) * quarter;
         const std::int64_t end = std::min(quarter, elements - first);
         for (std::int64_t j = 0; j < end && element != packet.elements.end(); ++j) {
-          put_little(out, *element++, element_width(packet.words));
+          put_little(out, *element++, element_width(packet.signature));
         }
       }
     }
@@ -137,7 +140,7 @@ void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
 }
 
 void put_sparse(Bytes& out, const PacketText& packet) {
-  const std::int64_t size = block_elements(packet.words);
+  const std::int64_t size = block_elements(packet.signature);
   const std::int64_t blocks = (element_count(packet) + size - 1) / size;
   const bool in_quarters = !packet.quarters.empty();
   put_big(out, packet.held.size(), 2);
@@ -180,14 +183,14 @@ void put_body(Bytes& out, const PacketText& packet) {
       put_big(out, static_cast<std::uint64_t>(packet.rank), 2);
       put_big(out, static_cast<std::uint64_t>(packet.other), 2);
       put_big(out, 0, 2);
-      put_words_field(out, packet.rank_words);
-      put_words_field(out, packet.other_words);
+      put_signature(out, packet.rank_signature);
+      put_signature(out, packet.other_signature);
       return;
     default:
-      put_codes(out, packet.words, packet.codes);
+      put_codes(out, packet.signature, packet.codes);
       pad(out, start, 4);
       for (const std::int64_t element : packet.elements) {
-        put_little(out, element, element_width(packet.words));
+        put_little(out, element, element_width(packet.signature));
       }
   }
 }
@@ -214,9 +217,9 @@ void put_header(Bytes& out, const PacketText& packet) {
   // An abort belongs to no chunk.
   const bool chunkless = packet.kind == INFOLD_KIND_ABORT || packet.kind == INFOLD_KIND_ABORTED;
   put_big(out, chunkless ? 0 : u64(elements), 2);
-  put_big(out, chunkless ? 0 : packet.words.dtype << 4 | packet.words.format, 1);
-  put_big(out, chunkless ? 0 : packet.words.collective << 4 | packet.words.reduction, 1);
-  put_big(out, chunkless ? 0 : u64(packet.words.shape.value_or(elements)), 4);
+  put_big(out, chunkless ? 0 : packet.signature.dtype << 4 | packet.signature.format, 1);
+  put_big(out, chunkless ? 0 : packet.signature.collective << 4 | packet.signature.reduction, 1);
+  put_big(out, chunkless ? 0 : u64(packet.signature.shape.value_or(elements)), 4);
   put_big(out, u64(packet.count.value_or(count)), 2);
   put_big(out, u64(packet.weight.value_or(packet.count.value_or(count))), 2);
   put_big(out, u64(packet.digest.value_or(digest)), 4);

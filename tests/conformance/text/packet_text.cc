@@ -7,7 +7,7 @@ namespace infold::conformance {
 namespace {
 
 // "f32/bfp8", or "i32" for an integer that is on the wire as it is.
-bool read_type(const std::string& word, Words& words) {
+bool read_type(const std::string& word, Signature& signature) {
   const std::size_t slash = word.find('/');
   const auto dtype = dtype_named(word.substr(0, slash));
   if (!dtype) return false;
@@ -16,22 +16,22 @@ bool read_type(const std::string& word, Words& words) {
                                                          : word;
   const auto format = format_named(carried);
   if (!format) return false;
-  words.dtype = *dtype;
-  words.format = *format;
+  signature.dtype = *dtype;
+  signature.format = *format;
   return true;
 }
 
-bool read_words_field(Cursor& cursor, const std::string& word, Words& words) {
+bool read_signature_field(Cursor& cursor, const std::string& word, Signature& signature) {
   if (word == "elements") {
-    words.elements = cursor.take_number();
+    signature.elements = cursor.take_number();
   } else if (word == "shape") {
-    words.shape = cursor.take_number();
+    signature.shape = cursor.take_number();
   } else if (const auto collective = collective_named(word)) {
-    words.collective = *collective;
+    signature.collective = *collective;
   } else if (const auto reduction = reduction_named(word)) {
-    words.reduction = *reduction;
+    signature.reduction = *reduction;
   } else {
-    return read_type(word, words);
+    return read_type(word, signature);
   }
   return true;
 }
@@ -85,10 +85,10 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
   } else if (word == "bits") {
     packet.missing_bytes = cursor.take_number();
     packet.flags |= INFOLD_FLAG_BITS;
-  } else if (word == "rank_words") {
-    packet.rank_words = cursor.take_hex();
-  } else if (word == "other_words") {
-    packet.other_words = cursor.take_hex();
+  } else if (word == "rank_signature") {
+    packet.rank_signature = cursor.take_hex();
+  } else if (word == "other_signature") {
+    packet.other_signature = cursor.take_hex();
   } else if (word == "tag") {
     packet.tag = cursor.take_hex();
     packet.flags |= INFOLD_FLAG_TAGGED;
@@ -111,8 +111,8 @@ void read_fields(Cursor& cursor, PacketText& packet) {
   while (!cursor.done() && cursor.peek() != "expect" && cursor.peek() != "and") {
     if (cursor.peek() == "[") {
       packet.elements = cursor.take_numbers();
-      packet.words.last_elements = static_cast<std::int64_t>(packet.elements.size());
-      packet.words.elements.reset();
+      packet.signature.last_elements = static_cast<std::int64_t>(packet.elements.size());
+      packet.signature.elements.reset();
       continue;
     }
     const std::string word = cursor.take_word();
@@ -120,7 +120,7 @@ void read_fields(Cursor& cursor, PacketText& packet) {
     if (const auto kind = kind_named(word)) {
       packet.kind = *kind;
     } else if (!read_header_field(cursor, word, packet) && !read_body_field(cursor, word, packet) &&
-               !read_words_field(cursor, word, packet.words)) {
+               !read_signature_field(cursor, word, packet.signature)) {
       cursor.fail("no field is called '" + word + "'");
     }
   }

@@ -25,7 +25,7 @@ struct Ranks {
 };
 
 // The four header fields that all packets of a chunk share.
-struct Words {
+struct Signature {
   std::optional<std::int64_t> elements;  // else the length of the payload, or as the packet before
   std::int64_t last_elements = 0;
   unsigned format = INFOLD_FORMAT_I32;
@@ -45,7 +45,7 @@ struct PacketText {
   std::int64_t epoch = 0;
   std::int64_t slot = 0;
   std::int64_t round = 1;
-  Words words;
+  Signature signature;
   std::vector<Ranks> ranks;                           // ranks whose contributions it has
   std::optional<std::int64_t> count, weight, digest;  // in place of those of `ranks`
 
@@ -64,7 +64,7 @@ struct PacketText {
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;
   std::int64_t other = 0;
-  std::vector<std::byte> rank_words, other_words;
+  std::vector<std::byte> rank_signature, other_signature;
 
   std::vector<std::byte> tag;
   std::vector<std::byte> raw;  // in place of all of the above

@@ -84,8 +84,9 @@ std::string tensor_words(core::DataType dtype, const std::vector<std::byte>& ten
   return text + "]";
 }
 
-core::ElementLayout layout_of(const Words& words) {
-  return {static_cast<core::WireFormat>(words.format), static_cast<core::DataType>(words.dtype)};
+core::ElementLayout layout_of(const Signature& signature) {
+  return {static_cast<core::WireFormat>(signature.format),
+          static_cast<core::DataType>(signature.dtype)};
 }
 
 }  // namespace infold::conformance

@@ -16,6 +16,6 @@ std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values);
 // Values with their bits, for failures.
 std::string tensor_words(core::DataType dtype, const std::vector<std::byte>& tensor);
-core::ElementLayout layout_of(const Words& words);
+core::ElementLayout layout_of(const Signature& signature);
 
 }  // namespace infold::conformance
