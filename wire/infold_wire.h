@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The infold packet, byte for byte: what spec/protocol.md says in words, for C, C++ and BPF.
- * It holds layout, limits and byte order only; it decides nothing. Header integers are
- * big-endian (the habit of networks, and what a P4 parser reads), payload elements are
- * little-endian (what a CPU adds without swapping). Every field is aligned to its size.
+ * The infold packet, byte for byte: the layout of spec/protocol.md, for C, C++ and BPF. This file
+ * has layout, limits and byte order only. Header integers are big-endian, as networks expect and P4
+ * parsers read. Payload elements are little-endian, so that a CPU adds them without swapping. Every
+ * field is aligned to its size.
  *
  *    0       1       2       3       4       5       6       7
  *   +-------+-------+-------+-------+-------+-------+-------+-------+
@@ -51,7 +51,8 @@ static inline infold_be32 infold_to_be32(uint32_t value) {
 enum {
   INFOLD_MAGIC = 0xF1,
   INFOLD_VERSION = 1,
-  /* A probe of the path to an aggregator's host and its echo: no packets of any job. */
+  /* A probe of the path to an aggregator's host, and its echo. They are no packets of a job
+   * (R-017). */
   INFOLD_PROBE_MAGIC = 0xF0,
   INFOLD_ECHO_MAGIC = 0xF2,
   INFOLD_PROBE_BYTES_MIN = 32,
@@ -60,7 +61,7 @@ enum {
   INFOLD_TAG_BYTES = 16,
   /* The seen-set of a slot is four 64-bit words. */
   INFOLD_WORKERS_MAX = 256,
-  /* Aggregators among which a job's chunks are dealt. */
+  /* The most aggregators that one job's chunks go to. */
   INFOLD_SITES_MAX = 64,
   /* 2048 elements of 32 bits fill a 9000-byte MTU; 8192 is the same payload in 8-bit elements. */
   INFOLD_ELEMENTS_MAX = 8192,
@@ -70,7 +71,7 @@ enum {
   /* Tensors of f64 need two exponent bytes; blocks of 64 keep the cost per element the same. */
   INFOLD_BLOCK_ELEMENTS_F64 = 64,
   INFOLD_BLOCKS_MAX = INFOLD_ELEMENTS_MAX / INFOLD_BLOCK_ELEMENTS,
-  /* An exponent code e > 0 says: the block's largest magnitude lies in [2^(e-b), 2^(e-b+1)). */
+  /* With the exponent code e > 0, the block's largest magnitude lies in [2^(e-b), 2^(e-b+1)). */
   INFOLD_EXPONENT_BIAS = 120,
   INFOLD_EXPONENT_BIAS_F64 = 1104,
   INFOLD_EXPONENT_CODE_MAX = 255,
@@ -82,13 +83,13 @@ enum infold_kind {
   INFOLD_KIND_ADD = 1,       /* a contribution: exponents and elements */
   INFOLD_KIND_SKIP = 2,      /* a contribution that adds nothing: header only */
   INFOLD_KIND_PARTIAL = 3,   /* an aggregator's exact sum for its parent: 64-bit lanes */
-  INFOLD_KIND_OVERRANGE = 4, /* an aggregator's "exponents too far apart": exponents only */
-  INFOLD_KIND_QUERY = 5,     /* "what of this chunk?": header only, contributes nothing */
-  INFOLD_KIND_ABORT = 6,     /* "the job is over", with a reason */
+  INFOLD_KIND_OVERRANGE = 4, /* an aggregator's exponents lie too far apart: exponents only */
+  INFOLD_KIND_QUERY = 5,     /* asks for the state of the chunk: header only, adds nothing */
+  INFOLD_KIND_ABORT = 6,     /* the end of the job, with its reason */
   INFOLD_KIND_RESULT = 8,    /* the aggregate */
-  INFOLD_KIND_REALIGN = 9,   /* "send again, no finer than this": exponents only */
+  INFOLD_KIND_REALIGN = 9,   /* asks for the chunk again, no finer than this: exponents only */
   INFOLD_KIND_PENDING = 10,  /* the ranks that a chunk still waits for */
-  INFOLD_KIND_ABORTED = 11   /* the job is over: the reason and who gave it */
+  INFOLD_KIND_ABORTED = 11   /* the end of the job: its reason and the rank that gave it */
 };
 
 enum infold_flag {
@@ -99,7 +100,7 @@ enum infold_flag {
   INFOLD_FLAG_BITS = 0x10      /* of PENDING: the missing ranks are a set of bits */
 };
 
-/* The flags that a packet of this kind may have; of kinds that do not exist, none. */
+/* The flags that a packet of this kind may have. An unknown kind has none. */
 static inline uint8_t infold_flags_of(uint32_t kind) {
   switch (kind) {
     case INFOLD_KIND_ADD: return INFOLD_FLAG_SPECIALS | INFOLD_FLAG_TAGGED | INFOLD_FLAG_SPARSE;
@@ -124,7 +125,7 @@ enum infold_format {
   INFOLD_FORMAT_COUNT = 7
 };
 
-/* High nibble of infold_header.format: what the workers hold. Aggregators compare it, and read
+/* High nibble of infold_header.format: the workers' data type. Aggregators compare it. They read
  * only whether it is f64, which has blocks and exponents of its own size. */
 enum infold_dtype {
   INFOLD_DTYPE_F32 = 0,
@@ -138,8 +139,9 @@ enum infold_dtype {
   INFOLD_DTYPE_COUNT = 8
 };
 
-/* Low nibble of infold_header.operation: what happens to elements. An average is summed like a
- * sum and divided by the receivers; it has a code of its own so that a mix of the two is seen. */
+/* Low nibble of infold_header.operation: how elements are combined. An average is summed like a
+ * sum, and the receivers divide it. It has a code of its own, so that a mix of sum and average is
+ * found. */
 enum infold_reduction {
   INFOLD_REDUCTION_SUM = 0,
   INFOLD_REDUCTION_AVERAGE = 1,
@@ -162,7 +164,7 @@ struct infold_header {
   uint8_t magic;
   uint8_t version_kind; /* version in the high nibble, infold_kind in the low */
   uint8_t flags;
-  uint8_t worker; /* sender; of RESULT and REALIGN who completed; of PENDING, ABORTED: to whom */
+  uint8_t worker; /* sender; RESULT, REALIGN: the completer; PENDING, ABORTED: the receiver */
   infold_be16 job;
   infold_be16 slot;
   infold_be32 epoch;
@@ -179,8 +181,8 @@ struct infold_header {
 /* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other.
  */
 #define INFOLD_SHAPE_ROOT_FACTOR 0x9E3779B1u
-/* Of a call's encoding, a number of 16 bits. No two numbers differ by a multiple of this that is
- * smaller than 13523: what looks like another size that lies nearer is one. */
+/* Factor of a call's encoding, a number of 16 bits. Two shapes that differ by a multiple of this
+ * differ in their encodings. Two sizes that differ by less than 13523 never do so. */
 #define INFOLD_SHAPE_ENCODING_FACTOR 0x6A09E667u
 
 /* Payload of PENDING: the ranks still missing, as ranges, at most this many. Or, with
@@ -191,10 +193,10 @@ struct infold_rank_range {
   infold_be16 count;
 };
 
-/* What a packet that leaves out zeros begins with: of how many chunks it is, on slots that follow
- * each other, and how finely it leaves them out. Of whole blocks: for each chunk a bit for each of
- * its blocks, in little-endian words of 32 bits, and then the chunks (R-018). Of quarters: each
- * chunk's bits stand before it, and four bits for each block that it has (R-019). */
+/* The start of a body that leaves out zeros: the number of chunks, on consecutive slots, and the
+ * grain. With whole blocks, each chunk has a bit for each of its blocks, in little-endian words of
+ * 32 bits; then the chunks follow (R-018). With quarters, each chunk begins with its bits, and with
+ * four bits for each block that it has (R-019). */
 enum { INFOLD_SPARSE_CHUNKS_MAX = 64 };
 enum infold_grain { INFOLD_GRAIN_BLOCKS = 0, INFOLD_GRAIN_QUARTERS = 1, INFOLD_GRAIN_COUNT = 2 };
 struct infold_sparse {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The same for C, and for every language that can call C: communicator.h without templates. All
- * rules of the C++ headers hold: who owns tensors until when, which threads may call, what a
- * failure means for the job. No exception crosses this header, and no call stops the process.
+ * rules of the C++ headers hold: who owns tensors until when, which threads may call, and the
+ * effect of a failure on the job. No exception crosses this header, and no call stops the process.
  *
- * Functions return an infold_code; of anything but INFOLD_OK, infold_error_message() says in one
- * sentence what happened, on the calling thread until its next call. Structs begin with their own
- * size, so that later versions can add fields: fill them with their _default function first.
+ * Functions return an infold_code. If it is not INFOLD_OK, infold_error_message() explains it in
+ * one sentence, on the calling thread until that thread's next call. Structs begin with their own
+ * size, so that later versions can add fields. Fill them with their _default function first.
  */
 #pragma once
 
@@ -115,15 +115,15 @@ infold_local_group_options infold_local_group_options_default(void);
 infold_code infold_local_group_create(const infold_local_group_options* options,
                                       infold_communicator** communicators);
 
-/* Lets another thread give joining up: infold_join() then fails with INFOLD_ERROR_CANCELLED, within
- * a second or so. One may serve several joins; it must outlive them. */
+/* Lets another thread stop joining: infold_join() then fails with INFOLD_ERROR_CANCELLED, within
+ * about a second. One infold_stop may serve several joins. It must outlive them. */
 typedef struct infold_stop infold_stop;
 infold_code infold_stop_create(infold_stop** stop);
 void infold_stop_request(infold_stop* stop); /* from any thread, also ahead of the join */
 void infold_stop_destroy(infold_stop* stop); /* null is allowed */
 
-/* One rank of a job over the network; see join_options.h. What is null, 0 in `world` or -1 in
- * `rank` comes from the environment. All text is copied. */
+/* One rank of a job over the network; see join_options.h. A field that is null, 0 in `world` or -1
+ * in `rank` comes from the environment. All text is copied. */
 typedef struct infold_join_options {
   size_t struct_bytes;
   const char* const* switches; /* `switch_count` of "host:port" */
@@ -144,7 +144,7 @@ typedef struct infold_join_options {
   int32_t rejoin; /* 0 or 1 */
   infold_wire wire;
   int64_t deadline_ns; /* of calls, and of joining */
-  infold_stop* stop;   /* null: nothing gives joining up */
+  infold_stop* stop;   /* null: joining cannot be stopped */
 } infold_join_options;
 infold_join_options infold_join_options_default(void);
 
@@ -168,14 +168,14 @@ typedef struct infold_call_options {
 } infold_call_options;
 infold_call_options infold_call_options_default(void);
 
-/* Each starts a call and writes its handle, which must be destroyed. The call's own errors come
- * from waiting; these functions fail only for a null communicator, handle or list, or a wrong
- * struct size. `options` may be null; input and output may be the same memory. */
+/* Each function starts a call and writes its handle, which must be destroyed. Waiting returns the
+ * call's own errors. The functions themselves fail only for a null communicator, handle or list, or
+ * a wrong struct size. `options` may be null. Input and output may be the same memory. */
 infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
                               size_t elements, infold_type type, const infold_call_options* options,
                               infold_handle** handle);
 
-/* Rows of a tensor that is zero elsewhere; see rows.h. Of one element each: COO. */
+/* Rows of a tensor that is zero elsewhere; see rows.h. With rows of one element this is COO. */
 typedef struct infold_rows_view {
   size_t struct_bytes;
   const int64_t* indices; /* rising, `count` of them */
@@ -187,16 +187,16 @@ typedef struct infold_rows_view {
 } infold_rows_view;
 infold_rows_view infold_rows_view_default(void); /* none, of one element each */
 
-/* Room for a result in rows. Read it once its call has succeeded; it may be used again, then or
- * after a failure. */
+/* Memory for a result in rows. Read it once its call has succeeded. It may be used again, after a
+ * success or a failure. */
 typedef struct infold_rows infold_rows;
 infold_code infold_rows_create(infold_rows** rows);
 void infold_rows_destroy(infold_rows* rows); /* null is allowed */
-/* What it holds, which belongs to it; null `rows` give a view of none. */
+/* A view of the rows, which stay its own. Null `rows` give a view of no rows. */
 infold_rows_view infold_rows_view_of(const infold_rows* rows);
 
-/* Sums rows, into rows or into the whole tensor. The view is read before this returns, what it
- * points to is borrowed like any input. */
+/* Sums rows, into rows or into the whole tensor. The view itself is read before this returns. The
+ * call borrows the memory that the view points to, like any input. */
 infold_code infold_all_reduce_rows(infold_communicator* communicator, const infold_rows_view* input,
                                    infold_rows* output, const infold_call_options* options,
                                    infold_handle** handle);

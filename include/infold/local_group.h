@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All ranks of a job inside one process, joined by an embedded aggregator over an in-memory
-// network that can misbehave on request. For trying infold out, for tests and for programs whose
-// workers are threads. The communicators are the same as those of a real network.
+// All ranks of a job inside one process. An embedded aggregator joins them over an in-memory
+// network, which can lose, repeat and reorder packets on request. For trying infold out, for tests,
+// and for programs whose workers are threads. The communicators behave like those of a real
+// network.
 #pragma once
 
 #include <chrono>
@@ -22,8 +23,8 @@ class LocalNetwork;
 class Member;
 }  // namespace rank
 
-// What the network does to each packet on each link; a seed makes the choices repeatable as far
-// as threads allow. Probabilities in [0, 0.9].
+// The faults of the network, for each packet on each link. A seed makes the choices repeatable as
+// far as threads allow. Probabilities are in [0, 0.9].
 struct NetworkFaults {
   double loss = 0;
   double duplication = 0;
@@ -33,10 +34,10 @@ struct NetworkFaults {
 
 struct LocalGroupOptions {
   int world = 1;  // 1 to 256 ranks
-  // One aggregator per entry, 1 to 64; each takes its weight's share of every tensor (1 to 64).
+  // One aggregator per entry, 1 to 64. Each sums its weight's share of every tensor (1 to 64).
   std::vector<int> site_weights = {1};
-  // 0: every rank talks to the aggregators directly. Otherwise ranks are put in racks of this
-  // size (2 to 256), each with an aggregator below the site's own.
+  // 0: every rank sends to the aggregators directly. Otherwise ranks are put in racks of this size
+  // (2 to 256), each with an aggregator below the site's own.
   int rack_size = 0;
   NetworkFaults faults = {};
   bool verify = false;   // as JoinOptions::verify
@@ -63,8 +64,8 @@ class LocalGroup {
   LocalGroup& operator=(LocalGroup&& other) noexcept;
   ~LocalGroup();  // of all communicators that have not been moved out
 
-  // The communicator of a rank; it may be moved out, and then lives as long as its new owner
-  // wants. Out of range it is one without a job.
+  // The communicator of a rank. It may be moved out, and then lives as long as its new owner. For a
+  // number out of range, a communicator without a job.
   Communicator& operator[](int rank);
   int world() const;
   NetworkStatistics network() const;

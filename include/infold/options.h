@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller may choose about one call, and what a finished one reports. All structs are meant
-// for designated initialisers: comm.all_reduce(gradients, {.reduction = Reduction::average}).
+// The options of one call, and the report of a finished one. All structs are meant for designated
+// initialisers: comm.all_reduce(gradients, {.reduction = Reduction::average}).
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace infold {
 
-// How floats travel while they are summed. Everything else always travels as it is, exactly, and
-// takes `automatic` only.
+// The wire format of floats that are summed. All other elements travel as they are, exactly, and
+// take `automatic` only.
 enum class WireFormat : std::uint8_t {
-  automatic,  // the communicator's choice; where that is automatic too: bfp32 for f32 and f64,
+  automatic,  // the communicator's choice; if that is automatic too: bfp32 for f32 and f64,
               // bfp16 for f16 and bf16
   bfp32,      // blocks sharing an exponent, 32-bit mantissas: 4.04 bytes per element each way
   bfp16,      // 16-bit mantissas: 2.04 bytes
@@ -23,17 +23,18 @@ enum class WireFormat : std::uint8_t {
               // one more round trip
 };
 
-// How a tensor is made up. All ranks must choose alike, whatever their own tensors hold.
+// How the zeros of a tensor travel. All ranks must choose alike, also if their own tensors differ.
 enum class Layout : std::uint8_t {
   dense,
-  // Mostly zeros: blocks of 32 elements (64 of f64) in which no rank has anything are left out, for
-  // one round trip more, or two if the tensor is long. Same bits. Of all_reduce: sum, average, or.
-  // Refused where a site of the job does not sum i32.
+  // For tensors that are mostly zeros. Blocks of 32 elements (64 of f64) that are zeros at every
+  // rank are left out. This costs one more round trip, or two if the tensor is long. The bits stay
+  // the same. For all_reduce with sum, average or or. Refused if a site of the job does not sum
+  // i32.
   blocks,
-  // One of the two, by what the ranks had in tensors of this size and type before, and by how long
-  // both took: first zeros of long tensors are left out, 64 such calls on what turned out faster.
-  // Of every collective; dense where zeros cannot be left out, a site of the job does not sum i32,
-  // or the tensor is below 16 KiB.
+  // Chooses one of the two. The choice depends on the zeros in earlier tensors of this size and
+  // type, and on the times of both ways. At first it leaves out the zeros of long tensors. After 64
+  // such calls it takes the faster way. For every collective. It is dense where zeros cannot be
+  // left out, if a site of the job does not sum i32, or if the tensor is below 16 KiB.
   automatic,
 };
 
@@ -44,35 +45,36 @@ struct CallOptions {
   WireFormat wire = WireFormat::automatic;
   Priority priority = Priority::automatic;
   Layout layout = Layout::dense;
-  // From the call until it has failed for good; zero stands for the communicator's deadline.
+  // From the call until it fails for good. Zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};
-  // Of calls in place: a failed one leaves the tensor as it was, which costs a copy of the result.
-  // false saves that; after a failure the tensor may then hold some results.
+  // For calls in place. true: a failed call leaves the tensor as it was, which costs a copy of the
+  // result. false: no copy, and after a failure the tensor may hold some results.
   bool keep_input = true;
-  // Stands for how the caller has encoded the elements, where that is not what the type says; 0 is
-  // as it is. Ranks whose numbers differ get a mismatch, never a sum.
+  // A number for the caller's own encoding of the elements. 0: the elements are what their type
+  // says. Ranks whose numbers differ get a mismatch and no sum.
   std::uint16_t encoding = 0;
 };
 
-// A call that has ended well.
+// A call that has succeeded.
 struct Completion {
-  int ranks_summed = 0;  // whose data is in the result: all of them, in this version
+  int ranks_summed = 0;  // ranks with data in the result: all of them, in this version
 };
 
 // Counts since the communicator was made.
 struct Statistics {
   std::uint64_t calls = 0;
-  std::uint64_t calls_without_zeros = 0;  // those of calls whose blocks of zeros were left out
+  std::uint64_t calls_without_zeros = 0;  // calls whose blocks of zeros were left out
   std::uint64_t packets_sent = 0;         // all of them
-  std::uint64_t packets_resent = 0;       // those of packets_sent that repeat an earlier one
-  std::uint64_t packets_asked = 0;        // those of packets_sent that only ask for a late answer
+  std::uint64_t packets_resent = 0;       // packets of packets_sent that are retransmits
+  std::uint64_t packets_asked = 0;        // packets of packets_sent that only ask for a late answer
   std::uint64_t packets_received = 0;     // answers that were used
   std::uint64_t packets_ignored = 0;      // repeats, strays and damaged ones
   std::uint32_t packets_in_flight = 0;
-  std::uint32_t window = 0;  // how many may be, at present
+  std::uint32_t window = 0;  // the window: the most that may be in flight now
 
-  // How the job's tensors travel, the same at all ranks: how many ranks sum in their host's memory
-  // first, and how many contributions a chunk then has on the network, 0 where it needs none.
+  // The path of the job's tensors, the same at all ranks: the number of ranks that first sum in
+  // their host's memory, and the number of contributions to a chunk on the network. 0 if the chunk
+  // needs no network.
   std::uint32_t ranks_in_memory = 0;
   std::uint32_t contributions_on_network = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call gives back: a value, or an Error that says what happened, where, and what to do.
-// infold never throws for anything that a user, a peer or the network can cause, and never stops
-// the process. Results are plain values; any thread may use its own.
+// The return of a call: a value, or an Error with what happened, where, and what to do. infold
+// throws nothing, and never stops the process, because of a user, a peer or the network. Results
+// are plain values. Any thread may use its own.
 #pragma once
 
 #include <string>

@@ -48,11 +48,11 @@ enum class Reduction : std::uint8_t {
 // Which calls go first on links that carry several. All ranks must choose alike.
 enum class Priority : std::uint8_t {
   automatic = 0,   // small tensors (up to 64 packets for each site) ahead of large ones
-  urgent = 1,      // among the small ones, whatever its size: for what the next step waits for
-  background = 2,  // among the large ones, whatever its size
+  urgent = 1,      // among the small ones, for every size: if the next step waits for the tensor
+  background = 2,  // among the large ones, for every size
 };
 
-// Why something failed. Each code's meaning includes who should retry.
+// The reason of a failure. Each code's meaning says whether to retry.
 enum class Code : std::uint8_t {
   invalid_argument = 1,    // the request is wrong; never repeat it unchanged
   out_of_range = 2,        // a number is outside its stated limits; never repeat it unchanged
