@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kLevelNames = {"off", "error", "warn", "info", "debug"};
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-// The end of a line: what says that fields were left out, a brace and the line's end.
+// The end of a line: the field `left_out`, a brace and the line's end.
 constexpr std::size_t kTailBytes = 32;
 constexpr std::string_view kCut = "...";
-// Beside letters and digits, what a value may hold and still need no quotes.
+// Signs that a value may hold without quotes, as it may hold letters and digits.
 constexpr std::string_view kBareSigns = "-_.:/%+,[]@*";
 
-// A cursor that writes whole pieces or, from the first that does not fit, nothing.
+// A cursor over `room`. It writes each piece whole. After the first piece that does not fit it
+// writes nothing.
 class Line {
  public:
   explicit Line(std::span<char> room) : room_(room) {}
@@ -45,7 +46,7 @@ class Line {
 
   std::size_t used() const { return used_; }
   bool fits() const { return fits_; }
-  // Takes back what came after `used`.
+  // Removes all text after `used`.
   void rewind(std::size_t used) {
     used_ = used;
     fits_ = true;
@@ -66,7 +67,7 @@ bool is_bare(std::string_view text) {
 
 bool is_printable(char each) { return each >= ' ' && each <= '~'; }
 
-// Every byte that a terminal could understand otherwise becomes \xNN.
+// Writes every byte that a terminal could interpret as \xNN.
 void put_text(Line& line, std::string_view text, bool is_cut) {
   if (is_bare(text) && !is_cut) return line.put(text);
   line.put("\"");
@@ -144,7 +145,7 @@ void put_value(Line& line, const LogField::Value& value, LogFormat format) {
   } else if (const auto* truth = std::get_if<bool>(&value)) {
     line.put(*truth ? "true" : "false");
   } else if (const auto* number = std::get_if<double>(&value)) {
-    // JSON has no number for these.
+    // JSON has no such numbers.
     if (!std::isfinite(*number) && format == LogFormat::json) return line.put("null");
     line.put_number(*number);
   } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {

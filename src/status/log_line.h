@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One event as one line of a log, as text or as JSON. Values may come from peers: whatever they
-// hold, a line stays one line, is printable ASCII, and ends within kLogLineBytesMax. Allocates
-// nothing, knows no clock and writes nowhere; io/host/log.h does.
+// One event as one line of a log, as text or as JSON. Values may come from peers. No value can
+// break the line or add other bytes than printable ASCII, and a line has at most
+// kLogLineBytesMax bytes. These functions allocate nothing, read no clock and write to no file;
+// io/host/log.h does.
 //
 //   2026-11-22T21:30:00.123Z info rank_joined job=train rank=3 world=8
 //   {"time":"2026-11-22T21:30:00.123Z","level":"info","event":"rank_joined","job":"train","rank":3}
@@ -22,10 +23,10 @@ namespace infold::status {
 
 // A writer to a pipe moves up to 4096 bytes at once or not at all, so that lines never mix.
 constexpr std::size_t kLogLineBytesMax = 4096;
-// Of one value, before its escapes. The longest reason that infold writes has some 300.
+// Bytes of one value, before escaping. The longest reason that infold writes has some 300.
 constexpr std::size_t kLogValueBytesMax = 512;
 
-// In the order of importance. A log of one level holds the levels before it, too.
+// In order of importance. A log with one of these levels also holds the levels before it.
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 enum class LogFormat : std::uint8_t { text, json };
 
@@ -36,11 +37,11 @@ struct LogOptions {
   LogFormat format = LogFormat::text;
 };
 
-// Words with commas between, as in "debug,json": off, error, warn, info, debug, text, json. A word
-// that is not there leaves `options` as they are.
+// Reads words with commas between, as in "debug,json": off, error, warn, info, debug, text, json. A
+// level or format that `words` does not name stays as in `options`.
 base::Result<LogOptions> parse_log_options(std::string_view words, LogOptions options = {});
 
-// A name, which is a literal of ours, and a value, which is borrowed for the call.
+// The name is a literal of ours. The value is borrowed for the call.
 struct LogField {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
@@ -63,13 +64,13 @@ struct LogField {
 using LogFields = std::initializer_list<LogField>;
 
 struct LogEvent {
-  std::int64_t unix_ms = 0;  // when it happened, since 1970
+  std::int64_t unix_ms = 0;  // time of the event, since 1970
   LogLevel level = LogLevel::info;
-  std::string_view kind;  // a literal in snake_case: what happened
+  std::string_view kind;  // the event's name, a literal in snake_case
 };
 
-// The line with its end, in `room`; returns its length. Fields that do not fit are counted in a
-// field `left_out` of the line. Requires: room of kLogLineBytesMax.
+// Writes the line with its end into `room` and returns its length. The line's field `left_out`
+// counts fields that did not fit. Requires: room of kLogLineBytesMax.
 std::size_t format_log_line(const LogEvent& event, LogFields fields, LogFormat format,
                             std::span<char> room);
 

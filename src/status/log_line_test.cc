@@ -38,8 +38,7 @@ TEST(LogLine, NamesTimeLevelKindAndFields) {
   EXPECT_TRUE(format({}, LogFormat::json).ends_with("\"event\":\"rank_joined\"}\n"));
 }
 
-// A job may be called anything, and must not be able to write lines, fields or a terminal's
-// commands.
+// A peer chooses the job's name. The name must not write lines, fields or a terminal's commands.
 TEST(LogLine, NoValueCanForgeALineOrAField) {
   EXPECT_EQ(value_of("a\n2026 info x"), R"("a\x0a2026 info x")");
   EXPECT_EQ(value_of("\x1b[2J"), R"("\x1b[2J")");
@@ -60,7 +59,7 @@ TEST(LogLine, JsonIsAsciiWhateverAValueHolds) {
   EXPECT_EQ(json("\xc3\xa9"), R"("\u00e9")");
   EXPECT_EQ(json("\xe2\x80\xae"), R"("\u202e")");
   EXPECT_EQ(json("\xf0\x9f\x98\x80"), R"("\ud83d\ude00")");
-  // Too long for what they say, surrogates, beyond the last code point, cut off.
+  // Overlong encodings, surrogates, a code point beyond the last, a sequence that is cut off.
   EXPECT_EQ(json("\xc0\xaf"), R"("\ufffd\ufffd")");
   EXPECT_EQ(json("\xe0\x80\xaf"), R"("\ufffd\ufffd\ufffd")");
   EXPECT_EQ(json("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");
@@ -80,7 +79,7 @@ TEST(LogLine, CutsLongValues) {
   EXPECT_EQ(value_of(std::string(512, 'a')), std::string(512, 'a'));
 }
 
-// Each byte of these becomes six.
+// Escaping makes six bytes of each of these bytes.
 TEST(LogLine, LeavesOutFieldsThatDoNotFitAndSaysSo) {
   const std::string wild(512, '\x01');
   const LogFields fields = {{"a", wild}, {"b", wild}, {"c", 7}, {"d", wild}};

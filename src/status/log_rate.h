@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many lines of a kind a log takes. Whoever reaches a port can make a daemon say something, and
-// must not fill its disk: of each kind, a window of time has room for so many lines, and the next
-// window begins by telling how many were left out. Not for threads; io/host/log.h locks.
+// Limits how many lines of each kind a log takes. A stranger who reaches a port can make a daemon
+// log, and must not fill its disk. Each window of time has room for kLogLinesPerWindow lines of a
+// kind. The next window begins with the number of lines that were left out. Not thread-safe;
+// io/host/log.h locks.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace infold::status {
 
-// A join of 256 ranks is told whole; a flood of refusals writes some 4 KB a second.
+// The joins of 256 ranks all get their lines. A flood of refusals writes some 4 KB a second.
 constexpr std::uint32_t kLogLinesPerWindow = 300;
 constexpr base::Duration kLogWindow = base::seconds(10);
 
@@ -27,13 +28,13 @@ class LogRate {
     base::Duration span{};  // from the window's start until now
   };
 
-  // Whether a line of this kind is written. Requires: `kind` is a literal. Kinds beyond the 64th
-  // share one window.
+  // Returns true if a line of this kind is to be written. Requires: `kind` is a literal. Kinds
+  // beyond the 63rd share one window.
   bool admit(base::Instant now, std::string_view kind);
 
-  // A kind whose window has passed with lines left out; empty when there is none, or no more.
+  // Returns a kind whose window has passed with lines left out, or nothing.
   std::optional<LeftOut> poll_left_out(base::Instant now);
-  // The same for windows that have not passed, at a log's end.
+  // As poll_left_out(), for windows that have not passed. For a log's end.
   std::optional<LeftOut> take_left_out(base::Instant now);
 
  private:
@@ -50,7 +51,7 @@ class LogRate {
 
   std::array<Window, 64> windows_{};
   std::size_t used_ = 0;
-  std::size_t with_left_out_ = 0;  // so that a quiet log looks at nothing
+  std::size_t with_left_out_ = 0;  // windows; at 0 nothing is searched
 };
 
 }  // namespace infold::status

@@ -49,7 +49,7 @@ TEST(LogRate, TheEndTellsWhatAWindowStillHolds) {
   EXPECT_FALSE(rate.take_left_out({6}));
 }
 
-// Bounded, whatever is handed to it: the last place is everybody else's.
+// The table is bounded: all further kinds share its last place.
 TEST(LogRate, KindsBeyondTheTableShareAWindow) {
   LogRate rate;
   std::vector<std::string> kinds;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes metrics as Prometheus and its kin read them: text, one line for each sample, below two
-// lines that say what the metric is. Knows nothing of what is measured.
+// Writes metrics in Prometheus' text format: one line for each sample, below two lines that
+// describe the metric. Knows no metric of infold.
 //
 //   PrometheusText text;
-//   text.begin(Metric::counter, "infold_packets_total", "Packets by what became of them.");
+//   text.begin(Metric::counter, "infold_packets_total", "Packets by verdict.");
 //   text.sample({{"verdict", "completed"}}, 12);
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace infold::status {
 
-// A counter only grows, but for a restart, and its name ends in _total.
+// A counter only grows, except that a restart sets it to 0. A counter's name ends in _total.
 enum class Metric : std::uint8_t { counter, gauge };
 
 class PrometheusText {
@@ -28,11 +28,11 @@ class PrometheusText {
     std::string_view value;  // any text in UTF-8
   };
 
-  // Requires: names and help of letters, digits and the like; a name begins once.
+  // Requires: `name` and `help` need no escapes; each name begins once.
   void begin(Metric metric, std::string_view name, std::string_view help);
-  // One value of the metric that was begun last.
+  // One value of the metric that the last begin() named.
   void sample(std::initializer_list<Label> labels, std::uint64_t value);
-  // A metric of one value.
+  // A metric with one value and no labels.
   void single(Metric metric, std::string_view name, std::string_view help, std::uint64_t value);
 
   std::string take() { return std::move(text_); }

@@ -22,7 +22,7 @@ TEST(PrometheusText, HasALineForEachSampleBelowWhatItIs) {
             "b_bytes 7\n");
 }
 
-// A job may be called anything, and must not be able to write lines of its own.
+// A peer chooses the job's name. The name must not write lines of its own.
 TEST(PrometheusText, EscapesLabels) {
   PrometheusText text;
   text.begin(Metric::gauge, "a", "b");
