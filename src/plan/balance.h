@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which share of a tensor each site sums, so that the busiest link is done soonest. docs/plan.md
-// derives it; BytePS's formula is the case of equal links. Pure arithmetic on seconds.
+// Computes the share of a tensor that each site sums, so that the busiest link is done soonest.
+// docs/plan.md derives it; BytePS's formula is the case of equal links. Pure arithmetic on seconds.
 //
 // A link that belongs to a site is busy for fixed_s + share * per_share_s:
 //
@@ -17,19 +17,19 @@ namespace infold::plan {
 
 struct SiteLink {
   double fixed_s = 0;
-  double per_share_s = 0;  // 0: takes any share without being busier for it
-  // Where links leave a choice, such a site takes only what the others cannot: the processors of
-  // a worker have other work.
+  double per_share_s = 0;  // 0: the share does not make the link busier
+  // If the links leave a choice, such a site takes only the share that dedicated sites cannot take:
+  // a worker's processors have other work.
   bool on_worker = false;
 };
 
 struct Balance {
   double time_s = 0;           // of the busiest link
-  std::vector<double> shares;  // as sites; they sum to 1
+  std::vector<double> shares;  // in the order of the sites; the sum is 1
 };
 
-// Minimises the busiest link's time. `floor_s` is what some link needs wherever sums are made: a
-// passage through the slowest worker's. Requires: at least one site; nothing negative.
+// Minimises the busiest link's time. Some link needs `floor_s` wherever sums are made: the slowest
+// worker's, for its own passage. Requires: at least one site; no negative number.
 Balance balance(std::span<const SiteLink> sites, double floor_s);
 
 // The busiest link's time under any shares.

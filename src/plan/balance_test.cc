@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The solver against BytePS's closed form, against cases counted by hand, and against whoever
-// thinks of better shares.
+// Compares the solver with BytePS's closed form, with cases counted by hand, and with random
+// shares.
 #include "plan/balance.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace infold::plan {
 namespace {
 
-// Seconds for one passage through each worker's link are 1 / rate.
+// One passage through each worker's link takes 1 / rate seconds.
 struct Cluster {
   std::vector<double> worker_rates;
   std::vector<double> host_rates;
@@ -56,14 +56,15 @@ TEST(Balance, IsTheFormulaOfBytePS) {
   }
 }
 
-// The same with hosts of any rate, which docs/plan.md derives: only their sum matters for the time.
+// As above, with hosts of any rate. docs/plan.md derives it: only the sum of the rates matters for
+// the time.
 TEST(Balance, IsTheClosedFormForHostsOfAnyRate) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     base::Prng prng(seed);
     const auto count = 3 + prng.below(30);
     const auto workers = static_cast<double>(count);
     Cluster cluster{std::vector<double>(count, 10.0), {}};
-    double hosts = 0;  // all their rates, up to what the workers can use
+    double hosts = 0;  // sum of the hosts' rates, at most what the workers can use
     for (;;) {
       const double rate = 1 + 20 * prng.uniform();
       if (hosts + rate > 10 * workers) break;
@@ -94,8 +95,9 @@ TEST(Balance, OneHostAloneCarriesEveryPassage) {
   EXPECT_DOUBLE_EQ(balance(cluster.sites(false), cluster.floor_s()).time_s, 8);
 }
 
-// 8 workers of 10, one host of 40. Alone it takes 8/40 = 0.2 s. In T seconds the host takes 5 T of
-// the tensor and each worker (10 T - 1) / 6: 5 T + 8 (10 T - 1) / 6 = 1 at T = 14/110.
+// 8 workers of rate 10 and one host of rate 40. The host alone takes 8/40 = 0.2 s. In T seconds the
+// host takes 5 T of the tensor and each worker (10 T - 1) / 6. Their sum is 1 at T = 14/110: 5 T +
+// 8 (10 T - 1) / 6 = 1.
 TEST(Balance, HostWithWorkersByHand) {
   const Balance solved = Cluster{std::vector<double>(8, 10.0), {40}}.solve();
   EXPECT_NEAR(solved.time_s, 14.0 / 110, 1e-12);
@@ -103,8 +105,8 @@ TEST(Balance, HostWithWorkersByHand) {
   EXPECT_NEAR(solved.shares[1], 0.5 / 11, 1e-12);
 }
 
-// 4 workers, three of rate 1 and one of rate 10. The slow ones need 1 s for their own passages;
-// until then the fast one could take (10 - 1) / 2 of the tensor, so it takes all of it.
+// 4 workers, three of rate 1 and one of rate 10. The slow workers need 1 s for their own passages.
+// In 1 s the fast worker could take (10 - 1) / 2 of the tensor, so it takes all of it.
 TEST(Balance, FastWorkerTakesAll) {
   const Balance solved = Cluster{{1, 1, 1, 10}, {}}.solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
@@ -112,15 +114,15 @@ TEST(Balance, FastWorkerTakesAll) {
   EXPECT_DOUBLE_EQ(solved.shares[0], 0);
 }
 
-// Rates 1, 1, 2: the fast worker is busy for 0.5 + s/2, the others for 1 + s. Together they take 1
-// when the fast one takes all: T = 1, and no sooner, since the slow ones' own passages take that.
+// Rates 1, 1, 2: the fast worker is busy for 0.5 + s/2, the others for 1 + s. At T = 1 the fast
+// worker can take all. T cannot be less, because the slow workers' own passages take 1.
 TEST(Balance, CornerWhereTheSlowWorkersBegin) {
   const Balance solved = Cluster{{1, 1, 2}, {}}.solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
   EXPECT_DOUBLE_EQ(solved.shares[2], 1);
 }
 
-// Two workers: each sends its half and the other's result, whatever the shares are.
+// Each of two workers sends its half and the other's result, with any shares.
 TEST(Balance, TwoWorkersShareEvenly) {
   const Balance solved = equal_links(2, 0).solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
@@ -170,12 +172,12 @@ TEST(BalanceProperty, NoOtherSharesAreFaster) {
     const Balance solved = cluster.solve();
     for (int attempt = 0; attempt < 40; ++attempt) {
       std::vector<double> other = solved.shares;
-      if (attempt % 2 == 0) {  // move a part of one site's share to another
+      if (attempt % 2 == 0) {  // moves a part of one site's share to another
         const std::size_t source = draws.below(other.size());
         const double moved = other[source] * draws.uniform();
         other[source] -= moved;
         other[draws.below(other.size())] += moved;
-      } else {  // or start anew
+      } else {  // or draws new shares
         for (double& share : other) share = draws.uniform();
         const double total = sum(other);
         for (double& share : other) share /= total;

@@ -36,7 +36,7 @@ class Builder {
   }
 
  private:
-  // What a child sends up: the message's place, and whether it has data.
+  // A child's contribution: its index in the list of messages, and whether it has data.
   struct Sent {
     std::uint32_t message = 0;
     bool has_data = false;
@@ -68,7 +68,7 @@ class Builder {
     chunk_.chunk = chunk;
     chunk_.elements = elements;
     const std::uint32_t slots = is_small ? plan_.small_slots : plan_.bulk_slots;
-    // The chunk that had the slot before: its results make room for this one.
+    // The results of the chunk that had the slot before make room for this chunk.
     auto& turns = results_[is_small ? 1 : 0];
     turns.resize(plan_.trees.size());
     auto& before = turns[place.site];
@@ -80,11 +80,11 @@ class Builder {
   }
 
   struct Sums {
-    std::vector<std::uint32_t> messages;  // that an aggregator waits for
+    std::vector<std::uint32_t> messages;  // the aggregator waits for these
     bool has_data = false;
   };
 
-  // All contributions below and to an aggregator.
+  // Adds all contributions to an aggregator and to the aggregators below it.
   Sums add_up(std::uint16_t aggregator) {
     Sums sums;
     const std::vector<Child>& children = tree().aggregators[aggregator].children;
@@ -142,9 +142,9 @@ class Builder {
   core::Stripe stripe_;
   std::uint32_t per_chunk_ = 0;
   std::vector<Message> messages_;
-  Message chunk_;  // what all messages of the chunk in hand have in common
+  Message chunk_;  // all messages of the current chunk start as a copy
   const std::vector<std::uint32_t>* freed_ = nullptr;
-  // Of each stream and tree, for each of its chunks: the result that each rank gets.
+  // For each stream and tree, and each of its chunks: the index of each rank's result.
   std::vector<std::vector<std::vector<std::uint32_t>>> results_[2];
 };
 

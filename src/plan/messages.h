@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The packets that one call needs under a plan: between whom, how long, and after which others.
-// They are those of a network that loses nothing, with the job's streams at their beginning. Pure.
+// Lists the packets of one call under a plan: sender, receiver, bytes, and the packets that must
+// come before. The network loses no packet, and the job's streams are at their beginning. Pure.
 //
-// Left out is what depends on values: the second round of a chunk whose exponents lay too far
-// apart, sets of specials, and the blocks of zeros that a sparse sum leaves out. With the last,
-// packets are at most as many and as long as said here.
+// The list does not model what depends on values: the second round of a chunk whose exponents lie
+// too far apart, sets of specials, and the blocks of zeros that a sparse sum leaves out. A sparse
+// sum has at most as many packets as the list, and at most as long ones.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ struct Call {
 };
 
 struct Message {
-  // Between an aggregator of a tree and one of its children.
+  // A message goes between an aggregator of a tree and one of its children.
   std::uint8_t tree = 0;
   std::uint16_t aggregator = 0;
   std::uint8_t child = 0;
   bool is_down = false;     // from the aggregator to the child
   bool is_small = false;    // in the small stream
-  std::uint64_t chunk = 0;  // of the stream
+  std::uint64_t chunk = 0;  // its number in the stream
   std::uint32_t elements = 0;
-  std::uint32_t bytes = 0;  // of the datagram
-  // Places in the list, all of them earlier ones.
+  std::uint32_t bytes = 0;  // length of the datagram
+  // Indices in the list of the messages that must come first. All are smaller than this message's.
   std::vector<std::uint32_t> after;
 };
 

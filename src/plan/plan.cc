@@ -19,7 +19,8 @@ core::SiteOptions site_options(const Tree& tree, std::uint16_t rank) {
   site.epoch = tree.epoch;
   site.is_own = aggregator.place == Place::rank && aggregator.rank == rank;
   site.takes_sparse = aggregator.takes_sparse;
-  // An error about formats names the site, whatever is in front of it.
+  // The formats are those of the tree's root, even if a rack or a host is between. So an error
+  // about formats names the site.
   site.formats = tree.aggregators.front().formats;
   return site;
 }

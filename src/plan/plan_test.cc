@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Two racks, the second of which is a single rank, and two hosts, one of them in a rack.
+// Two racks and two hosts. The second rack has a single rank, and one host is in a rack.
 Tree tree_of_eight() {
   const std::vector<core::RankRange> hosts = {{0, 2}, {5, 2}};
   const std::vector<core::RankRange> racks = {{0, 3}, {3, 1}};
@@ -37,7 +37,7 @@ TEST(Trees, CountRacksOnceAndHostsInThem) {
   EXPECT_EQ(tree.aggregators[4].rank, 5) << "a host's first rank leads";
 }
 
-TEST(Trees, ARankIsAChildOfWhatSumsFirst) {
+TEST(Trees, ARankIsAChildOfItsNearestAggregator) {
   const Tree tree = tree_of_eight();
   EXPECT_EQ(position_of(tree, 1), (Position{2, 1}));
   EXPECT_EQ(position_of(tree, 2), (Position{1, 1}));

@@ -19,17 +19,17 @@ namespace infold::plan {
 namespace {
 
 constexpr const char* kPlaces[] = {"in_path", "rack", "server", "rank", "host"};
-// More than any network has, and few enough to walk down by calls of a function.
+// No network has more levels. A function that calls itself for each level may walk so many.
 constexpr std::uint32_t kLevelsMax = 16;
 // A packet numbers its slot in 15 bits.
 constexpr int kSlotsMax = (1 << 15) - 1;
-// What UDP carries.
+// The longest datagram of UDP over IPv4.
 constexpr std::uint32_t kDatagramBytesMax = 65'507;
 
-// Nothing, or what is wrong.
+// The fault, or nothing.
 using Wrong = std::optional<std::string>;
 
-// Takes the text up to a separator off its front.
+// Removes the text up to a separator from the front of `text` and returns it.
 std::string_view take(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, end);
@@ -42,7 +42,8 @@ Wrong read_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && stopped == end) return std::nullopt;
-  return fmt::format("'{}' is no number from 0 to {}", text, std::numeric_limits<Number>::max());
+  return fmt::format("'{}' must be a number from 0 to {}", text,
+                     std::numeric_limits<Number>::max());
 }
 
 Wrong read_formats(std::string_view text, core::FormatSet& formats) {
@@ -55,7 +56,7 @@ Wrong read_formats(std::string_view text, core::FormatSet& formats) {
       const auto format = static_cast<core::WireFormat>(code);
       if (name == core::format_name(format)) formats = formats | core::FormatSet::of(format);
     }
-    if (formats == before) return fmt::format("'{}' is no other wire format", name);
+    if (formats == before) return fmt::format("'{}' is an unknown or repeated wire format", name);
   }
   return std::nullopt;
 }
@@ -64,13 +65,13 @@ std::string write_formats(core::FormatSet formats) {
   return formats == core::FormatSet::all() ? "all" : core::names_of(formats, ",");
 }
 
-// "3", or "0-2:1".
+// Reads "3", or "0-2:1".
 Wrong read_child(std::string_view text, Child& child) {
   std::string_view ranks = take(text, ':');
   std::uint16_t last = 0;
   if (!text.empty()) {
     if (Wrong wrong = read_number(text, child.aggregator)) return wrong;
-    if (child.aggregator == 0) return "the root is nobody's child";
+    if (child.aggregator == 0) return "aggregator 0 is the root, which cannot be a child";
   }
   const std::string_view first = take(ranks, '-');
   if (Wrong wrong = read_number(first, child.ranks.first)) return wrong;
@@ -101,13 +102,13 @@ Wrong read_place(std::string_view text, Place& place) {
     place = static_cast<Place>(i);
     return std::nullopt;
   }
-  return fmt::format("'{}' is no place: in_path, rack, server, rank or host", text);
+  return fmt::format("'{}' must be in_path, rack, server, rank or host", text);
 }
 
 Wrong read_yes(std::string_view text, bool& value) {
   value = text == "yes";
   if (value || text == "no") return std::nullopt;
-  return fmt::format("'{}' is neither yes nor no", text);
+  return fmt::format("'{}' must be yes or no", text);
 }
 
 Wrong set(Plan& plan, std::string_view key, std::string_view value) {
@@ -147,71 +148,74 @@ Wrong set_all(Target& target, std::string_view words) {
   return std::nullopt;
 }
 
-// One line without its comment.
+// Reads one line, of which the comment is cut off.
 Wrong read_line(std::string_view line, bool& has_plan, Plan& plan) {
   const std::string_view what = take(line, ' ');
   if (what == "plan") {
-    if (std::exchange(has_plan, true)) return "a second plan";
+    if (std::exchange(has_plan, true)) return "a second plan; write one";
     return set_all(plan, line);
   }
-  if (!has_plan) return "the first line says plan";
+  if (!has_plan) return "the first line must begin with 'plan'";
   if (what == "tree") return set_all(plan.trees.emplace_back(), line);
-  if (what != "aggregator") return fmt::format("'{}' is no plan, tree or aggregator", what);
-  if (plan.trees.empty()) return "an aggregator without a tree";
+  if (what != "aggregator") return fmt::format("'{}' must be plan, tree or aggregator", what);
+  if (plan.trees.empty()) return "an aggregator before the first tree";
   return set_all(plan.trees.back().aggregators.emplace_back(), line);
 }
 
 // An aggregator's place in its tree.
 struct Branch {
   core::RankRange ranks;
-  std::uint32_t level = 0;  // 0: nobody's child
+  std::uint32_t level = 0;  // 0: no aggregator has it as a child
 };
 
-// The children's ranks are the branch's, side by side, and aggregators among them come later.
+// The children's ranks must be the branch's, in order and without gaps. Aggregators among the
+// children must come later in the list.
 Wrong find_fault_of_children(const Tree& tree, std::size_t aggregator,
                              std::vector<Branch>& branches) {
   const Branch branch = branches[aggregator];
   const std::vector<Child>& children = tree.aggregators[aggregator].children;
   if (children.size() > INFOLD_WORKERS_MAX) {
-    return fmt::format("{} children; at most {}", children.size(),
+    return fmt::format("{} children, where at most {} are possible", children.size(),
                        static_cast<int>(INFOLD_WORKERS_MAX));
   }
   std::uint32_t next = branch.ranks.first;
   for (const Child& child : children) {
     if (child.ranks.first != next || child.ranks.count == 0) {
-      return fmt::format("rank {} where {} is next", child.ranks.first, next);
+      return fmt::format("child with rank {}, where rank {} must be next", child.ranks.first, next);
     }
     next += child.ranks.count;
     if (child.is_rank() && child.ranks.count == 1) continue;
     if (child.is_rank())
-      return fmt::format("ranks from {} on without an aggregator", child.ranks.first);
+      return fmt::format("several ranks from {} on need an aggregator", child.ranks.first);
     if (child.aggregator <= aggregator || child.aggregator >= branches.size()) {
-      return fmt::format("child {}; it comes after its parent, and there are {}", child.aggregator,
-                         branches.size());
+      return fmt::format("child {} must come after its parent; there are {} aggregators",
+                         child.aggregator, branches.size());
     }
     Branch& below = branches[child.aggregator];
-    if (below.level != 0) return fmt::format("child {}, which another one has", child.aggregator);
+    if (below.level != 0)
+      return fmt::format("child {} has another parent already", child.aggregator);
     below = {child.ranks, branch.level + 1};
     if (below.level > kLevelsMax) return fmt::format("more than {} levels", kLevelsMax);
   }
   const std::uint32_t end = std::uint32_t{branch.ranks.first} + branch.ranks.count;
   if (next == end) return std::nullopt;
-  return fmt::format("ranks up to {}; they end before {}", next, end);
+  return fmt::format("children's ranks end before {}, where they must end before {}", next, end);
 }
 
 Wrong find_fault_of_tree(const Tree& tree, std::uint16_t world) {
   if (tree.weight < 1 || tree.weight > core::Stripe::kWeightMax) {
-    return fmt::format("weight {}; 1 to {}", tree.weight,
+    return fmt::format("weight {}, where 1 to {} are possible", tree.weight,
                        static_cast<int>(core::Stripe::kWeightMax));
   }
-  if (tree.aggregators.empty()) return "no aggregator";
+  if (tree.aggregators.empty()) return "it has no aggregator";
   std::vector<Branch> branches(tree.aggregators.size());
   branches.front() = {{0, world}, 1};
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const Aggregator& each = tree.aggregators[i];
     Wrong wrong;
-    if (branches[i].level == 0) wrong = "nobody's child";
-    if (each.rank && *each.rank >= world) wrong = fmt::format("rank {} runs it", *each.rank);
+    if (branches[i].level == 0) wrong = "it has no parent";
+    if (each.rank && *each.rank >= world)
+      wrong = fmt::format("rank={} is not below world={}", *each.rank, world);
     if (!wrong) wrong = find_fault_of_children(tree, i, branches);
     if (wrong) return fmt::format("aggregator {}: {}", i, *wrong);
   }
@@ -261,11 +265,12 @@ tl::expected<Plan, std::string> read_plan(std::string_view text) {
 }
 
 Wrong find_fault(const Plan& plan) {
-  if (plan.world == 0) return "a plan without ranks";
+  if (plan.world == 0) return "world must be 1 or more";
   const int slots = plan.small_slots + plan.bulk_slots;
-  if (slots < 1 || slots > kSlotsMax) return fmt::format("{} slots; 1 to {}", slots, kSlotsMax);
+  if (slots < 1 || slots > kSlotsMax)
+    return fmt::format("{} slots, where 1 to {} are possible", slots, kSlotsMax);
   if (plan.trees.empty() || plan.trees.size() > core::Stripe::kSitesMax) {
-    return fmt::format("{} trees; 1 to {}", plan.trees.size(),
+    return fmt::format("{} trees, where 1 to {} are possible", plan.trees.size(),
                        static_cast<int>(core::Stripe::kSitesMax));
   }
   for (std::size_t i = 0; i < plan.trees.size(); ++i) {
@@ -273,11 +278,12 @@ Wrong find_fault(const Plan& plan) {
       return fmt::format("tree {}: {}", i, *wrong);
     }
   }
-  if (plan.formats.is_empty()) return "no wire format";
+  if (plan.formats.is_empty()) return "formats must name a wire format";
   if (plan.datagram_bytes_max > kDatagramBytesMax || plan.elements_max > INFOLD_ELEMENTS_MAX ||
       !holds_all_layouts(limits_of(plan), plan.formats)) {
-    return fmt::format("datagrams of {} bytes and chunks of {} elements", plan.datagram_bytes_max,
-                       plan.elements_max);
+    return fmt::format(
+        "datagram_bytes_max={} and elements_max={} hold no block of each format, or are too large",
+        plan.datagram_bytes_max, plan.elements_max);
   }
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes of trees: as a control plane finds them, and as the simulator draws them.
+// Shapes of trees, as a control plane finds them and as the simulator draws them.
 #include <algorithm>
 #include <utility>
 
@@ -61,7 +61,7 @@ std::uint16_t add_place(Tree& tree, Place place) {
   return static_cast<std::uint16_t>(tree.aggregators.size() - 1);
 }
 
-// Adds the aggregator of `ranks` and all below it; returns its place in the list.
+// Adds the aggregator of `ranks` and all below it. Returns its index in the list.
 template <typename Split>
 std::uint16_t add_split(Tree& tree, RankRange ranks, std::uint32_t depth, Split& split) {
   const std::uint16_t self = add_place(tree, Place::in_path);
@@ -75,7 +75,7 @@ std::uint16_t add_split(Tree& tree, RankRange ranks, std::uint32_t depth, Split&
   return self;
 }
 
-// Hosts and ranks that are `ranks`, as children of an aggregator.
+// Adds the hosts and single ranks of `ranks` as children of an aggregator.
 void add_hosts(Tree& tree, std::uint16_t parent, std::span<const RankRange> hosts,
                RankRange ranks) {
   for (std::uint32_t rank = ranks.first; contains(ranks, rank);) {
