@@ -22,9 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A benchmark's rank ends within milliseconds of being asked; a launcher tells its ranks first.
+// After SIGTERM a benchmark's rank ends within milliseconds. A launcher tells its ranks first.
 constexpr std::chrono::seconds kGrace{3};
-// Short against all that is waited for, and no load.
+// Short beside every wait here, and too long to be a load.
 constexpr std::chrono::milliseconds kPause{10};
 
 int open_for_writing(const std::filesystem::path& path) {
@@ -35,11 +35,11 @@ int open_for_writing(const std::filesystem::path& path) {
   return file;
 }
 
-// Between fork and exec: system calls only.
+// Runs between fork and exec, so it may make system calls only.
 [[noreturn]] void become(char* const* words, int out, int log, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(127);  // It died before the line above.
+  if (getppid() != parent) _exit(127);  // the parent died before prctl()
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
@@ -68,7 +68,7 @@ Child::Child(const Words& words, const std::filesystem::path& out,
   close(log_file);
   if (pid_ < 0)
     throw std::runtime_error(fmt::format("cannot start {}: {}", words[0], strerror(reason)));
-  // Also here, so that the group exists when this returns.
+  // The child does the same. Here it makes sure that the group exists when the constructor returns.
   setpgid(pid_, pid_);
 }
 
@@ -84,7 +84,7 @@ std::optional<int> Child::poll() {
     return status_;
   }
   if (ended.si_pid != pid_) return status_;
-  // Children that it left behind go too; its number is ours until the next line.
+  // Ends the child's own children, too. The number stays the child's until waitpid().
   signal(SIGKILL);
   int status = 0;
   waitpid(pid_, &status, 0);
@@ -118,7 +118,7 @@ ScratchFolder::ScratchFolder(const std::string& name) {
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;  // The folder is in a place that the system empties.
+  std::error_code ignored;  // a failure leaves files in a folder that the system empties
   std::filesystem::remove_all(path_, ignored);
 }
 

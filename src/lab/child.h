@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that a command started, with its output in files. It ends with its owner: a destroyed
-// child is stopped with all its own children, and the kernel ends it if this process is killed.
-// Children are out of reach of the terminal's Ctrl-C; their owner decides. One thread.
+// A process that a command started, with its output in files. It ends with its owner: the
+// destructor stops the process and all its children. If the owner's process is killed, the kernel
+// ends the child. The terminal's Ctrl-C does not reach children; their owner decides. One thread.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ using Words = std::vector<std::string>;
 
 class Child {
  public:
-  // Starts words[0], found by PATH. Throws std::runtime_error if files or process cannot be made;
-  // a program that does not exist ends with status 127, as in a shell.
+  // Starts words[0], found by PATH. Throws std::runtime_error if files or process cannot be made. A
+  // program that does not exist ends with status 127, as in a shell.
   Child(const Words& words, const std::filesystem::path& out, const std::filesystem::path& log);
   ~Child();
   Child(Child&& other) noexcept;
@@ -26,22 +26,23 @@ class Child {
   Child& operator=(const Child&) = delete;
   Child& operator=(Child&&) = delete;
 
-  // The exit status once it has ended, 128 and the signal's number if one ended it.
+  // Returns the exit status once the process has ended. If a signal ended it, the status is 128 and
+  // the signal's number.
   std::optional<int> poll();
-  // Asks it and its children to end. Returns at once.
+  // Sends SIGTERM to the process and its children. Returns at once.
   void ask_to_end();
-  // Ends it within some seconds, by force if need be.
+  // Ends the process within some seconds; SIGKILL comes last.
   void stop();
 
  private:
   void signal(int number);
 
-  int pid_ = -1;  // also the group's; -1 once moved from
+  int pid_ = -1;  // the group's number, too; -1 once moved from
   std::optional<int> status_;
 };
 
-// A folder for what children print, gone with its owner. Throws std::runtime_error if there can be
-// none.
+// A folder for the children's output. The destructor removes it. Throws std::runtime_error if no
+// folder can be made.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name);
@@ -60,12 +61,12 @@ struct Finished {
   std::string text;  // both outputs together
 };
 
-// Runs a command to its end, or stops it at the limit and reports that in `text`. The same as soon
-// as `is_stopped`, if it is given, returns true.
+// Runs a command to its end. Stops it at the limit, or when `is_stopped` is given and returns true,
+// and says so in `text`.
 Finished run_to_end(const Words& words, const std::filesystem::path& folder,
                     std::chrono::seconds limit, bool (*is_stopped)() = nullptr);
 
-// Without the spaces and line ends behind it.
+// Returns the text without the spaces and line ends at its end.
 std::string trimmed(const std::string& text);
 
 std::string read_file(const std::filesystem::path& path);

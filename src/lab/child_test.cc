@@ -45,8 +45,8 @@ TEST_F(ChildTest, StopsTheChildrenOfAChildToo) {
                 folder_ / "log");
     while (read_file(file).empty()) EXPECT_FALSE(child.poll().has_value());
   }
-  // Signals do their work when the grandchild next gets a processor, and then nobody may wait for
-  // it: a zombie is as gone as what has vanished.
+  // The signal takes effect when the grandchild next gets a processor. Then perhaps no process
+  // waits for the grandchild, so a zombie counts as gone.
   const std::string stat = "/proc/" + trimmed(read_file(file)) + "/stat";
   const auto is_gone = [&] {
     const std::string state = read_file(stat);
@@ -56,7 +56,7 @@ TEST_F(ChildTest, StopsTheChildrenOfAChildToo) {
   while (!is_gone()) std::this_thread::yield();
 }
 
-TEST_F(ChildTest, ForcesWhatDoesNotListen) {
+TEST_F(ChildTest, KillsAChildThatIgnoresSigterm) {
   Child child({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"},
               folder_ / "out", folder_ / "log");
   while (read_file(folder_ / "out").empty()) EXPECT_FALSE(child.poll().has_value());

@@ -14,8 +14,8 @@ namespace infold::lab {
 namespace {
 
 static_assert(std::atomic<int>::is_always_lock_free, "a signal's handler may not take a lock");
-std::atomic<int> wished = 0;  // the signal's number
-std::atomic<int> bell = -1;   // the guard's
+std::atomic<int> wished = 0;  // the last signal's number
+std::atomic<int> bell = -1;   // the guard's descriptor for waking its thread
 
 void wish(int number) {
   const int before = errno;
@@ -52,7 +52,7 @@ const char* InterruptGuard::signal_name() {
   return number == 0 ? "" : number == SIGINT ? "SIGINT" : "SIGTERM";
 }
 
-// The bell is never silenced, so that a wish between the look and the sleep ends the sleep, too.
+// The bell stays readable. So a signal between the check and the poll() ends the poll(), too.
 bool InterruptGuard::wait_for(std::chrono::milliseconds limit) const {
   pollfd rung = {bell_.descriptor(), POLLIN, 0};
   if (!interrupted()) poll(&rung, 1, static_cast<int>(limit.count()));

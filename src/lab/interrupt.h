@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C and SIGTERM as a wish that a command reads, while the guard lives. One at a time.
+// While the guard lives, Ctrl-C and SIGTERM become a stop request that a command reads. A process
+// has at most one guard at a time.
 //
 // The kernel hands a signal to any thread that does not block it, and a library's threads block
 // none. So the handler, on whatever thread it runs, wakes the thread that waits here.
@@ -25,11 +26,12 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool interrupted();
-  // "SIGTERM" or "SIGINT", whichever came last; "" before either.
+  // "SIGTERM" or "SIGINT", the one that came last; "" if none came.
   static const char* signal_name();
-  // Until the wish comes, or that long; returns whether it came. Returns at once if it has.
+  // Waits for a stop request, at most for so long. Returns true if the request has come, at once if
+  // As above, and returns when the other doorbell rings.
   bool wait_for(std::chrono::milliseconds limit) const;
-  // The same, or until the other bell rings.
+  // As above, and returns when the other descriptor becomes readable.
   bool wait_or(const io::Doorbell& other) const;
 
  private:
@@ -38,11 +40,12 @@ class InterruptGuard {
   void (*before_term_)(int);
 };
 
-// The wish as a stop token, for what blocks on something else than the guard. Borrows the guard. A
-// thread passes the wish on, because a signal's handler may not.
+// The stop request as a stop token, for calls that cannot wait on the guard. Borrows the guard. A
+// thread passes the request on, because a signal handler may not.
 class InterruptStop {
  public:
-  // Throws std::runtime_error if the process is out of files, std::system_error without a thread.
+  // Throws std::runtime_error if the process is out of files, and std::system_error if no thread
+  // starts.
   explicit InterruptStop(const InterruptGuard& guard);
   ~InterruptStop();
 
@@ -54,7 +57,7 @@ class InterruptStop {
   std::thread watch_;
 };
 
-// Waits until the call has ended, and gives the call up when the stop is asked for.
+// Waits until the call has ended. After a stop request it cancels the call.
 Result<Completion> wait_or_cancel(Handle handle, const std::stop_token& stop);
 
 }  // namespace infold::lab

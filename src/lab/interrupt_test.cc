@@ -13,10 +13,10 @@
 namespace infold::lab {
 namespace {
 
-// A hang is the failure; a slow machine is none.
+// A limit that only a hang reaches, also on a slow machine.
 constexpr std::chrono::seconds kHang{100};
 
-TEST(InterruptGuard, WaitsUntilTheWishComes) {
+TEST(InterruptGuard, WaitsUntilASignalComes) {
   const InterruptGuard guard;
   EXPECT_FALSE(guard.wait_for(std::chrono::milliseconds(1)));
   EXPECT_STREQ(InterruptGuard::signal_name(), "");
@@ -27,8 +27,7 @@ TEST(InterruptGuard, WaitsUntilTheWishComes) {
   EXPECT_TRUE(guard.wait_for(kHang)) << "asked again";
 }
 
-// As the kernel does when the thread that waits is not the first it finds: gRPC's threads block no
-// signal.
+// The kernel may hand a signal to any thread that does not block it, and gRPC's threads block none.
 TEST(InterruptGuard, HearsASignalThatAnotherThreadTook) {
   const InterruptGuard guard;
   std::latch looks{1};
@@ -41,14 +40,14 @@ TEST(InterruptGuard, HearsASignalThatAnotherThreadTook) {
   std::thread sender([&] { pthread_kill(other.native_handle(), SIGINT); });
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(guard.wait_for(kHang));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kHang) << "nobody woke the wait";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kHang) << "the wait did not end";
   EXPECT_STREQ(InterruptGuard::signal_name(), "SIGINT");
   sender.join();
   done.count_down();
   other.join();
 }
 
-TEST(InterruptStop, IsAskedForWhenTheWishComes) {
+TEST(InterruptStop, IsRequestedWhenASignalComes) {
   const InterruptGuard guard;
   const InterruptStop stop(guard);
   EXPECT_FALSE(stop.token().stop_requested());
@@ -59,7 +58,7 @@ TEST(InterruptStop, IsAskedForWhenTheWishComes) {
   EXPECT_TRUE(stop.token().stop_requested());
 }
 
-TEST(InterruptStop, EndsWithoutAWish) {
+TEST(InterruptStop, EndsWithoutASignal) {
   const InterruptGuard guard;
   std::stop_token token;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dark set of colours is a media query, which viewers without one ignore.
+// The dark colours are in a media query. Viewers without media queries ignore it.
 
 #include "lab/svg.h"
 
@@ -12,7 +12,7 @@
 namespace infold::lab {
 namespace {
 
-// The series follow Okabe and Ito, whose colours stay apart for colour-blind eyes.
+// The series have the colours of Okabe and Ito, which colour-blind readers can tell apart.
 constexpr const char* kStyle = R"(<style>
   svg { background: #ffffff; }
   text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: #24292f; }
@@ -54,7 +54,7 @@ constexpr const char* kStyle = R"(<style>
 </style>
 )";
 
-// 1, 2 or 5 times a power of ten, so that an axis has about five of them.
+// Returns 1, 2 or 5 times a power of ten, so that an axis has about five ticks.
 double tick_for(double most) {
   const double rough = std::max(most, 1e-9) / 5;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that take seeds from a counter.
+// Threads take seeds from one counter.
 #include "lab/swarm.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many seeds at once. Runs share nothing, so any number of threads take the next seed each; what
-// a seed does depends on nothing else.
+// Runs many seeds at once. Runs share nothing, so each thread takes the next seed when it is free.
+// A seed's run depends on nothing but the seed.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,17 @@ struct SwarmResult {
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_arrived = 0;
   std::uint64_t hops = 0;
-  std::uint64_t hash = 0;         // of all runs' hashes, whatever the order they ran in
+  std::uint64_t hash = 0;         // combines all runs' hashes in any order
   std::vector<Failure> failures;  // by seed
 };
 
-// `progress` is called now and then, from one thread at a time, with the number of runs done and
-// of those that failed; when it returns false the swarm ends early.
+// `progress` gets the number of runs done and of failed ones. It is called now and then, from one
+// thread at a time. When it returns false, the swarm ends early.
 using SwarmProgress = std::function<bool(std::uint64_t runs, std::uint64_t failures)>;
 SwarmResult run_swarm(const SwarmOptions& options, const SwarmProgress& progress);
 
-// The seed that the calling thread is running, for a last word when a CHECK fails; 0 if none.
+// Returns the seed that the calling thread is running, 0 if none. For the message of a failed
+// CHECK.
 std::uint64_t seed_of_this_thread();
 
 }  // namespace infold::lab

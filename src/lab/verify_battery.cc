@@ -19,12 +19,12 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
-// Automatic last: it is one of the others where sums of floats have a choice.
+// Automatic is last: it is one of the others where sums of floats have a choice.
 constexpr WireFormat kWires[] = {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
                                  WireFormat::fixed32, WireFormat::automatic};
 constexpr int kValues = 4;
-// Of sparse tensors: one stretch of so many elements in so many holds something. Neither blocks nor
-// rows begin where stretches do.
+// For sparse tensors: one of so many stretches has elements that are not zero, and a stretch has so
+// many elements. Stretches begin neither with blocks nor with rows.
 constexpr std::uint64_t kStretch = 44;
 constexpr std::uint64_t kStretchesPerFull = 6;
 
@@ -61,7 +61,7 @@ bool can_be_asked(const VerifyCase& each, int world) {
   return !(format->agreed && each.collective == Collective::reduce_scatter);
 }
 
-// Adds the case at every size, with roots, values and place taking turns.
+// Adds the case at every size. Roots, values and places take turns.
 void append_sizes(const BatteryOptions& options, VerifyCase each, std::vector<VerifyCase>& cases) {
   for (const std::uint64_t elements : options.elements) {
     const auto turn = static_cast<int>(cases.size());
@@ -86,7 +86,7 @@ double special_value(base::Prng& prng) {
 }
 
 double value_of(const VerifyCase& each, int rank, base::Prng& prng) {
-  // The largest f16 is 65504, and 256 ranks must not pass it.
+  // The largest f16 is 65504, and a sum over 256 ranks must stay below it.
   const bool narrow = each.type == DataType::f16;
   const double plain = 2 * prng.uniform() - 1;
   switch (each.values) {
@@ -125,7 +125,7 @@ void append_part(const VerifyCase& each, int rank, int part, std::vector<std::by
   }
 }
 
-// The reduction of one part of every rank's tensor.
+// Returns the reduction of one part of every rank's tensor.
 std::vector<std::byte> reduced(const VerifyCase& each, int part, int world) {
   const auto format = format_of(each, world);
   std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(world));

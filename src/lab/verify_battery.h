@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that `infold verify` makes, with the values that each rank passes and the bits that
-// each must get. All of it follows from a seed, so that every rank knows what every other one
-// passes. Expected bits come from the simulator's oracle, which shares no code with what is
-// verified. Pure.
+// The calls of `infold verify`: the values that each rank passes, and the bits that each rank must
+// get. A seed decides all of it, so every rank knows the values of all others. The expected bits
+// come from the simulator's oracle, which shares no code with the verified engine. Pure.
 #pragma once
 
 #include <cstddef>
@@ -30,12 +29,12 @@ inline constexpr Collective kCollectives[] = {Collective::all_reduce,     Collec
                                               Collective::reduce_scatter, Collective::barrier};
 const char* collective_name(Collective collective);
 
-// What the numbers are like; integers, and what is only copied, have all bits random.
+// The kind of numbers. Integers, and elements that are only copied, have all bits random.
 enum class Values : std::uint8_t {
   plain,    // between -1 and 1
-  wide,     // exponents of neighbours far apart
-  apart,    // exponents of ranks so far apart that blocks need a second round
-  special,  // NaN, infinities, both zeros and the smallest numbers among plain ones
+  wide,     // neighbours have exponents far apart
+  apart,    // ranks have exponents so far apart that blocks need a second round
+  special,  // NaN, infinities, both zeros and the smallest numbers, among plain ones
 };
 
 struct VerifyCase {
@@ -47,7 +46,7 @@ struct VerifyCase {
   int root = 0;
   Values values = Values::plain;
   bool in_place = false;
-  bool is_sparse = false;  // mostly zeros, which are left out
+  bool is_sparse = false;  // most elements are zeros, and packets leave them out
   std::uint64_t seed = 0;
 };
 
@@ -57,19 +56,19 @@ struct BatteryOptions {
   int world = 1;
 };
 
-// Every collective with every type, operation and wire format that go together, at every size; last
-// those sums that can leave out zeros.
+// Every collective with every type, operation and wire format that go together, at every size. The
+// last cases are the sums that can leave out zeros.
 std::vector<VerifyCase> battery(const BatteryOptions& options);
 
 // "sum of 353 f32 as bfp16, wide values, from rank 1"
 std::string describe(const VerifyCase& each);
 
-// What `rank` passes: the whole tensor, of all parts.
+// Returns the whole tensor that `rank` passes, with all its parts.
 std::vector<std::byte> input_of(const VerifyCase& each, int rank, int world);
-// What `rank` must get; empty where it gets nothing.
+// Returns what `rank` must get; empty if it gets nothing.
 std::optional<std::vector<std::byte>> expected_of(const VerifyCase& each, int rank, int world);
 
-// The first element of `got` whose bits are not those of `wanted`.
+// Returns the first element of `got` whose bits differ from those of `wanted`.
 std::optional<std::uint64_t> first_wrong(DataType type, const std::vector<std::byte>& got,
                                          const std::vector<std::byte>& wanted);
 

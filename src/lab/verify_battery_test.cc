@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The battery leaves nothing out, repeats itself from its seed, and expects what plain arithmetic
-// gives within the bounds that the protocol states.
+// The battery leaves no kind of call out, and a seed repeats it. Its expected results are those of
+// plain arithmetic, within the bounds that the protocol states.
 
 #include "lab/verify_battery.h"
 
@@ -43,8 +43,8 @@ TEST(VerifyBattery, HasEveryCollectiveTypeOperationAndFormatAtEverySize) {
   EXPECT_THAT(roots, ::testing::ElementsAre(0, 1, 2));
   EXPECT_EQ(values.size(), 4U);
   EXPECT_TRUE(in_place);
-  // 4 float types with 2 operations in 4 formats and 2 in their own; 4 integer types with 5
-  // operations. Scattered without fixed32. Then 8 types twice, and the barrier.
+  // 4 float types with 2 operations in 4 formats, and with 2 in their own; 4 integer types with 5
+  // operations. reduce_scatter has no fixed32. Then 8 types twice, and the barrier.
   EXPECT_EQ(kinds.size(), 2 * (32 + 8 + 20) + (24 + 8 + 20) + 16 + 1U);
   for (const char* kind : {"all_reduce f16 average fixed32", "reduce bf16 sum bfp8",
                            "reduce_scatter f64 max automatic", "all_reduce u8 average automatic",
@@ -102,8 +102,9 @@ TEST(VerifyBattery, RanksPassDifferentValuesAndGetTheirParts) {
   }
 }
 
-// Half a unit of every rank and of the result, in units of the block's largest number (section 10
-// of the protocol); fixed32 keeps 30 bits less those of the world, in units agreed by all.
+// The bound is half a unit of every rank and half a unit of the result, in units of the block's
+// largest number (section 10 of the protocol). fixed32 keeps 30 bits less the bits of the world, in
+// units that all ranks agree on.
 double unit_of(WireFormat wire) {
   if (wire == WireFormat::bfp8) return std::ldexp(1.0, -6);
   return wire == WireFormat::bfp16 ? std::ldexp(1.0, -14) : std::ldexp(1.0, -26);
@@ -122,7 +123,7 @@ TEST(VerifyBattery, ExpectedSumsOfFloatsAreWithinTheStatedBounds) {
     ++checked;
     const DataType type = each.type;
     std::vector<double> exact(each.elements);
-    double largest = 0;  // of all blocks: these tensors are not made to tell them apart
+    double largest = 0;  // of all blocks, because these tensors need no bound for each block
     for (int rank = 0; rank < kWorld; ++rank) {
       const auto input = input_of(each, rank, kWorld);
       for (std::uint64_t i = 0; i < each.elements; ++i) {
@@ -179,7 +180,7 @@ TEST(VerifyBattery, FindsTheFirstWrongElement) {
   EXPECT_FALSE(first_wrong(DataType::f32, {}, {}));
 }
 
-TEST(VerifyBattery, SaysWhatACallWas) {
+TEST(VerifyBattery, DescribesACall) {
   VerifyCase each;
   EXPECT_EQ(describe(each), "no tensor");
   each = {Collective::reduce, DataType::f32, Reduction::average, WireFormat::bfp16, 353, 2,

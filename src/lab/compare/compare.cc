@@ -54,7 +54,7 @@ double passage_bytes(const std::string& wire, std::uint64_t bytes,
   return static_cast<double>(predict::passage_of(layout, elements, framing).link_bytes);
 }
 
-// Requires: at least one value. Reorders them.
+// Returns the median. Requires: at least one value. Reorders the values.
 double median_of(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -133,13 +133,14 @@ double bound_s(const Conditions& conditions, const Implementation& implementatio
     link_bytes = passage_bytes(implementation.algorithm, bytes, framing);
     if (implementation.layout != "dense") link_bytes *= share;
   } else if (implementation.way == Way::infold_workers) {
-    // A worker sends what the others sum, and the results of what it sums to all others.
+    // A worker sends each contribution to the worker that sums it. Of its own share it sends the
+    // results to all others.
     link_bytes = 2 * others / static_cast<double>(world) *
                  passage_bytes(implementation.algorithm, bytes, framing);
   } else if (implementation.algorithm == "oneshot") {
     link_bytes = others * static_cast<double>(predict::tcp_link_bytes(bytes, framing));
   } else if (implementation.algorithm == "coo") {
-    // Each rank gets what all others have, with 8 bytes of index for each block.
+    // Each rank gets the blocks of all other ranks, with 8 bytes of index for each block.
     const double each = 1 + 8 / (sizeof(float) * static_cast<double>(implementation.block));
     link_bytes = others * (1 - conditions.zeros.share) * each *
                  static_cast<double>(predict::tcp_link_bytes(bytes, framing));

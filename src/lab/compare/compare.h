@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `infold bench compare` compares, under which conditions, and what it finds: the types that
-// running, reporting and drawing share, and how fast the links alone would let each one be. Pure.
+// The types of `infold bench compare`: implementations, conditions and measurements. Running,
+// reporting and drawing share them. bound_s() gives the shortest time that the links alone allow.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@
 
 namespace infold::lab {
 
-// Who sums, and how its bytes travel.
+// The kind of implementation: where sums are made and which packets carry them.
 enum class Way : std::uint8_t {
   infold_switch,   // each contribution goes to the switch once, each result comes back once
-  infold_workers,  // the same without a switch: each worker sums its share
+  infold_workers,  // as infold_switch, without a switch: each worker sums its share
   gloo,
   openmpi
 };
@@ -27,19 +28,19 @@ enum class Way : std::uint8_t {
 struct Implementation {
   std::string name;  // "infold-bfp32", "infold-blocks-bfp32", "gloo-ring", "openmpi"
   Way way = Way::gloo;
-  // A peer's: "ring", "hd", "oneshot", "allreduce", "union", "coo"; ours: the wire format.
+  // Of a peer: "ring", "hd", "oneshot", "allreduce", "union", "coo". Of infold: the wire format.
   std::string algorithm;
-  std::string layout = "dense";      // ours
-  std::size_t block = kRowElements;  // of "union" and "coo": elements left out together
+  std::string layout = "dense";      // of infold
+  std::size_t block = kRowElements;  // for "union" and "coo": elements left out together
 
   bool is_ours() const { return way == Way::infold_switch || way == Way::infold_workers; }
 };
 
-// By the names above; empty for others.
+// Returns the implementation with one of the names above, or nothing.
 std::optional<Implementation> implementation_of(std::string_view name);
 std::vector<std::string> implementation_names();
 
-// "64 KiB", "25 MiB", or in bytes where that is no whole number.
+// Returns "64 KiB" or "25 MiB" if that is a whole number, else the bytes.
 std::string size_text(std::uint64_t bytes);
 
 struct Conditions {
@@ -54,14 +55,14 @@ struct Conditions {
   std::string congestion = "cubic";
   ZerosOptions zeros;
   unsigned rounds = 5;
-  unsigned iterations = 0;  // of each size in each round; 0 chooses
+  unsigned iterations = 0;  // for each size in each round; 0 chooses
 };
 
-// How much of a tensor some rank has.
+// Returns the share of a tensor's blocks in which at least one rank has a value that is not zero.
 double union_share(const Conditions& conditions, std::uint64_t world);
 
-// What the links alone allow, in seconds: the bytes through the busiest link, frames included as
-// the lab counts them. 0 where links are not shaped.
+// Returns the seconds that the links alone need: the bytes through the busiest link, with frames as
+// the lab counts them. Returns 0 if links are not shaped.
 double bound_s(const Conditions& conditions, const Implementation& implementation,
                std::uint64_t world, std::uint64_t bytes);
 
@@ -72,7 +73,7 @@ struct Sample {
   std::uint64_t bytes = 0;
   unsigned round = 0;
   std::string error;                // empty if it measured
-  nlohmann::ordered_json measured;  // what rank 0 printed
+  nlohmann::ordered_json measured;  // the output of rank 0
 };
 
 // All rounds of one implementation, world and size.
@@ -80,20 +81,21 @@ struct Summary {
   std::string impl;
   std::uint64_t world = 0;
   std::uint64_t bytes = 0;
-  unsigned rounds = 0;   // that measured
+  unsigned rounds = 0;   // rounds that measured it
   double median_ms = 0;  // the median of the rounds' medians, and their range
   double least_ms = 0;
   double most_ms = 0;
-  double p99_ms = 0;         // median of the rounds'
-  double cpu_s_per_gb = 0;   // the same, of rank 0
-  double bound_ms = 0;       // 0: none
+  double p99_ms = 0;         // the median of the rounds' p99
+  double cpu_s_per_gb = 0;   // the median of the rounds' values, of rank 0
+  double bound_ms = 0;       // 0: unknown, links are unshaped
   std::uint64_t resent = 0;  // in all rounds
   std::string check;         // "ok", "wrong", "not checked", or "failed" if no round measured
 
   double goodput_mbps() const { return static_cast<double>(bytes) * 8 / median_ms / 1e3; }
 };
 
-// In the order worlds, sizes, implementations; without what was never tried.
+// Returns summaries in the order worlds, sizes, implementations. Combinations that never ran have
+// none.
 std::vector<Summary> summarise(const Conditions& conditions, const std::vector<Sample>& samples);
 
 }  // namespace infold::lab

@@ -12,13 +12,12 @@
 namespace infold::lab {
 namespace {
 
-// A round of one size should take about this long, so that five rounds of five sizes and five
-// implementations take minutes; large tensors take longer, since three sums are the fewest that
-// have a median.
+// Seconds that a round of one size should take. So five rounds of five sizes and five
+// implementations take minutes. Large tensors take longer: a median needs three sums.
 constexpr double kSecondsPerRun = 1.0;
 constexpr unsigned kIterationsMin = 3;
 constexpr unsigned kIterationsMax = 500;
-// What is assumed of what the links do not limit.
+// Assumptions for the time that links do not decide.
 constexpr double kSecondsPerSum = 1e-3;
 constexpr double kUnshapedBitsPerSecond = 2e9;
 

@@ -13,7 +13,7 @@ namespace infold::lab {
 
 class CompareLab {
  public:
-  // Throws std::runtime_error if somebody else measures on this machine, or a program is missing.
+  // Throws std::runtime_error if another process measures on this machine, or a program is missing.
   CompareLab(const Conditions& conditions, const Places& places);
 
   // Makes the lab for this many ranks, or throws std::runtime_error with what is needed. Ranks of
@@ -23,7 +23,7 @@ class CompareLab {
     if (lab_.has_links()) lab_.down();
   }
 
-  // Measures one size. Returns early, with an error, when the user wants to stop.
+  // Measures one size. Returns early, with an error, after Ctrl-C or SIGTERM.
   Sample measure(const Implementation& implementation, std::uint64_t bytes, unsigned round);
 
  private:

@@ -17,8 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::filesystem::path;
 
-// Its own, so that a lab that somebody made by hand stays. Fixed, so that
-// `./dev lab down --name infold-bench` removes what a killed measurement left.
+// A name of its own, so that a lab that a person made stays. The name is fixed, so that `./dev lab
+// down --name infold-bench` removes what a killed measurement left.
 constexpr const char* kLab = "infold-bench";
 // Of loopback, and of no other program, so that its ports are free.
 constexpr const char* kThisHost = "127.77.0.1";
@@ -33,7 +33,7 @@ std::string last_lines(const std::string& text) {
   return trimmed(tail);
 }
 
-// The processes of one measurement, while it runs. The last started is the first to be stopped.
+// The processes of one running measurement. They are stopped in reverse order.
 class Run {
  public:
   explicit Run(path folder) : folder_(std::move(folder)) {}
@@ -70,7 +70,7 @@ class Run {
   }
 
  private:
-  // True once all ranks have ended, or something went wrong.
+  // Returns true once all ranks have ended, or an error is known.
   bool look() {
     std::size_t ended = 0;
     for (std::size_t i = 0; i < children_.size(); ++i) {
@@ -116,9 +116,9 @@ Places Places::find() {
       return {folder / "tools/lab/lab.py", self, self.parent_path() / "bench/peers"};
     }
   }
-  throw std::runtime_error(
-      fmt::format("{} lies outside of infold's sources, whose tools/lab/lab.py makes the links",
-                  self.string()));
+  throw std::runtime_error(fmt::format(
+      "{} lies outside of infold's source tree; tools/lab/lab.py of that tree makes the links",
+      self.string()));
 }
 
 Lab::Lab(Places places) : places_(std::move(places)) {
@@ -126,7 +126,8 @@ Lab::Lab(Places places) : places_(std::move(places)) {
   if (lock_ < 0) throw std::runtime_error(fmt::format("cannot write {}: are you root?", kLockFile));
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     close(lock_);
-    throw std::runtime_error("another measurement runs on this machine; two would share its cores");
+    throw std::runtime_error(
+        "another measurement runs on this machine; two at once would share its cores");
   }
 }
 
@@ -148,7 +149,7 @@ void Lab::up(const LabLinks& links) {
     words.insert(words.end(), {"--rate-at", fmt::format("{}={}", host, rate)});
   }
   const Finished made = run_to_end(words, scratch_.path(), kLabLimit, InterruptGuard::interrupted);
-  // A caller that was interrupted still has to write what it has measured.
+  // After Ctrl-C the caller still has to write the measurements so far.
   if (made.status != 0 && !InterruptGuard::interrupted()) {
     throw std::runtime_error(last_lines(made.text));
   }

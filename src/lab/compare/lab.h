@@ -19,13 +19,14 @@
 
 namespace infold::lab {
 
-// Where the programs are.
+// Paths of the programs.
 struct Places {
   std::filesystem::path lab;     // tools/lab/lab.py
   std::filesystem::path infold;  // this program
   std::filesystem::path peers;   // the folder of infold-peer-gloo and infold-peer-openmpi
 
-  // Looks beside and above the running program. Throws std::runtime_error if there is no lab.
+  // Looks beside and above the running program. Throws std::runtime_error if there is no
+  // tools/lab/lab.py.
   static Places find();
 };
 
@@ -37,33 +38,34 @@ inline constexpr const char* kSwitchHost = "10.77.0.254";
 
 struct LabLinks {
   std::uint64_t hosts = 0;
-  std::string rate = "none";                                    // as the lab takes it
-  std::vector<std::pair<std::uint64_t, std::string>> rates_at;  // of single hosts instead
+  std::string rate = "none";  // as tools/lab/lab.py takes it
+  // Of single hosts, in place of `rate`.
+  std::vector<std::pair<std::uint64_t, std::string>> rates_at;
   std::uint32_t mtu = 1500;
   double loss = 0;
   std::string congestion = "cubic";
 };
 
-// What is started for one measurement.
+// The processes of one measurement.
 struct Launch {
-  std::vector<Words> daemons;  // before the ranks; each says something when it is ready
+  std::vector<Words> daemons;  // started before the ranks; each prints a line when it is ready
   std::vector<Words> ranks;    // the first one prints the result
 };
 
 struct Measured {
-  nlohmann::ordered_json result;  // what rank 0 printed
+  nlohmann::ordered_json result;  // the output of rank 0
   std::string error;              // empty if it measured
 };
 
 class Lab {
  public:
-  // Throws std::runtime_error if somebody else measures on this machine.
+  // Throws std::runtime_error if another process measures on this machine.
   explicit Lab(Places places);
   ~Lab();
   Lab(const Lab&) = delete;
   Lab& operator=(const Lab&) = delete;
 
-  // Makes the links, or throws std::runtime_error with what is needed.
+  // Makes the links. Throws std::runtime_error that says what is missing.
   void up(const LabLinks& links);
   void down();
   bool has_links() const { return is_up_; }
@@ -75,13 +77,13 @@ class Lab {
   std::string address(std::uint64_t rank) const;
   // Its network namespace, as a file.
   std::filesystem::path space(const std::string& node) const;
-  // An empty folder for the next measurement; the last one's is gone.
+  // Makes an empty folder for the next measurement, and removes the last one's.
   std::filesystem::path fresh_folder() const;
-  // Of this lab alone, as long as it lives.
+  // Returns a folder of this lab alone, which exists as long as the lab.
   const std::filesystem::path& scratch() const { return scratch_.path(); }
   const Places& places() const { return places_; }
 
-  // Returns early, with an error, when the user wants to stop. Requires: fresh_folder() was called.
+  // Returns early, with an error, after Ctrl-C or SIGTERM. Requires: fresh_folder() was called.
   Measured run(const Launch& launch, std::chrono::seconds limit) const;
 
  private:

@@ -11,11 +11,12 @@ namespace {
 
 using std::filesystem::path;
 
-// A run takes a few times its bound, or its prediction; what takes this many does not end.
+// A run takes a few times its bound, or its prediction. A run that takes this many times never
+// ends.
 constexpr double kHopeless = 30;
-// Of starting and ending a job.
+// For starting and ending a job.
 constexpr double kStart_s = 60;
-// Warming up and checking are sums, too.
+// Warming up and checking make sums, too.
 constexpr unsigned kSumsBeside = 3;
 
 constexpr int kSwitchPort = 7700;
@@ -27,7 +28,7 @@ void add_zeros(const SumJob& job, Words& words) {
   if (job.zeros.at_end) words.emplace_back("--zeros-at-end");
 }
 
-// Starts a switch there and returns its address.
+// Starts a switch on the host and returns its address.
 std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
                        const std::string& host) {
   const std::string address = fmt::format("{}:{}", host, kSwitchPort);

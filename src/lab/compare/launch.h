@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that sum tensors in a lab: ours with its sums in each place, and our peers'
-// programs. Pure, but for the folder in which Gloo's ranks meet.
+// The commands that sum tensors in a lab: infold with its sums in each place, and the peers'
+// programs. Pure, except that Gloo's ranks meet in a folder.
 #pragma once
 
 #include <chrono>
@@ -17,25 +17,25 @@ namespace infold::lab {
 struct SumJob {
   std::uint64_t world = 0;
   std::uint64_t bytes = 0;
-  std::string dtype = "f32";  // of ours; peers sum f32
+  std::string dtype = "f32";  // of infold; peers sum f32
   std::string wire = "bfp32";
-  std::string layout = "dense";      // of ours
+  std::string layout = "dense";      // of infold
   std::size_t block = kRowElements;  // of peers that leave out zeros
   ZerosOptions zeros;
   unsigned iterations = 1;
   std::chrono::seconds deadline{60};
 };
 
-// Where infold's sums are made.
+// The places where infold makes sums.
 struct SumPlaces {
-  bool on_switch = false;            // in the path
-  std::vector<std::uint64_t> hosts;  // of dedicated aggregators, beside the ranks'
+  bool on_switch = false;            // a switch in the path
+  std::vector<std::uint64_t> hosts;  // dedicated aggregators on hosts of their own
   bool on_workers = false;
-  unsigned switch_weight = 1;  // where both share the work
+  unsigned switch_weight = 1;  // used where switches and workers both sum
   unsigned worker_weight = 1;
 };
 
-// When a job that should take so long a sum does not end.
+// Returns the limit for a job with this predicted time of a sum.
 std::chrono::seconds hopeless_after(double sum_s, unsigned iterations);
 
 // A daemon in each place, and `infold bench allreduce --check` on the host of each rank.

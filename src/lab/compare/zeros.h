@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements of which rank's tensor are zeros in measurements of sums that leave them out: the
-// same for infold and for what it is measured beside. Pure.
+// Says which elements of each rank's tensor are zeros, in measurements of sums that leave zeros
+// out. infold and its peers sum the same tensors. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace infold::lab {
 
-// Elements that come and go together, as an embedding's row does.
+// Elements that are zero or not zero together, as in a row of an embedding.
 inline constexpr std::size_t kRowElements = 256;
 
 struct ZerosOptions {
   double share = 0;
   std::size_t row_elements = kRowElements;
-  // All at the end of every rank's tensor, instead of other rows at each rank.
+  // Zeros are at the end of every rank's tensor. Else each rank has them in rows of its own.
   bool at_end = false;
 };
 
@@ -41,7 +41,7 @@ class Zeros {
   bool at_end_;
   std::size_t row_elements_;
   double below_;
-  std::size_t first_;  // zero at the end
+  std::size_t first_;  // the first element of the zeros at the end
 };
 
 }  // namespace infold::lab

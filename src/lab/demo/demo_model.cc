@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digits are the seven segments of a pocket calculator, with every corner moved at random, drawn
-// with a soft brush under noise. Inner loops run along rows, so that compilers make vectors.
+// Digits are the seven segments of a pocket calculator. Every corner is moved at random, and a soft
+// brush draws the segments under noise. Inner loops run along rows, so that compilers make vectors.
 
 #include "lab/demo/demo_model.h"
 
@@ -135,7 +135,7 @@ double DigitModel::accumulate(const DigitSet& set, const Finished& finished) {
     for (float& value : output) value /= sum;
     const std::size_t label = set.labels[b];
     loss -= std::log(std::max(static_cast<double>(output[label]), 1e-30));
-    output[label] -= 1.F;  // now the error
+    output[label] -= 1.F;  // `output` becomes the error
 
     const auto errors = std::span(hidden_errors_).subspan(b * kHidden, kHidden);
     for (std::size_t i = 0; i < kHidden; ++i) {

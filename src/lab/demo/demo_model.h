@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demo's task and model: noisy drawings of the ten digits, made from a seed, and a network
-// with one hidden layer that learns to read them. Plain loops on purpose; the demo is about what
-// happens between workers. One thread per object.
+// The demo's task and model. The task is noisy drawings of the ten digits, made from a seed. The
+// model is a network with one hidden layer. Plain loops on purpose: the demo shows the exchange
+// between workers. One thread per object.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +28,21 @@ struct DigitSet {
   }
 };
 
-// Those images of the set that a seed stands for, each the same whoever draws it.
+// Draws these images of the seed's set. Every caller gets the same images.
 DigitSet draw_digits(std::uint64_t seed, std::span<const std::size_t> indices);
 
 class DigitModel {
  public:
-  // The layers in the order in which a backward pass finishes their gradients.
+  // The layers, in the order in which a backward pass finishes their gradients.
   enum class Layer { output, hidden };
 
   explicit DigitModel(std::uint64_t seed);
 
-  // Sums loss and gradients over the images. Calls `finished` with each layer's gradient as soon
-  // as it is complete.
+  // Adds loss and gradients over the images. Calls `finished` with each layer's gradient as soon as
+  // the gradient is complete.
   using Finished = std::function<void(Layer layer, std::span<float> gradient)>;
   double accumulate(const DigitSet& set, const Finished& finished);
-  // One step of gradient descent with momentum along gradients() / batch_size.
+  // Makes one step of gradient descent with momentum along gradients() / batch_size.
   void step(std::size_t batch_size, float learning_rate);
 
   double accuracy(const DigitSet& set);

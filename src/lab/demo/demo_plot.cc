@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two panels that share the axis of steps. Curves are polylines of every step.
+// Two panels with one axis of steps. A curve is a polyline through every step.
 
 #include "lab/demo/demo_plot.h"
 
@@ -43,9 +43,9 @@ std::string draw_packets(const Panel& panel, const DemoPlot& plot) {
   const StepReport last = plot.together.empty() ? StepReport{} : plot.together.back();
   const LegendEntry legend[] = {
       {"lost", fmt::format("lost so far ({} in all)", last.packets.lost)},
-      {"resent", fmt::format("sent again so far ({})", last.packets.resent)}};
+      {"resent", fmt::format("retransmitted so far ({})", last.packets.resent)}};
   std::vector<Tick> steps = ticks_of(panel.x);
-  // There is no half step.
+  // Steps are whole numbers, so an axis has no tick between them.
   std::erase_if(steps, [](const Tick& tick) { return tick.label.find('.') != std::string::npos; });
   return draw_y_axis(panel, ticks_of(panel.y), "packets") +
          draw_x_axis(panel, steps, "training step") +
@@ -75,8 +75,8 @@ std::string draw_demo_plot(const DemoPlot& plot) {
       fmt::format("{} workers, {:g} % packet loss: the same training as one worker", plot.workers,
                   plot.loss_percent);
   const std::string subtitle = fmt::format(
-      "gradients summed by an infold switch in {}; every link loses packets, every loss is "
-      "made good",
+      "gradients summed by an infold switch in {}; every link loses packets, and "
+      "workers retransmit them",
       plot.wire);
   Picture picture;
   picture.width = kWidth;

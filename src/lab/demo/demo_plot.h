@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demo's picture: both loss curves, one over the other, and the packets that were lost and
-// sent again on the way. An SVG that adapts to light and dark pages. Pure.
+// The demo's picture: both loss curves, and the counts of lost and retransmitted packets. An SVG
+// that adapts to light and dark pages. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace infold::lab {
 
 struct DemoPlot {
   int workers = 0;
-  double loss_percent = 0;  // of packets
+  double loss_percent = 0;  // share of packets lost
   std::string wire;
   const std::vector<StepReport>& alone;
   const std::vector<StepReport>& together;

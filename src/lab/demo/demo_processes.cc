@@ -21,15 +21,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::filesystem::path;
 
-// Short against a training step on a slow machine, and no load.
+// Short beside a training step on a slow machine, and too long to be a load.
 constexpr std::chrono::milliseconds kPause{5};
 constexpr std::chrono::seconds kSwitchLimit{20};
-// Workers hear of a dead one at once, over TCP.
+// Workers hear at once, over TCP, that another worker has died.
 constexpr std::chrono::seconds kLastWordsLimit{5};
-// Of joining and of calls: on a busy machine a worker may wait long for a processor.
+// For joining and for calls. On a busy machine a worker may wait long for a processor.
 constexpr unsigned kDeadline_s = 30;
 
-// The whole lines that a process has added to a file since the last look.
+// Returns the whole lines that a process has added to a file since the last call.
 class Lines {
  public:
   explicit Lines(path file) : file_(std::move(file)) {}
@@ -104,7 +104,8 @@ class Job {
           return false;
         }
         if (Clock::now() > limit) {
-          result_.error = fmt::format("the switch is silent after {} s", kSwitchLimit.count());
+          result_.error =
+              fmt::format("the switch printed no address within {} s", kSwitchLimit.count());
           return false;
         }
         std::this_thread::sleep_for(kPause);
@@ -116,7 +117,7 @@ class Job {
   }
 
   void start_workers() {
-    // Ranks of one host would share memory, and there would be no packets to lose.
+    // Ranks of one host would share memory, and no packet could be lost.
     setenv("INFOLD_SHARED_MEMORY", "off", 1);
     first_worker_ = processes_.size();
     for (unsigned rank = 0; rank < options_.workers; ++rank) {
@@ -149,7 +150,7 @@ class Job {
     }
   }
 
-  // Until the last worker has ended, or progress wants to stop, or something is wrong.
+  // Returns when the last worker has ended, progress wants to stop, or a process has failed.
   void watch(const Progress& progress) {
     Lines lines(scratch_.path() / "worker 0.out");
     for (;;) {
@@ -172,7 +173,8 @@ class Job {
   }
 
   std::optional<std::size_t> first_failed() {
-    // Signals first: who was killed is the cause, who exits with an error has heard of it.
+    // A process that a signal ended is the cause. A process that exits with an error may have only
+    // heard of the cause.
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const auto status = processes_[i].child.poll();
@@ -190,7 +192,7 @@ class Job {
     return true;
   }
 
-  // The others have something to say about it, soon.
+  // The other workers report the failure soon after it.
   void explain(std::size_t failed) {
     const Clock::time_point limit = Clock::now() + kLastWordsLimit;
     while (!all_ended() && Clock::now() < limit) std::this_thread::sleep_for(kPause);
@@ -209,7 +211,7 @@ class Job {
 
   const ProcessOptions& options_;
   ScratchFolder scratch_{"infold-demo"};
-  std::vector<Process> processes_;  // the last started is the first to go
+  std::vector<Process> processes_;  // stopped in reverse order
   std::size_t first_worker_ = 0;
   std::string switches_;
   TrainingResult result_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demo's distributed training as processes on this host: a switch or several, a worker for each
-// rank, UDP over loopback between them. All of them are gone when it returns. One thread.
+// Runs the demo's distributed training as processes on this host: one or several switches, and a
+// worker for each rank. They send UDP over loopback. All processes have ended when the function
+// returns. One thread.
 #pragma once
 
 #include <string>
@@ -21,14 +22,15 @@ struct ProcessOptions {
   std::string wire = "bfp32";
 };
 
-// Ends early where progress returns false, or the user wants to stop. An error names the process
-// that was the cause, and what the others said of it.
+// Ends early if progress returns false, or after Ctrl-C or SIGTERM. An error names the process that
+// was the cause, and quotes the others' reports of it.
 TrainingResult train_in_processes(const ProcessOptions& options, const Progress& progress);
 
-// What rank 0 prints, and the demo reads.
+// The lines that rank 0 prints, which the demo reads.
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json end_to_json(const TrainingResult& result);
-// Adds such a line to a result; true if it was the last. Throws nlohmann's exceptions on others.
+// Adds such a line to a result. Returns true if it was the last. Throws nlohmann's exceptions on
+// other lines.
 bool take_line(const std::string& line, TrainingResult& result);
 
 }  // namespace infold::lab

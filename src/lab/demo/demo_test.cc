@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demo's parts on a small scale, with threads for its processes: what it claims must hold, and
-// a wish to stop must end it. demo_process_test.py runs the whole.
+// The demo's parts on a small scale, with threads in place of its processes. The results that the
+// demo claims must hold, and a request to stop must end the training. demo_process_test.py runs the
+// whole demo.
 
 #include <algorithm>
 #include <string>
@@ -27,7 +28,7 @@ TrainingOptions small_training() {
   return options;
 }
 
-// Rank 0's result. Each rank says that it lost its own number of packets.
+// Returns rank 0's result. Each rank reports its own number as its count of lost packets.
 TrainingResult train_together(const TrainingOptions& options, const LocalGroupOptions& network,
                               const Progress& progress = kGoOn) {
   LocalGroup group = LocalGroup::create(network).value();
@@ -44,7 +45,7 @@ TrainingResult train_together(const TrainingOptions& options, const LocalGroupOp
   return result;
 }
 
-TEST(Demo, TogetherLearnsWhatOneLearnsAlone) {
+TEST(Demo, SeveralWorkersLearnAsWellAsOne) {
   const TrainingOptions options = small_training();
   const TrainingResult alone = train_alone(options, kGoOn);
   const TrainingResult together = train_together(options, {.world = 3, .faults = {.loss = 0.02}});
@@ -63,7 +64,7 @@ TEST(Demo, TogetherLearnsWhatOneLearnsAlone) {
   EXPECT_NEAR(together.accuracy, alone.accuracy, 0.01);
 }
 
-TEST(Demo, OtherLossesGiveTheSameBits) {
+TEST(Demo, OtherPacketLossesGiveTheSameBits) {
   TrainingOptions options = small_training();
   const TrainingResult first = train_together(options, {.world = 3, .faults = {.loss = 0.02}});
   options.steps = options.hash_step;
@@ -72,7 +73,7 @@ TEST(Demo, OtherLossesGiveTheSameBits) {
   EXPECT_EQ(first.hash_at_step, second.model_hashes[0]);
 }
 
-TEST(Demo, AWishToStopEndsAllWorkersAfterTheSameStep) {
+TEST(Demo, AStopRequestEndsAllWorkersAfterTheSameStep) {
   const TrainingResult result = train_together(
       small_training(), {.world = 3}, [](const StepReport& report) { return report.step < 3; });
   EXPECT_TRUE(result.stopped);

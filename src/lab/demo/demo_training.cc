@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker starts to sum a layer's gradient while it still computes the next one's. With each step
-// travel its loss, its packets and whether rank 0 wants to stop, so that all stop after the same
-// one.
+// A worker starts to sum a layer's gradient while it still computes the next one's. Each step also
+// sums the loss, the packet counts and rank 0's wish to stop. So all workers stop after the same
+// step.
 
 #include "lab/demo/demo_training.h"
 
@@ -19,7 +19,7 @@ namespace infold::lab {
 namespace {
 
 constexpr std::size_t kTestImages = 1000;
-// Losses are summed as integers of this fraction, so that their sum is exact.
+// Losses are summed as integers in units of 1 / this, so that their sum is exact.
 constexpr double kLossScale = 4294967296.0;
 
 using Clock = std::chrono::steady_clock;
@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Which images step `step` learns from.
+// Returns the images of step `step`.
 std::vector<std::size_t> batch_of(const TrainingOptions& options, std::size_t step) {
   base::Prng prng(base::mix64(options.seed + 3) + step);
   std::vector<std::size_t> batch(options.batch_size);
@@ -124,7 +124,7 @@ class RankTraining {
     wants_to_stop_ = !progress_(report);
   }
 
-  // Integers of all sizes, whose sums wrap: plain addition gives the same.
+  // Integers of all sizes, so that sums wrap. Plain addition wraps in the same way.
   void check_integers() {
     const auto value = [&](int rank, std::size_t i) {
       return static_cast<std::int32_t>(base::mix64(i * 256 + static_cast<std::size_t>(rank)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The replaced operator new: malloc, with a count. One addition to a thread's own counter is too
-// little to notice in anything the binary does.
+// Replaces operator new by malloc with a count. It adds one to a counter of the thread, which costs
+// too little to notice.
 #include "lab/measure/allocation_count.h"
 
 #include <cstddef>

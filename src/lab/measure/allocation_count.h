@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts what the calling thread takes from the heap, by replacing operator new in this binary.
-// For benchmarks that claim to take nothing after setup.
+// Counts the calling thread's allocations on the heap: this binary has its own operator new. For
+// benchmarks that must allocate nothing after setup.
 #pragma once
 
 #include <cstdint>

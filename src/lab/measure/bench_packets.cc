@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors, encoded as the communicator would.
+// Encodes the tensors as the communicator does.
 #include "lab/measure/bench_packets.h"
 
 #include <cmath>

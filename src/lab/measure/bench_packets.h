@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Full packets of an MTU of 1500 as ranks send them, for measuring what one costs.
+// Full packets of an MTU of 1500, as ranks send them. Benchmarks measure what a machine needs for
+// one.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +25,15 @@ struct BenchWire {
 };
 std::span<const BenchWire> bench_wires();
 
-// One site of this many slots, all for small tensors.
+// A plan of one site with this many slots, all for small tensors.
 plan::Plan bench_plan(std::uint16_t world, std::uint16_t slots);
 
 const core::TensorCodec& bench_codec(core::ElementLayout layout);
-// Values over a few octaves, so that exponents differ between workers and lanes have to shift.
+// Fills with values over a few octaves, so that exponents differ between workers and the aggregator
+// has to shift lanes.
 std::vector<std::byte> make_bench_tensor(core::ElementLayout layout, std::size_t elements,
                                          std::uint64_t seed);
-// A rank's contribution of one full chunk to round 0 of slot 0.
+// Makes a rank's contribution of one full chunk to round 0 of slot 0.
 std::vector<std::byte> make_bench_contribution(core::ElementLayout layout, std::uint16_t rank);
 
 }  // namespace infold::lab

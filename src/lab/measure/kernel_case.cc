@@ -121,7 +121,7 @@ KernelBench codec_bench(std::string name, ElementLayout layout, Reduction reduct
   return {std::move(name), make};
 }
 
-// Contributions from datagrams, added to elements of one's own as a slot holds them.
+// Adds contributions from datagrams to the elements of a slot.
 KernelBench add_bench(DataType dtype, WireFormat format) {
   const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
     const ElementLayout layout = {format, dtype};
@@ -143,13 +143,13 @@ std::string in_lanes(const char* work, WireFormat format, LaneWidth width) {
   return std::string(work) + " " + core::format_name(format) + " in " + bits;
 }
 
-// An aggregator's work on block floats: its lanes are one chunk's, the datagrams are many.
+// The work of an aggregator on block floats. It has the lanes of one chunk, and many datagrams.
 KernelBench accumulate_bench(WireFormat format, LaneWidth width) {
   const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
     const ElementLayout layout = {format, DataType::f32};
     auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
     auto lanes = std::make_shared<Bytes>(streams->elements() * core::lane_bytes(width));
-    // Every second block comes with a coarser exponent than the lanes'.
+    // Every second block has a coarser exponent than its lanes.
     std::vector<core::BlockStep> steps(layout.block_count(streams->elements()) +
                                        core::kBlocksTogether);
     for (std::size_t block = 0; block < steps.size(); ++block) {
@@ -173,7 +173,7 @@ KernelBench reencode_bench(WireFormat format, LaneWidth width) {
     auto streams = std::make_shared<Streams>(layout, layout.element_bytes(), bytes);
     Bytes lanes(streams->elements() * core::lane_bytes(width));
     base::Prng prng(3);
-    // As of eight ranks whose exponents differ a little.
+    // The lanes are like sums of eight ranks whose exponents differ a little.
     for (std::size_t at = 0; at < lanes.size(); at += core::lane_bytes(width)) {
       const auto lane = static_cast<std::int64_t>(prng.next()) >> (57 - layout.mantissa_top_bit());
       std::memcpy(&lanes[at], &lane, core::lane_bytes(width));
@@ -192,8 +192,9 @@ KernelBench reencode_bench(WireFormat format, LaneWidth width) {
   return {in_lanes("re-encode", format, width), make};
 }
 
-// A tensor in which one row of 256 elements in `kRowsPerRow` is not zero, as an embedding's
-// gradient has them. All of it is looked at; what is there is encoded side by side into datagrams.
+// A tensor in which one of `kRowsPerRow` rows of 256 elements is not zero, as in an embedding's
+// gradient. The kernel looks at all elements. It encodes the rows that are not zero, one after the
+// other, into datagrams.
 constexpr std::size_t kRowElements = 256;
 constexpr std::size_t kRowsPerRow = 16;
 

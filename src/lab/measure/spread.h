@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What samples of one figure are told by: their median, and how far the others lie from it.
+// The spread of one figure's samples: their median, and how far the samples lie from it.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,11 @@ namespace infold::lab {
 
 struct Spread {
   double median = 0;
-  double mad = 0;  // the median distance from it
+  double mad = 0;  // the median distance from the median
 };
 
-// Of an even count, the higher of the two in the middle. Requires: one sample at least.
+// For an even count the median is the higher of the two in the middle. Requires: one sample or
+// more.
 Spread spread_of(std::vector<double> samples);
 
 }  // namespace infold::lab

@@ -6,7 +6,7 @@
 namespace infold::lab {
 namespace {
 
-TEST(Spread, OneSampleHasNone) {
+TEST(Spread, OneSampleHasDistanceZero) {
   const Spread spread = spread_of({7});
   EXPECT_EQ(spread.median, 7);
   EXPECT_EQ(spread.mad, 0);
@@ -18,7 +18,9 @@ TEST(Spread, OneWildSampleChangesNeither) {
   EXPECT_EQ(spread.mad, 1);
 }
 
-TEST(Spread, OfTwoInTheMiddleTheHigherCounts) { EXPECT_EQ(spread_of({4, 1, 3, 2}).median, 3); }
+TEST(Spread, AnEvenCountTakesTheHigherOfTheTwoInTheMiddle) {
+  EXPECT_EQ(spread_of({4, 1, 3, 2}).median, 3);
+}
 
 }  // namespace
 }  // namespace infold::lab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases, and what each finds in its slot.
+// The cases, and the state that each packet finds in its slot.
 #include "lab/measure/xdp_cost.h"
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace {
 constexpr std::size_t kSamples = 21;
 constexpr std::uint16_t kWorkers = 8;
 constexpr std::uint32_t kRound = 3;
-// So many slots that a look at each would stand out.
+// If the program looked at every slot, so many slots would show in the time.
 constexpr std::uint16_t kControlSlots = 4096;
 
-// What a frame finds in its slot: how many workers have contributed before, and what it is.
+// The slot's state before the frame comes, and the frame.
 struct Case {
   const char* name;
   std::uint16_t workers_before;
@@ -34,18 +34,19 @@ struct Case {
   bool damaged;
   const char* counted;
   const char* meaning;
-  bool elsewhere = false;  // not from where the worker's packets come from
+  bool elsewhere = false;  // the frame's source is not the worker's
 };
 constexpr Case kCases[] = {
-    {"stale", 0, 0, kRound - 4, false, "dropped_stale_round", "parse, and drop by its round"},
-    {"elsewhere", 0, 0, kRound, false, "dropped_wrong_source", "parse, and drop by its source",
+    {"stale", 0, 0, kRound - 4, false, "dropped_stale_round", "parse, and drop for its round"},
+    {"elsewhere", 0, 0, kRound, false, "dropped_wrong_source", "parse, and drop for its source",
      true},
-    {"damaged", 0, 0, kRound, true, "dropped_checksum", "parse, and drop by its checksum"},
+    {"damaged", 0, 0, kRound, true, "dropped_checksum", "parse, and drop for its checksum"},
     {"first", 0, 0, kRound, false, "contributed", "store as a chunk's first contribution"},
-    {"add", 1, 1, kRound, false, "contributed", "add to those before"},
+    {"add", 1, 1, kRound, false, "contributed", "add to earlier contributions"},
     {"result", kWorkers - 1, kWorkers - 1, kRound, false, "completed",
      "add, encode, write result for all"},
-    {"pending", 2, 0, kRound, false, "answered_pending", "a repeat: send back who is missing"},
+    {"pending", 2, 0, kRound, false, "answered_pending",
+     "a repeat: answer with the missing workers"},
     {"repeat", kWorkers, 0, kRound, false, "replayed", "a repeat: send the stored result back"},
 };
 
@@ -64,13 +65,13 @@ std::vector<std::byte> frame_of(std::vector<std::byte> datagram, std::uint32_t r
   return xdp::make_frame(addresses(elsewhere), datagram);
 }
 
-// Adds the job of all cases, whose workers have sent what came before the round of interest.
+// Adds the job of all cases. Its workers have sent the rounds before the measured one.
 void add_bench_job(xdp::Program& program, std::uint16_t slots,
                    std::span<const std::vector<std::byte>> ranks) {
   const core::AggregatorOptions job = plan::aggregator_options(bench_plan(kWorkers, slots), 0, 0);
   const std::vector<io::SocketAddress> sources(kWorkers, addresses().source);
   CHECK(program.add_job(job, {.workers = sources}).has_value());
-  // Rounds before the one of interest, so that all are known and none is the first.
+  // After these rounds the program knows all workers, and the measured round is not the first.
   for (std::uint32_t round = 1; round < kRound; ++round) {
     for (const auto& rank : ranks) CHECK(program.test_run(frame_of(rank, round)).has_value());
   }
@@ -84,7 +85,7 @@ std::vector<std::vector<std::byte>> bench_ranks(core::ElementLayout layout) {
   return ranks;
 }
 
-// All these packets must count as `counted`, and as nothing else.
+// Measures one frame. The program must count all packets as `counted`.
 XdpCost time_frame(xdp::Program& program, std::span<const std::byte> frame,
                    std::string_view counted, std::uint32_t packets) {
   const xdp::Counters before = program.counters();
@@ -122,7 +123,7 @@ XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& w
   }
   std::vector<std::byte> frame = frame_of(ranks[what.worker], what.round, what.elsewhere);
   if (what.damaged) frame.back() ^= std::byte{1};
-  // The first repeat of an answer adds up its checksum; of interest are the others.
+  // The first repeat of an answer computes the answer's checksum. Only later repeats are measured.
   if (what.worker < what.workers_before) CHECK(program.test_run(frame).has_value());
   return named(time_frame(program, frame, what.counted, packets), what.name, what.meaning);
 }
@@ -171,7 +172,7 @@ base::Result<void> measure_xdp_control(std::uint32_t packets,
     report(named(time_frame(*program, frame, counted, packets), name, meaning));
   };
   header.kind = core::Kind::query;
-  time(control_frame(header), "answered_pending", "query", "answer who is missing");
+  time(control_frame(header), "answered_pending", "query", "answer with the missing workers");
   core::Header end;
   end.kind = core::Kind::abort;
   end.epoch = kBenchEpoch;
@@ -180,8 +181,8 @@ base::Result<void> measure_xdp_control(std::uint32_t packets,
   core::write_abort({}, body.data());
   const std::vector<std::byte> abort = control_frame(end, body);
   end.job = 1;
-  time(control_frame(end, body), "dropped_foreign_job", "foreign", "parse, and drop by its job");
-  CHECK(program->test_run(abort).has_value());  // ends the job; of interest are the others
+  time(control_frame(end, body), "dropped_foreign_job", "foreign", "parse, and drop for its job");
+  CHECK(program->test_run(abort).has_value());  // ends the job; only later repeats are measured
   time(abort, "answered_ended", "abort", "answer that the job has ended");
   return {};
 }

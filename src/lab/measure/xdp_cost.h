@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one packet costs the packet program, measured by the kernel's own test-run on the loaded
-// program: from the frame to the verdict, or to the frame that answers. No driver, no copy for each
-// receiver. Before each run a second program puts frame and slot back; what that costs is measured
-// alone and subtracted.
+// Measures what one packet costs the packet program. The kernel runs the loaded program in its own
+// test-run: from the frame to the verdict, or to the frame that answers. No driver runs, and no
+// copy is made for each receiver. Before each run a second program resets frame and slot; its time
+// is measured alone and subtracted.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 namespace infold::lab {
 
 struct XdpCost {
-  const char* packet = "";   // which of the cases
-  const char* meaning = "";  // what the program does with it
-  double ns_min = 0;         // of the samples; others who use the machine only add to it
+  const char* packet = "";   // name of the case
+  const char* meaning = "";  // what the program does with the packet
+  double ns_min = 0;         // minimum of the samples; other load on the machine only adds to it
   double ns_median = 0;
   double ns_mad = 0;
 };
@@ -26,7 +26,8 @@ struct XdpCost {
 // Calls `report` for each case. An error says why this build or process cannot measure.
 base::Result<void> measure_xdp(const BenchWire& wire, std::uint32_t packets,
                                const std::function<void(const XdpCost&)>& report);
-// The same of packets without elements and of those that no job takes, beside a job of many slots.
+// The same for packets without elements and for packets that belong to no job. The program has a
+// job of many slots.
 base::Result<void> measure_xdp_control(std::uint32_t packets,
                                        const std::function<void(const XdpCost&)>& report);
 

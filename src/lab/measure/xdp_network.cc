@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread on one processor: the kernel runs the programs where packets were sent, so that the
-// thread's time holds all of it.
+// One thread on one processor. The kernel runs the programs during the thread's sends, so that the
+// thread's time holds all of the work.
 #include "lab/measure/xdp_network.h"
 
 #include <chrono>
@@ -29,13 +29,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of packets that leave a rank at once, as large tensors do.
+// Packets that a rank sends at once, as for large tensors.
 constexpr std::uint16_t kTrain = 32;
 constexpr std::uint16_t kPort = 7700;
 constexpr std::chrono::seconds kLimit{20};
-// Shares of packets that may be lost before a figure means nothing.
+// Above this share of lost packets a figure means nothing.
 constexpr double kLossMax = 0.001;
-// For answers that another thread of the kernel has in its hands.
+// For answers that another thread of the kernel still processes.
 constexpr std::chrono::milliseconds kStragglers{500};
 
 [[noreturn]] void give_up(const std::string& why) { throw std::runtime_error(why); }
@@ -46,7 +46,7 @@ io::SocketAddress address(const std::string& host, std::uint16_t port) {
   return *parsed;
 }
 
-// This thread in another network namespace, while it lives.
+// While a Visit lives, its thread is in another network namespace.
 class Visit {
  public:
   explicit Visit(const std::filesystem::path& space)
@@ -68,7 +68,7 @@ double processor_ns() {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-// The socket of a rank on its host, and its contributions to a train's chunks.
+// A rank's socket on its host, and its contributions to a train of chunks.
 class Rank {
  public:
   Rank(const Lab& lab, std::uint16_t number) : number_(number) {
@@ -106,7 +106,7 @@ class Rank {
   std::vector<std::byte> datagram_;
 };
 
-// What is measured: a program at the switch's ports, with what ranks send it.
+// A program to measure at the switch's ports, and the packets that ranks send to it.
 struct Subject {
   std::string name;
   core::ElementLayout layout;
@@ -188,7 +188,7 @@ class Bench {
     return attached;
   }
 
-  // For a packet. The first rounds find out where everybody is.
+  // Returns nanoseconds for a packet. The first rounds resolve addresses.
   double measure(Subject& subject) {
     start_job();
     for (Rank& rank : ranks_) rank.contribute(subject.layout);
