@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bits of a result are a function of the contributed values alone (spec section 9). Each test
-// changes one thing that is not a value, for every wire format and for values that are ordinary,
-// far apart or special, and must find 0 differing bits.
+// The bits of a result depend on the contributed values alone (spec section 9). Each test changes
+// one thing that is not a value, and must find 0 differing bits. The tests run for every wire
+// format, and for values that are ordinary, far apart or special.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -64,7 +64,8 @@ class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> 
     return scenario;
   }
 
-  // The result of the last call at every rank, which must be the same; the oracle has agreed.
+  // Returns the last call's result, which must be the same at every rank. The oracle has checked
+  // it.
   static std::vector<std::byte> bits(const Scenario& scenario) {
     Simulation simulation(scenario);
     const Outcome outcome = simulation.run();
@@ -162,7 +163,7 @@ TEST_P(Axes, MtuAndChunkSize) {
   }
 }
 
-// Whole blocks only: an incomplete one may change when it is filled up, as the spec says.
+// Whole blocks only: an incomplete block may change when more elements fill it, as the spec says.
 TEST_P(Axes, MessageSize) {
   for (const std::uint64_t elements : {64U, 640U, 1'152U}) {
     Scenario scenario = base_scenario();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the behaviour tests share: jobs of large tensors on plain links, and how fast they went.
-// Virtual time is exact, so these are no timing tests: a run gives the same figures everywhere.
+// Shared by the behaviour tests: jobs of large tensors on plain links, and their speed. Virtual
+// time is exact, so a run gives the same figures on every machine.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@ namespace infold::sim {
 // 25 MB of f32, the size of a bucket of gradients.
 inline constexpr std::uint64_t kBucketElements = 6'250'000;
 inline constexpr std::int64_t kPayloadBytes = 1'408;
-// Payload, 11 exponents and their padding, header, frame.
+// Bytes of a frame: payload, 11 exponents and their padding, header, overhead of the link.
 inline constexpr std::int64_t kFrameBytes = kPayloadBytes + 12 + 32 + kFrameOverheadBytes;
 
 struct LinkPath {
   std::int64_t bits_per_second;
   base::Duration round_trip;
 
-  // Frames that fill the path.
+  // Number of frames that fill the path.
   double frames() const {
     return static_cast<double>(bits_per_second) * static_cast<double>(round_trip.ns) / 1e9 / 8 /
            static_cast<double>(kFrameBytes);
   }
 };
 
-// `count` tensors of `elements` one after another from each rank, all in flight at once. Slots are
-// four times what fills the path, as a controller that knows it would give.
+// Each rank sums `count` tensors of `elements` one after another, all in flight at once. The slots
+// are four times what fills the path, as a controller that knows the path would choose.
 inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t elements, int count) {
   Scenario scenario;
   scenario.name = "behaviour";
@@ -49,7 +49,7 @@ inline Scenario tensors_on(LinkPath path, std::uint16_t world, std::uint64_t ele
   return scenario;
 }
 
-// When the last rank had the result of this call.
+// Returns the time at which the last rank had the result of this call.
 inline base::Instant finished_at(const Simulation& simulation, std::size_t call) {
   base::Instant last;
   for (const WorkerNode* worker : simulation.wiring().workers) {
@@ -58,7 +58,7 @@ inline base::Instant finished_at(const Simulation& simulation, std::size_t call)
   return last;
 }
 
-// Of what the links could carry: payload against time.
+// Returns the goodput as a share of the payload that the link could carry.
 inline double share_of_link(LinkPath path, std::uint64_t elements, base::Duration took) {
   const double payload_bits = static_cast<double>(elements) * 32;
   const double most = static_cast<double>(path.bits_per_second) *

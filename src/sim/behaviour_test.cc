@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How jobs behave besides being right: queues, small tensors among large ones, loss, stragglers,
-// absent ranks. Bounds are about half again what is measured; virtual time never varies.
+// Tests how jobs behave besides correctness: queues, small tensors among large ones, loss,
+// stragglers, absent ranks. Bounds are about 1.5 times the measured values; virtual time never
+// varies.
 #include "sim/behaviour.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 constexpr LinkPath kPath = {10'000'000'000, base::microseconds(100)};
 constexpr std::uint64_t kElements = 600'000;
 
-// The longest queue of any link after `from`.
+// Returns the longest queue of any link after `from`.
 class QueueWatch final : public Observer {
  public:
   QueueWatch(const Wiring& wiring, base::Instant from) : wiring_(wiring), from_(from) {}
@@ -38,7 +39,7 @@ TEST(Behaviour, AFewTensorsFillTheLink) {
   EXPECT_GE(share_of_link(kPath, 2 * kElements, took), 0.95);
 }
 
-// The first burst overshoots; what stays after it is less than two paths full.
+// The first burst overshoots. After it the queue is shorter than what fills the path twice.
 TEST(Behaviour, TheStandingQueueIsShort) {
   Simulation simulation(tensors_on(kPath, 4, kElements, 6));
   QueueWatch watch(simulation.wiring(), base::Instant{} + base::milliseconds(5));
@@ -58,8 +59,9 @@ TEST(Behaviour, SmallTensorsDoNotWaitBehindLargeOnes) {
   const base::Instant large_done = finished_at(simulation, 0);
   for (std::size_t call = 1; call < scenario.calls.size(); ++call) {
     const base::Instant submitted = simulation.wiring().workers[0]->records()[call].submitted_at;
-    ASSERT_LT(finished_at(simulation, call), large_done) << "nothing was in its way";
-    // What the links' queues hold is ahead of it; the tensor's other 7 MB are not.
+    ASSERT_LT(finished_at(simulation, call), large_done) << "no other packet was ahead";
+    // Only the packets in the links' queues are ahead of the small tensor. The large tensor's other
+    // 7 MB are not.
     EXPECT_LE((finished_at(simulation, call) - submitted).ns, kPath.round_trip.ns * 8) << call;
   }
 }
@@ -98,16 +100,17 @@ TEST(Behaviour, LossCostsTimeInProportion) {
   EXPECT_LE(slowdown_at(0.01), 2.0);
 }
 
-// 20 ms without a rank is a thousand round trips: timers must not count them.
+// A rank pauses for 20 ms, which is a thousand round trips. Timers must not retransmit in each of
+// them.
 TEST(Behaviour, AStragglerCausesFewResends) {
   const Scenario scenario = *named_scenario("pause", 1);
   const Outcome outcome = run(scenario);
   ASSERT_TRUE(outcome.passed()) << outcome.wrong.front();
   const std::uint64_t resent = outcome.network.sent - outcome.useful_packets;
-  EXPECT_LE(resent, 110U * scenario.plan.world);  // questions and their answers
+  EXPECT_LE(resent, 110U * scenario.plan.world);  // queries and their answers
 }
 
-// Half a second is 25,000 round trips and, with timers that double, some ten questions a stream.
+// Half a second is 25,000 round trips. With timers that double it is some ten queries a stream.
 TEST(Behaviour, QuestionsAboutAnAbsentRankBackOff) {
   const Scenario scenario = *named_scenario("absent", 1);
   const Outcome outcome = run(scenario);

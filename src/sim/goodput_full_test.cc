@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of a link large tensors use, from 100 Mbit/s to 100 Gbit/s and 10 us to 1 ms.
+// The share of a link that large tensors use, from 100 Mbit/s to 100 Gbit/s and 10 us to 1 ms.
 #include <gtest/gtest.h>
 
 #include "sim/behaviour.h"
@@ -8,10 +8,10 @@
 namespace infold::sim {
 namespace {
 
-// A kernel blocks a sender whose own queue is this long.
+// A kernel blocks a sender when the sender's own queue is this long.
 constexpr std::int64_t kHostQueueBytes = 256 * 1024;
 
-// Four buckets in a row; the later two show what the window settles at.
+// Sums four buckets in a row. The later two show where the window settles.
 double settled_share(LinkPath path, std::uint16_t world, std::int64_t host_queue_bytes) {
   Scenario scenario = tensors_on(path, world, kBucketElements, 4);
   scenario.host_queue_bytes = host_queue_bytes;
@@ -31,14 +31,14 @@ TEST_P(Goodput, FillsTheLink) {
   EXPECT_GE(share, 0.95);
 }
 
-// Where the queue that overflows is not the host's own, and is 1 MiB.
+// The queue that overflows is not the host's own, and holds 1 MiB.
 TEST_P(Goodput, FillsTheLinkBlindly) {
   const auto [mbps, round_trip_us] = GetParam();
   const LinkPath path = {mbps * 1'000'000, base::microseconds(round_trip_us)};
   const double share = settled_share(path, 4, 0);
   RecordProperty("share_of_link", std::to_string(share));
-  // At 100 Gbit/s and 1 ms that is a twelfth of what fills the path, which a window without
-  // pacing overruns whenever it opens after a stall.
+  // At 100 Gbit/s and 1 ms, 1 MiB is a twelfth of what fills the path. A window without pacing
+  // overruns it whenever the window opens after a stall.
   EXPECT_GE(share, path.frames() > 5'000 ? 0.45 : 0.95);
 }
 
@@ -58,7 +58,7 @@ TEST(GoodputTrend, IsFlatInTheNumberOfWorkers) {
   }
 }
 
-// From a cold start, which is what a single call sees.
+// From a cold start, as for a program's first call.
 TEST(GoodputTrend, OneBucketFillsTheLinkWhereItTakesManyRoundTrips) {
   for (const std::int64_t mbps : {100, 1'000, 10'000, 100'000}) {
     const LinkPath path = {mbps * 1'000'000, base::microseconds(10)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of a plan are the packets that the machines send: for every placement, number of
-// ranks, type and collective, on links that lose nothing.
+// The messages of a plan are the packets that the machines send on links without loss. The tests
+// draw placements, numbers of ranks, types and collectives.
 #include <map>
 #include <tuple>
 #include <vector>
@@ -31,7 +31,7 @@ struct Load {
   }
 };
 
-// Which tree, and between which nodes.
+// The tree, and the nodes at both ends.
 using Way = std::tuple<std::size_t, NodeId, NodeId>;
 using Loads = std::map<Way, Load>;
 
@@ -73,7 +73,7 @@ Loads planned_loads(const plan::Plan& plan, const Wiring& wiring,
   return loads;
 }
 
-// A site, two hosts in a rack, racks, weights, trees of three levels.
+// Draws a site, two hosts in a rack, racks, weights, or trees of three levels.
 std::vector<plan::Tree> draw_trees(std::uint16_t world, base::Prng& prng) {
   std::vector<plan::Tree> trees;
   const std::uint64_t count = 1 + prng.below(3);
@@ -143,7 +143,7 @@ TEST(PlanMessages, AreThePacketsOfTheMachines) {
   }
 }
 
-// What is left out depends on values, so that a plan says how much there is at most.
+// The blocks that are left out depend on values, so a plan gives only the maximum.
 TEST(PlanMessages, AreMoreThanThoseOfASparseSum) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Scenario scenario = draw(seed);
@@ -170,8 +170,8 @@ TEST(PlanMessages, AreMoreThanThoseOfASparseSum) {
   }
 }
 
-// A rank sends into a slot again when it has the slot's last result, and an aggregator sends when
-// all its children have sent.
+// A rank sends into a slot again when it has the slot's last result. An aggregator sends when all
+// its children have sent.
 TEST(PlanMessages, WaitForWhatTheyNeed) {
   plan::Plan plan;
   plan.world = 4;
@@ -200,7 +200,7 @@ TEST(PlanMessages, WaitForWhatTheyNeed) {
       EXPECT_EQ(freed.aggregator, message.aggregator);
       EXPECT_EQ(freed.child, message.child);
     } else {
-      // Of the root's two children, or a result from above.
+      // Either contributions of the root's two children, or a result from above.
       EXPECT_EQ(message.after.size(), message.is_down && is_of_rank ? 1U : 2U);
     }
   }

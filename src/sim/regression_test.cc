@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the swarm once found, each as the smallest scenario that shows it. Seeds of drawn scenarios
-// do not keep: they change with the drawing.
+// Faults that the swarm found, each as the smallest scenario that shows it. Seeds of drawn
+// scenarios do not last, because they change when the drawing changes.
 #include <gtest/gtest.h>
 
 #include "sim/scenario/draw.h"
@@ -25,8 +25,8 @@ Scenario lossy_tree(std::uint64_t seed) {
   return *named_scenario("tree", seed, options);
 }
 
-// an aggregator told its workers of the end and lost the word to its parent; nobody below
-// had a reason to ask again, and the other branches waited for ever.
+// an aggregator told its workers that the job had ended, but its packet to the parent was
+// lost. The workers had no reason to ask again, and the other branches waited without end.
 TEST(Regression, TheEndOfAJobReachesAllBranchesOfALossyTree) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scenario scenario = lossy_tree(seed);
@@ -36,8 +36,8 @@ TEST(Regression, TheEndOfAJobReachesAllBranchesOfALossyTree) {
   }
 }
 
-// the parent's confirmation that a rank had left ended the calls of its neighbours, which
-// still fetched results that were complete.
+// the parent's confirmation that a rank had left ended the calls of its neighbours. The
+// neighbours were still fetching results that were complete.
 TEST(Regression, LeavingATreeTakesNoResultFromOthers) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scenario scenario = lossy_tree(seed);
@@ -46,8 +46,8 @@ TEST(Regression, LeavingATreeTakesNoResultFromOthers) {
   }
 }
 
-// a rank that disagrees below a lossy tree was heard of only by its own branch.
-TEST(Regression, AMismatchIsToldInAllBranchesOfALossyTree) {
+// when a rank's call differed below a lossy tree, only the rank's own branch heard of it.
+TEST(Regression, AMismatchReachesAllBranchesOfALossyTree) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scenario scenario = lossy_tree(seed);
     scenario.incident = {.kind = Incident::Kind::wrong_size, .rank = 3, .call = 1, .after = {}};
@@ -55,10 +55,11 @@ TEST(Regression, AMismatchIsToldInAllBranchesOfALossyTree) {
   }
 }
 
-// One lost packet made a worker ask about all chunks in flight: where a queue makes the path longer
-// than its least, results that were on their way passed for the answers, each a reason to ask about
-// the chunks sent since. Every result then came twice, and kept the queue that kept it so.
-TEST(Regression, ALostPacketIsNotAskedAboutAgainAndAgain) {
+// After one lost packet a worker sent queries for all chunks in flight. If a queue makes the path
+// longer than its minimum, results under way looked like answers to the queries. Each led to
+// queries for the chunks sent since. So every result came twice, and the doubled results kept the
+// queue long.
+TEST(Regression, ALostPacketCausesFewQueries) {
   NamedOptions options;
   options.workers = 4;
   options.elements = 200'000;
@@ -73,8 +74,8 @@ TEST(Regression, ALostPacketIsNotAskedAboutAgainAndAgain) {
   }
 }
 
-// A worker doubled its wait for a second and more although all it heard was silence, and took the
-// time in which others mended their losses for the length of its own path.
+// A worker doubled its timeout to a second and more, although no packet had come. It also took the
+// time that others needed to recover from losses for its own path's round trip.
 TEST(Regression, ManyLossesDelayASmallTensorByMoments) {
   NamedOptions options;
   options.workers = 4;
@@ -87,8 +88,8 @@ TEST(Regression, ManyLossesDelayASmallTensorByMoments) {
   }
 }
 
-// a worker sent 24 ABORTs at its path's time-out, which is over after 5 to 240 ms. A path
-// that was silent for longer left the others to their deadlines, without the reason.
+// a worker sent 24 ABORTs at its path's timeout, all within 5 to 240 ms. If a path was
+// silent for longer, the others waited to their deadlines and did not hear the reason.
 TEST(Regression, TheEndOfAJobOutlastsASilentPath) {
   for (const auto kind : {Incident::Kind::cancels, Incident::Kind::leaves}) {
     for (const char* const name : {"clean", "tree"}) {
@@ -102,8 +103,9 @@ TEST(Regression, TheEndOfAJobOutlastsASilentPath) {
   }
 }
 
-// ranks that an aggregator below another one had told of the end told it back at once. It
-// passed all of that on, and each answer to all ranks: packets by the square of the ranks.
+// an aggregator below another one told its ranks that the job had ended, and the ranks
+// answered at once. The aggregator passed on all answers, and each answer from above to all ranks.
+// The packets grew with the square of the ranks.
 TEST(Regression, TheEndOfAJobCostsPacketsByTheRanksOfATree) {
   constexpr std::uint16_t kRanks = 256;
   NamedOptions options;
@@ -118,8 +120,9 @@ TEST(Regression, TheEndOfAJobCostsPacketsByTheRanksOfATree) {
 }
 
 // a tensor that is one element shorter may have one chunk less. At another site the others'
-// last chunk then meets the next call's first, and the field named is what these two differ in.
-TEST(Regression, AMissingChunkShowsAsTheCallsThatMeet) {
+// last chunk then meets the first chunk of the next call. The reported field is the one in which
+// these two calls differ.
+TEST(Regression, AMissingChunkNamesTheFieldOfTheTwoCallsThatMeet) {
   NamedOptions options;
   options.elements = 353;
   options.sites = 2;
@@ -132,41 +135,41 @@ TEST(Regression, AMissingChunkShowsAsTheCallsThatMeet) {
   expect_passed(scenario);
 }
 
-// Each once ended in a deadline after the path had been good for more than a second, or in a field
-// that the checker did not expect. The drawing may change what they are; they cost 100 ms together.
+// Each of these seeds once failed. Some ended at a deadline although the path had been good for
+// more than a second. Others named a field that the checker did not expect. The drawing may change
+// the scenarios. All together cost 100 ms.
 TEST(Regression, SeedsThatEndedWithAnotherReason) {
   constexpr std::uint64_t kSeeds[] = {
-      // Lost contributions were asked about one a second while other ranks were late.
+      // A worker sent one query a second for lost contributions while other ranks were late.
       733130206, 733150506, 733155416, 912076274, 912085970, 912104603,
-      // All ABORTs were lost, and the worker gave up.
+      // All ABORTs were lost, and the worker stopped sending them.
       733157915, 912021556, 912061966, 912092633, 912098136, 912119435,
-      // All chunks in flight were confirmed, and results of some were lost.
+      // All chunks in flight were confirmed, and the results of some were lost.
       2000355493,
-      // In a tree, what others asked about a late rank passed for answers to a worker's own
-      // question.
+      // In a tree, a worker took answers to others' queries about a late rank for answers to its
+      // own query.
       2000362101, 2000364659,
-      // In a tree, the number of the branch that completed a result passed for a worker's own.
+      // In a tree, a worker took the number of the branch that completed a result for its own.
       2100085315, 2100087473,
-      // 58 ranks at a leaf told it of the end at once, and each answer from above went to all of
-      // them:
-      // the network ran out of packets.
+      // 58 ranks at a leaf told the leaf at once that the job had ended. Each answer from above
+      // went to all of them, and the network ran out of packets.
       2000223903,
-      // The first answers came late, all chunks in flight were lost, and nothing said that the path
-      // was short: each was asked about after the time-out of the one before.
+      // The first answers came late, and all chunks in flight were lost. The worker had no sign
+      // that the path was short, so it queried each chunk only after the timeout of the one before.
       2100440673,
-      // Four ranks below chains of aggregators, for two seconds: the checker did not count what
-      // these pass on.
+      // Four ranks below chains of aggregators, for two seconds: the checker did not count the
+      // packets that the aggregators pass on.
       2100775371, 2100796569, 2100731255,
-      // 64 ranks below 13 or 17 aggregators: what the root said to one repeat, or to one ABORT,
-      // went to all ranks below.
+      // 64 ranks below 13 or 17 aggregators: the root's answer to one repeat, or to one ABORT, went
+      // to all ranks below.
       2100896712, 2101666786,
-      // Only the oldest chunks of a stream were asked about, and a late call named a rank that had
-      // been missing for a younger one two seconds before.
+      // Queries were sent only for the oldest chunks of a stream. A late call named a rank that had
+      // been missing for a younger chunk two seconds before.
       2100671252,
-      // A chunk less: the fields of two calls.
+      // A tensor with one chunk less: the fields of two calls.
       912121521,
-      // Every result was a reason to ask about all chunks in flight, on a path whose queue made it
-      // longer than all that was measured: the network ran out of packets.
+      // Each result led to queries for all chunks in flight, on a path whose queue made the round
+      // trip longer than every sample. The network ran out of packets.
       2000129384, 2000147456, 2000174343};
   for (const std::uint64_t seed : kSeeds) expect_passed(draw_scenario(seed));
 }

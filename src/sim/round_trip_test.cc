@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the protocol costs in round trips. Links here carry any rate and take a fixed time, so
-// virtual time counts round trips exactly.
+// Counts the round trips that the protocol costs. Links here have unlimited rate and a fixed delay,
+// so virtual time counts round trips exactly.
 #include <gtest/gtest.h>
 
 #include "sim/scenario/named.h"
@@ -74,9 +74,9 @@ TEST(RoundTrips, TwoWhereExponentsAreAgreedFirst) {
   EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_with_agreed_exponents(4 * kChunk))), 2);
 }
 
-// The first chunks of data go beside the second window of codes.
+// The first chunks of data are sent beside the second window of codes.
 TEST(RoundTrips, OneMoreWhereCodesFillSeveralWindows) {
-  constexpr std::uint64_t kChunks = 40 * 16;  // of data, to 40 of codes
+  constexpr std::uint64_t kChunks = 40 * 16;  // chunks of data, to 40 chunks of codes
   const auto data = round_trips(on_ideal_links(4, 1, sum_of_integers(kChunks * kChunk)));
   const CallPlan call = sum_with_agreed_exponents(kChunks * kChunk);
   EXPECT_EQ(round_trips(on_ideal_links(4, 1, call)), data + 1);

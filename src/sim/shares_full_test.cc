@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two jobs that share their links get of them, from the first lull after the second one's
-// start on. Some of it also depends on whether repeats keep out of the way: a worker that takes its
-// whole round trip for a loss asks about every chunk, and fills the link with that.
+// The shares of the links that two jobs get, from the first lull after the second job's start. The
+// tests also find needless retransmits. A worker that takes its whole round trip for a loss sends
+// queries for every chunk, and these fill the link.
 #include <gtest/gtest.h>
 
 #include "sim/two_jobs.h"
@@ -15,12 +15,12 @@ constexpr std::uint64_t kLarge = 4 * kBucket;
 
 struct Shares {
   double all = 0;
-  double least = 1;  // over any ten steps in a row
+  double least = 1;  // lowest share over any ten steps in a row
   double most = 0;
-  double link = 0;  // how much of it both use together
+  double link = 0;  // share of the link that both use together
 };
 
-// Of the first job, from `start` on.
+// Returns the shares of the first job, from `start` on.
 Shares shares(const SharedLinks& plan, base::Duration start, base::Duration step, int steps) {
   JobsOnSharedLinks jobs(plan);
   jobs.run_until(base::Instant{} + start);
@@ -50,7 +50,7 @@ using Path = std::tuple<std::int64_t, std::int64_t>;  // round trip and jitter i
 
 class Shares100M : public testing::TestWithParam<Path> {
  protected:
-  // Thirty seconds, from three after the second job's start.
+  // Measures thirty seconds, from three seconds after the second job's start.
   void expect_even(std::vector<SharedLinks::JobPlan> jobs) {
     const auto [round_trip_us, jitter_us] = GetParam();
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Paths, Shares100M,
                                   std::to_string(std::get<1>(each.param)) + "jitter";
                          });
 
-// Windows end at the limit of slots where it is less than what fills the path and its queue; at
-// 1 ms that is just so, and half a second is few rounds.
+// The slots limit a window if they are fewer than what fills the path and its queue. At 1 ms they
+// are just so few, and half a second is few rounds.
 TEST(Shares10G, AreEven) {
   for (const std::int64_t round_trip_us : {10, 100, 1'000}) {
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a scenario to its end and judges it.
+// Runs a scenario to its end and checks it.
 #include "sim/simulation.h"
 
 #include <algorithm>
@@ -12,17 +12,18 @@
 namespace infold::sim {
 namespace {
 
-// How often a packet may be sent for each one that was needed, over a whole run. Loss of 30 % on
-// both ways of each of three hops alone asks for about 4; questions about late ranks add to it.
+// How often a packet may be sent for each useful one, over a whole run. Loss of 30 % on both ways
+// of each of three hops alone needs about 4. Queries about late ranks add to it.
 constexpr std::uint64_t kSendsPerUsefulPacketMax = 12;
-// Beside that: each rank's timers while a peer is paused or late, and the end of the job. What a
-// rank asks is passed on by each aggregator on its way up.
+// Allowed in addition: each rank's timers while a peer is paused or late, and the job's end. Each
+// aggregator passes a rank's queries up.
 constexpr std::uint64_t kSendsPerRankMax = 400;
-// In a tree, what one rank asks about a late one is answered to all.
+// In a tree, answers to one rank's query about a late rank go to all ranks.
 constexpr std::uint64_t kSendsPerPairMax = 40;
-// Steps without any time passing: every packet under way might arrive at once, but not again.
+// The most steps without any time passing. Every packet under way may arrive at once, but only
+// once.
 constexpr std::uint64_t kStepsPerInstantMax = 1U << 20;
-// After the last call: what is still under way arrives, and ends of jobs are told.
+// Time after the last call. Packets under way arrive, and workers report the job's end.
 constexpr base::Duration kSettle = base::seconds(60);
 
 const char* field_of(Incident::Kind kind) {
@@ -35,7 +36,7 @@ const char* field_of(Incident::Kind kind) {
   }
 }
 
-// Of the longest way from a rank to a root.
+// Hops of the longest way from a rank to a root.
 std::uint64_t hops_of(const Scenario& scenario) {
   std::uint64_t most = 1;
   for (const plan::Tree& site : scenario.plan.trees) {
@@ -50,8 +51,9 @@ std::uint64_t hops_of(const Scenario& scenario) {
   return most;
 }
 
-// Whether naming `named` is naming the culprit. An aggregator knows its children, not their ranks:
-// above a tree's leaves it can only say from which branch something is missing or wrong.
+// Returns true if `named` is the culprit or is in the culprit's branch. An aggregator knows its
+// children, not their ranks. Above a tree's leaves it only knows the branch with the missing or
+// wrong call.
 bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   const std::uint16_t culprit = scenario.incident.rank;
   if (named == culprit) return true;
@@ -65,16 +67,18 @@ bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   return false;
 }
 
-// Whether a call that is one element too short has a chunk less than the others' call. From that
-// chunk on, ranks' chunks belong to different calls: the first two that meet show how these differ.
+// Returns true if a call that is one element too short has a chunk less than the others' call. From
+// that chunk on, chunks of different calls meet. The first two that meet show how these calls
+// differ.
 bool moves_later_chunks(const Scenario& scenario) {
   if (scenario.incident.kind != Incident::Kind::wrong_size) return false;
   const CallPlan& call = scenario.calls[scenario.incident.call];
   return call.elements % core::chunk_elements(call.layout, plan::limits_of(scenario.plan)) == 1;
 }
 
-// A rank whose deadline passes names whom it was last told of. Where packets are lost that may be
-// somebody whose contribution was, and in a tree somebody of another branch.
+// Returns true if a rank at its deadline names the right rank. It names the rank that it last heard
+// was missing. If packets are lost, that may be a rank whose contribution was lost. In a tree it
+// may be a rank of another branch.
 bool knows_whom_it_waits_for(const Scenario& scenario) {
   const bool loses = scenario.up.any() || scenario.down.any() || !scenario.pauses.empty();
   return !loses && scenario.starts.empty() &&
@@ -121,7 +125,7 @@ bool Simulation::finished() const {
 void Simulation::run_network() {
   Network& network = *wiring_.network;
   const base::Instant limit = quiet_from(scenario_) + scenario_.liveness;
-  // Asking every worker after every event would cost more than the events.
+  // Asking every worker after every event would cost more time than the events.
   constexpr std::uint32_t kStepsBetweenLooks = 64;
   bool more = true;
   std::uint64_t steps = 0;
@@ -209,7 +213,7 @@ void Simulation::check_network() {
                                 kSendsPerPairMax * scenario_.plan.world * scenario_.plan.world +
                                 scenario_.stale_packets + replays_of(scenario_);
   if (outcome_.network.sent > allowed) {
-    complain(fmt::format("{} packets were sent where {} were useful", outcome_.network.sent,
+    complain(fmt::format("{} packets were sent, where {} were useful", outcome_.network.sent,
                          outcome_.useful_packets));
   }
 }
@@ -226,7 +230,7 @@ void Simulation::check_calls() {
   check_successes();
 }
 
-// Every call that a rank was told is complete is complete, and right.
+// Checks the calls that a rank reported as complete: all must be complete at all ranks, and right.
 void Simulation::check_successes() {
   const bool all_must_succeed = scenario_.incident.kind == Incident::Kind::none;
   for (std::size_t entry = 0; entry < job_.steps().size(); ++entry) {
@@ -256,7 +260,7 @@ void Simulation::check_successes() {
   }
 }
 
-// One failure for each call that could not succeed, and it names who did what.
+// Each call that could not succeed must have one failure, which names the rank and its action.
 void Simulation::check_failures() {
   const Incident& incident = scenario_.incident;
   const bool is_mismatch = *field_of(incident.kind) != '\0';
@@ -280,7 +284,7 @@ void Simulation::check_failures() {
   }
 }
 
-// Whether the incident's call was in flight at this rank when it heard of the end.
+// Returns true if the incident's call was in flight at this rank when the rank heard of the end.
 bool Simulation::fails_the_call(std::uint16_t rank) const {
   const auto& records = wiring_.workers[rank]->records();
   for (std::size_t entry = 0; entry < records.size(); ++entry) {
@@ -311,7 +315,7 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
     default: break;
   }
   std::string_view field = field_of(incident.kind);
-  // Roots and sizes are one word on the wire, told apart by a rank's own call.
+  // Root and size are one word on the wire. A rank tells them apart by its own call.
   const bool root_unknown = incident.kind == Incident::Kind::wrong_root && !fails_the_call(rank);
   const bool any_field = root_unknown || moves_later_chunks(scenario_);
   if (any_field && *failure.field != '\0') field = failure.field;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run of a scenario, with every checker on: what happened, how long it took in virtual time,
-// and what was wrong. A run is a pure function of its scenario; threads may run different ones.
+// One run of a scenario with every checker on: the events, the virtual time, and the faults found.
+// A run is a pure function of its scenario. Threads may run different scenarios.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 namespace infold::sim {
 
 struct Outcome {
-  std::vector<std::string> wrong;  // empty: the run kept all promises
-  base::Instant finished_at;       // when the last rank's last call ended
+  std::vector<std::string> wrong;  // faults; empty: the run kept all promises
+  base::Instant finished_at;       // end of the last rank's last call
   std::uint64_t hash = 0;          // of all datagrams, events and results
   NetworkCounters network;
   core::WorkerCounters workers;    // of all ranks together
@@ -25,7 +25,7 @@ struct Outcome {
   std::int64_t queue_bytes_high_water = 0;
   std::uint64_t chunks_answered = 0;
   std::uint64_t useful_packets = 0;  // first sends and the answers to them, over all hops
-  std::size_t memory_bytes = 0;      // of all machines
+  std::size_t memory_bytes = 0;      // size of all machines
 
   bool passed() const { return wrong.empty(); }
 };
@@ -35,11 +35,11 @@ class Simulation {
   explicit Simulation(Scenario scenario);
   ~Simulation();
 
-  // Observers see all packets; add them before run().
+  // Observers see all packets. Add them before run().
   void observe(Observer* observer) { wiring_.network->add_observer(observer); }
   // Runs until every call of every rank has ended and the network is empty, or time is up.
   Outcome run();
-  // The first part of run(): moves packets until all calls have ended, judges nothing.
+  // The first part of run(): moves packets until all calls have ended. It checks nothing.
   void run_network();
 
   const Scenario& scenario() const { return scenario_; }

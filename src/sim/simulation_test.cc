@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs: the same seed gives the same run, all named scenarios pass with every format, and
-// the checkers see what they are there to see.
+// Whole runs: the same seed gives the same run, all named scenarios pass with every format, and the
+// checkers find planted faults.
 #include "sim/simulation.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace infold::sim {
 namespace {
 
-// Prints what a failed run says, and how to repeat it.
+// Prints a failed run's faults and the command that repeats it.
 void expect_passed(const Outcome& outcome, const Scenario& scenario) {
   for (const std::string& wrong : outcome.wrong) {
     ADD_FAILURE() << wrong << "\n  repeat with: infold sim --seed " << scenario.seed << "\n"
@@ -54,7 +54,7 @@ TEST_P(Named, PassesTwiceAlikeInEveryFormat) {
 INSTANTIATE_TEST_SUITE_P(All, Named, testing::ValuesIn(scenario_names()),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// A few jobs at the limit of direct workers, which a swarm would take too long for.
+// A few jobs at the limit of direct workers. In a swarm such jobs would take too long.
 TEST(Simulation, TwoHundredAndFiftySixDirectWorkers) {
   NamedOptions options;
   options.workers = 256;
@@ -66,7 +66,7 @@ TEST(Simulation, TwoHundredAndFiftySixDirectWorkers) {
   }
 }
 
-// A checker that never complains is broken: results are compared with another seed's oracle.
+// A checker that never fails is broken. Here the results are compared with another seed's oracle.
 TEST(Simulation, AWrongResultIsSeen) {
   Scenario scenario =
       *named_scenario("clean", 1, {.elements = 1'000, .round_trip = {}, .format = {}});

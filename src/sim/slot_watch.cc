@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slot rules as an onlooker can check them.
+// Checks the slot rules from outside the machines.
 #include "sim/slot_watch.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_answer(std::uint8_t kind) {
 
 }  // namespace
 
-// A contribution may be one to several chunks, on slots that follow each other.
+// Visits the chunks of a contribution: one or several, on slots that follow each other.
 template <typename Visit>
 void SlotWatch::for_each_chunk(Sighting seen, Visit&& visit) {
   for (std::uint32_t chunk = 0; chunk < seen.chunks; ++chunk, ++seen.slot) visit(seen);
@@ -80,7 +80,7 @@ void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std
   if (is_contribution(seen.kind) && !stations_[path.source].round_known.empty()) {
     for_each_chunk(seen, [&](const Sighting& chunk) {
       if (round_known(path.source, path, chunk.slot) + 1 < chunk.round) {
-        break_promise(now, chunk, "was taken before the chunk before it came back");
+        break_promise(now, chunk, "was sent before the answer to the slot's previous chunk came");
       }
     });
   }
@@ -112,7 +112,7 @@ void SlotWatch::contribution_arrives(base::Instant now, Station& station, const 
     const Copy& other = station.copies[seen.slot * 2U + (~seen.round & 1)];
     const bool first = seen.round == 1;
     if (!first && (other.round + 1 != seen.round || other.answer_hash == 0)) {
-      break_promise(now, seen, "arrived before the chunk before it was answered");
+      break_promise(now, seen, "arrived before the slot's previous chunk was answered");
     }
     copy = Copy{};
     copy.round = seen.round;
@@ -127,14 +127,14 @@ void SlotWatch::answer_leaves(base::Instant now, Station& station, const Sightin
                               std::uint64_t hash) {
   Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
   if (copy.round != seen.round) {
-    break_promise(now, seen, "was answered though nothing of it came in");
+    break_promise(now, seen, "was answered although no contribution came");
   } else if (copy.workers != station.workers) {
-    break_promise(now, seen, "was answered before all contributions came in");
+    break_promise(now, seen, "was answered before all contributions came");
   } else if (copy.answer_hash != 0 && copy.answer_hash != hash) {
-    break_promise(now, seen, "was answered twice, not in the same words");
+    break_promise(now, seen, "was answered twice, with different packets");
   } else if (station.is_root && seen.kind == INFOLD_KIND_RESULT &&
              seen.contributors != copy.contributors) {
-    break_promise(now, seen, "counts ranks that did not contribute, or too few");
+    break_promise(now, seen, "reports a wrong count of contributors");
   }
   if (copy.answer_hash == 0) {
     useful_packets_ += 2 * station.workers;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watches every packet for what the slot rules promise, from outside the machines (R-060 on): a
-// chunk's answer leaves only after each worker's contribution came in, says how many ranks it
-// holds, and is the same to everybody for ever; nobody takes a slot's next chunk before it has
-// the answer to the one before. Memory: a record per aggregator and slot copy.
+// Watches every packet and checks the slot rules from outside the machines (R-060 on). A chunk's
+// answer leaves only after each worker's contribution came. It says how many ranks it holds, and
+// all workers always get the same answer. A worker sends a slot's next chunk only after the answer
+// to the one before. Memory: a record per aggregator and slot copy.
 #pragma once
 
 #include <bitset>
@@ -23,16 +23,16 @@ class SlotWatch final : public Observer {
   void on_arrival(base::Instant now, const Path& path, std::span<const std::byte> bytes) override;
   void on_drop(base::Instant, const Path&, std::span<const std::byte>, DropCause) override {}
 
-  // The first broken promise; empty while all are kept.
+  // The first broken rule; empty while all are kept.
   const std::string& violation() const { return violation_; }
-  // Slots' chunks that the roots answered.
+  // Number of chunks that the roots answered.
   std::uint64_t answered() const { return answered_; }
-  // Contributions and answers that any network would have to carry, over all hops.
+  // Contributions and answers that a network without loss would carry, over all hops.
   std::uint64_t useful_packets() const { return useful_packets_; }
 
  private:
-  // What the watch reads of a packet: a few words of the header, by the wire's layout and not by
-  // the product's parser.
+  // The fields of a packet that the watch reads, by the wire's layout and not by the product's
+  // parser.
   struct Sighting {
     std::uint8_t kind = 0;
     std::uint8_t worker = 0;
@@ -47,17 +47,17 @@ class SlotWatch final : public Observer {
 
   struct Copy {
     std::uint32_t round = 0;
-    std::uint32_t contributors = 0;  // as the first contribution of each worker says
+    std::uint32_t contributors = 0;  // the sum over the first contribution of each worker
     std::uint64_t answer_hash = 0;   // 0 before the answer
-    std::uint32_t workers = 0;       // whose contributions came in
+    std::uint32_t workers = 0;       // number of workers whose contributions came
     std::bitset<INFOLD_WORKERS_MAX> came_in;
   };
   struct Station {
     bool is_aggregator = false;
     bool is_root = false;
-    bool has_ended = false;  // said that the job is over; takes nothing since
+    bool has_ended = false;  // it reported the job's end, and takes no contribution since
     std::uint32_t workers = 0;
-    std::vector<Copy> copies;                // of an aggregator, two a slot
+    std::vector<Copy> copies;                // of an aggregator, two for each slot
     std::vector<std::uint32_t> round_known;  // of a worker or child, by site and slot
   };
 

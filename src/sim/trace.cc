@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line per packet event.
+// Writes one line per packet event.
 #include "sim/trace.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ const char* kind_name(core::Kind kind) {
   return "?";
 }
 
-// What a packet of this kind tells beside its place.
+// Writes the fields of this kind of packet, beside its place.
 std::string details(const core::Packet& packet) {
   const core::Header& header = packet.header;
   if (header.kind == core::Kind::pending) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packet events in words, one line each, for a person who wants to see what happened; or as JSON
-// for a program. Only reads; where the lines go is the caller's.
+// Packet events in words, one line each, for people; or as JSON, for programs. It only reads. The
+// caller decides where the lines go.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs that share links, for tests: the real workers and aggregators, host H's link under rank H of
-// every job, one switch. Tensors follow each other without end. Values are not looked at: every
-// packet is full of zeros, so that a minute of virtual time takes seconds.
+// Jobs that share links, for tests. They have the real workers and aggregators and one switch. Rank
+// H of every job is on host H, behind that host's link. Tensors follow each other without end.
+// Values are not compared: every packet is full of zeros, so that a minute of virtual time takes
+// seconds.
 #pragma once
 
 #include <cstring>
@@ -23,7 +24,7 @@ struct SharedLinks {
   LinkPath path;
   std::vector<JobPlan> jobs;
   base::Duration jitter_max;  // of each packet towards the switch, as hosts have it
-  std::uint64_t seed = 1;     // of the jitter, and of when each rank starts, within a millisecond
+  std::uint64_t seed = 1;     // for the jitter, and for each rank's start, within a millisecond
 };
 
 class JobsOnSharedLinks final : public Observer {
@@ -43,7 +44,7 @@ class JobsOnSharedLinks final : public Observer {
     }
   }
 
-  // Contributions that have passed host 0's link.
+  // Contributions of each job that have passed host 0's link.
   std::uint64_t passed(std::size_t job) const { return passed_[job]; }
   const core::Worker& worker(std::size_t job, std::size_t rank) const {
     return workers_[job][rank]->worker();
@@ -129,7 +130,7 @@ class JobsOnSharedLinks final : public Observer {
     return options;
   }
 
-  // More tensors than a minute needs, each sent when the one before it is done.
+  // More tensors than a minute needs. Each is sent when the previous one is done.
   std::vector<Call> calls_of(const SharedLinks::JobPlan& plan) {
     Call call;
     call.at = base::Instant{} + plan.start +

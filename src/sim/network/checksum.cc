@@ -41,8 +41,8 @@ std::uint16_t udp_checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint16_t>(~sum & 0xFFFF);
 }
 
-// Four independent chains of 64 x 64 -> 128-bit products, folded: one chain would wait for its own
-// multiplication at every step.
+// Four independent chains of 64 x 64 -> 128-bit products, folded. With one chain each step would
+// wait for the multiplication before it.
 std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
   std::uint64_t chain[4] = {seed, ~seed, seed ^ kOdd, seed + bytes.size()};
   std::size_t at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checksum against RFC 1071's words, and the claim that it finds every short burst.
+// Compares the checksum with that of RFC 1071, and tests that it finds every short burst.
 #include "sim/network/checksum.h"
 
 #include <vector>
@@ -20,7 +20,8 @@ std::vector<std::byte> some_bytes(std::size_t count, std::uint64_t seed) {
   return bytes;
 }
 
-// Section 2 of RFC 1071, word by word; it works in network order, which only swaps the result.
+// Section 2 of RFC 1071, word by word. It works in network order, which only swaps the result's
+// bytes.
 std::uint16_t by_the_book(const std::vector<std::byte>& bytes) {
   std::uint32_t sum = 0;
   for (std::size_t at = 0; at < bytes.size(); at += 2) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens next, in virtual time: a priority queue of events over storage taken once. Equal
+// The events to come, in virtual time: a priority queue over storage that is allocated once. Equal
 // times leave in the order in which they were pushed, so a run is a function of its inputs.
 //
-// Events pushed through a lane in rising order of time (what a link emits) wait in a list of
+// Events pushed through a lane in rising order of time (those of a link) wait in a list of
 // their own, and only the first of each list is in the heap. The heap then has about as many
 // entries as there are links, not packets, and stays in the first cache. The order of pops is
 // exactly that of one big heap. Times are not negative.
@@ -39,7 +39,7 @@ class EventQueue {
   void push(LaneIndex lane, base::Instant at, const Payload& payload) {
     std::uint32_t& tail = lane_tail_[lane];
     if (tail != kNone && time_of(nodes_[tail].key) > at) {
-      push(at, payload);  // overtakes its lane: it goes alone
+      push(at, payload);  // this event overtakes its lane, so it goes alone
       return;
     }
     const std::uint32_t index = add(at, payload, lane);
@@ -51,7 +51,7 @@ class EventQueue {
     tail = index;
   }
 
-  // What is next, at next_at(). Requires: !empty().
+  // Removes and returns the event that is due at next_at(). Requires: !empty().
   Payload pop() {
     const std::uint32_t index = heap_.front().node;
     Node& node = nodes_[index];
@@ -75,8 +75,9 @@ class EventQueue {
   static constexpr std::uint32_t kNone = ~0U;
   static constexpr std::uint32_t kNoLane = ~0U;
 
-  // Time above order of pushing, in one number: compared one after the other they would be a
-  // branch that nothing predicts, because links that work in step have equal times.
+  // Time and order of pushing in one number, with time in the upper bits. Links that work in step
+  // have equal times. So comparing first the times and then the order would be a branch that no
+  // processor predicts.
   __extension__ using Key = unsigned __int128;
 
   static base::Instant time_of(Key key) { return {static_cast<std::int64_t>(key >> 64)}; }
@@ -117,14 +118,14 @@ class EventQueue {
     heap_[hole] = entry;
   }
 
-  // Puts `entry` in place of the first and restores the order.
+  // Puts `entry` in the first place and restores the order.
   void sift_down(const Entry& entry) {
     std::size_t hole = 0;
     const std::size_t count = heap_.size();
     while (true) {
       std::size_t least = 2 * hole + 1;
       if (least >= count) break;
-      // Two children, not four, so that the lesser one is an addition and not a branch.
+      // Two children, not four. So choosing the lesser one is an addition and not a branch.
       if (least + 1 < count) least += heap_[least + 1].before(heap_[least]) ? 1 : 0;
       if (!heap_[least].before(entry)) break;
       heap_[hole] = heap_[least];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event queue against a sorted map, which is the plain meaning of "in order of time, then of
-// arrival".
+// Compares the event queue with a sorted map, which is the plain meaning of "in order of time, then
+// of arrival".
 #include "sim/network/event_queue.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each packet draws its fate here.
+// Draws the faults of each packet.
 #include "sim/network/faults.h"
 
 #include <algorithm>

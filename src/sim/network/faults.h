@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can go wrong between two endpoints, one direction at a time: loss (uniform or in bursts),
-// duplication, reordering, damage and jitter, each with its own probability, from one seed. After
-// `until` the node lets everything pass: the liveness phase of a run.
+// Faults in one direction between two endpoints: loss (uniform or in bursts), duplication,
+// reordering, damage and jitter. Each has its own probability, and one seed decides all. After
+// `until` the node lets every packet pass: the liveness phase of a run.
 #pragma once
 
 #include "base/prng.h"
@@ -10,7 +10,7 @@
 
 namespace infold::sim {
 
-// Damage is a burst of at most this many bits, which a UDP checksum always finds.
+// Damage is a burst of at most this many bits. A UDP checksum always finds such a burst.
 inline constexpr std::uint32_t kDamageBitsMax = 15;
 
 struct FaultOptions {
@@ -21,7 +21,7 @@ struct FaultOptions {
   double reorder = 0;  // probability of being held back by up to reorder_max
   double corrupt = 0;
   base::Duration reorder_max;
-  base::Duration jitter_max;  // of every packet, keeping their order
+  base::Duration jitter_max;  // of every packet; packets keep their order
   base::Instant until = base::Instant::never();
 
   bool any() const {
@@ -41,7 +41,7 @@ class Faults final : public Node {
 
  private:
   bool lost_in_burst();
-  // A copy with a burst of damage; other receivers of the same multicast keep the original.
+  // Makes a copy with a burst of damage. Other receivers of the same multicast keep the original.
   Parcel damaged(Parcel parcel, PacketPool& packets);
   base::Instant leaves_at(base::Instant now);
 

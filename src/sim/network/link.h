@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One direction of a link: a queue that drops at its tail, a sender that takes time for each bit,
-// and the time of flight. The queue is not stored; how long the sender is still busy says how
-// much is in it.
+// and the propagation delay. The queue is not stored. The time for which the sender is still busy
+// says how much is in the queue.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace infold::sim {
 
-// What each datagram costs beside its payload: UDP 8, IPv4 20, Ethernet 14 + 4, preamble and
+// Bytes that each datagram costs beside its payload: UDP 8, IPv4 20, Ethernet 14 + 4, preamble and
 // gap 20.
 inline constexpr std::int64_t kFrameOverheadBytes = 66;
 
 struct LinkOptions {
   std::int64_t bits_per_second = 0;  // 0: takes no time
   base::Duration delay;
-  std::int64_t queue_bytes_max = 0;  // frames waiting, the one being sent included
+  std::int64_t queue_bytes_max = 0;  // waiting frames, with the one being sent
 };
 
 class Link final : public Node {
@@ -29,12 +29,12 @@ class Link final : public Node {
   void handle_timeout(base::Instant, Outlet&) override {}
   base::Instant next_timeout() const override { return base::Instant::never(); }
 
-  // How long the sender is busy with what is queued, and with `bytes` of frames.
+  // Time for which the sender is busy with the queued frames, and with `bytes` of frames.
   std::int64_t queued_ps(base::Instant now) const;
   std::int64_t sending_ps(std::int64_t bytes) const { return bytes * ps_per_byte_; }
   std::int64_t queued_bytes(base::Instant now) const;
   std::int64_t queued_bytes_high_water() const;
-  // When no more than `bytes` will be queued.
+  // The time at which no more than `bytes` will be queued.
   base::Instant drained_to(std::int64_t bytes) const;
 
  private:

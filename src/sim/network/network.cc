@@ -96,8 +96,8 @@ void Network::time_out(NodeId node) {
   arm(node);
 }
 
-// A deadline that moves to a later time is left where it is: the timer fires early, finds nothing
-// due and is set anew. So a timer costs something when it fires and not at every packet.
+// A deadline that moves to a later time is not updated. The timer fires early, finds nothing due
+// and is set again. So a timer costs time when it fires and not at every packet.
 void Network::arm(NodeId node) {
   const base::Instant due = nodes_[node]->next_timeout();
   if (due < timers_.at(node)) timers_.set(node, due > now_ ? due : now_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The virtual network: nodes, the paths between endpoints, and one loop that moves time from
-// event to event. It decides nothing at random and knows nothing of the protocol. One thread.
+// The virtual network: nodes, the paths between endpoints, and one loop that moves time from event
+// to event. It draws nothing at random and does not know the protocol. One thread.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@
 
 namespace infold::sim {
 
-// Longest: a worker's link, its faults, the aggregator's own link, the aggregator.
+// The longest path: a worker's link, its faults, the aggregator's own link, the aggregator.
 inline constexpr std::size_t kHopsMax = 5;
 
 struct Path {
   NodeId source = 0;
-  std::uint8_t site = 0;  // which of the job's aggregators this path leads to or from
+  std::uint8_t site = 0;  // the job's aggregator that this path leads to or from
   std::uint8_t hop_count = 0;
   std::array<NodeId, kHopsMax> hops{};  // the last one is the destination
 
@@ -31,7 +31,7 @@ struct Path {
   }
 };
 
-// Sees every packet; changes none. Bytes are valid during the call; `hash` is theirs.
+// Sees every packet and changes none. `bytes` are valid during the call; `hash` is their hash.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -45,8 +45,8 @@ class Observer {
 
 struct NetworkOptions {
   std::uint32_t node_count_max = 0;
-  std::uint32_t packet_count_max = 0;  // buffers
-  std::uint32_t parcel_count_max = 0;  // references to them that are under way
+  std::uint32_t packet_count_max = 0;  // number of buffers
+  std::uint32_t parcel_count_max = 0;  // references to buffers under way
   std::uint32_t packet_bytes_max = 0;
 };
 
@@ -69,9 +69,9 @@ class Network final : public Outlet {
   NodeId node_count() const { return static_cast<NodeId>(nodes_.size()); }
   const Path& path(PathId id) const { return paths_[id]; }
 
-  // Reads the timers of all nodes; call once after building.
+  // Reads the timers of all nodes. Call it once after building.
   void start();
-  // Handles the next packet or timeout; false when nothing is left to happen before `limit`.
+  // Handles the next packet or timeout. Returns false if no event is left before `limit`.
   bool step(base::Instant limit);
   base::Instant now() const { return now_; }
   const NetworkCounters& counters() const { return counters_; }
@@ -94,7 +94,7 @@ class Network final : public Outlet {
   TimerTable timers_;  // never later than the nodes' own deadlines
   std::vector<Path> paths_;
   std::vector<Observer*> observers_;
-  // Hops that take no time skip the event queue: a ring, in order.
+  // Hops that take no time skip the event queue. They wait in this ring, in order.
   std::vector<Parcel> ready_;
   std::uint32_t ready_first_ = 0;
   std::uint32_t ready_count_ = 0;

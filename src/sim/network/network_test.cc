@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Links and faults between two endpoints that only send and listen.
+// Tests links and faults between two endpoints that only send and listen.
 #include "sim/network/network.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Listener final : public Node {
   std::vector<Arrival> arrivals;
 };
 
-// A path of one listener and whatever stands before it.
+// A path to one listener, with a link or faults before it.
 class Line {
  public:
   Line()
@@ -85,7 +85,7 @@ class Line {
   PathId id_ = 0;
 };
 
-TEST(Link, TakesTimeForEachBitAndForTheWay) {
+TEST(Link, TakesTimeForEachBitAndForPropagation) {
   Line line;
   line.add<Link>(LinkOptions{.bits_per_second = 1'000'000'000,
                              .delay = base::microseconds(5),
@@ -112,7 +112,7 @@ TEST(Link, DropsWhatItsQueueCannotHold) {
   EXPECT_EQ(line.network().packets().in_use(), 0U);
 }
 
-TEST(Faults, LoseAsManyAsTheyShould) {
+TEST(Faults, LoseTheGivenShareOfPackets) {
   Line line;
   line.add<Faults>(FaultOptions{.loss = 0.3, .reorder_max = {}, .jitter_max = {}}, 11U);
   line.start();
@@ -158,7 +158,7 @@ TEST(Faults, JitterKeepsTheOrderAndReorderingDoesNot) {
   }
 }
 
-TEST(Faults, StopWhenTheyAreTold) {
+TEST(Faults, StopAtTheGivenTime) {
   Line line;
   line.add<Link>(LinkOptions{.bits_per_second = 1'000'000'000,
                              .delay = base::microseconds(100),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one shape of everything in the virtual network: workers, aggregators, links and faults all
-// take packets and the passing of time, and hand packets on. Nodes know neither each other nor
-// the clock; a path names the nodes that a packet visits, and an outlet moves it along.
+// The interface of every node in the virtual network: workers, aggregators, links and faults. A
+// node takes packets and the passing of time, and hands packets on. Nodes know neither each other
+// nor the clock. A path names the nodes that a packet visits, and an outlet moves the packet along.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,26 @@ namespace infold::sim {
 using NodeId = std::uint16_t;
 using PathId = std::uint16_t;
 
-// A packet under way: `hop` indexes the path's node that it visits next.
+// A packet under way. `hop` is the index of the path's node that the packet visits next.
 struct Parcel {
   PacketIndex packet = 0;
   PathId path = 0;
   std::uint8_t hop = 0;
 };
 
-// Why a packet went no further. `queue` is a link's, `receive_queue` that of a paused worker.
+// Why a packet was dropped. `queue` is a link's, `receive_queue` that of a paused worker.
 enum class DropCause : std::uint8_t { loss, burst, queue, receive_queue, checksum, count_ };
 const char* drop_cause_name(DropCause cause);
 
-// What a node may do with packets; the network implements it.
+// The actions of a node on packets. The network implements them.
 class Outlet {
  public:
   virtual ~Outlet() = default;
   virtual PacketPool& packets() = 0;
   // An endpoint's new packet enters its path now. Takes over one reference.
   virtual void send(PathId path, PacketIndex packet) = 0;
-  // A packet leaves node `from` for the next node of its path at `at`, which is not past.
+  // A packet leaves node `from` for the next node of its path at time `at`. Requires: `at` is not
+  // in the past.
   virtual void forward(base::Instant at, NodeId from, Parcel parcel) = 0;
   virtual void drop(Parcel parcel, DropCause cause) = 0;
 };

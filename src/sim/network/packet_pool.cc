@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of the packet pool that are not on the path of every hop.
+// The functions of the packet pool that are not needed for every hop.
 #include "sim/network/packet_pool.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace infold::sim {
 namespace {
 
-// Neighbouring packets share no cache line.
+// Aligned so that neighbouring packets share no cache line.
 constexpr std::size_t kLineBytes = 64;
 
 }  // namespace
@@ -46,7 +46,7 @@ std::uint64_t PacketPool::hash(PacketIndex packet) {
 }
 
 void PacketPool::mark_damaged(PacketIndex packet, std::uint16_t checksum_sent) {
-  CHECK_THAT(packets_[packet].references, ==, 1U);  // others must not see the damage
+  CHECK_THAT(packets_[packet].references, ==, 1U);  // other receivers must not see the damage
   packets_[packet].damaged = true;
   packets_[packet].checksum = checksum_sent;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers for the datagrams that are under way, taken once. A multicast is one buffer with many
-// references, so that a result for 64 workers is written once. Never grows: a scenario whose
+// Buffers for the datagrams under way, allocated once. A multicast is one buffer with many
+// references, so a result for 64 workers is written once. The pool never grows. A scenario whose
 // packets outnumber the named maximum is broken and stops the run.
 #pragma once
 
@@ -31,18 +31,18 @@ class PacketPool {
     if (--packets_[packet].references == 0) free_.push_back(packet);
   }
 
-  // The whole buffer, to write a datagram to; set_bytes() says how much of it was used.
+  // The whole buffer, to write a datagram to; set_bytes() sets the datagram's length.
   std::span<std::byte> room(PacketIndex packet) { return {at(packet), packet_bytes_max_}; }
   void set_bytes(PacketIndex packet, std::size_t bytes);
   std::span<const std::byte> bytes(PacketIndex packet) const {
     return {at(packet), packets_[packet].bytes};
   }
 
-  // A fingerprint of the bytes, computed once however many receivers a multicast has.
+  // A fingerprint of the bytes. It is computed once for all receivers of a multicast.
   std::uint64_t hash(PacketIndex packet);
 
-  // A damaged packet carries the checksum of what was sent; the receiver compares. An undamaged
-  // one needs none: computing it at both ends would cost time and find nothing.
+  // A damaged packet carries the checksum of the original, and the receiver compares. An undamaged
+  // packet needs no checksum: computing it at both ends would cost time and find nothing.
   void mark_damaged(PacketIndex packet, std::uint16_t checksum_sent);
   bool damaged(PacketIndex packet) const { return packets_[packet].damaged; }
   std::uint16_t checksum_sent(PacketIndex packet) const { return packets_[packet].checksum; }
@@ -68,7 +68,7 @@ class PacketPool {
 
   std::uint32_t packet_bytes_max_;
   std::size_t stride_;
-  std::unique_ptr<std::byte[]> buffers_;  // never touched beyond the high water
+  std::unique_ptr<std::byte[]> buffers_;  // buffers above the high water are never touched
   std::vector<Packet> packets_;
   std::vector<PacketIndex> free_;  // last in, first out, so that few buffers stay in cache
   std::uint32_t high_water_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One deadline per node and the earliest of all, as a tournament tree: setting one costs a walk
-// to the root that stops where nothing changes. Of equal deadlines the lowest node's is first.
+// One deadline per node, and the earliest of all, as a tournament tree. Setting a deadline costs a
+// walk to the root, which stops where nothing changes. Of equal deadlines the lowest node's is
+// first.
 #pragma once
 
 #include <bit>
@@ -20,7 +21,7 @@ class TimerTable {
   base::Instant at(std::uint32_t node) const { return earliest_[leaves_ + node]; }
   base::Instant earliest() const { return earliest_[1]; }
 
-  // Whose deadline is the earliest. Requires: earliest() is not never().
+  // Returns the node with the earliest deadline. Requires: earliest() is not never().
   std::uint32_t earliest_node() const {
     std::uint32_t place = 1;
     while (place < leaves_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timer table against a linear search.
+// Compares the timer table with a linear search.
 #include "sim/network/timer_table.h"
 
 #include <algorithm>

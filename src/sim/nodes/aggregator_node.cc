@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read, call, drain.
+// Gives packets to the aggregator and sends its answers.
 #include "sim/nodes/aggregator_node.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real aggregator in the virtual network: a leaf, a root, or anything between.
+// The real aggregator in the virtual network: a leaf, a root, or one between.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class AggregatorNode final : public Node {
  public:
   explicit AggregatorNode(const core::AggregatorOptions& options) : aggregator_(options) {}
 
-  // Paths in the order of the options' workers, then the one to the parent.
+  // `paths` are in the order of the options' workers; the last one is to the parent.
   void connect(std::vector<PathId> to_workers, std::optional<PathId> to_parent) {
     to_workers_ = std::move(to_workers);
     to_parent_ = to_parent;

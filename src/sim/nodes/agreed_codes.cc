@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two wire elements for each code.
+// Each code takes two wire elements.
 #include "sim/nodes/agreed_codes.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records what a small job of another session sends, and sends it again and again.
+// Records the packets of a small job of another session, and sends them again and again.
 #include "sim/nodes/stale.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint16_t kOldWorld = 2;
 constexpr std::uint64_t kOldElements = 512;
-// Between two of them, at most.
+// The longest time between two packets.
 constexpr base::Duration kGapMax = base::microseconds(20);
 
 }  // namespace

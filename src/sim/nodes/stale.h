@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets that should not be there: of this job before it was set up anew, of the epoch to come,
-// and of other jobs that share the network. Real machines wrote them, so that nothing but the
-// session tells them from the real ones.
+// Packets that do not belong to the job: of the same job before it was set up again, of a later
+// epoch, and of other jobs on the network. Real machines wrote them, so only job and epoch
+// distinguish them from the job's own.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace infold::sim {
 
 class StaleSender final : public Node {
  public:
-  // `up` and `down` are paths of the job that the packets are sent along.
+  // `up` and `down` are paths of the job. The packets are sent along them.
   StaleSender(const Scenario& scenario, std::vector<PathId> up, std::vector<PathId> down);
 
   void handle_packet(base::Instant, Parcel parcel, Outlet& outlet) override {

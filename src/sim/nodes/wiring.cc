@@ -13,13 +13,14 @@
 namespace infold::sim {
 namespace {
 
-// How many packets can be under way at once follows from the slots: a chunk has a contribution or
-// an answer per worker and hop, and faults and time-outs multiply that. Runs that need more than
-// these multiples are broken, and stop.
+// The slots bound the packets that can be under way at once: a chunk has a contribution or an
+// answer per worker and hop. Faults and timeouts multiply that. A run that needs more than these
+// multiples is broken, and stops.
 constexpr std::uint32_t kPacketsPerSlot = 8;
 constexpr std::uint32_t kPacketsMin = 2'048;
 constexpr std::uint32_t kPacketsMax = 1U << 18;
-// References to them: a multicast is one packet and as many parcels as an aggregator has workers.
+// References to packets: a multicast is one packet, and as many parcels as an aggregator has
+// workers.
 constexpr std::uint32_t kParcelsPerPacket = 2;
 
 std::uint32_t packet_count_max(const Scenario& scenario) {
@@ -30,7 +31,7 @@ std::uint32_t packet_count_max(const Scenario& scenario) {
       kPacketsMax));
 }
 
-// One lower end of an edge: its own link and faults in each direction.
+// The lower end of an edge: its own link and faults in each direction.
 struct Port {
   std::optional<NodeId> up_link;
   std::optional<NodeId> up_faults;
@@ -39,7 +40,7 @@ struct Port {
   const Link* uplink = nullptr;
 };
 
-// An aggregator's own link, where it is a host and not a switch.
+// An aggregator's own link, if the aggregator is a host and not a switch.
 struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
@@ -77,7 +78,7 @@ class Builder {
 
  private:
   NodeId add(std::unique_ptr<Node> node) { return wiring_.network->add_node(std::move(node)); }
-  // The number that the next node gets.
+  // The number of the node that is added next.
   NodeId next_node() const { return wiring_.network->node_count(); }
 
   std::optional<NodeId> add_link(const LinkOptions& options, const Link** link = nullptr) {
@@ -216,7 +217,7 @@ class Builder {
   base::Prng random_;
   Wiring wiring_;
   std::vector<Port> worker_ports_;
-  std::vector<std::vector<PathId>> to_sites_;  // of each rank
+  std::vector<std::vector<PathId>> to_sites_;  // for each rank
   std::vector<PathId> from_sites_;             // to any rank
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a scenario to a network: nodes, and the paths that join them.
+// Makes a network from a scenario: nodes, and the paths that join them.
 //
 //   rank ---> link ---> faults ---> [aggregator's host link] ---> aggregator     (towards the root)
 //   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
@@ -26,7 +26,7 @@ struct Wiring {
   std::vector<std::vector<AggregatorNode*>> aggregators;  // by site, in the plan's order
   std::vector<NodeId> worker_nodes;
   std::vector<std::vector<NodeId>> aggregator_nodes;
-  std::vector<const Link*> links;  // all of them, to read their queues
+  std::vector<const Link*> links;  // all links, whose queues are read
 };
 
 Wiring wire(const Scenario& scenario, const Job& job);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read, call, drain, as a driver does it; and the ways in which a host gets in the way.
+// Gives packets to the worker, sends its packets and collects its events, as a driver does. Pauses
+// and full queues of the host are modelled here, too.
 #include "sim/nodes/worker_node.h"
 
 #include <algorithm>
@@ -66,8 +67,8 @@ void WorkerNode::handle_timeout(base::Instant now, Outlet& outlet) {
 
 base::Instant WorkerNode::next_timeout() const {
   base::Instant next = worker_.poll_timeout().value_or(base::Instant::never());
-  // A timer that asks for a packet stays due while the host's queue is full; there is no use in
-  // asking again before there is room.
+  // A timer that wants to send a packet stays due while the host's queue is full. The node asks
+  // again when the queue has room.
   if (send_again_at_ < base::Instant::never() && next <= drained_at_) next = send_again_at_;
   next = std::min(next, send_again_at_);
   if (next_call_ < options_.calls.size() && !call_waits_for_room_) {
@@ -84,7 +85,7 @@ void WorkerNode::take(base::Instant now, Parcel parcel, Outlet& outlet) {
   packets.release(parcel.packet);
 }
 
-// What the program does of its own accord.
+// Makes the program's calls that are due, and its cancel or leave.
 void WorkerNode::act(base::Instant now) {
   while (next_call_ < options_.calls.size() && options_.calls[next_call_].at <= now) {
     if (!submit_next(now)) break;
@@ -98,7 +99,8 @@ void WorkerNode::act(base::Instant now) {
   }
 }
 
-// False when the worker's table is full: the call is made again when something has finished.
+// Returns false when the worker's table is full. The call is made again when another call has
+// finished.
 bool WorkerNode::submit_next(base::Instant now) {
   Call& call = options_.calls[next_call_];
   CallRecord& record = records_[next_call_];
@@ -128,7 +130,7 @@ void WorkerNode::set_size_if_known(std::size_t call) {
   }
 }
 
-// A host whose queue is full takes no more until there is room, as a socket does.
+// When the host's queue is full, the host takes no packet until there is room, as a socket does.
 void WorkerNode::transmit(base::Instant now, Outlet& outlet) {
   send_again_at_ = base::Instant::never();
   PacketPool& packets = outlet.packets();
@@ -159,7 +161,7 @@ bool WorkerNode::collect_events(base::Instant now) {
   bool any = false;
   while (const auto event = worker_.poll_event()) {
     any = true;
-    // Identities rise with the calls, so the record is found from the last one backwards.
+    // Ids rise with the calls, so the search begins at the last record.
     for (std::size_t i = next_call_; i-- > 0;) {
       CallRecord& record = records_[i];
       if (record.id != event->id) continue;
@@ -178,7 +180,7 @@ bool WorkerNode::collect_events(base::Instant now) {
 void WorkerNode::drain(base::Instant now, Outlet& outlet) {
   drained_at_ = now;
   transmit(now, outlet);
-  // An event makes room for a call, or tells the size of one.
+  // An event makes room for a call, or tells the size of a call.
   while (collect_events(now)) {
     if (std::exchange(call_waits_for_room_, false)) act(now);
     transmit(now, outlet);

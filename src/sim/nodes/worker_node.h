@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real worker in the virtual network, with the program that calls it and the host it runs on:
-// calls at their times, a send queue with a bound, pauses in which nothing is read.
+// The real worker in the virtual network, with the program that calls it and the host it runs on.
+// The program makes calls at their times. The host has a send queue with a bound, and pauses in
+// which it reads no packet.
 #pragma once
 
 #include <deque>
@@ -15,7 +16,7 @@
 namespace infold::sim {
 
 struct Call {
-  base::Instant at;               // submitted then, or when there is room
+  base::Instant at;               // time of submission, or later if there is no room
   core::TransferRequest request;  // `after` is set from after_previous
   bool after_previous = false;
   bool sized_by_previous = false;
@@ -28,7 +29,7 @@ struct CallRecord {
   core::TransferId id = core::TransferId::none;
   std::optional<core::Event> event;
   std::uint32_t event_count = 0;
-  std::optional<base::Error> refused;  // by submit, because the job was over
+  std::optional<base::Error> refused;  // submit() refused the call, because the job had ended
 };
 
 struct Pause {
@@ -36,7 +37,7 @@ struct Pause {
   base::Instant until;
 };
 
-// What the program does to the job besides calling.
+// The program's cancel or leave.
 struct Ending {
   enum class Kind : std::uint8_t { none, cancel, leave };
   Kind kind = Kind::none;
@@ -57,14 +58,14 @@ class WorkerNode final : public Node {
  public:
   explicit WorkerNode(WorkerNodeOptions options);
 
-  // One path per site; `uplink` is where they begin, and may be null.
+  // Takes one path per site. The paths begin with `uplink`, which may be null.
   void connect(std::vector<PathId> to_sites, const Link* uplink, const Network* network);
 
   void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
   void handle_timeout(base::Instant now, Outlet& outlet) override;
   base::Instant next_timeout() const override;
 
-  // Every call has ended, one way or the other.
+  // Returns true when every call has ended, with or without success.
   bool finished() const { return finished_calls_ == records_.size() && ending_done_; }
   const std::vector<CallRecord>& records() const { return records_; }
   const core::Worker& worker() const { return worker_; }

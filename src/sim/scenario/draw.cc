@@ -8,7 +8,7 @@
 namespace infold::sim {
 namespace {
 
-// Keeps the mean run near 10 ms: data of all ranks together.
+// Elements of all ranks' data together. This keeps the mean run near 10 ms.
 constexpr std::uint64_t kElementBudget = 60'000;
 
 template <typename T, std::size_t kCount>
@@ -37,7 +37,7 @@ void draw_sites(Scenario& scenario, base::Prng& prng) {
 void draw_limits(Scenario& scenario, base::Prng& prng) {
   constexpr std::uint32_t kDatagrams[] = {1452, 1472, 1472, 1472, 4000, 8952};
   scenario.plan.datagram_bytes_max = pick(kDatagrams, prng);
-  // Planes with small limits, as a P4 pipeline has; f64's blocks need 64.
+  // Planes with small limits, as a P4 pipeline has. Blocks of f64 need 64 elements.
   constexpr std::uint32_t kElements[] = {64, 128, 256, 352};
   if (prng.chance(0.3)) scenario.plan.elements_max = pick(kElements, prng);
   constexpr std::uint16_t kSmall[] = {1, 2, 4, 8, 16};
@@ -60,7 +60,7 @@ void draw_link(Scenario& scenario, base::Prng& prng) {
 
 FaultOptions draw_faults(base::Prng& prng) {
   FaultOptions faults;
-  // Cubed: mostly mild, sometimes the full 30 %.
+  // The cube makes most strengths mild, and a few as high as 30 %.
   const auto strength = [&prng](double most) {
     const double u = prng.uniform();
     return most * u * u * u;
@@ -107,8 +107,8 @@ void draw_troubles(Scenario& scenario, base::Prng& prng) {
   if (prng.chance(0.25)) scenario.stale_packets = static_cast<std::uint32_t>(prng.below(200));
 }
 
-// One rank does what the others do not expect. All calls have a deadline then, long enough for
-// the troubles to be over, so that nobody waits for ever.
+// One rank makes a call that the others do not expect, or ends the job. All calls then have a
+// deadline after the end of the troubles, so that no rank waits without end.
 void draw_incident(Scenario& scenario, base::Prng& prng) {
   Incident& incident = scenario.incident;
   const auto kinds = static_cast<std::uint64_t>(Incident::Kind::count_) - 1;
@@ -127,7 +127,7 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
     incident.kind = Incident::Kind::never_calls;
   }
   if (needs_size && incident.kind != Incident::Kind::never_calls) {
-    // Something that another type or reduction of the same width can stand in for.
+    // A call whose type or reduction can be replaced by another of the same width.
     call.collective = core::Collective::all_reduce;
     call.reduction = core::Reduction::sum;
     call.layout = {core::WireFormat::i32, core::DataType::i32};
@@ -138,8 +138,8 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
   for (CallPlan& each : scenario.calls) each.deadline = base::seconds(2);
 }
 
-// A random epoch, as a switch draws it, or the next one. Not from the drawing's generator, or every
-// seed would be another scenario.
+// Draws a random epoch, as a switch does, or the next one. The draw has a generator of its own: one
+// from the shared generator would change every seed's scenario.
 void draw_earlier_job(Scenario& scenario) {
   constexpr Incident::Kind kEnds[] = {Incident::Kind::none, Incident::Kind::cancels,
                                       Incident::Kind::leaves};
@@ -164,7 +164,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_link(scenario, prng);
   scenario.calls = draw_calls(scenario.plan.world, kElementBudget, prng);
   for (std::size_t site = 0; site < scenario.plan.trees.size(); ++site) {
-    // Not from prng, or every seed would be another scenario.
+    // Not drawn from prng, which would change every seed's scenario.
     plan::set_takes_sparse(scenario.plan.trees[site], base::mix64(seed * 64 + site) % 4 != 0);
   }
   draw_troubles(scenario, prng);

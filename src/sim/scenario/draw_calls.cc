@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a drawn scenario call.
+// Draws the calls of a scenario's ranks.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,8 @@ constexpr std::uint64_t kCallsMax = 24;
 
 std::uint64_t draw_elements(std::uint64_t most, base::Prng& prng) {
   if (prng.chance(0.05)) return 0;
-  // Uniform in the logarithm: as many tensors of a few elements as of many chunks.
+  // Uniform in the logarithm, so that tensors of a few elements are as frequent as tensors of many
+  // chunks.
   const double log = prng.uniform() * std::log2(static_cast<double>(most) + 1);
   return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::exp2(log)), 1, most);
 }
@@ -28,7 +29,7 @@ WireFormat draw_block_format(base::Prng& prng) {
   return kFormats[prng.below(3)];
 }
 
-// More would make another scenario of every seed.
+// A larger number would change every seed's scenario.
 constexpr std::uint64_t kReductionsDrawn = 4;
 
 void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
@@ -57,7 +58,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This and the next three from what was drawn already, for the same reason.
+// This function and the next three use numbers that are drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !core::is_float(call.layout.dtype);
@@ -75,7 +76,7 @@ bool draw_leaving_out_zeros(const CallPlan& call) {
   const bool zeros_say_nothing =
       call.reduction != Reduction::min && call.reduction != Reduction::max;
   const bool can_be = is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed;
-  // Where blocks are mostly zeros, mostly.
+  // Where most blocks are zeros, most calls leave them out.
   const std::uint64_t share = call.values.kind == oracle::ValueKind::sparse ? 3 : 1;
   return can_be && base::mix64(call.values.seed + 3) % 4 < share;
 }

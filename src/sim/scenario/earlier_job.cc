@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records the earlier job's last packets, and replays them.
+// Records the earlier job's packets, and replays them.
 #include "sim/scenario/earlier_job.h"
 
 #include <algorithm>
@@ -11,9 +11,10 @@
 namespace infold::sim {
 namespace {
 
-// Its last packets are the ones that a network may still hold.
+// Most packets that are recorded. A network still holds only an earlier job's last packets.
 constexpr std::size_t kRecordedMax = 2'048;
-// Between two of them, at most: close together in one run, spread over the next job in another.
+// The longest time between two packets, drawn for each run. Short gaps send all packets together;
+// long ones spread them over the next job.
 constexpr base::Duration kGapsMax[] = {base::nanoseconds(500), base::microseconds(20),
                                        base::microseconds(500)};
 
@@ -74,7 +75,8 @@ Replayer::Replayer(const Scenario& scenario, const Network& network)
   if (datagrams_.empty()) left_ = 0;
 }
 
-// The last ones come first and in their order, as after a short pause; then any of them.
+// The last packets come first and in order, as after a short pause. After them come packets at
+// random.
 std::size_t Replayer::next_datagram() {
   if (left_in_order_ == 0) return random_.below(datagrams_.size());
   const std::size_t from_end = std::min<std::size_t>(left_in_order_--, datagrams_.size());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job whose number returned: its packets, and who sends them again while the next job with that
-// number runs. The earlier job is run first, on a network of the same shape. So every packet is one
-// that a real machine wrote, with the words that the next job's packets have, and other elements.
+// A job number that returns: the earlier job's packets, and the node that sends them again while
+// the next job with that number runs. The earlier job runs first, on a network of the same shape.
+// So a real machine wrote each packet. Its header agrees with that of the next job's packets, and
+// its elements differ.
 #pragma once
 
 #include <vector>

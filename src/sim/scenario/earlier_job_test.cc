@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job number that returns: nothing of the earlier job is taken, whatever comes of it.
+// A job number that returns: the next job takes no packet of the earlier job, however that ended.
 #include <gtest/gtest.h>
 
 #include "sim/scenario/named.h"
@@ -35,9 +35,9 @@ TEST(EarlierJob, NothingOfItIsTaken) {
   }
 }
 
-// If the checkers passed the same packets where number and epoch return, the test above would prove
-// nothing. Numbers and epochs that return are the control plane's to prevent.
-TEST(EarlierJob, TheCheckersNoticeWhereTheEpochReturnsToo) {
+// If the checkers passed these packets with the same epoch, too, the test above would prove
+// nothing. The control plane must prevent that number and epoch both return.
+TEST(EarlierJob, TheCheckersNoticeAnEpochThatReturns) {
   std::uint64_t noticed = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Scenario scenario = again(seed, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From call plans to transfer requests, and from results to verdicts.
+// Makes transfer requests from call plans, and verdicts from results.
 #include "sim/scenario/job.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ const core::TensorCodec* codec_of(const CallPlan& call, std::uint16_t world) {
   return codec;
 }
 
-// Another call of the same size that this rank makes in place of the right one.
+// Returns the incident's call, of the same size, which this rank makes in place of the right one.
 core::TransferRequest wrong(core::TransferRequest request, const Incident& incident,
                             std::uint16_t world) {
   switch (incident.kind) {
@@ -49,7 +49,8 @@ core::TransferRequest wrong(core::TransferRequest request, const Incident& incid
       break;
     case Incident::Kind::wrong_root:
       request.root = static_cast<std::uint16_t>((request.root + 1) % world);
-      // If it takes itself for the root of a broadcast, it sends from where it would receive.
+      // A rank that takes itself for a broadcast's root sends from the buffer in which it would
+      // receive.
       if (request.input == nullptr) request.input = request.output;
       break;
     default: break;
@@ -125,7 +126,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
 
 core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) const {
   const CallPlan& call = scenario_.calls[index];
-  // The worker writes results through this pointer; the job gives it away for that.
+  // The worker writes results through this pointer, which the job handed out for that.
   auto& own = const_cast<Tensors&>(tensors(index, call.bulk ? std::uint16_t{0} : rank));
   core::TransferRequest request;
   request.collective = call.collective;
@@ -207,7 +208,7 @@ std::string Job::compare(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0 || call.bulk) return "";
   if (step.agrees) return compare_codes(step.call);
-  // The inputs as they were, because in-place results have replaced them.
+  // Makes the inputs again, because in-place results have replaced them.
   std::vector<std::vector<std::byte>> inputs;
   oracle::Request request{.layout = call.layout,
                           .collective = call.collective,

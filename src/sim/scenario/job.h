@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of a scenario's calls: every rank's tensors, the requests made of them, and what the
-// results must be. Owns all tensors; they stay where they are until it goes.
+// The data of a scenario's calls: every rank's tensors, the requests for them, and the results that
+// must come. Owns all tensors, which do not move while it lives.
 #pragma once
 
 #include <string>
@@ -16,26 +16,28 @@ class Job {
  public:
   explicit Job(const Scenario& scenario);
 
-  // What `rank` calls, incident included; an agreed call is two entries.
+  // Returns the calls of `rank`, with the incident. An agreed call is two entries.
   std::vector<Call> calls_of(std::uint16_t rank) const;
 
-  // Which call of the scenario a rank's entry belongs to, and whether it only agrees on codes.
+  // The scenario's call that an entry belongs to, and whether the entry only agrees on codes.
   struct Step {
     std::uint32_t call = 0;
     bool agrees = false;
   };
   const std::vector<Step>& steps() const { return steps_; }
 
-  // Compares all ranks' results of a finished step with the oracle's; empty if they are right.
+  // Compares all ranks' results of a finished step with the oracle's. The text names the fault; it
+  // is empty if all are right.
   std::string compare(const Step& step) const;
-  // Whether a failed call left the inputs as they were (where results go elsewhere).
+  // Checks that a failed call left its inputs unchanged, where results go elsewhere. The text names
+  // the fault; it is empty if there is none.
   std::string compare_inputs(const Step& step) const;
-  // How many ranks' data the step's result holds.
+  // Returns the number of ranks whose data the step's result holds.
   std::uint16_t ranks_summed(const Step& step) const;
 
-  // The result bytes that `rank` has of a call; empty where it gets none.
+  // Returns the result bytes that `rank` has of a call; empty if it gets none.
   std::span<const std::byte> result(std::uint32_t call, std::uint16_t rank) const;
-  // Result bytes of all ranks and calls, hashed.
+  // Hash of the result bytes of all ranks and calls.
   std::uint64_t hash() const;
 
  private:
@@ -44,7 +46,7 @@ class Job {
     std::vector<std::byte> output;
     std::vector<std::uint16_t> own_codes;
     std::vector<std::uint16_t> agreed_codes;
-    std::vector<std::uint32_t> present;  // a bit for each block that is not zero
+    std::vector<std::uint32_t> present;  // has a bit for each block, set if the block is not zero
   };
 
   Tensors& tensors(std::uint32_t call, std::uint16_t rank) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The named scenarios: a common base, and what each one adds to it.
+// The named scenarios: a common base, and the change that each one makes to it.
 #include "sim/scenario/named.h"
 
 #include <algorithm>
@@ -90,14 +90,14 @@ constexpr Recipe kRecipes[] = {
     {{"damage", "2 % of packets are damaged; checksums find them"}, 1, 1, add_damage},
     {{"tree", "racks under a spine, with loss on every hop"}, 1, 2, add_loss},
     {{"stripe", "three aggregators of different weights, with loss"}, 3, 1, add_loss},
-    {{"pause", "one worker stands still for 20 ms"}, 1, 1, add_pause},
+    {{"pause", "one worker pauses for 20 ms"}, 1, 1, add_pause},
     {{"late", "ranks begin up to 50 ms apart"}, 1, 1, add_late_ranks},
-    {{"stale", "packets of other sessions arrive all the time"}, 1, 1, add_stale_packets},
-    {{"again", "packets of an ended job arrive that had the job's number"}, 1, 1, add_earlier_job},
+    {{"stale", "packets of other jobs and epochs arrive all the time"}, 1, 1, add_stale_packets},
+    {{"again", "packets of an ended job with the same number arrive"}, 1, 1, add_earlier_job},
     {{"mixed", "all of these over two trees, with calls of all kinds"}, 2, 2, add_everything},
-    {{"mismatch", "rank 1 brings a tensor of another size"}, 1, 1, add_mismatch},
+    {{"mismatch", "rank 1 calls with a tensor of another size"}, 1, 1, add_mismatch},
     {{"absent", "rank 2 never makes the second call"}, 1, 1, add_absence},
-    {{"cancel", "rank 1 gives up"}, 1, 1, add_cancel},
+    {{"cancel", "rank 1 cancels"}, 1, 1, add_cancel},
 };
 
 CallPlan large_call(const std::string& format, std::uint64_t elements, std::uint64_t seed) {
@@ -163,7 +163,7 @@ std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed
     scenario.plan.trees.push_back(
         plan::even_tree(scenario.plan.world, depth, 2, static_cast<std::uint16_t>(1 + site)));
   }
-  // A small tensor, a large one, a small one: what a step of training looks like.
+  // A small tensor, a large one, a small one, as in a step of training.
   const std::uint64_t elements = options.elements > 0 ? options.elements : 100'000;
   scenario.calls = {sum_of_integers(100, seed), large_call(options.format, elements, seed + 1),
                     sum_of_integers(64, seed + 2)};

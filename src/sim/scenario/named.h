@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios with names, for people and for tests that need one trouble at a time.
+// Named scenarios, for people and for tests that need one trouble at a time.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct NamedScenario {
 };
 std::vector<NamedScenario> scenario_names();
 
-// Sizes of a named scenario; 0 or negative leaves the scenario's own.
+// Overrides of a named scenario; 0 or negative keeps the scenario's own value.
 struct NamedOptions {
   std::uint16_t workers = 0;
   std::uint64_t elements = 0;
@@ -33,11 +33,11 @@ struct NamedOptions {
   std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "agreed"
 };
 
-// Nothing if there is no such name.
+// Returns nothing if there is no such name.
 std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed,
                                        const NamedOptions& options = {});
 
-// One all-reduce of f32 tensors in this format; what most tests begin with.
+// One all-reduce of f32 tensors in this format. Most tests begin with it.
 CallPlan sum_of_floats(core::WireFormat format, std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed = 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios in words.
+// Describes scenarios in words.
 #include "sim/scenario/scenario.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a run consists of, as plain data: who is there, how they are connected, what they call,
-// what goes wrong. A scenario and its seed determine every bit of a run. Drawn from a seed, named,
-// or written by a test; not checked here beyond what its makers promise.
+// All facts of a run, as plain data: the ranks, the links, the calls, the faults. A scenario and
+// its seed determine every bit of a run. A scenario is drawn from a seed, named, or written by a
+// test. No code checks a scenario beyond what its makers promise.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,21 @@ struct CallPlan {
   std::uint64_t elements = 0;
   std::uint16_t root = 0;
   bool agreed = false;
-  bool in_place = false;           // results overwrite the inputs
-  bool after_previous = false;     // sends nothing before the call before is done
-  bool sized_by_previous = false;  // has its place at once, and its size when that call is done
-  bool leaves_out_zeros = false;   // sends no block of zeros where sites can do without
-  // All ranks share one input and one output, and nothing is compared: for tensors so large that
-  // a copy per rank would not fit, where only time is of interest.
+  bool in_place = false;        // results overwrite the inputs
+  bool after_previous = false;  // sends nothing before the previous call is done
+  // Takes its place at once; its size is known when the previous call is done.
+  bool sized_by_previous = false;
+  bool leaves_out_zeros = false;  // sends no block of zeros to sites that take such packets
+  // All ranks share one input and one output, and results are not compared. For tensors so large
+  // that a copy per rank would not fit, in tests that measure only time.
   bool bulk = false;
   core::Priority priority = core::Priority::automatic;
   std::uint32_t offset_bytes = 0;  // of the tensor in its buffer
   base::Duration gap;              // from the call before it
   base::Duration deadline;         // from submission; 0: none
   oracle::ValueSource values;
-  std::vector<std::uint16_t> value_rank;  // whose data each rank brings; empty: its own
+  // The rank whose data each rank contributes; empty: its own.
+  std::vector<std::uint16_t> value_rank;
 };
 
 struct PausePlan {
@@ -49,7 +51,7 @@ struct PausePlan {
   base::Instant until;
 };
 
-// What one rank does wrong, or decides.
+// One rank's wrong call, or its decision to end the job.
 struct Incident {
   enum class Kind : std::uint8_t {
     none,
@@ -57,27 +59,28 @@ struct Incident {
     wrong_type,
     wrong_operation,
     wrong_root,
-    never_calls,  // ends in the others' deadline
+    never_calls,  // ends at the others' deadline
     cancels,
     leaves,
     count_,
   };
   Kind kind = Kind::none;
   std::uint16_t rank = 0;
-  std::uint32_t call = 0;  // which call is wrong, or missing with all after it
-  base::Duration after;    // of a cancel or leave, from the rank's start
+  std::uint32_t call = 0;  // the call that is wrong, or the first that is missing
+  base::Duration after;    // from the rank's start to a cancel or leave
 };
 const char* incident_name(Incident::Kind kind);
 
-// Before the scenario's job another job had its number, on the same machines: the same calls with
-// other data. The network still has packets of it.
+// Before the scenario's job another job had its number, on the same machines, with the same calls
+// and other data. The network still holds packets of it.
 struct EarlierJob {
-  Incident::Kind end = Incident::Kind::none;  // none: its calls succeeded; or cancels, or leaves
-  std::uint32_t epoch = 0;                    // the scenario's own would break the protocol
-  std::uint32_t replays = 0;                  // how many of its packets come
+  Incident::Kind end = Incident::Kind::none;  // none: its calls succeeded; else cancels or leaves
+  // Must differ from the scenario's epoch, as the protocol demands.
+  std::uint32_t epoch = 0;
+  std::uint32_t replays = 0;  // how many of its packets arrive
 };
 
-// What the packets of a scenario's job carry.
+// The job number in the packets of a scenario's job.
 inline constexpr std::uint16_t kJob = 7;
 
 struct Scenario {
@@ -93,40 +96,41 @@ struct Scenario {
   LinkOptions link{.bits_per_second = 10'000'000'000,
                    .delay = base::microseconds(10),
                    .queue_bytes_max = 256 * 1024};
-  // An aggregator on a host shares one link among its children; a switch has a port for each.
+  // An aggregator on a host has one link for all its children. A switch has a link for each.
   bool aggregators_are_hosts = false;
-  // A worker's host stops sending while so much waits in its own queue; 0: it never looks.
+  // A worker's host stops sending while this much waits in its own queue; 0: it never looks.
   std::int64_t host_queue_bytes = 128 * 1024;
-  // Datagrams that a paused worker's host keeps for it.
+  // Datagrams that a worker's host keeps while the worker pauses.
   std::uint32_t receive_queue_packets = 256;
 
   FaultOptions up;    // towards the root
   FaultOptions down;  // towards the workers
-  // Each rank has its own luck: intensities are multiplied by up to this, drawn per endpoint.
+  // Each endpoint draws a factor, by which the probabilities of its faults are multiplied.
   bool asymmetric = false;
   std::vector<PausePlan> pauses;
-  std::vector<base::Duration> starts;  // of each rank; empty: all at once
-  std::uint32_t stale_packets = 0;     // of an earlier epoch and of other jobs, sent by nobody
+  std::vector<base::Duration> starts;  // start of each rank; empty: all at once
+  // Packets of an earlier epoch and of other jobs.
+  std::uint32_t stale_packets = 0;
   std::optional<EarlierJob> earlier;
   Incident incident;
-  // Each rank leaves in good order when its own calls are done, whatever the others still fetch.
+  // Each rank leaves the job when its own calls are done, even if others still fetch results.
   bool leave_when_done = false;
 
-  // After faults, pauses and late starts are over, all must be done within this.
+  // After faults, pauses and late starts have ended, all calls must end within this time.
   base::Duration liveness = base::seconds(30);
 };
 
-// With what the packets of the job carry.
+// Returns the plan with the job number and epoch that packets carry.
 plan::Plan plan_of(const Scenario& scenario);
 
 inline std::uint32_t replays_of(const Scenario& scenario) {
   return scenario.earlier ? scenario.earlier->replays : 0;
 }
 
-// When nothing is wrong any more: the end of faults, pauses and starts.
+// The time at which faults, pauses and late starts have ended.
 base::Instant quiet_from(const Scenario& scenario);
 
-// A few lines for people.
+// A few lines that describe the scenario to people.
 std::string describe(const Scenario& scenario);
 
 }  // namespace infold::sim
