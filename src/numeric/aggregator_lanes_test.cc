@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An aggregator keeps lanes as narrow as they can be, and nobody can tell: its answers, byte for
-// byte, are those of a model that adds all contributions at the end, in 64-bit lanes throughout.
-// Exponents lie just within and just beyond what lanes of each width hold, in any order.
+// An aggregator keeps lanes as narrow as it can, and no answer shows it. The test compares answers,
+// byte for byte, with a model that adds all contributions at the end in 64-bit lanes. Exponents lie
+// just within and just beyond what lanes of each width hold, in any order.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -33,7 +33,8 @@ struct Case {
   std::uint32_t blocks() const { return layout.block_count(elements); }
 };
 
-// What one worker sends: its blocks' codes, its numbers, which elements are infinities and NaN.
+// One worker's contribution: its blocks' codes, its numbers, and which elements are infinities and
+// NaN.
 struct Contribution {
   Kind kind = Kind::add;
   std::vector<std::uint16_t> low;
@@ -53,7 +54,7 @@ void set_bit(std::byte* set, std::size_t bit) {
   set[bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
 }
 
-// The body of ADD, PARTIAL or RESULT.
+// The body of an ADD, PARTIAL or RESULT.
 Bytes body_of(const Case& test, const Contribution& from) {
   const ElementLayout layout = test.layout;
   const bool is_partial = from.kind == Kind::partial;
@@ -101,7 +102,8 @@ Header header_of(const Case& test, std::uint16_t worker, std::uint32_t round,
   return header;
 }
 
-// The sum of all, as a partial sum would carry it; kind overrange where it would not be exact.
+// The sum of all contributions, as a partial sum would carry it. Its kind is overrange where the
+// sum would not be exact.
 Contribution model_sum(const Case& test, const std::vector<Contribution>& all) {
   Contribution sum = {Kind::partial, {}, {}, {}, {}, {}, false};
   sum.low.resize(test.blocks());
@@ -169,7 +171,7 @@ Answer model_answer(const Case& test, const std::vector<Contribution>& all) {
   return {Kind::result, sum.has_specials, body_of(test, sum)};
 }
 
-// What the lanes of one width hold exactly, by what an aggregator is told (R-033, for them).
+// The spread of exponents that lanes of one width hold exactly (R-033, for the width).
 std::int32_t spread_of(const Case& test, std::uint32_t lane_bits) {
   return core::exponent_spread_max(test.layout, test.workers) - 64 +
          static_cast<std::int32_t>(lane_bits);
@@ -192,8 +194,8 @@ Contribution draw(const Case& test, std::int32_t top, std::int32_t reach, base::
     one.low.push_back(static_cast<std::uint16_t>(code));
   }
   one.high = one.low;
-  // Most have nothing but the largest magnitude that a packet can hold: together, these fill lanes
-  // to the last bit.
+  // Most contributions hold only the largest magnitude that a packet can hold. Their sum fills
+  // lanes to the last bit.
   const std::int64_t extreme = -test.layout.mantissa_limit() - 2;
   const bool is_extreme = !one.has_specials && prng.below(4) != 0;
   for (std::size_t i = 0; i < test.elements; ++i) {
@@ -242,7 +244,7 @@ void expect_as_modelled(const KernelSet& set, const Case& test, base::Prng& prng
                            expected.body.end()))
         << set.name << " reach " << reach << " workers " << test.workers;
     if (!test.has_parent) continue;
-    Contribution answer = all.back();  // of the parent: any, so that the slot goes on
+    Contribution answer = all.back();  // the parent's answer may be any; it lets the slot go on
     answer.kind = Kind::result;
     answer.has_specials = false;
     aggregator.handle_datagram(
@@ -250,7 +252,7 @@ void expect_as_modelled(const KernelSet& set, const Case& test, base::Prng& prng
   }
 }
 
-TEST(AggregatorLanes, NoAnswerShowsHowWideTheyAre) {
+TEST(AggregatorLanes, AnswersDoNotDependOnTheWidthOfLanes) {
   base::Prng prng(32);
   for (const KernelSet& set : supported_kernels()) {
     for (const WireFormat format : {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32}) {

@@ -14,11 +14,12 @@ namespace {
 std::uint64_t clamped(ExactFloat value, std::int32_t unit, std::uint64_t limit) {
   const int shift = unit - value.exponent;
   const int bits = static_cast<int>(std::bit_width(value.significand));
-  if (bits - shift > 32) return limit;  // and shifting that far left would not be defined
+  if (bits - shift > 32) return limit;  // a shift that far to the left would not be defined, either
   return std::min(round_shift(value.significand, shift), limit);
 }
 
-// The lane of a finite element, before room for counts is made below it.
+// The lane of a finite element. In a block with specials, room for the counts is made below it
+// later.
 template <typename Format>
 std::int32_t finite_lane(typename Format::Bits bits, std::int32_t unit, std::int64_t limit) {
   const ExactFloat value = unpack<Format>(bits);

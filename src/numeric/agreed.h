@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Floats as 32-bit integers in a unit that all ranks agreed on beforehand, one block at a
-// time, scalar. A plane that can only add sums them; room for every rank is left on top.
+// time, scalar. A plane that can only add can sum them, because the upper bits have room for every
+// rank.
 //
 //   plain block     | mantissa, 32 bits, a rank's within 31 - rank_bits and a sign    |
 //   with specials   | mantissa, 32 - 2K bits | +Inf count, K bits | -Inf count, K bits |
@@ -27,8 +28,9 @@ struct AgreedWorld {
   constexpr std::int32_t magnitude_bits(bool specials) const {
     return 31 - rank_bits - (specials ? 2 * count_bits : 0);
   }
-  // A rank never sends more, so that no sum of all overflows. Rounding would pass it by one in
-  // the block's largest element only: that one is off by less than a unit, all others by half.
+  // A rank never sends more, so that no sum over all ranks overflows. Without the limit, rounding
+  // would exceed it by one, and only in the block's largest element. That element may be off by
+  // almost a unit, all others by at most half a unit.
   constexpr std::int64_t limit(bool specials) const {
     return (std::int64_t{1} << magnitude_bits(specials)) - 1;
   }
@@ -47,7 +49,8 @@ constexpr std::int32_t agreed_unit(AgreedWorld world, std::uint16_t agreed_code,
 }
 
 // `agreed` is a code, with kAgreedSpecial if some rank has a special in the block. Elements too
-// large for it, which no honest agreement lets happen, are cut off at the limit.
+// large for the code are cut off at the limit. Such elements only come if ranks disagree about the
+// code.
 template <typename Format>
 void encode_agreed_block(const std::byte* tensor, std::uint32_t count, AgreedWorld world,
                          std::uint16_t agreed, std::byte* lanes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codec tables for every size of world, made of two loops that take it as an argument. A codec is
-// a pair of plain functions without a context, so the world's bits must be in its type.
+// Codec tables for every size of world, made of two loops that take the world as an argument. A
+// codec is a pair of plain functions without a context, so the world's bits must be in the codec's
+// type.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ class AgreedTable {
   }
 
  private:
-  // count_bits is rank_bits, or one more where the world is a power of two.
+  // count_bits is rank_bits, or one more if the world is a power of two.
   template <std::size_t kIndex>
   static constexpr AgreedWorld kWorld = {kIndex / 2, (kIndex + 1) / 2};
 
@@ -33,7 +34,7 @@ class AgreedTable {
   static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
                      const std::uint16_t* codes, std::byte*, std::byte* elements) {
     Loops::template encode_chunk<Format>(kWorld<kIndex>, tensor, range, codes, elements);
-    return false;  // specials are counts inside the lanes, and no packet is marked for them
+    return false;  // specials are counts inside the lanes, so no packet is marked
   }
 
   template <std::size_t kIndex>

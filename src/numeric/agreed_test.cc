@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats with agreed exponents: agreement, sums that only add, and specials as counts.
+// Floats with agreed exponents: agreement, sums by addition alone, and specials as counts.
 #include "numeric/agreed.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using Tensor = std::vector<float>;
 constexpr std::uint32_t kBlock = INFOLD_BLOCK_ELEMENTS;
 
-// What the ranks agree on: the largest code of each block, and whether any marks a special.
+// The ranks agree on the largest code of each block, and on whether any rank has a special in it.
 std::vector<std::uint16_t> agree(const std::vector<Tensor>& tensors) {
   const auto elements = static_cast<std::uint32_t>(tensors[0].size());
   std::vector<std::uint16_t> agreed((elements + kBlock - 1) / kBlock);
@@ -65,7 +65,7 @@ std::vector<Tensor> random_tensors(std::uint32_t world, std::uint32_t elements) 
   return tensors;
 }
 
-// No rank is off by more than half a unit, or a unit where the cut-off replaced rounding.
+// Each rank's error is at most half a unit, or a unit where the limit cut an element off.
 TEST(Agreed, SumsStayWithinTheBoundForEveryWorld) {
   for (const std::uint32_t world : {1U, 2U, 3U, 7U, 8U, 64U, 255U, 256U, 511U}) {
     const auto tensors = random_tensors(world, 100);
@@ -81,7 +81,8 @@ TEST(Agreed, SumsStayWithinTheBoundForEveryWorld) {
   }
 }
 
-// Every rank holds the largest significand: rounded up, a power of two of them would overflow.
+// Every rank holds the largest significand. If it were rounded up, the sum over a power of two of
+// ranks would overflow.
 TEST(Agreed, NoSumOverflows) {
   for (const std::uint32_t world : {1U, 2U, 8U, 256U, 511U}) {
     for (const float sign : {1.0f, -1.0f}) {
@@ -95,10 +96,10 @@ TEST(Agreed, NoSumOverflows) {
   }
 }
 
-TEST(Agreed, SpecialsAddAsIeeeHasItAndNeighboursKeepTheirBits) {
+TEST(Agreed, SpecialsAddAsInIeee754AndNeighboursKeepTheirBits) {
   for (const std::uint32_t world : {1U, 2U, 8U, 256U, 511U}) {
     auto tensors = random_tensors(world, kBlock + 8);
-    for (Tensor& tensor : tensors) tensor[3] = INFINITY;  // all of them, the largest count
+    for (Tensor& tensor : tensors) tensor[3] = INFINITY;  // at all ranks: the largest count
     tensors[0][4] = -INFINITY;
     tensors[world - 1][5] = NAN;
     tensors[0][6] = INFINITY;

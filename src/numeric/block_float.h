@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block floating point, one block at a time: the scalar loops that define the format (spec section
-// 3), and the constants that vector versions share with them. A chunk's codec is these loops over
-// its blocks; a vector version hands them every block that is not plain.
+// Block floating point, one block at a time. These scalar loops define the format (spec section 3).
+// Vector versions share the constants. A scalar codec runs these loops over a chunk's blocks. A
+// vector codec gives them every block that is not plain.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ constexpr core::ElementLayout block_layout() {
   return {format, Format::kDtype};
 }
 
-// Added to a magnitude's bits, this carries into the exponent field exactly if the significand
-// would round above the mantissa limit: the code is then one higher. A significand no
-// longer than the mantissa never does.
+// Added to a magnitude's bits. The addition carries into the exponent field exactly if the
+// significand would round above the mantissa's limit. The code is then one higher. A
+// significand no longer than the mantissa never rounds up.
 template <typename Format, typename Mantissa>
 constexpr typename Format::Bits code_carry() {
   const core::ElementLayout layout = block_layout<Format, Mantissa>();
@@ -40,14 +40,14 @@ struct BlockCode {
   bool specials = false;
 };
 
-// Encodes `count` elements, at most a block, into mantissas; `floor` is the lowest code allowed
-// unless 0.
+// Encodes `count` elements, at most a block, into mantissas. `floor` is the lowest allowed code; 0
+// means none.
 template <typename Format, typename Mantissa>
 BlockCode encode_block(const std::byte* tensor, std::uint32_t count, std::uint16_t floor,
                        std::byte* mantissas);
 
 struct BlockScale {
-  std::uint32_t code = 0;  // as received: whatever two bytes can say
+  std::uint32_t code = 0;  // as received, so any value of two bytes
   std::uint32_t divisor = 1;
   bool specials = false;
 };
@@ -56,12 +56,12 @@ template <typename Format, typename Mantissa>
 void decode_block(std::byte* tensor, std::uint32_t count, BlockScale scale,
                   const std::byte* mantissas);
 
-// mantissa * 2^unit / divisor as a number of the format: one rounding of the quotient to double,
-// one to f32 (f64 has none), and for the 16-bit types one from there.
+// mantissa * 2^unit / divisor as a number of the format. The quotient is rounded once to double and
+// once to f32 (not for f64). The 16-bit types are rounded once more from f32.
 template <typename Format>
 typename Format::Bits scaled(std::int64_t mantissa, std::int32_t unit, std::uint32_t divisor);
 
-// The largest magnitude among finite elements, as bits, and whether there are others.
+// The largest magnitude among finite elements, as bits. `specials` is true if others exist.
 template <typename Format>
 struct BlockMaximum {
   typename Format::Bits finite = 0;
@@ -70,7 +70,7 @@ struct BlockMaximum {
 template <typename Format>
 BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count);
 
-// The code of a block whose largest magnitude this is, not below `floor` unless 0.
+// The code of a block with this largest magnitude, at least `floor` unless that is 0.
 // Requires: finite and not zero.
 template <typename Format, typename Mantissa>
 std::int32_t block_code(typename Format::Bits largest, std::uint16_t floor);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What block floats promise, for every float type and mantissa, on the fastest kernels; that all
-// others write the same bytes is differential_test.cc. The oracle is long double, in which every
-// value and unit here is exact.
+// The promises of block floats, for every float type and mantissa, on the fastest kernels.
+// differential_test.cc tests that all other kernels write the same bytes. The oracle is long
+// double, in which every value and unit here is exact.
 #include "numeric/block_float.h"
 
 #include <bit>
@@ -82,7 +82,7 @@ class BlockFloat : public testing::Test {
     return pack<Format>(unpack<F64>(std::bit_cast<std::uint64_t>(number)));
   }
 
-  // Finite numbers whose exponents differ by up to `spread` within a block, over the whole range.
+  // Finite numbers over the whole range. Exponents within a block differ by up to `spread`.
   static std::vector<Bits> random_tensor(std::uint64_t seed, std::uint32_t elements,
                                          std::uint32_t spread) {
     base::Prng prng(seed);
@@ -140,17 +140,17 @@ TYPED_TEST(BlockFloat, UsesTheFinestUnitThatHoldsTheLargest) {
     const std::uint32_t code = encoded.code(block);
     ASSERT_EQ(code == 0, largest == 0);
     if (code <= 1) continue;
-    // One finer unit would not have held it.
+    // In the next finer unit the largest value would exceed the mantissa's limit.
     const auto finer =
         std::ldexp(1.0L, Kit::kLayout.unit_exponent(static_cast<std::int32_t>(code)) - 1);
     ASSERT_GT(std::nearbyint(largest_value / finer), Kit::kLayout.mantissa_limit());
   }
 }
 
-TYPED_TEST(BlockFloat, WhatCameBackComesBackAgain) {
+TYPED_TEST(BlockFloat, EncodingADecodedTensorAgainKeepsIt) {
   using Kit = TestFixture;
   auto once = Kit::decode(Kit::encode(Kit::random_tensor(3, 100 * Kit::kBlock + 5, 9)));
-  for (auto& bits : once) {  // what rounded up to infinity is not a number any more
+  for (auto& bits : once) {  // a number that was rounded up to infinity
     if (is_special<typename Kit::Format>(bits)) bits = Kit::bits_of(1.0);
   }
   const auto twice = Kit::decode(Kit::encode(once));
@@ -172,12 +172,12 @@ TYPED_TEST(BlockFloat, ZerosAreCodeZeroAndLoseTheirSign) {
   }
 }
 
-TYPED_TEST(BlockFloat, SpecialsComeBackAndNeighboursDoNotNotice) {
+TYPED_TEST(BlockFloat, SpecialsComeBackAndNeighboursAreUnchanged) {
   using Kit = TestFixture;
   const auto plain = Kit::random_tensor(11, 2 * Kit::kBlock + 9, 5);
   for (std::uint32_t at = 0; at < plain.size(); ++at) {
     auto without = plain;
-    without[at] = 0;  // so that the block's maximum is the others'
+    without[at] = 0;  // so the other elements decide the block's maximum
     const auto expected = Kit::decode(Kit::encode(without));
     for (const auto special : {Kit::kQuiet, Kit::kPlus, Kit::kMinus}) {
       auto tensor = plain;
@@ -216,7 +216,7 @@ TYPED_TEST(BlockFloat, AnOutlierCostsItsBlockTheStatedBoundAndOthersNothing) {
   }
 }
 
-TYPED_TEST(BlockFloat, AFloorCoarsensTheUnitAndMayLeaveNothing) {
+TYPED_TEST(BlockFloat, AFloorCoarsensTheUnitAndMayLeaveZeros) {
   using Kit = TestFixture;
   std::vector<typename Kit::Bits> tensor(3 * Kit::kBlock, Kit::bits_of(1.0));
   for (std::uint32_t i = 2 * Kit::kBlock; i < tensor.size(); ++i) tensor[i] = 0;
@@ -247,12 +247,12 @@ TYPED_TEST(BlockFloat, SubnormalsAndTheLargestNumbersAreValuesLikeOthers) {
   for (std::uint32_t i = 0; i < Kit::kBlock; ++i) {
     EXPECT_LE(std::abs(Kit::value(back[i]) - Kit::value(tensor[i])), unit / 2) << i;
   }
-  // The largest number may round up, and then infinity is nearest; with enough bits it stays.
+  // The largest number may round up, and then infinity is nearest. With enough bits it stays.
   const bool holds = Kit::Format::kFractionBits <= Kit::kLayout.mantissa_top_bit();
   EXPECT_EQ(back[Kit::kBlock], holds ? Kit::Format::kInfinity - 1 : Kit::kPlus);
 }
 
-TYPED_TEST(BlockFloat, ChunksAndAlignmentLeaveNoTrace) {
+TYPED_TEST(BlockFloat, NoBitDependsOnChunksOrAlignment) {
   using Kit = TestFixture;
   constexpr std::uint32_t kElements = 23 * Kit::kBlock + 17;
   const auto tensor = Kit::random_tensor(5, kElements, 12);

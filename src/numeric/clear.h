@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Zeros for memory that is long and not needed soon.
+// Sets memory to zeros. For long memory that is not needed soon.
 #pragma once
 
 #include <cstddef>
 
 namespace infold::numeric {
 
-// A core's own cache may hold less than this, and what it holds is soon written again.
+// From this length on the stores bypass the caches. A core's own cache may hold less, and its lines
+// would soon be overwritten.
 constexpr std::size_t kPastCachesBytes = std::size_t{1} << 20;
 
-// As memset to 0. Long memory is written past the caches: they could not keep it, and lines that
-// are fetched only to be overwritten cost more than half of the time.
+// As memset to 0. Stores to long memory bypass the caches, which could not hold it. Fetching lines
+// only to overwrite them would take more than half of the time.
 void clear(std::byte* bytes, std::size_t count);
 
 }  // namespace infold::numeric

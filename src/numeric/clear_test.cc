@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All of it is cleared and nothing beside it, wherever it begins and ends.
+// clear() sets all given bytes to zero and no other, for any begin and end.
 #include "numeric/clear.h"
 
 #include <algorithm>

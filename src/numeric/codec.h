@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of numeric kernels: tensors to and from the wire, and the aggregator's arithmetic.
-// Each exists as scalar loops, which define the bits, and once for every vector instruction set;
-// all agree bit for bit on every input. Tables are constants: any thread may use them.
+// Each kernel exists as scalar loops, which define the bits, and once for every vector instruction
+// set. All agree bit for bit on every input. Tables are constants: any thread may use them.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,37 @@ namespace infold::numeric {
 
 // Bit 15 of an agreed exponent code: some rank has a NaN or an infinity in the block.
 inline constexpr std::uint16_t kAgreedSpecial = 0x8000;
-// Past this many ranks a block with specials has fewer than four bits for its finite elements.
+// With more ranks a block with specials has fewer than four bits for its finite elements.
 inline constexpr std::uint32_t kAgreedWorldMax = 511;
 
-// Each lookup returns null for what does not exist.
+// Each lookup returns null if there is no such codec.
 //
 // Block floats: sum and average of the float types.
 using BlockCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
                                                       core::Reduction);
-// Elements that stay integers: sums and averages of integer types, least and greatest of all
+// Elements that stay integers: sums and averages of integer types, minimum and maximum of all
 // types, and copies.
 using PlainCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
                                                       core::Reduction, core::Collective);
-// Floats as 32-bit integers with agreed exponents, for planes that can only add: sum and average
-// of the float types, for a world of 1 to kAgreedWorldMax ranks.
+// Floats as 32-bit integers with agreed exponents, for planes that can only add. Sum and average of
+// the float types, for a world of 1 to kAgreedWorldMax ranks.
 using AgreedCodecLookup = const core::TensorCodec* (*)(core::DataType, core::Reduction,
                                                        std::uint32_t world);
-// Writes the code that each block of a float tensor would have in bfp32, for the ranks to agree on
-// the largest; kAgreedSpecial is added if the block holds a NaN or infinity. The two parts must be
-// agreed separately: the largest of the sums is not the sum of the largest. Nothing for integers.
+// Writes the code that each block of a float tensor would have in bfp32. The ranks then agree on
+// the largest code. kAgreedSpecial is added if the block holds a NaN or infinity. Ranks must agree
+// on the two parts separately: the largest of the sums is not the sum of the largest. Writes
+// nothing for integers.
 using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::ChunkRange,
                             std::uint16_t* codes);
 
-// Sets the bit of each block of R-022 that holds anything but zeros, the lowest of the first word
-// for the first block, and clears the others. Returns whether one of these holds a negative zero.
-// `cleared`, if not null, is memory as long as the tensor and apart from it: meanwhile all of it is
-// set to zeros, past the caches as numeric::clear() does with long memory.
+// Sets the bit of each block of R-022 that holds an element other than zero, and clears the others.
+// The first block has the lowest bit of the first word. Returns true if a block of zeros holds a
+// negative zero. `cleared`, if not null, is memory as long as the tensor and apart from it. All of
+// it is set to zeros in the same pass, and stores bypass the caches as in numeric::clear().
 using FindPresence = bool (*)(core::DataType, const std::byte* tensor, std::uint64_t elements,
                               std::uint32_t* words, std::byte* cleared);
 
-// Everything one instruction set offers.
+// All kernels of one instruction set.
 struct KernelSet {
   std::string_view name;
   const core::Arithmetic* arithmetic = nullptr;
@@ -61,13 +62,13 @@ struct KernelSet {
                                  core::Reduction reduction, core::Collective collective) const;
 };
 
-// The defining loops.
+// The scalar loops, which define the bits.
 const KernelSet& scalar_kernels();
-// The sets this processor can run, the scalar one first and the fastest last.
+// The sets that this processor can run, the scalar one first and the fastest last.
 std::span<const KernelSet> supported_kernels();
-// Null if this processor cannot run it, or there is no such set.
+// Null if this processor cannot run the set, or no set has this name.
 const KernelSet* find_kernels(std::string_view name);
-// The fastest.
+// The fastest set.
 const KernelSet& kernels();
 
 inline const core::Arithmetic& arithmetic() { return *kernels().arithmetic; }

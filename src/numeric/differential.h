@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one kernel of a set and the scalar kernel of the same place on the same made-up input, and
-// says whether all they wrote is equal. For the unit tests and the fuzzer. Which kernel, and on
-// what, is read from bytes; the list of kernels is made from the tables' own types, so that a
-// kernel cannot be left out.
+// Runs one kernel of a set and the scalar kernel of the same place on the same input, and compares
+// all that they wrote. For the unit tests and the fuzzer. Bytes choose the kernel and its input.
+// The list of kernels comes from the tables' own types, so that no kernel can be left out.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +48,7 @@ class Differential {
 
   Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
 
-  // Empty if both agree, else what differed.
+  // Returns an empty text if both agree, else the difference.
   std::string compare(std::uint32_t kernel) {
     if (kernel < kCombines) return compare_combine(kernel);
     kernel -= kCombines;
@@ -130,7 +129,7 @@ class Differential {
     return (blocks + core::kBlocksTogether - 1) / core::kBlocksTogether * core::kBlocksTogether;
   }
 
-  // What is wrong with steps is not compared where they are of no use.
+  // Steps are not compared if the reach exceeds 63, because an aggregator does not use them then.
   std::string compare_plan() {
     using Codes = std::vector<std::uint16_t>;
     const std::uint32_t blocks = input_.below(80) + 1;
@@ -170,7 +169,7 @@ class Differential {
     return verdict(lanes.all() == expected.all(), "widen " + std::to_string(kernel));
   }
 
-  // Lanes of a block are of one size, and sizes of all kinds appear; some blocks are ties.
+  // A block's lanes are of one size, and blocks of all sizes appear. In some blocks lanes are ties.
   void fill_lanes(const std::vector<std::uint16_t>& lane_codes, std::uint32_t block_elements,
                   std::uint32_t lane_bytes, std::uint32_t count, std::byte* lanes) {
     const int bits = static_cast<int>(8 * lane_bytes);
@@ -187,7 +186,7 @@ class Differential {
     }
   }
 
-  // A lane code above the largest code cannot come from a decoder, and none is tried.
+  // A decoder cannot return a lane code above the largest code, so the test uses none.
   std::string compare_encode(std::uint32_t kernel) {
     const std::uint32_t width = kernel % 3;
     const std::uint32_t lane_bytes = 2U << kernel / 3;
@@ -224,7 +223,7 @@ class Differential {
                    "encode " + std::to_string(kernel));
   }
 
-  // Elements whose magnitudes resemble those of tensors, or any bits at all.
+  // Elements whose magnitudes resemble those of tensors, or random bits.
   void fill_tensor(core::DataType dtype, std::byte* tensor, std::uint32_t elements) {
     const std::uint32_t bytes = element_bytes(dtype);
     fill(tensor, std::size_t{elements} * bytes);
@@ -233,7 +232,7 @@ class Differential {
                                         : dtype == core::DataType::f16 ? 5
                                                                        : 8;
     const std::uint32_t fraction_bits = 8 * bytes - 1 - exponent_bits;
-    // Batches of blocks that are all plain are common in tensors and rare by chance.
+    // In tensors all blocks of a batch are often plain. By chance they would rarely be.
     const std::uint32_t kind_first = input_.below(2) == 0 ? 4 : 0;
     std::uint64_t base = 0;
     std::uint32_t kind = 0;
@@ -310,7 +309,7 @@ class Differential {
       return verdict(false, name(layout) + " encode");
     }
 
-    if (input_.below(3) == 0) {  // what an aggregator might send instead
+    if (input_.below(3) == 0) {  // other bytes that an aggregator might send
       fill(exponents.data(), layout.exponent_bytes(range.elements));
       fill(elements.data(), std::size_t{range.elements} * layout.element_bytes());
     }
@@ -348,7 +347,7 @@ class Differential {
     return verdict(codes == expected, name(layout) + " block codes");
   }
 
-  // Mostly zeros, some of them negative.
+  // Most elements are zeros, some of them negative.
   std::string compare_presence(core::DataType dtype) {
     const std::uint32_t count = input_.below(kSparseElementsMax);
     const std::uint32_t width = element_bytes(dtype);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differential.h makes kernels' inputs from: bytes that become numbers, and buffers that
-// notice writes beside them.
+// Inputs of kernels for differential.h: bytes that become numbers, and buffers that detect writes
+// outside their range.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace infold::numeric {
 
-// Reads the bytes given, and when they end goes on with random ones that they seed.
+// Reads the given bytes. After their end it returns random bytes, which the given ones seed.
 class InputBytes {
  public:
   explicit InputBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes), prng_(seed(bytes)) {}
@@ -43,7 +43,7 @@ class InputBytes {
   base::Prng prng_;
 };
 
-// Bytes at an odd address, with a margin that nobody may write.
+// Bytes at an odd address, with a margin that no kernel may write.
 class Buffer {
  public:
   Buffer(std::size_t size, std::uint32_t offset) : bytes_(size + 2 * kMargin, kFill) {

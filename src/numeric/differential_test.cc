@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every kernel of every instruction set that this processor runs, against the scalar loops.
+// Compares every kernel of every instruction set that this processor runs with the scalar loops.
 #include "numeric/differential.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST(Differential, EveryKernelOfEverySetWritesWhatTheScalarOneDoes) {
   for (const KernelSet& set : supported_kernels()) {
     base::Prng prng(kSeed);
     for (std::uint32_t kernel = 0; kernel < Differential::kKernels; ++kernel) {
-      // Most codecs do not exist; of the others, fewer repetitions suffice where each is long.
+      // Most codecs do not exist. Each of the others takes long, so fewer repetitions suffice.
       const int repetitions = kernel < Differential::kArithmetic ? 100 : 8;
       for (int repetition = 0; repetition < repetitions; ++repetition) {
         std::array<std::uint8_t, 8> bytes;
@@ -37,9 +37,9 @@ TEST(Differential, EveryKernelOfEverySetWritesWhatTheScalarOneDoes) {
   }
 }
 
-// Decoding to 16-bit floats rounds by other means than the scalar loops: every mantissa, with codes
-// at both ends of what is plain and in between.
-TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsTheScalarLoopsHaveIt) {
+// Decoding to 16-bit floats rounds by other means than the scalar loops. The test takes every
+// mantissa, with codes at both ends of the plain range and in between.
+TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsInTheScalarLoops) {
   std::vector<std::int16_t> mantissas(1 << 16);
   std::iota(mantissas.begin(), mantissas.end(), INT16_MIN);
   const core::ChunkRange range = {0, 1 << 16};
@@ -64,8 +64,8 @@ TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsTheScalarLoopsHaveIt) {
   }
 }
 
-// Every float of 16 bits that may stand in a block whose largest magnitude this is, each block led
-// by that.
+// Every 16-bit float that may stand in a block with this largest magnitude. Each block begins with
+// the largest.
 std::vector<std::uint16_t> all_below(std::uint16_t largest) {
   std::vector<std::uint16_t> tensor;
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
@@ -96,8 +96,8 @@ Encoded encode(const KernelSet& set, core::ElementLayout layout,
   return result;
 }
 
-// Subnormal numbers are taken for 0 and made 0 while one of these lives, where processors can: as
-// training frameworks have it.
+// While one lives, the processor takes subnormal numbers for 0 and flushes results to 0, where it
+// can. Training frameworks set this mode.
 class FlushSubnormals {
  public:
 #ifdef __SSE2__
@@ -123,9 +123,10 @@ void expect_as_scalar(core::DataType dtype, std::uint32_t largest) {
   }
 }
 
-// Every f16 in blocks of every exponent, the largest at both ends of it and where bfp8 rounds up to
-// the next one. Sets with arithmetic of f16 itself round by other means than those of f32.
-TEST(Differential, EveryF16EncodesInEveryBlockAsTheScalarLoopsHaveIt) {
+// Every f16 in blocks of every exponent. The largest magnitude is at both ends of the exponent, and
+// where bfp8 rounds up to the next one. Sets with arithmetic of f16 round by other means than sets
+// with f32.
+TEST(Differential, EveryF16EncodesInEveryBlockAsInTheScalarLoops) {
   for (std::uint32_t field = 0; field < 32; ++field) {
     for (const std::uint32_t fraction : {0, 1, 1000, 1001, 1023}) {
       ASSERT_NO_FATAL_FAILURE(expect_as_scalar(core::DataType::f16, field << 10 | fraction));
@@ -133,9 +134,9 @@ TEST(Differential, EveryF16EncodesInEveryBlockAsTheScalarLoopsHaveIt) {
   }
 }
 
-// Of bf16 the exponents at both ends, where blocks stop being plain, and two between: all others
-// are those two but for their scale.
-TEST(Differential, EveryBf16EncodesInBlocksAsTheScalarLoopsHaveIt) {
+// For bf16, the exponents at both ends, where blocks stop being plain, and two between. All others
+// are like those two except for their scale.
+TEST(Differential, EveryBf16EncodesInBlocksAsInTheScalarLoops) {
   for (std::uint32_t field = 0; field < 256; ++field) {
     if (field > 18 && field < 251 && field != 126 && field != 127) continue;
     for (const std::uint32_t fraction : {0, 1, 126, 127}) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binary floating-point numbers as integers: taking values apart and rounding exact ones back,
-// for the four float types of tensors. Integer operations only, so that results depend neither on
-// the processor's rounding mode and flush-to-zero flags (training frameworks set them) nor on
-// which conversions it has. Pure functions.
+// Binary floating-point numbers as integers: unpacking, and rounding of exact values, for the four
+// float types of tensors. Only integer operations are used. So results do not depend on the
+// processor's conversions, its rounding mode or its flush-to-zero flags, which training frameworks
+// set. Pure functions.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace infold::numeric {
 
-// An unaligned load and store: tensors begin wherever their owner put them.
+// Unaligned load and store, because a tensor may begin at any address.
 template <typename T>
 T load(const std::byte* at, std::size_t index = 0) {
   T value;
@@ -36,7 +36,7 @@ constexpr std::uint64_t round_shift(std::uint64_t value, int shift) {
   return (value + below_half + ((value >> shift) & 1)) >> shift;
 }
 
-// One interchange format: sign, kExponentBits, kFractionBits.
+// An interchange format of IEEE 754: sign, kExponentBits, kFractionBits.
 template <typename BitsType, int kFraction, core::DataType kType>
 struct FloatFormat {
   using Bits = BitsType;
@@ -45,7 +45,8 @@ struct FloatFormat {
   static constexpr int kFractionBits = kFraction;
   static constexpr int kExponentBits = kWidth - 1 - kFraction;
   static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
-  // Of the last place of subnormals, and of the smallest normal number's leading bit.
+  // The exponent of a subnormal number's last place, and of the smallest normal number's last
+  // place.
   static constexpr int kExponentMin = 1 - kBias - kFraction;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kWidth - 1));
   static constexpr Bits kInfinity =
@@ -91,8 +92,8 @@ constexpr ExactFloat unpack(typename Format::Bits bits) {
   return {negative, fraction | leading, Format::kExponentMin + biased - 1};
 }
 
-// The nearest number of the format, ties to even, infinity beyond the largest. Keeps the sign of
-// what it rounds to zero, as the processor does. Requires: significand < 2^63.
+// Returns the nearest number of the format, ties to even, and infinity beyond the largest. A value
+// that rounds to zero keeps its sign, as in the processor. Requires: significand < 2^63.
 template <typename Format>
 constexpr typename Format::Bits pack(ExactFloat value) {
   using Bits = typename Format::Bits;
@@ -103,8 +104,8 @@ constexpr typename Format::Bits pack(ExactFloat value) {
   const int normal = leading - Format::kFractionBits;
   const int last_place = normal > Format::kExponentMin ? normal : Format::kExponentMin;
   const std::uint64_t rounded = round_shift(value.significand, last_place - value.exponent);
-  // A normal number's leading bit adds one to the exponent field; a carry out of the fraction,
-  // be it to the first normal number or to infinity, lands there by itself.
+  // A normal number's leading bit adds one to the exponent field. A carry out of the fraction needs
+  // no step of its own: it makes the first normal number, or infinity.
   const auto field = static_cast<std::uint64_t>(last_place - Format::kExponentMin);
   return static_cast<Bits>(sign | ((field << Format::kFractionBits) + rounded));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking floats apart and rounding them, against the processor's own conversions.
+// Compares unpacking and rounding of floats with the processor's own conversions.
 #include "numeric/float_bits.h"
 
 #include <bit>
@@ -47,7 +47,7 @@ TEST(FloatBits, UnpackIsExactForF32AndF64) {
 TEST(FloatBits, PackRoundsDoublesToF32AsTheProcessorDoes) {
   base::Prng prng(2);
   for (int i = 0; i < 200'000; ++i) {
-    // Exponents around f32's, so that subnormal results, ties and overflows all appear.
+    // Exponents near f32's limits, so that subnormal results, ties and overflows all appear.
     const std::uint64_t exponent = 1023 - 160 + prng.below(300);
     std::uint64_t bits = prng.next() >> 63 << 63 | exponent << 52 | prng.next() >> 12;
     if (prng.chance(0.3)) bits &= ~std::uint64_t{0} << 28;
@@ -66,12 +66,12 @@ void expect_every_value_returns() {
   }
 }
 
-TEST(FloatBits, EveryF16AndBf16ComesBack) {
+TEST(FloatBits, EveryF16AndBf16IsUnpackedAndPackedAgain) {
   expect_every_value_returns<F16>();
   expect_every_value_returns<Bf16>();
 }
 
-// Between two neighbours lies a tie, which goes to the even one; a little less or more does not.
+// The tie between two neighbours goes to the even one. A value a little less or more does not.
 template <typename Format>
 void expect_ties_to_even() {
   for (std::uint32_t i = 0; i < Format::kInfinity; ++i) {
@@ -91,7 +91,7 @@ TEST(FloatBits, TiesGoToEvenThroughTheWholeRange) {
   expect_ties_to_even<Bf16>();
 }
 
-TEST(FloatBits, PackKeepsTheSignOfWhatItRoundsToZero) {
+TEST(FloatBits, PackKeepsTheSignOfValuesThatItRoundsToZero) {
   EXPECT_EQ(pack<F32>({true, 1, -400}), F32::kSign);
   EXPECT_EQ(pack<F32>({true, 1, 400}), F32::kSign | F32::kInfinity);
 }

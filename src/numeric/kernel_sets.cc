@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernel sets there are, and which of them this processor can run.
+// Lists the kernel sets, and those that this processor can run.
 #include <array>
 #include <cstddef>
 
@@ -13,7 +13,7 @@
 namespace infold::numeric {
 namespace {
 
-// More than Highway has targets on any one architecture.
+// Highway has fewer targets on every architecture.
 constexpr std::size_t kSetsMax = 16;
 
 class SupportedSets {
@@ -39,7 +39,8 @@ class SupportedSets {
   std::span<const KernelSet> sets() const { return {sets_.data(), count_}; }
 
  private:
-  // The best set so far, of the target still chosen, with what Highway has no target for.
+  // Adds a set with AVX512-FP16, for which Highway has no target. It copies the best set so far,
+  // whose target is still chosen.
   void add_halves() {
     const BlockCodecLookup halves = chosen_half_lookup();
     if (halves == nullptr || count_ == kSetsMax) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All kernels of all instruction sets against the scalar loops. The first two bytes choose the
-// kernel, the rest is what it works on.
+// Compares all kernels of all instruction sets with the scalar loops. The first two bytes choose
+// the kernel; the rest is its input.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats as integers in the same order, so that an aggregator that compares integers finds the
-// least and greatest of floats: -0 below +0, and NaN beyond every number in the direction
-// sought, so that it always comes back.
+// Floats as integers in the same order. An aggregator that compares these integers finds the
+// minimum and maximum of floats. -0 is below +0. NaN is beyond every number in the
+// direction sought, so NaN always comes back.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace infold::numeric {
 
-// Positive numbers are in order as they are; the others once all bits but the sign are flipped.
-// The map is its own inverse.
+// Positive numbers are in order already. Negative numbers are in order once all bits but the sign
+// are flipped. The map is its own inverse.
 template <typename Format>
 constexpr std::make_signed_t<typename Format::Bits> flip(typename Format::Bits bits) {
   using Key = std::make_signed_t<typename Format::Bits>;

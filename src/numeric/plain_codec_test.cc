@@ -85,7 +85,7 @@ TEST(PlainCodec, EveryF16AndBf16ReturnsFromItsKeyAndNanWins) {
   expect_nan_wins_and_numbers_return<Bf16>();
 }
 
-TEST(PlainCodec, BytesWithoutASignAreComparedAsSuch) {
+TEST(PlainCodec, UnsignedBytesAreComparedAsUnsigned) {
   const auto* keys = codec(DataType::u8, WireFormat::i8, Reduction::max, Collective::all_reduce);
   const std::vector<std::uint8_t> tensor = {0, 127, 128, 255};
   EXPECT_EQ((through<std::int8_t>(*keys, tensor, true)),
@@ -99,7 +99,7 @@ TEST(PlainCodec, ACopyKeepsEveryBit) {
   EXPECT_EQ((through<std::uint32_t>(*copy, bits, false, 9)), bits);
 }
 
-TEST(PlainCodec, WhatDoesNotExistIsNull) {
+TEST(PlainCodec, ACodecThatDoesNotExistIsNull) {
   EXPECT_EQ(codec(DataType::i32, WireFormat::bfp32, Reduction::sum, Collective::reduce), nullptr);
   EXPECT_EQ(codec(DataType::f32, WireFormat::i32, Reduction::sum, Collective::reduce), nullptr);
   EXPECT_EQ(codec(DataType::f32, WireFormat::i16, Reduction::max, Collective::reduce), nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the scalar search for non-zero blocks calls present; that the vectors agree is shown by
-// differential_test.cc.
+// Tests which blocks the scalar search calls present. differential_test.cc tests that the vector
+// kernels agree.
 #include <limits>
 #include <vector>
 
@@ -42,7 +42,7 @@ TEST(Presence, EveryElementIsSeenInItsOwnBlockAndNoOther) {
   }
 }
 
-TEST(Presence, NegativeZerosAreZerosButToldOf) {
+TEST(Presence, NegativeZerosAreZerosAndReported) {
   std::vector<float> tensor(100);
   tensor[40] = -0.0F;
   EXPECT_EQ(find(core::DataType::f32, tensor).words[0], 0U);
@@ -63,7 +63,7 @@ TEST(Presence, DoublesHaveBlocksOf64) {
   EXPECT_EQ(find(core::DataType::f64, tensor).words[0], 0b1010U);
 }
 
-TEST(Presence, NothingHasNoBlocks) {
+TEST(Presence, AnEmptyTensorHasNoBlocks) {
   EXPECT_TRUE(find(core::DataType::f32, std::vector<float>()).words.empty());
 }
 

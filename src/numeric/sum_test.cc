@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tensors to their sum and back, as workers and an aggregator do it together: encode, align
+// From tensors to their sum and back, with the steps of workers and an aggregator: encode, align
 // and add, re-encode, decode. The oracle adds in long double. Data is heavy-tailed, as gradients
 // are: Student's t with 3 degrees of freedom, times a scale per block of 2^-12 to 1. Each rank has
-// noise of its own and three tenths as much of the gradient that all share.
+// noise of its own, and a gradient that all ranks share with three tenths of the noise's strength.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -55,7 +55,7 @@ std::vector<Tensor> heavy_tailed(std::uint32_t world, std::uint32_t elements, st
   return tensors;
 }
 
-// One chunk of an aggregator: lanes in the unit of the finest exponent so far.
+// One chunk of an aggregator. Its lanes are in the unit of the finest exponent so far.
 class ChunkSum {
  public:
   ChunkSum(const KernelSet& set, core::WireFormat format, std::uint32_t elements)
@@ -68,7 +68,7 @@ class ChunkSum {
         exponents_(layout_.exponent_bytes(elements)),
         mantissas_(elements * layout_.element_bytes()) {}
 
-  // False if exponents are too far apart, which this test has no data for.
+  // Returns false if exponents are too far apart. The test has no such data.
   bool add(const Tensor& tensor, std::uint64_t first) {
     codec().encode(nullptr, reinterpret_cast<const std::byte*>(tensor.data()), {first, elements_},
                    nullptr, exponents_.data(), mantissas_.data());
@@ -88,7 +88,7 @@ class ChunkSum {
     return true;
   }
 
-  // The result on the wire, as numbers, and its decoding into `tensor`.
+  // Returns the result on the wire, as numbers, and decodes it into `tensor`.
   std::vector<long double> finish(std::uint64_t first, Tensor& tensor) {
     std::vector<std::uint16_t> codes(codes_.size());
     const auto& encode = set_.arithmetic->encode[core::lane_index(kLanes)];
@@ -121,7 +121,7 @@ class ChunkSum {
   core::ElementLayout layout_;
   std::uint32_t elements_;
   std::vector<std::byte> lanes_;
-  std::vector<std::uint16_t> codes_;  // with room for what is planned together
+  std::vector<std::uint16_t> codes_;  // padded for kernels that plan several blocks together
   std::vector<std::uint16_t> high_codes_;
   std::vector<std::byte> exponents_;
   std::vector<std::byte> mantissas_;
@@ -145,8 +145,9 @@ Sum all_reduce(const KernelSet& set, const std::vector<Tensor>& tensors, core::W
   return sum;
 }
 
-// Squared error of the result on the wire over the squared exact sum. Rounding to f32 comes after
-// it and is the same for every format (about 1e-15); for bfp32 it would hide the wire's error.
+// Squared error of the result on the wire, divided by the squared exact sum. Rounding to f32 comes
+// later. Its error of about 1e-15 is the same for every format, and would hide the wire's error in
+// bfp32.
 double normalised_error(const std::vector<Tensor>& tensors, core::WireFormat format) {
   const Sum sum = all_reduce(kernels(), tensors, format, 352);
   long double error = 0;
@@ -177,7 +178,7 @@ TEST(Sum, ErrorOnHeavyTailedDataMeetsTheTargetsAndFallsWithMoreWorkers) {
     RecordProperty("format_" + std::to_string(static_cast<int>(target.format)),
                    std::to_string(error / target.error_at_8));
     EXPECT_LE(error, target.error_at_8);
-    // f32 has fewer bits than a bfp32 mantissa: only the result is rounded there, and little.
+    // f32 has fewer bits than a bfp32 mantissa, so only the result is rounded, and by little.
     const double bound = target.format == core::WireFormat::bfp32 ? target.error_at_8 : error;
     EXPECT_LT(normalised_error(at_32, target.format), bound);
   }
@@ -210,7 +211,7 @@ TEST(Sum, ErrorStaysWithinTheBoundOfEachRanksUnitAndTheResults) {
     for (std::size_t first = 0; first < sum.wire.size(); first += kBlock) {
       long double bound = 0;
       long double largest = 0;
-      const auto half_unit = [&](long double magnitude) {  // one code up covers the carry
+      const auto half_unit = [&](long double magnitude) {  // one code higher covers the carry
         return magnitude == 0 ? 0.0L
                               : std::ldexp(1.0L, std::ilogb(magnitude) - layout.mantissa_top_bit());
       };
@@ -234,8 +235,8 @@ TEST(Sum, ErrorStaysWithinTheBoundOfEachRanksUnitAndTheResults) {
   }
 }
 
-// The sum of the largest numbers is beyond f32 whatever the wire holds: it must come back as
-// infinity, as IEEE addition has it, and with opposite signs as what is left.
+// The sum of the largest numbers is beyond f32 in every wire format. It must come back as infinity,
+// as in IEEE addition. With opposite signs it must come back as the difference.
 TEST(Sum, TheLargestNumbersAddUpToInfinityOrCancel) {
   constexpr float kLargest = 0x1.fffffep127f;
   for (const Target& target : kTargets) {
@@ -245,7 +246,7 @@ TEST(Sum, TheLargestNumbersAddUpToInfinityOrCancel) {
         tensors[rank][1] = -kLargest;
         tensors[rank][2] = rank % 2 == 0 ? kLargest : -kLargest;
         tensors[rank][3] = 0;
-        for (std::uint32_t i = 32; i < 64; ++i) {  // that many of the largest that fit
+        for (std::uint32_t i = 32; i < 64; ++i) {  // f32 holds the sum of so many
           tensors[rank][i] = kLargest / 512;
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar codecs by kind, one lookup each (codec.h says what each kind is), and the facts about
+// The scalar codecs by kind, one lookup each (codec.h describes the kinds), and the facts about
 // types that every lookup needs.
 #pragma once
 

@@ -14,7 +14,7 @@ using core::DataType;
 using core::Reduction;
 using core::TensorCodec;
 
-// A sum of integers, or a copy of anything: bytes as they are.
+// A sum of integers, or a copy of any type: the bytes are not changed.
 template <std::size_t kBytes>
 struct Copy {
   static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
@@ -28,7 +28,8 @@ struct Copy {
   }
 };
 
-// C's division, which truncates towards zero. An average over nobody is the sum.
+// C's division, which truncates towards zero. With divisor 0, which stands for no ranks, the
+// average is the sum.
 template <typename Int>
 struct Average : Copy<sizeof(Int)> {
   static void decode(void*, std::byte* tensor, core::ChunkRange range,
@@ -42,7 +43,7 @@ struct Average : Copy<sizeof(Int)> {
   }
 };
 
-// Aggregators compare signed integers: half the range is taken from unsigned ones.
+// Aggregators compare signed integers, so half the range is subtracted from unsigned ones.
 struct Shifted {
   static void flip(std::byte* to, const std::byte* from, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) to[i] = from[i] ^ std::byte{0x80};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which blocks of a tensor hold anything but zeros, scalar.
+// Finds the blocks of a tensor that are not all zeros, scalar.
 #include "numeric/presence.h"
 #include "numeric/scalar/scalar_codecs.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator's arithmetic in vectors: the loops over plain integers, which hand their odd tails
-// to those of core/aggregator/arithmetic.cc, and the table of all.
+// The aggregator's arithmetic in vectors: the loops over plain integers, and the table of all
+// functions. The loops leave their odd tails to core/aggregator/arithmetic.cc.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_arithmetic.cc"
 #include <hwy/foreach_target.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One plain block of block floats in vectors, once per instruction set: which blocks are plain,
-// and the loops over one. A block is plain if its unit and its values are normal numbers: then a
-// multiplication by a power of two is exact, so that one conversion is the only rounding, and a
-// subnormal element rounds to zero whether or not the processor flushes it.
+// One plain block of block floats in vectors, once per instruction set: the test for plain blocks,
+// and the loops over one. A block is plain if its unit and its values are normal numbers. Then a
+// multiplication by a power of two is exact, so that one conversion is the only rounding. A
+// subnormal element rounds to zero, with and without flushing by the processor.
 #if defined(INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_
@@ -42,36 +42,38 @@ struct Block {
   using W = WideFormat<Format>;
   using Bits = typename Format::Bits;
 
-  // Elements at even and odd places apart, see encode_bf16_pairs. When decoding only those of 16
-  // bits, see decode_bf16_pairs.
+  // Elements at even and odd places are handled apart, see encode_bf16_pairs. In decoding only
+  // those of 16-bit mantissas are, see decode_bf16_pairs.
   static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) <= 2;
   static constexpr bool kDecodePairs = kPairs && sizeof(Mantissa) == 2;
 
-  // Any mantissa times a power of two is a number of the format.
+  // True if any mantissa times a power of two is a number of the format.
   static constexpr bool kExact = kLayout.mantissa_top_bit() < Format::kFractionBits;
 
   // The code is the exponent field of the largest magnitude, after a carry, plus this.
   static constexpr Bits kCarry = code_carry<Format, Mantissa>();
   static constexpr std::int32_t kCodeOfField = kLayout.exponent_bias() - Format::kBias;
 
-  // Plain codes when encoding: half a unit is a normal number, and the field was neither all zeros
-  // (nor one by a carry only, which subnormals would need elsewhere) nor, after a carry, all ones.
+  // Plain codes in encoding. Half a unit must be a normal number. After the carry the exponent
+  // field must not be 0 or all ones. If there is a carry, the field must not be 1, either: a
+  // subnormal may reach 1 by the carry.
   static constexpr std::int32_t kUnitFirst =
       2 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
   static constexpr std::int32_t kEncodeFirst =
       std::max(std::max(0, kCodeOfField) + (kCarry == 0 ? 1 : 2), kUnitFirst);
   static constexpr std::int32_t kEncodeLast = 2 * Format::kBias + kCodeOfField;
 
-  // And when decoding: the unit, and a unit over the largest divisor, are normal numbers.
+  // Plain codes in decoding: the unit, and the unit divided by the largest divisor, are normal
+  // numbers.
   static constexpr std::int32_t kDecodeFirst =
       33 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
-  // Pairs of bf16 take another 33 bits above the unit.
+  // Pairs of bf16 need another 33 bits above the unit.
   static constexpr std::int32_t kDecodeLast = std::min(
       kLayout.exponent_code_max(),
       W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kDecodePairs ? 33 : 0));
 
-  // The code of a block with this largest magnitude, 0 if it is not plain. Finds more to be plain
-  // than the limits above: subnormal f16, which are normal where they are computed.
+  // The code of a block with this largest magnitude, 0 if the block is not plain. Subnormal f16 are
+  // plain here, beyond the limits above: they are normal numbers in f32.
   static HWY_INLINE std::int32_t plain_code(Bits largest) {
     std::int32_t code = static_cast<std::int32_t>((largest + kCarry) >> Format::kFractionBits);
     code += kCodeOfField;
@@ -108,7 +110,7 @@ struct Block {
     }
   }
 
-  // both_units: unit * kBothUnits, which only pairs need.
+  // `both_units` is unit * kBothUnits. Only pairs use it.
   static HWY_INLINE void decode_plain(const Mantissa* mantissas, Wide<Format> unit,
                                       [[maybe_unused]] Wide<Format> both_units, Bits* tensor) {
     if constexpr (kDecodePairs) {
@@ -123,7 +125,7 @@ struct Block {
     }
   }
 
-  // Divisors other than powers of two: the quotient is rounded to double, then once to f32.
+  // For divisors other than powers of two. The quotient is rounded to double, then once to f32.
   static HWY_INLINE void decode_quotient(const Mantissa* mantissas, double unit, Bits* tensor) {
     const hn::CappedTag<double, kElements> dd;
     const hn::Rebind<Wide<Format>, decltype(dd)> d;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of block floats in vectors, batches of blocks where all are plain (vector_plain-inl.h).
-// Every other block, one with a floor above its own code, and a partial one at the tensor's end go
-// to the scalar loops. Assumes the default rounding mode, as all compiled code does.
+// Chunks of block floats in vectors. Batches of blocks go to vector_plain-inl.h where all blocks
+// are plain. Other blocks go to the scalar loops, as do a block with a floor above its own code and
+// a partial block at the tensor's end. Assumes the default rounding mode, as all compiled code
+// does.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_block_codec.cc"
 #include <algorithm>
@@ -51,7 +52,7 @@ HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, typename Fo
                                         floor, reinterpret_cast<std::byte*>(mantissas));
 }
 
-// A group of whole blocks of any kind; returns whether there are specials.
+// Encodes a group of whole blocks of any kind. Returns true if one has specials.
 template <typename Format, typename Mantissa>
 HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const std::uint16_t* floors,
                                    std::byte* exponents, Mantissa* mantissas) {
@@ -69,8 +70,8 @@ HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const st
   return specials;
 }
 
-// Whole blocks in groups, at least one, of which the last overlaps blocks that are done: writing
-// those again changes nothing. Returns whether there are specials.
+// Encodes one or more whole blocks in groups. The last group may overlap blocks that are done;
+// writing those again changes nothing. Returns true if a block has specials.
 template <typename Format, typename Mantissa, typename Elements>
 HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t whole,
                               const std::uint16_t* floors, std::byte* exponents,

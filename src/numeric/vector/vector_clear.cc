@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that pass by the caches.
+// Stores that bypass the caches.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_clear.cc"
 #include <algorithm>

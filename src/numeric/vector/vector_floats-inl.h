@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Float types and mantissas as vectors, once per instruction set: loads, stores, conversions. f16,
-// bf16 and f32 are computed in f32, f64 in f64. Conversions are exact or round to nearest, ties to
-// even, whatever the instruction set.
+// bf16 and f32 are computed in f32, f64 in f64. In every instruction set, conversions are exact or
+// round to nearest, ties to even.
 #if defined(INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
@@ -17,8 +17,8 @@
 
 #include "numeric/float_bits.h"
 
-// Blocks are cut into vectors at compile time, so the length of vectors must be known then; and
-// vectors that Highway emulates are no faster than the scalar loops.
+// Blocks are cut into vectors at compile time, so the length of vectors must be known then. Vectors
+// that Highway emulates are no faster than the scalar loops.
 #undef INFOLD_VECTOR_BLOCKS
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_HAVE_SCALABLE
 #define INFOLD_VECTOR_BLOCKS 0
@@ -35,16 +35,16 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// g++ makes integer constants anew wherever they are used, on the one port that shuffles need. Of
-// a value that it does not know it keeps the vector: make it outside the loop.
+// g++ rebuilds an integer constant for each use, on the one port that shuffles need. The asm hides
+// the value, so g++ keeps the vector. Call this outside the loop.
 template <typename D>
 HWY_INLINE hn::VFromD<D> kept_constant(D d, hn::TFromD<D> value) {
   asm("" : "+r"(value));
   return hn::Set(d, value);
 }
 
-// g++ loads anew for every use where instructions take operands from memory; elements in datagrams
-// lie across cache lines, so that each such load is two.
+// g++ loads again for every use if instructions take operands from memory. Elements in datagrams
+// lie across cache lines, so each such load costs two. The asm keeps the value in a register.
 template <typename V>
 HWY_INLINE V loaded_once(V value) {
 #if HWY_ARCH_X86
@@ -76,7 +76,7 @@ HWY_INLINE hn::VFromD<D> load_floats(D d, const typename Format::Bits* at) {
   }
 }
 
-// The upper half of each f32 after rounding, in the lower half of the lane. Not for NaN.
+// The upper half of each f32 after rounding, in the lower half of the lane. Requires: not NaN.
 template <typename V>
 HWY_INLINE V round_to_bf16(V bits) {
   const hn::DFromV<V> du;
@@ -85,17 +85,17 @@ HWY_INLINE V round_to_bf16(V bits) {
 }
 
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-// Without a conversion instruction Highway truncates. Half-precision bits in the lower half of
-// each lane, rounded; not for NaN.
+// Without a conversion instruction Highway truncates. Returns rounded half-precision bits in the
+// lower half of each lane. Requires: not NaN.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> round_to_f16(D d, hn::VFromD<D> value) {
   const hn::RebindToUnsigned<D> du;
   const auto magnitude = hn::BitCast(du, hn::Abs(value));
-  // Normal results: drop 13 bits, and a bias that is 112 larger; infinity from 65520.
+  // Normal results: drop 13 bits and reduce the bias by 112. Infinity from 65520 on.
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
   const auto rebias = hn::Set(du, 0xFFFU - (112U << 23));
   const auto normal = hn::ShiftRight<13>(hn::Add(magnitude, hn::Add(odd, rebias)));
-  // Subnormal ones: the last place of numbers from 0.5 is that of subnormals, 2^-24.
+  // Subnormal results: the last place of numbers from 0.5 on is that of subnormals, 2^-24.
   const auto half = hn::Set(d, 0.5f);
   const auto aligned = hn::BitCast(du, hn::Add(hn::BitCast(d, magnitude), half));
   const auto subnormal = hn::Sub(aligned, hn::BitCast(du, half));
@@ -107,7 +107,7 @@ HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> round_to_f16(D d, hn::VFromD<D> v
 }
 #endif
 
-// Stores finite and infinite values, none of them a subnormal f32. With kExact, values that the
+// Stores finite and infinite values. Requires: no subnormal f32; with kExact, values that the
 // format holds.
 template <typename Format, bool kExact = false, typename D>
 HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename Format::Bits* at) {
@@ -130,8 +130,8 @@ HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename
   }
 }
 
-// To the nearest integer, ties to even. Requires: within 32 bits; Highway's own NearestInt spends
-// three more instructions on values that are not.
+// Rounds to the nearest integer, ties to even. Requires: the result fits 32 bits. Highway's own
+// NearestInt spends three more instructions on values that do not fit.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToSigned<D>> to_integers(D, hn::VFromD<D> value) {
 #if HWY_ARCH_X86
@@ -148,9 +148,9 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<D>> to_integers(D, hn::VFromD<D> value)
 #endif
 }
 
-// value * scale in the low bits of each lane, rounded to nearest, ties to even: added to a number
-// far smaller, 1.5 * 2^p leaves it as an integer there. The product is exact, so that it does not
-// matter whether the processor has a fused multiplication. Requires: below 2^22 for f32.
+// Returns value * scale in the low bits of each lane, rounded to nearest, ties to even. The
+// addition of 1.5 * 2^p, which is far larger, leaves an integer in the low bits. The product is
+// exact, so a fused multiplication gives the same. Requires: below 2^22 for f32.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> scaled_integers(D d, hn::VFromD<D> value,
                                                                hn::VFromD<D> scale) {
@@ -190,8 +190,8 @@ HWY_INLINE hn::VFromD<D> load_mantissas(D d, const Mantissa* at) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// `kept`, except that bytes of the mask are those of `swapped` after the halves of its 32-bit lanes
-// change places.
+// Returns `kept`, with the bytes of the mask replaced by those of `swapped`. The halves of
+// `swapped`'s 32-bit lanes change places before.
 HWY_INLINE __m512i swap_halves(__m512i kept, __mmask64 mask, __m512i swapped) {
   const __m512i order =
       _mm512_broadcast_i32x4(_mm_set_epi8(13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2));
@@ -199,8 +199,8 @@ HWY_INLINE __m512i swap_halves(__m512i kept, __mmask64 mask, __m512i swapped) {
 }
 #endif
 
-// The lower (upper) halves of 32-bit lanes of even and odd, side by side. The halves of one are
-// moved and written over the other's in one instruction, where there is such a thing.
+// The lower (upper) halves of 32-bit lanes of even and odd, side by side. Where there is such an
+// instruction, one moves the halves of one vector and writes them over the other's.
 template <typename V>
 HWY_INLINE V lower_halves(V even, V odd) {
 #if HWY_TARGET <= HWY_AVX3
@@ -224,8 +224,8 @@ HWY_INLINE V upper_halves(V even, V odd) {
   return hn::Or(hn::ShiftRight<16>(even), odd);
 }
 
-// Stores two vectors' worth of `from` * scale as 16-bit integers, where one instruction puts the
-// halves of lanes into their places; false, and nothing is stored, where none does.
+// Stores two vectors' worth of `from` * scale as 16-bit integers, if one instruction can put the
+// halves of lanes into their places. Else returns false and stores nothing.
 template <typename Format, typename D>
 HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> scale,
                           std::int16_t* to) {
@@ -247,8 +247,8 @@ HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> 
 #endif
 }
 
-// bf16 to mantissas, elements at even and odd places apart: they are the halves of 32-bit lanes, so
-// that no element has to cross lanes before the integers are in order, 16 bits each.
+// Converts bf16 to mantissas of 16 bits, elements at even and odd places apart. These are the
+// halves of 32-bit lanes. So no element has to cross lanes to put the integers in order.
 template <typename D>
 HWY_INLINE hn::VFromD<D> encode_bf16_pairs(D d16, const std::uint16_t* from, float inverse_unit) {
   const hn::RepartitionToWide<D> du;
@@ -266,7 +266,7 @@ template <typename D>
 HWY_INLINE void store_bytes([[maybe_unused]] D d16, hn::VFromD<D> lower, hn::VFromD<D> upper,
                             std::int8_t* to) {
 #if HWY_ARCH_X86
-  // Packs 16 bytes of each at a time, so that eights of bytes are left to put in order.
+  // Packs 16 bytes of each vector at a time. Groups of eight bytes then remain to be put in order.
   const hn::Repartition<std::int8_t, D> d8;
   using Bytes = hn::VFromD<decltype(d8)>;
 #if HWY_TARGET <= HWY_AVX3
@@ -293,10 +293,10 @@ HWY_INLINE void store_bytes([[maybe_unused]] D d16, hn::VFromD<D> lower, hn::VFr
 #endif
 }
 
-// Rounds to bf16 without integer steps. With x a mantissa of at most 16 bits times the unit,
-// x * 65536 + x rounded to the 24 bits of f32 is x * 65536, exactly, plus x rounded to 8 bits, ties
-// seeing the right last bit; the difference is exact again. A mantissa in the upper half of its
-// lane is that many times too large already. Requires: x * 65537 is finite, both_units is unit *
+// Rounds to bf16 without integer steps. Let x be a mantissa of at most 16 bits times the unit. x *
+// 65536 + x, rounded to the 24 bits of f32, is exactly x * 65536 plus x rounded to 8 bits. Ties see
+// the right last bit. The difference is exact again. A mantissa in the upper half of its lane is
+// already 65536 times too large. Requires: x * 65537 is finite, and both_units is unit *
 // kBothUnits.
 constexpr float kBothUnits = 1 + 0x1p-16f;
 template <std::uint32_t kCount>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// f16 to mantissas in arithmetic of f16 itself: AVX512-FP16, which no target of Highway's has. Two
-// instructions for a block where f32 takes eight. Compiled beside the targets of AVX-512 and only
-// where the compiler knows the instructions (see CMakeLists.txt); has_halves() says whether the
+// Converts f16 to mantissas in arithmetic of f16: AVX512-FP16, which no target of Highway has. A
+// block takes two instructions, where f32 takes eight. Compiled beside the targets of AVX-512, and
+// only if the compiler knows the instructions (see CMakeLists.txt). has_halves() says whether the
 // processor does.
 #if defined(INFOLD_NUMERIC_VECTOR_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_HALF_INL_H_
@@ -34,9 +34,10 @@ namespace {
 
 inline bool has_halves() { return __builtin_cpu_supports("avx512fp16") != 0; }
 
-// As WideElements (vector_plain-inl.h), of f16. A power of two scales exactly or to a subnormal,
-// which is far below half a unit and becomes 0 either way, so that the conversion is the only
-// rounding. No mantissa is beyond the largest f16, and nothing flushes these subnormals.
+// As WideElements (vector_plain-inl.h), in f16. A power of two scales exactly or to a subnormal. A
+// subnormal is far below half a unit and becomes 0 either way, so the conversion is the only
+// rounding. No mantissa is beyond the largest f16, and the processor does not flush these
+// subnormals.
 template <typename Mantissa>
 struct HalfElements {
   // The exponent of 2^-unit as f16.
@@ -53,7 +54,7 @@ struct HalfElements {
     hn::StoreU(hn::BitCast(bits, halves), bits, at);
   }
 
-  // A call, since what calls it is compiled for processors without these instructions.
+  // Not inlined, because callers are compiled for processors without these instructions.
   __attribute__((target(HWY_TARGET_STR ",avx512fp16"))) static HWY_NOINLINE void encode(
       const std::uint16_t* tensor, const Scale* scales, std::uint32_t blocks, Mantissa* mantissas) {
     constexpr std::size_t kElements = Block<F16, Mantissa>::kElements;

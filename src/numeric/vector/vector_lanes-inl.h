@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What brings contributions into an aggregator's lanes, in vectors, once per instruction set: plan,
-// add, widen. Lanes have 16, 32 or 64 bits; core/aggregator/arithmetic.cc says what is computed,
-// and its loops take what does not fill a vector.
+// Adds contributions to an aggregator's lanes in vectors, once per instruction set: plan, add,
+// widen. Lanes have 16, 32 or 64 bits. core/aggregator/arithmetic.cc defines the results, and its
+// loops take the elements that do not fill a vector.
 #if defined(INFOLD_NUMERIC_VECTOR_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_LANES_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_LANES_INL_H_
@@ -28,7 +28,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Place of an integer type in the tables: mantissas begin at 8 bits, lanes at 16.
+// Index of an integer type in the tables: mantissas begin at 8 bits, lanes at 16.
 template <typename Int>
 constexpr std::size_t kIndex = std::bit_width(sizeof(Int)) - 1;
 template <typename Lane>
@@ -52,8 +52,8 @@ HWY_INLINE hn::VFromD<D> load_lanes(D d, const Int* mantissas) {
   }
 }
 
-// Shifts by a count that is the same in all lanes. One instruction where lanes have counts of
-// their own, and two where only the vector has.
+// Shifts all lanes by the same count. This takes one instruction if the processor has a count per
+// lane, and two if it has one for the whole vector.
 template <typename D>
 class Shift {
  public:
@@ -86,7 +86,8 @@ class Shift {
   Count count_;
 };
 
-// Halves down to 128 bits: there a processor has one instruction for a maximum of 16-bit lanes.
+// Halves the vector down to 128 bits. For those a processor has one instruction for a maximum of
+// 16-bit lanes.
 template <typename D>
 HWY_INLINE hn::TFromD<D> largest_lane(D d, hn::VFromD<D> value) {
   if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) > 16) {
@@ -97,7 +98,7 @@ HWY_INLINE hn::TFromD<D> largest_lane(D d, hn::VFromD<D> value) {
   }
 }
 
-// Without branches: 0, which stands for no code, becomes the largest when one is taken away.
+// Without branches. Code 0 means no code; subtracting one makes it the largest.
 std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::BlockStep* steps) {
   using core::BlockStep;
   const hn::CappedTag<std::uint16_t, core::kBlocksTogether> d;
@@ -125,12 +126,12 @@ std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::Bl
   return largest_lane(d, reach);
 }
 
-// How many blocks are looked at together, so that what they have in common is seen once.
+// Number of blocks that share one test of their steps.
 constexpr std::uint32_t kStrip = 8;
 using StepWords = hn::Full128<std::uint16_t>;
 
-// Counts for the blocks of a strip, repeated to the width that a vector is filled from memory
-// with: from a register takes an instruction on the port that widening needs.
+// Counts for the blocks of a strip. Each is repeated to the width from which one load fills a
+// vector. Filling it from a register takes an instruction on the port that widening needs.
 template <typename Lane>
 class StripCounts {
  public:
@@ -152,7 +153,7 @@ class StripCounts {
       put(0, lower);
       put(4, upper);
     }
-    asm volatile("" : : "r"(words_) : "memory");  // or compilers take them from the registers
+    asm volatile("" : : "r"(words_) : "memory");  // else compilers take the counts from registers
   }
 
   HWY_INLINE Shift<D> operator[](std::uint32_t block) const {
@@ -196,7 +197,8 @@ HWY_INLINE void move_and_add_block(Lane* HWY_RESTRICT lanes, const Int* HWY_REST
   }
 }
 
-// Whole blocks of the usual length, a strip of them or what is left; false unless all of them add.
+// Adds whole blocks of the usual length, at most a strip. Returns false, and adds nothing, unless
+// the action of all blocks is add.
 template <typename Lane, typename Int>
 HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t blocks,
                           const core::BlockStep* steps) {
@@ -210,7 +212,7 @@ HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t block
   const auto lane_shifts =
       hn::And(hn::ShiftRight<BlockStep::kLaneShiftAt>(words), hn::Set(d, BlockStep::kShiftMask));
   const StripCounts<Lane> mantissa_counts(hn::ShiftRight<BlockStep::kMantissaShiftAt>(words));
-  // Where lanes are narrow and vectors few, asking costs more than needless shifts.
+  // Where lanes are narrow and vectors few, this test costs more than needless shifts.
   if (sizeof(Lane) == 8 && hn::AllTrue(d, hn::Eq(lane_shifts, hn::Zero(d)))) {
     for (std::uint32_t block = 0; block < blocks; ++block) {
       const std::uint32_t first = block * INFOLD_BLOCK_ELEMENTS;
@@ -227,7 +229,7 @@ HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t block
   return true;
 }
 
-// One block of any length.
+// Adds one block of any length.
 template <typename Lane, typename Int>
 HWY_INLINE void accumulate_block(Lane* HWY_RESTRICT lanes, const Int* HWY_RESTRICT mantissas,
                                  std::uint32_t count, core::BlockStep step) {
@@ -260,7 +262,7 @@ HWY_NOINLINE void accumulate_blocks(Lane* lanes, const Int* mantissas, std::uint
                                     std::uint32_t block_elements, const core::BlockStep* steps) {
   for (std::uint32_t first = 0; first < count; first += block_elements, ++steps) {
     const std::uint32_t size = std::min(block_elements, count - first);
-    if (size == INFOLD_BLOCK_ELEMENTS) {  // a length the compiler knows
+    if (size == INFOLD_BLOCK_ELEMENTS) {  // a length that the compiler knows
       accumulate_block(lanes + first, mantissas + first, INFOLD_BLOCK_ELEMENTS, *steps);
     } else {
       accumulate_block(lanes + first, mantissas + first, size, *steps);
@@ -289,7 +291,7 @@ void accumulate(std::byte* lanes, const std::byte* mantissas, std::uint32_t coun
   if (count != 0) accumulate_blocks(target, source, count, block_elements, steps);
 }
 
-// From the end, the odd tail first, so that no lane is written over before it is read.
+// Goes from the end, the odd tail first, so that no lane is overwritten before it is read.
 template <typename Lane, typename Wider>
 void widen(std::byte* lanes, std::uint32_t count) {
   const Lanes<Wider> d;

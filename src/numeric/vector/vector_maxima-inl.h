@@ -23,7 +23,7 @@ namespace {
 
 #if INFOLD_VECTOR_BLOCKS
 
-// The largest magnitudes of kCount elements, lane by lane; NaN is larger than any number.
+// The largest magnitudes of kCount elements, lane by lane. NaN counts as larger than any number.
 template <std::uint32_t kCount, typename Format>
 HWY_INLINE auto largest_lanes(const typename Format::Bits* at) {
   const hn::CappedTag<typename Format::Bits, kCount> d;
@@ -48,7 +48,7 @@ using Group = hn::Full128<typename Format::Bits>;
 template <typename Format>
 constexpr std::uint32_t kGroup = 16 / sizeof(typename Format::Bits);
 
-// Takes lanes (or pairs, or fours of lanes) from a and b in turn, the larger of two each.
+// Takes lanes (or pairs, or fours of lanes) from a and b in turn. Returns the larger of each two.
 template <typename Lane, typename V>
 HWY_INLINE V merge(V a, V b) {
   const hn::DFromV<V> d;
@@ -70,8 +70,8 @@ HWY_INLINE auto fold(V value) {
   }
 }
 
-// The largest magnitude of each of a group of blocks of kCount elements that follow each other.
-// Reducing them together takes a third of the shuffles of one after the other.
+// The largest magnitude of each block in a group of consecutive blocks of kCount elements. Reducing
+// the blocks together takes a third of the shuffles that one after the other would take.
 template <std::uint32_t kCount, typename Format>
 HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bits* at) {
   const auto lanes = [at](std::uint32_t block)
@@ -95,8 +95,8 @@ HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bit
 template <typename Format>
 using Fields = std::conditional_t<Format::kWidth == 16, hn::Full64<std::uint8_t>, Group<Format>>;
 
-// The exponent fields of the largest magnitudes of a group of blocks that follow each other, after
-// kCarry is added to each.
+// The exponent fields of the largest magnitudes in a group of consecutive blocks, after kCarry is
+// added to each magnitude.
 template <std::uint32_t kCount, typename Format, typename Format::Bits kCarry>
 class LargestFields {
  public:
@@ -123,12 +123,12 @@ class LargestFields {
   }
 
  private:
-  // Without a carry a field depends on no more than the eight bits below the sign: bytes, of which
-  // twice as many fit a vector.
+  // Without a carry a field depends only on the eight bits below the sign. Twice as many such bytes
+  // fit a vector.
   static constexpr bool kBytes = Format::kWidth == 16 && kCarry == 0;
   using D = std::conditional_t<kBytes, hn::CappedTag<std::uint16_t, kCount>, Group<Format>>;
 
-  // Those bytes' maxima in two blocks, the first block's in even places.
+  // The maxima of those bytes in two blocks. The first block's are in even places.
   HWY_INLINE auto of_two(const std::uint16_t* at) const {
     const D d;
     const hn::Repartition<std::uint8_t, D> bytes;

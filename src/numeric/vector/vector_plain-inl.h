@@ -25,9 +25,9 @@ namespace {
 
 #if INFOLD_VECTOR_BLOCKS
 
-// Blocks whose scales are found before any element is converted: neither loop waits for the other's
-// latencies or takes its registers, and no element is converted twice where groups overlap. A chunk
-// of MTU 1500 has at most 43; the scales are 256 bytes.
+// Blocks whose scales are found before any element is converted. So neither loop waits for the
+// other's latencies or takes its registers, and no element is converted twice where groups overlap.
+// A chunk of MTU 1500 has at most 43 blocks; the scales take 256 bytes.
 constexpr std::uint32_t kBatch = 64;
 
 // Stores powers of two given as exponent fields.
@@ -48,10 +48,10 @@ HWY_INLINE void store_powers_of_two(D d, hn::VFromD<D> fields, float* at) {
   }
 }
 
-// Asks for the cache lines of the block stored eight blocks from `at` on, wherever that is: a
-// prefetch never faults. A store asks only when it retires, and those behind it wait; with output
-// in the second cache that was a third of the time of encoding f32. Asking for all of a batch at
-// once fills the queue that loads need.
+// Prefetches the cache lines of the block stored eight blocks after `at`. Any address is allowed,
+// because a prefetch never faults. A store requests its line only when it retires, and the stores
+// behind it wait. With output in the second cache those waits took a third of the time of encoding
+// f32. Prefetching a whole batch at once fills the queue that loads need.
 template <std::uint32_t kElements, typename T>
 HWY_INLINE void expect_stores(T* at) {
   constexpr std::uint32_t kBlocksAhead = 8;
@@ -61,12 +61,12 @@ HWY_INLINE void expect_stores(T* at) {
   }
 }
 
-// How elements become mantissas once their blocks' exponents are known: here computed in f32.
-// HalfElements (vector_half-inl.h) is another way.
+// Converts elements to mantissas once their blocks' exponents are known, here in f32. HalfElements
+// (vector_half-inl.h) does the same in f16.
 template <typename Format, typename Mantissa>
 struct WideElements {
   using B = Block<Format, Mantissa>;
-  // 2^-unit. Stored from its exponent field, which is this plus the exponent.
+  // 2^-unit. Its exponent field is kScaleBias plus the exponent.
   using Scale = float;
   static constexpr std::int32_t kScaleBias = F32::kBias;
   template <typename D>
@@ -94,7 +94,7 @@ struct WideElements {
   }
 
  private:
-  // Blocks of bf16 as bytes: what one block has of 16-bit integers may be one vector, and bytes are
+  // Blocks of bf16 as bytes. One block's 16-bit integers may fill only one vector, and bytes are
   // packed from two.
   static HWY_INLINE void encode_two(const std::uint16_t* tensor, const Scale* scales,
                                     std::int8_t* mantissas) {
@@ -109,12 +109,12 @@ struct WideElements {
   }
 };
 
-// Whole blocks, a group at a time as long as all of a group are plain.
+// Encodes whole blocks, a group at a time, until a group has a block that is not plain.
 template <typename Format, typename Mantissa, typename Elements = WideElements<Format, Mantissa>>
 class PlainEncoder {
  public:
-  // All in terms of the exponent field of the largest magnitude, after the carry. The exponent of
-  // 2^-unit is a constant less that field.
+  // All constants refer to the exponent field of the largest magnitude, after the carry. The
+  // exponent of 2^-unit is a constant less that field.
   HWY_INLINE PlainEncoder()
       : first_field_(constant(B::kEncodeFirst - B::kCodeOfField)),
         range_(constant(B::kEncodeLast - B::kEncodeFirst)),
@@ -122,8 +122,8 @@ class PlainEncoder {
         scale_of_zero_(constant(Elements::kScaleBias - B::kLayout.unit_exponent(B::kCodeOfField))) {
   }
 
-  // Returns how many blocks are done, from the first: a number of groups, or all. The last group
-  // overlaps the one before. Requires: at least a group, at most kBatch.
+  // Returns the number of blocks done, from the first: all, or some groups. The last group may
+  // overlap the one before. Requires: at least a group, at most kBatch.
   HWY_INLINE std::uint32_t encode(const typename Format::Bits* tensor, std::uint32_t blocks,
                                   std::byte* exponents, Mantissa* mantissas) const {
     typename Elements::Scale scales[kBatch];
@@ -140,7 +140,7 @@ class PlainEncoder {
   }
 
  private:
-  // False if some block of the group is not plain; nothing is written then.
+  // Returns false and writes nothing if some block of the group is not plain.
   HWY_INLINE bool encode_codes(const typename Format::Bits* tensor, std::byte* exponents,
                                typename Elements::Scale* scales) const {
     const D d;
@@ -173,7 +173,7 @@ class PlainEncoder {
   V scale_of_zero_;
 };
 
-// Whole blocks without specials, a few at a time as long as all of those are plain.
+// Decodes whole blocks without specials, a few at a time, until one of those is not plain.
 template <typename Format, typename Mantissa>
 class PlainDecoder {
  public:
@@ -215,10 +215,10 @@ class PlainDecoder {
 
   struct Units {
     float unit[kBatch];
-    float both[B::kDecodePairs ? kBatch : 1];  // times kBothUnits
+    float both[B::kDecodePairs ? kBatch : 1];  // `unit` times kBothUnits
   };
 
-  // False if some block is not plain; nothing is written then.
+  // Returns false and writes nothing if some block is not plain.
   HWY_INLINE bool decode_codes(const std::byte* exponents, std::uint32_t block,
                                Units& units) const {
     const D d;

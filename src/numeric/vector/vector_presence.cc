@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which blocks of a tensor hold anything but zeros, in vectors. A tensor is read once, at the speed
-// of memory; a bit is written for each block, and zeros where the caller wants them.
+// Finds the blocks of a tensor that are not all zeros, in vectors. It reads a tensor once, at the
+// speed of memory, and writes a bit for each block. It writes zeros to other memory if the caller
+// wants that.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_presence.cc"
 #include <algorithm>
@@ -31,7 +32,7 @@ FindPresence choose_presence() { return scalar_find_presence; }
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// No longer than a block, so that each vector belongs to one.
+// A vector is no longer than a block, so each vector belongs to one block.
 template <std::size_t kBlockBytes>
 using BlockTag = hn::CappedTag<std::uint64_t, std::min<std::size_t>(kBlockBytes / 8, 8)>;
 
@@ -46,21 +47,21 @@ HWY_INLINE hn::Vec<BlockTag<kBlockBytes>> bits_of_block(const std::byte* at) {
   return all;
 }
 
-// Processors ask ahead within a page: from eight of them at once a tensor is read 1.3 times as fast
-// as from one, and 1.2 times as fast as from two.
+// Processors prefetch within a page. Reading from eight pages at once is 1.3 times as fast as from
+// one, and 1.2 times as fast as from two.
 constexpr std::uint64_t kPagesTogether = 8;
 constexpr std::uint64_t kPageBytes = 4096;
 
-// Where zeros are written meanwhile: whole lines, which begin up to one behind the tensor's.
-// Reading waits for memory and writing does not, so that together they take less than one after the
-// other.
+// The memory that is set to zeros in the same pass: whole lines, which begin up to one line behind
+// the tensor's. Reading waits for memory and writing does not. So both together take less time than
+// one after the other.
 struct Cleared {
   std::byte* lines;
 };
 struct NothingCleared {};
 
-// Whole words of blocks, `kTogether` of them that are `stride` apart. Returns the signs of zeros in
-// blocks that hold nothing else.
+// Handles `kTogether` words of 32 blocks, which are `stride` words apart. Returns the signs of
+// zeros in blocks that hold only zeros.
 template <std::size_t kBlockBytes, std::size_t kTogether, typename Clears>
 HWY_INLINE hn::Vec<BlockTag<kBlockBytes>> find_together(const std::byte* tensor, Clears clears,
                                                         std::uint64_t magnitude,
@@ -89,7 +90,7 @@ HWY_INLINE hn::Vec<BlockTag<kBlockBytes>> find_together(const std::byte* tensor,
   return signs;
 }
 
-// Of the first `count` words. Returns whether one of their zero blocks holds a negative zero.
+// Handles the first `count` words. Returns true if a block of zeros holds a negative zero.
 template <std::size_t kBlockBytes, typename Clears>
 bool find_words(const std::byte* tensor, Clears clears, std::uint64_t magnitude,
                 std::uint64_t count, std::uint32_t* words) {
@@ -123,7 +124,7 @@ bool find_words(core::DataType dtype, const std::byte* tensor, Clears clears, st
   }
 }
 
-// What it writes are whole lines, of whole words of blocks; the rest is written behind it.
+// Vector code writes the whole lines for whole words of blocks. memset writes the rest.
 bool find_words_and_clear(core::DataType dtype, const std::byte* tensor, std::uint64_t bytes,
                           std::uint64_t count, std::uint32_t* words, std::byte* cleared) {
   const auto place = reinterpret_cast<std::uintptr_t>(cleared) % base::kCacheLineBytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each vector file gives for the instruction set that Highway has chosen. kernel_sets.cc
-// chooses each supported one in turn and keeps the answers.
+// The functions that each vector file provides for the instruction set that Highway has chosen.
+// kernel_sets.cc chooses each supported set in turn and keeps the functions.
 #pragma once
 
 #include "core/aggregator/arithmetic.h"
@@ -11,7 +11,7 @@ namespace infold::numeric {
 
 const core::Arithmetic& chosen_arithmetic();
 BlockCodecLookup chosen_block_lookup();
-// The same with arithmetic of f16 itself; null where the compiler or the processor has none.
+// As above, with arithmetic of f16. Null if the compiler or the processor has none.
 BlockCodecLookup chosen_half_lookup();
 
 FindPresence chosen_presence();
