@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every library we use, from the system's packages. The reason for each is in docs/dependencies.md,
-# its Debian package in tools/packages.txt. A missing required one stops with the package's name;
-# a missing optional one switches its part off and says so, here and in `infold doctor`.
+# Every library that we use, from the system's packages. docs/dependencies.md has the reason for
+# each, and tools/packages.txt its Debian package. If a required library is missing, configuring
+# stops with the package's name. If an optional one is missing, its part is off; configuring and
+# `infold doctor` say so.
 
 # infold_require(<find_package name> <debian package>)
 macro(infold_require name package)
@@ -38,7 +39,7 @@ if(NOT INFOLD_BARE_CORE)
   include(static)
 endif()
 
-# The packet program needs a compiler for it and a loader; neither is needed by anything else.
+# The packet program needs a compiler of its own and a loader. No other part needs these.
 set(INFOLD_XDP OFF)
 if(NOT INFOLD_BARE_CORE AND NOT INFOLD_PYTHON)
   find_program(INFOLD_BPF_CLANG clang-19)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiler flags shared by all of our own targets, carried by the interface target infold_flags.
-# Nothing here may change what the protocol does; flags pick checks and speed only.
+# Compiler flags of all our own targets, in the interface target infold_flags. No flag may change
+# what the protocol does. Flags choose checks and speed only.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -23,16 +23,17 @@ target_include_directories(infold_flags INTERFACE
 set(warnings_c -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wcast-align -Wformat=2)
 set(warnings_cxx ${warnings_c} -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
                  -Wdouble-promotion -Wextra-semi
-                 # Options structs name the fields that matter and leave the rest to defaults.
+                 # Callers name the fields of an Options struct that matter. All others keep their
+                 # defaults.
                  -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports these from inside std::string, std::optional and fmt once it has inlined them.
-  # What they look for is found by the same tests under asan, and by clang's own warnings.
+  # g++ 12 reports false warnings of these kinds from inside std::string, std::optional and fmt,
+  # after inlining. Tests under asan and clang's warnings find the true ones.
   list(APPEND warnings_cxx -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                            -Wno-stringop-overread -Wno-array-bounds)
 else()
-  # clang means more by -Wconversion and -Wdouble-promotion than g++ does: changes of sign, and
-  # float added to long double, which oracles do. What passes with one should pass with the other.
+  # In clang, -Wconversion and -Wdouble-promotion also warn of changes of sign, and of float added
+  # to long double, as in oracles. Code that passes with g++ should pass with clang.
   list(APPEND warnings_cxx -Wno-sign-conversion -Wno-double-promotion)
 endif()
 if(INFOLD_WERROR)
@@ -41,14 +42,14 @@ if(INFOLD_WERROR)
 endif()
 target_compile_options(infold_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:C>:${warnings_c}>" "$<$<COMPILE_LANGUAGE:CXX>:${warnings_cxx}>"
-  # A result's bits must not depend on which vector target runs, so the compiler may not fuse a
-  # multiply and an add behind our back. g++ does by default wherever a target has FMA.
+  # A result's bits must not depend on the vector target that runs. So the compiler may not fuse a
+  # multiply and an add. By default g++ fuses them for every target with FMA.
   -ffp-contract=off
-  # Nobody replaces our functions at load time; position-independent code must otherwise allow for
-  # it, and then g++ inlines no function into another of its file.
+  # No program replaces our functions at load time. Without this flag, position-independent code
+  # must allow for it, and g++ inlines no function into another of its file.
   -fno-semantic-interposition
-  # Messages name files as the repository does, and binaries tell nothing about who built them. The
-  # second spelling is what ccache makes of the first.
+  # Messages name files by their path in the repository, and binaries do not hold the builder's
+  # folders. ccache turns the first spelling into the second.
   "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" -ffile-prefix-map=../../=)
 target_compile_definitions(infold_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
@@ -60,7 +61,7 @@ if(INFOLD_SANITIZERS)
     set(ignorelist "${PROJECT_SOURCE_DIR}/cmake/tsan_ignore.txt")
     target_compile_options(infold_flags INTERFACE "-fsanitize-ignorelist=${ignorelist}")
   endif()
-  # For tests that measure memory or time; clang and g++ have no macro in common.
+  # For tests that measure memory or time. clang and g++ have no common macro for sanitizers.
   target_compile_definitions(infold_flags INTERFACE INFOLD_SANITIZED)
 endif()
 if(INFOLD_LIBFUZZER)

@@ -3,8 +3,8 @@
 # infold_module(<name> [DEPENDS <module>...] [LIBRARIES <target>...]
 #                      [TEST_DEPENDS <module>...])
 #
-# Makes the files of the folder, and of folders in it that have no CMakeLists.txt of their own,
-# into targets; their names decide which:
+# Makes targets of the files in the folder, and in folders below it that have no CMakeLists.txt. A
+# file's name decides its target:
 #   x.cc, x.h        library infold_<name> (an interface library when there is no .cc)
 #   main.cc          left alone, for the folder's own CMakeLists.txt
 #   x_test.cc        one GoogleTest program infold_<name>_test, one ctest case per TEST
@@ -14,8 +14,8 @@
 # Each ctest case has its module's name as label. Tests run in the repository's root.
 # Highway's "foreach target" bodies are called x-inl.h and are exempt from the header check.
 
-# A case that has not ended by then is hung. It only has to catch hangs, and must hold beside a load
-# of ten on two cores: the slowest case takes some 20 s on a quiet machine, and sanitizers make
+# A test case that has not ended after so many seconds counts as hung. The limit must hold beside a
+# load of ten on two cores. The slowest case takes some 20 s on a quiet machine, and sanitizers make
 # searches up to twenty times slower.
 if(INFOLD_SANITIZERS)
   set(INFOLD_HANG_S 2400)
@@ -23,7 +23,7 @@ else()
   set(INFOLD_HANG_S 900)
 endif()
 
-# Building one of these builds that kind of program and nothing that it does not need.
+# Building one of these targets builds that kind of program, and only what it needs.
 add_custom_target(infold_tests)
 add_custom_target(infold_full_tests)
 add_custom_target(infold_fuzzers)
@@ -60,7 +60,7 @@ function(infold_module name)
   infold_module_benchmarks(${name} "${all}" "${test_depends}")
 endfunction()
 
-# The module's files of one kind.
+# Lists the module's files of one kind.
 function(infold_files result pattern)
   file(GLOB files CONFIGURE_DEPENDS "${pattern}" "*/${pattern}")
   set(own "")
@@ -155,8 +155,9 @@ endfunction()
 function(infold_test_program target label timeout_s sources depends)
   list(POP_FRONT depends module)
   add_executable(${target} ${sources})
-  # Test sources are half of what sanitizers compile, and optimising them takes half of that time.
-  # The libraries, where most tests spend their time, stay optimised; numeric's tests compute much.
+  # Test sources are half of the code that sanitizer builds compile, and optimising them takes half
+  # of that time. Most tests spend their time in the libraries, which stay optimised. numeric's
+  # tests compute much, so they are optimised, too.
   if(NOT module STREQUAL numeric)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
     infold_precompile_test_headers(${target})
@@ -165,7 +166,7 @@ function(infold_test_program target label timeout_s sources depends)
     infold_${module} ${depends} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${target}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    NO_PRETTY_VALUES  # They may hold addresses, and a case needs a name that can be typed.
+    NO_PRETTY_VALUES  # Values may hold addresses, and a case needs a name that can be typed.
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT ${INFOLD_HANG_S}
     PROPERTIES LABELS ${label} TIMEOUT ${timeout_s})
@@ -212,14 +213,14 @@ function(infold_module_benchmarks name all test_depends)
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE
       infold_${name} ${test_depends} benchmark::benchmark_main)
-    # Ten milliseconds a case prove that a benchmark runs; nothing is concluded from its times.
+    # Ten milliseconds for each case prove that a benchmark runs. The times are not used.
     add_test(NAME bench_smoke.${name}_${stem} COMMAND ${target} --benchmark_min_time=0.01)
     set_tests_properties(bench_smoke.${name}_${stem} PROPERTIES LABELS ${name}
       TIMEOUT ${INFOLD_HANG_S})
   endforeach()
 endfunction()
 
-# infold_c11_header(<header>) proves that a header is C11 by compiling it as nothing else.
+# infold_c11_header(<header>) proves that a header is C11: it compiles the header alone as C11.
 function(infold_c11_header header)
   get_filename_component(stem "${header}" NAME_WE)
   set(unit "${CMAKE_CURRENT_BINARY_DIR}/c11/${stem}.c")

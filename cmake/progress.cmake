@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# pip shows nothing of a build without -v, and this one takes minutes. So a build of the Python
-# package writes a line to the terminal for each part that is done: past pip, to /dev/tty, and
-# nowhere if there is no terminal.
+# Without -v, pip shows no output of a build, and this build takes minutes. So a build of the Python
+# package writes a line to the terminal for each part that is done. The line goes to /dev/tty, past
+# pip. Without a terminal no line is written.
 set(INFOLD_PROGRESS "${PROJECT_BINARY_DIR}/progress")
 file(REMOVE "${INFOLD_PROGRESS}")
 set_property(GLOBAL PROPERTY INFOLD_PROGRESS_PARTS 0)
 
-# infold_progress(<target>): one part.
+# infold_progress(<target>): counts the target as one part.
 function(infold_progress target)
   if(NOT SKBUILD)
     return()
@@ -19,7 +19,7 @@ function(infold_progress target)
     COMMAND sh "${PROJECT_SOURCE_DIR}/cmake/progress.sh" "${INFOLD_PROGRESS}" ${target})
 endfunction()
 
-# infold_progress_begin(): after all parts.
+# infold_progress_begin(): writes the first line. Call it after all parts.
 function(infold_progress_begin)
   if(NOT SKBUILD)
     return()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# progress.sh --begin PARTS, then progress.sh FILE PART for each part that is built: writes lines to
-# the terminal, if there is one. Never fails, because progress is no reason to stop a build.
+# progress.sh --begin PARTS, then progress.sh FILE PART for each part that is built. Writes lines to
+# the terminal, if there is one. It never fails, because a missing line must not stop a build.
 if [ "$1" = --begin ]; then
     line="infold: building $2 parts; 5 minutes on 4 cores, 10 on 2 (-v shows each file)"
 else

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# infold_grpc: the libraries of the control plane. They are Debian's shared ones. With INFOLD_STATIC
-# they are archives, so that what is built needs none of them where it runs: Debian's, and in the
-# folder that INFOLD_STATIC names those of packaging/libraries. gRPC's archives are the ones without
-# TLS, which infold does not use. So OpenSSL stays out.
+# infold_grpc: the libraries of the control plane. Without INFOLD_STATIC they are Debian's shared
+# libraries. With INFOLD_STATIC they are static, so that the machine that runs infold needs none of
+# them. Some are Debian's archives; those of packaging/libraries are in the folder that
+# INFOLD_STATIC names. gRPC's archives are the ones without TLS, which infold does not use. So
+# OpenSSL is not linked.
 add_library(infold_grpc INTERFACE)
 if(NOT INFOLD_STATIC)
   target_link_libraries(infold_grpc INTERFACE gRPC::grpc++ protobuf::libprotobuf)

@@ -104,7 +104,7 @@ class DevTest(unittest.TestCase):
             "OK    packages test: all 0 installed", "OK    packages lab: all 0 installed",
             "OK    packages bench: all 0 installed",
             "OK    packages kernel: missing three; only ./dev kernel needs them, and installs them",
-            "WARN  infold: not built, so that nothing is known about this machine; "
+            "WARN  infold: not built, so this machine was not examined; "
             "run ./dev build"])
 
     def test_the_doctor_of_the_tree_ends_as_that_of_the_program(self):

@@ -2,8 +2,8 @@
 #
 # Configuring and building for ./dev; sourced in the repository's root.
 
-# build_preset BUILD [CONFIGURE]: configures and builds; most presets of both kinds share a name.
-# Configuring each time costs half a second and notices libraries that have appeared since; its
+# build_preset BUILD [CONFIGURE]: configures and builds. Most configure and build presets share a
+# name. Configuring each time costs half a second and finds libraries that were installed since. Its
 # output is shown only if it fails.
 build_preset() {
     local preset=${2:-$1}
@@ -15,7 +15,7 @@ build_preset() {
         exit 1
     fi
     grep '^-- infold: ' "$log" | sed 's/^-- //' >&2 || true
-    # To stderr, so that ./dev sim --json prints nothing but JSON on stdout.
+    # Output goes to stderr, so that ./dev sim --json prints only JSON on stdout.
     cmake --build --preset "$1" >&2 || {
         echo "dev: building preset '$1' failed" >&2
         exit 1

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev doctor: what building and testing this tree takes, then `infold doctor`, which knows the
-# machine. No check is in both. Findings of both have one form. Installs and builds nothing, so it
-# works on a bare machine. Sourced by ./dev in the repository's root.
+# ./dev doctor reports the packages that building and testing this tree needs. Then it runs `infold
+# doctor`, which reports on the machine. No check is in both, and both print findings in the same
+# form. It installs and builds nothing, so it works on a bare machine. ./dev sources this file in
+# the repository's root.
 
 if wants_help "$@"; then
     cat <<'TEXT'
 usage: ./dev doctor [OPTIONS OF infold doctor]
 
-First the packages that ./dev needs, then what infold doctor finds, of the program in build/. A line
-that begins with WARN ends with what to do. --json prints each finding as an object on a line.
+Reports the packages that ./dev needs. Then it runs infold doctor of the program in build/. A line
+that begins with WARN ends with advice. --json prints each finding as an object on a line.
 TEXT
     exit 0
 fi
 
-# finding NAME FOUND [ADVICE]: with advice it is a warning.
+# finding NAME FOUND [ADVICE]: prints a finding. One with advice is a warning.
 finding() {
     local name=$1 found=$2 advice=${3:-}
     if [[ " ${doctor_words[*]} " == *" --json "* ]]; then
@@ -32,7 +33,8 @@ finding() {
     fi
 }
 
-# group_finding GROUP COMMAND [optional]: the packages of a group, and which command installs them.
+# group_finding GROUP COMMAND [optional]: reports the packages of a group, and the command that
+# installs them.
 group_finding() {
     local group=$1 command=$2 missing
     missing=$(missing_packages "$group" | xargs)
@@ -66,4 +68,4 @@ fi
 for binary in build/release/infold build/dev/infold; do
     [[ ! -x $binary ]] || exec "$binary" doctor "$@"
 done
-finding infold "not built, so that nothing is known about this machine" "run ./dev build"
+finding infold "not built, so this machine was not examined" "run ./dev build"

@@ -2,7 +2,7 @@
 #
 # Debian packages for ./dev; sourced in the repository's root. The list is tools/packages.txt.
 
-# Prints the packages of the groups named, one a line.
+# Prints the packages of the named groups, one a line.
 packages_in() {
     local group
     for group in "$@"; do
@@ -10,7 +10,7 @@ packages_in() {
     done
 }
 
-# Prints those of the groups' packages that are not installed.
+# Prints the groups' packages that are not installed.
 missing_packages() {
     local package
     while read -r package; do
@@ -19,7 +19,7 @@ missing_packages() {
     done < <(packages_in "$@")
 }
 
-# Runs a command as root, keeping nothing of the caller's terminal but its signals.
+# Runs a command as root. It reads no input from the caller's terminal, and Ctrl-C still reaches it.
 as_root() {
     if ((EUID == 0)); then
         "$@" </dev/null
@@ -28,11 +28,12 @@ as_root() {
     fi
 }
 
-# How long another program, often a fresh machine's own update, may hold dpkg's or apt's lock.
+# Seconds that another program may hold dpkg's or apt's lock. Often a fresh machine's own update
+# holds it.
 apt_patience_s=600
 
-# Runs apt-get with its output in the log, again and again while somebody else holds a lock. apt's
-# own DPkg::Lock::Timeout waits without a word, and not for the locks of lists and archives.
+# Runs apt-get with its output in the log, again and again while another program holds a lock. apt's
+# own DPkg::Lock::Timeout waits silently, and not for the locks of lists and archives.
 apt_get() {
     local log=$1 start=$SECONDS told=
     shift
@@ -48,8 +49,8 @@ apt_get() {
     cat "$log.last" >>"$log"
 }
 
-# Fetches promtool to build/promtool. Its package starts a daemon where it is installed, so that it
-# is only unpacked. Without it, tests of metrics are skipped and say so; nothing else needs it.
+# Fetches promtool to build/promtool. Installing promtool's package would start a daemon, so the
+# package is only unpacked. Without promtool, tests of metrics are skipped and say so.
 fetch_promtool() {
     local folder=build/promtool log=build/logs/promtool.log
     if command -v promtool >/dev/null || [[ -x $folder/promtool ]]; then return 0; fi
@@ -62,15 +63,17 @@ fetch_promtool() {
         dpkg-deb --fsys-tarfile prometheus_*.deb |
             tar -xf - --strip-components=3 ./usr/bin/promtool
         rm -f prometheus_*.deb
-    ) >"$log" 2>&1 || echo "dev: no promtool (whole log: $log)" >&2
+    ) >"$log" 2>&1 ||
+        echo "dev: fetching promtool failed; tests of metrics are skipped (whole log: $log)" >&2
 }
 
-# Makes sure that the groups' packages are there, or stops with the command that installs them.
+# Makes sure that the groups' packages are installed. If it cannot install them, it stops with the
+# command that does.
 need_packages() {
     if ! command -v dpkg-query >/dev/null; then
-        echo "dev: not a Debian system; needed here under other names:" >&2
+        echo "dev: not a Debian system; infold needs these packages, under your system's names:" >&2
         echo "     $(packages_in "$@" | xargs)" >&2
-        return 0  # CMake names the first one that is really missing.
+        return 0  # CMake names the first missing library.
     fi
     local missing
     missing=$(missing_packages "$@" | xargs)
@@ -83,8 +86,8 @@ need_packages() {
         exit 1
     fi
     if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-        echo "dev: missing Debian packages, and neither root nor sudo to install them: $missing" >&2
-        echo "dev: ask for: apt-get $install" >&2
+        echo "dev: missing Debian packages, which only root or sudo can install: $missing" >&2
+        echo "dev: ask your administrator for: apt-get $install" >&2
         exit 1
     fi
 
@@ -92,8 +95,8 @@ need_packages() {
     mkdir -p build/logs
     local log=build/logs/apt.log
     if ((EUID != 0)); then sudo --validate; fi
-    # The lists of a fresh image are empty or old, so update comes first; its failure alone is not
-    # fatal, because one broken third-party source must not stop a build.
+    # The lists of a fresh image are empty or old, so update comes first. A failed update alone does
+    # not stop ./dev, because one broken third-party source must not stop a build.
     : >"$log"
     apt_get "$log" update || true
     # shellcheck disable=SC2086  # A list of words, on purpose.
