@@ -29,9 +29,9 @@ class InterruptGuard {
   // "SIGTERM" or "SIGINT", the one that came last; "" if none came.
   static const char* signal_name();
   // Waits for a stop request, at most for so long. Returns true if the request has come, at once if
-  // As above, and returns when the other doorbell rings.
+  // it came before.
   bool wait_for(std::chrono::milliseconds limit) const;
-  // As above, and returns when the other descriptor becomes readable.
+  // As above without a limit; also returns when the other doorbell rings.
   bool wait_or(const io::Doorbell& other) const;
 
  private:

@@ -13,7 +13,7 @@ namespace infold::lab {
 
 struct DemoPlot {
   int workers = 0;
-  double loss_percent = 0;  // share of packets lost
+  double loss_percent = 0;  // packets lost, in percent
   std::string wire;
   const std::vector<StepReport>& alone;
   const std::vector<StepReport>& together;

@@ -20,7 +20,7 @@ struct TrainingOptions {
   std::uint64_t seed = 1;
   std::size_t steps = 300;
   std::size_t training_images = 16384;
-  std::size_t batch_size = 64;  // sum over all workers
+  std::size_t batch_size = 64;  // images in a step, of all workers together
   float learning_rate = 0.04F;
   std::size_t hash_step = 0;  // parameters are hashed after this step; 0 for never
 };
