@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench core: what one packet costs the state machines, everything but I/O. The packets
-// are full ones of an MTU of 1500, the working set stays in cache, and the machines are the real
-// ones; only their counterpart is replaced by packets made beforehand.
+// infold bench core: the cost of one packet in the state machines, without I/O. The packets are
+// full ones of an MTU of 1500, and the working set stays in cache. The machines are the real ones.
+// Packets made beforehand stand for the machine at the other end.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -19,6 +18,7 @@
 #include "core/worker/worker.h"
 #include "lab/measure/allocation_count.h"
 #include "lab/measure/bench_packets.h"
+#include "lab/measure/spread.h"
 #include "numeric/codec.h"
 
 namespace infold::cli {
@@ -35,14 +35,15 @@ struct Timing {
   std::uint64_t allocations = 0;
 };
 
-// Time this thread has had a core for: a wall clock would also count whoever shares the core.
+// Processor time of this thread. A wall clock would also count other threads on the same core.
 double thread_time_ns() {
   timespec now = {};
   CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Runs `batch`, which handles `packets` packets, in samples; each figure is per packet.
+// Runs `batch` once for each sample. `batch` handles `packets` packets, and each figure is per
+// packet.
 Timing measure(std::size_t packets, const std::function<void()>& batch) {
   batch();  // fills caches and windows
   std::vector<double> samples;
@@ -56,16 +57,13 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
   }
   Timing timing;
   timing.allocations = lab::allocation_count() - allocations_before - own_allocations;
-  const auto middle = samples.begin() + kSamples / 2;
-  std::nth_element(samples.begin(), middle, samples.end());
-  timing.median_ns = *middle;
-  for (double& sample : samples) sample = std::fabs(sample - timing.median_ns);
-  std::nth_element(samples.begin(), middle, samples.end());
-  timing.mad_ns = *middle;
+  const lab::Spread spread = lab::spread_of(std::move(samples));
+  timing.median_ns = spread.median;
+  timing.mad_ns = spread.mad;
   return timing;
 }
 
-// All workers' contributions to slot after slot: the aggregator adds, completes, answers.
+// Takes all workers' contributions to slot after slot. The aggregator adds, completes and answers.
 Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
   core::Aggregator aggregator(plan::aggregator_options(lab::bench_plan(workers, kSlots), 0, 0));
 
@@ -99,10 +97,10 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
   return timing;
 }
 
-// One worker streams a tensor; each contribution is answered with a result made beforehand.
+// One worker streams a tensor. A result made beforehand answers each contribution.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   constexpr std::uint16_t kChunks = 4 * kSlots;
-  // The tensor is small: full packets only, no announcement.
+  // The tensor is small, so it has full packets only and no announcement.
   const core::WorkerOptions options = plan::worker_options(lab::bench_plan(1, kChunks), 0);
   core::Worker worker(options);
 
@@ -126,7 +124,8 @@ Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
         const auto transmit = worker.poll_transmit(now, datagram);
         CHECK(transmit.has_value());
         datagram[1] =
-            std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_RESULT};  // its own echo: a sum of one
+            // Its own packet is the result: a sum of one.
+            std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_RESULT};
         now = now + base::microseconds(1);
         worker.handle_datagram(now, 0, std::span(datagram).first(transmit->bytes));
         CHECK(worker.poll_timeout().has_value() || worker.in_flight() == 0);
@@ -148,7 +147,7 @@ class BenchCore final : public Command {
   }
 
   void declare(Options& options) override {
-    options.choice("--role", role_, {"all", "aggregator", "worker"}, "The machine to measure");
+    options.choice("--role", role_, {"all", "aggregator", "worker"}, "State machine to measure");
     options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8"}, "The wire format");
     options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
                                  "Contributions per chunk at the aggregator");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench kernels: how fast numeric kernels run on one thread, each beside a memcpy of the
-// same bytes of tensor, or beside reading them where the kernel does little else. The two alternate
-// sample by sample, so that whatever else this machine does slows both; the ratio is the median of
-// the samples' ratios.
+// infold bench kernels: the speed of numeric kernels on one thread. Each runs beside a memcpy of
+// the same bytes of tensor, or beside reading them if the kernel does little else. The two
+// alternate sample by sample, so that other load on the machine slows both. The ratio is the median
+// of the samples' ratios.
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -19,50 +18,36 @@
 #include "base/check.h"
 #include "cli/commands.h"
 #include "lab/measure/kernel_case.h"
+#include "lab/measure/spread.h"
 
 namespace infold::cli {
 namespace {
 
 struct Place {
   const char* name;
-  // Of the kernel's buffers together. A quarter of a MiB leaves room for the copy's in the second
-  // cache of a server core; 256 MiB are in no cache.
+  // Bytes of all the kernel's buffers. A quarter of a MiB leaves room for the copy's buffers in the
+  // second cache of a server core. 256 MiB are in no cache.
   std::size_t bytes;
 };
 constexpr Place kPlaces[] = {{"cache", std::size_t{1} << 18}, {"memory", std::size_t{1} << 28}};
 
-// A sample covers at least this much tensor, so that reading the clock does not count.
+// A sample covers at least so many bytes of tensor, so that reading the clock does not count.
 constexpr std::size_t kSampleBytesMin = std::size_t{1} << 22;
 constexpr std::size_t kSamplesMin = 5;
 constexpr std::size_t kSamplesMax = 1001;
 
-struct Spread {
-  double median = 0;
-  double mad = 0;
-};
-
-Spread spread_of(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  Spread spread = {*middle, 0};
-  for (double& sample : samples) sample = std::fabs(sample - spread.median);
-  std::nth_element(samples.begin(), middle, samples.end());
-  spread.mad = *middle;
-  return spread;
-}
-
-// Time this thread has had a core for: a wall clock would also count whoever shares the core.
+// Processor time of this thread. A wall clock would also count other threads on the same core.
 double thread_seconds() {
   timespec now = {};
   CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Compilers drop a copy that nobody reads, unless they cannot know what they call.
+// Called through a pointer that may change. Else compilers drop a copy whose target is not read.
 void* (*volatile copy_bytes)(void*, const void*, std::size_t) = std::memcpy;
 
-// As fast as memory is read, whatever vectors this file is compiled for: a word of each line, which
-// brings all of it, of eight pages at a time, as processors ask ahead within each.
+// Reads memory at full speed, with any vector instructions. Reading one word of a line loads the
+// line. Eight pages are read at a time, because processors prefetch within each page.
 std::uint64_t read_lines(const std::byte* bytes, std::size_t count) {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kPage = 4096;
@@ -81,10 +66,10 @@ std::uint64_t read_lines(const std::byte* bytes, std::size_t count) {
 std::uint64_t (*volatile read_bytes)(const std::byte*, std::size_t) = read_lines;
 
 struct Speed {
-  Spread kernel_gbps;
-  Spread beside_gbps;
+  lab::Spread kernel_gbps;
+  lab::Spread beside_gbps;
   const char* beside = "memcpy";
-  Spread ratio;
+  lab::Spread ratio;
   std::size_t samples = 0;
 };
 
@@ -114,8 +99,8 @@ class Contest {
       beside.push_back(gigabytes() / beside_seconds);
       ratio.push_back(beside_seconds / kernel_seconds);
     }
-    return {spread_of(kernel), spread_of(beside), kernel_.mostly_reads ? "read" : "memcpy",
-            spread_of(ratio), kernel.size()};
+    return {lab::spread_of(kernel), lab::spread_of(beside),
+            kernel_.mostly_reads ? "read" : "memcpy", lab::spread_of(ratio), kernel.size()};
   }
 
  private:
