@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each subcommand is declared, one line each, in alphabetical order. Its file defines it.
+// Declares each subcommand, one line each, in alphabetical order. The subcommand's file defines it.
 #pragma once
 
 #include <memory>
@@ -26,10 +26,10 @@ std::unique_ptr<Command> make_sim_command();
 std::unique_ptr<Command> make_switch_command();
 std::unique_ptr<Command> make_verify_command();
 
-// All of the above, in the order in which --help lists them.
+// Makes all of these, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();
 
-// What --help says about a group such as "bench", which holds "bench core".
+// The summary in --help of a group such as "bench", which holds "bench core".
 std::string_view group_summary(std::string_view group);
 
 }  // namespace infold::cli

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold demo: shows in a minute that a lossy network and a sum inside it change nothing about
-// training. Trains one model alone, trains it on several worker processes, compares, draws.
+// infold demo: shows in a minute that a lossy network and sums in the network do not change
+// training. It trains one model alone and on several worker processes, compares both, and draws a
+// picture.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ namespace infold::cli {
 namespace {
 
 constexpr std::uint64_t kReportsOfTraining = 5;
-constexpr const char* kChooseAnother = "; choose another place with --out";
+constexpr const char* kChooseAnother = "; choose another file with --out";
 
 class TrainingProgress {
  public:
@@ -40,7 +41,7 @@ class TrainingProgress {
   void print(const lab::StepReport& report) {
     std::string packets;
     if (report.packets.lost + report.packets.resent > 0) {
-      packets = fmt::format("   packets lost {}, sent again {}", report.packets.lost,
+      packets = fmt::format("   packets lost {}, retransmitted {}", report.packets.lost,
                             report.packets.resent);
     }
     if (!line_.show(report.step, fmt::format("{:<22} step {:>4}/{}   loss {:.4f}{}", title_,
@@ -61,12 +62,12 @@ class TrainingProgress {
   std::size_t steps_;
 };
 
-// In percent. At twice that, some of a hundred thousand packets are lost so often that a call's
-// deadline comes first.
+// In percent. At 30 %, some of a hundred thousand packets are lost so often that a call's deadline
+// passes first.
 constexpr double kLossMost = 15;
 
-// More where that is not the most of what the demo shows: recovering from 15 % takes 8 workers half
-// a second a step.
+// The repeat loses more packets, up to a limit. With 15 % loss, 8 workers need half a second for a
+// step.
 double loss_of_repeat(double percent) {
   constexpr double kPlenty = 8;
   return percent == 0 ? 3 : std::min(3 * percent, std::max(percent, kPlenty));
@@ -78,8 +79,8 @@ struct Check {
   std::string finding;
 };
 
-// Both trainings add the same numbers in different orders and roundings. Within this many steps
-// the loss then differs by no more than this; a single wrong sum shows as far more.
+// Both trainings add the same numbers in different orders and roundings. Within this many steps the
+// loss then differs by no more than this. A single wrong sum would change it by far more.
 double loss_tolerance(const std::string& wire) {
   if (wire == "bfp8") return 0.1;
   return wire == "bfp16" ? 0.01 : 0.001;
@@ -93,13 +94,15 @@ class Demo final : public Command {
   }
 
   void declare(Options& options) override {
-    options.whole<unsigned>("--workers", workers_, {1, 64}, "Workers that train together");
-    options.real("--loss", loss_percent_, {0, kLossMost}, "Percent of packets lost, each way");
-    options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Training steps");
-    options.choice("--wire", wire_, {"bfp32", "bfp16", "bfp8", "fixed32"}, "How gradients travel");
+    options.whole<unsigned>("--workers", workers_, {1, 64},
+                            "Number of workers that train together");
+    options.real("--loss", loss_percent_, {0, kLossMost}, "Packet loss in percent, each way");
+    options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Number of training steps");
+    options.choice("--wire", wire_, {"bfp32", "bfp16", "bfp8", "fixed32"},
+                   "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
-                                 "Decides data, batches, weights and losses");
-    options.text("--out", out_, "Where the picture goes");
+                                 "Seed of data, batches, weights and packet losses");
+    options.text("--out", out_, "File of the picture, in SVG");
     options.examples(
         "  infold demo --workers 8 --loss 5            more workers, a worse network\n"
         "  infold demo --wire bfp8 --out bfp8.svg      a quarter of the bytes\n"
@@ -120,7 +123,7 @@ class Demo final : public Command {
     options.wire = wire_;
     output.text(
         "{} worker processes and a switch train a model of {} parameters over UDP on this host;\n"
-        "every worker's link loses {:g} % of its packets each way; gradients travel as {}.\n\n",
+        "every worker's link loses {:g} % of its packets each way. The wire format is {}.\n\n",
         workers_, lab::DigitModel::parameter_count(), loss_percent_, wire_);
 
     const lab::TrainingResult alone = train(output, "one worker", options, false);
@@ -177,8 +180,8 @@ class Demo final : public Command {
                      repeat.packets.lost,
                      repeat.model_hashes[0] == together.hash_at_step ? "equal, bit for bit"
                                                                      : "different bits")},
-        {"same training as alone", difference <= loss_tolerance(wire_),
-         fmt::format("loss differs by at most {:.2g}, allowed {:g}", difference,
+        {"same as one worker", difference <= loss_tolerance(wire_),
+         fmt::format("losses differ by at most {:.2g}; {:g} is allowed", difference,
                      loss_tolerance(wire_))},
     };
   }
@@ -220,8 +223,8 @@ class Demo final : public Command {
                 fmt::format("{} ({:.2f} %)", packets.lost,
                             100 * static_cast<double>(packets.lost) / passed));
     output.text("{:24}{:>16}{:>16}\n", "packets recovered", "", "all");
-    output.text("{:24}{:>16}{:>16}\n", "packets sent again", "", packets.resent);
-    output.text("{:24}{:>16}{:>16}\n\n", "questions, 32 bytes", "", packets.asked);
+    output.text("{:24}{:>16}{:>16}\n", "packets retransmitted", "", packets.resent);
+    output.text("{:24}{:>16}{:>16}\n\n", "queries, 32 bytes", "", packets.asked);
   }
 
   void print_object(Output& output, const lab::TrainingResult& alone,
@@ -252,7 +255,7 @@ class Demo final : public Command {
 
   std::string picture_path() const { return out_.empty() ? "infold-demo.svg" : out_; }
 
-  // Found out before a minute of training, by opening it. What was not there is not left there.
+  // Opens the file before a minute of training, to find out. A file that this creates is removed.
   static bool can_write(const std::string& path) {
     std::error_code ignored;
     const bool was_there = std::filesystem::exists(path, ignored);

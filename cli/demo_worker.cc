@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold demo-worker: one rank of `infold demo`, which starts it. Joins through an endpoint that
-// loses packets both ways, trains, and at rank 0 prints a line for each step and one for the end.
+// infold demo-worker: one rank of `infold demo`, which starts it. The rank joins through an
+// endpoint that loses packets both ways, and trains. Rank 0 prints a line for each step and one at
+// the end.
 
 #include <memory>
 #include <string>
@@ -23,15 +24,15 @@ class DemoWorker final : public Command {
 
   void declare(Options& options) override {
     join_.declare(options);
-    options.real("--loss", loss_, {0, 0.9}, "Probability to lose a packet, each way");
-    options.choice("--wire", wire_, wire_names(), "How gradients travel");
+    options.real("--loss", loss_, {0, 0.9}, "Probability that a packet is lost, each way");
+    options.choice("--wire", wire_, wire_names(), "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", training_.seed, {0, 1'000'000'000},
-                                 "Decides data, batches and weights");
+                                 "Seed of data, batches and weights");
     options.whole<std::uint64_t>("--loss-seed", loss_seed_, {0, 2'000'000'000},
-                                 "Decides which packets are lost");
+                                 "Seed of packet losses");
     options.whole<std::size_t>("--steps", training_.steps, {1, 5000}, "Training steps");
     options.whole<std::size_t>("--hash-step", training_.hash_step, {0, 5000},
-                               "After which parameters are hashed");
+                               "Step after which parameters are hashed");
     options.examples(
         "  infold demo-worker --switch 127.0.0.1:7700 --rank 0 --world 2 --loss 0.01 --json");
   }
@@ -39,7 +40,7 @@ class DemoWorker final : public Command {
   ExitCode run(Output& output) override {
     JoinOptions options = join_.join_options();
     options.wire = wire_of(wire_);
-    options.rejoin = false;  // the demo starts no switch again
+    options.rejoin = false;  // the demo starts no new switch
     const auto member =
         api::join_through(options, [this, &options](std::unique_ptr<io::Endpoint> endpoint) {
           io::LossyOptions lossy;

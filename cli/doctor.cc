@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold doctor: says what this machine offers and, where it is less than infold can use, what to
-// do. Warnings are not failures, so it returns 0 with them too. Of the kernel's plane it says all
-// only when asked, since most hosts have no use for it.
+// infold doctor: reports this machine's settings that matter to infold. Where one limits infold, it
+// gives advice. Warnings are not failures, so it returns 0 with them, too. It reports in full on
+// the kernel's plane only with --plane xdp, since most hosts do not need that plane.
 
 #include <string>
 
@@ -27,10 +27,13 @@ std::vector<Finding> inspect_all() {
 class Doctor final : public Command {
  public:
   std::string_view name() const override { return "doctor"; }
-  std::string_view summary() const override { return "Report what this machine offers infold"; }
+  std::string_view summary() const override {
+    return "Check this machine's settings for infold, and give advice";
+  }
   void declare(Options& options) override {
-    options.choice("--plane", plane_, {"user", "xdp"},
-                   "For which kind of switch: of user space, or what the kernel's takes");
+    options.choice(
+        "--plane", plane_, {"user", "xdp"},
+        "user checks what every host needs; xdp checks what a switch in the kernel needs");
     options.examples(
         "  infold doctor\n"
         "  sudo infold doctor --plane xdp");

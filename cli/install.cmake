@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What an installation has: the program, and beside it what other programs read.
+# The files of an installation: the program, and the files that other programs read.
 #
 # The program prints its own manual page and completions. Only an installation needs them.
 include(GNUInstallDirs)

@@ -22,13 +22,13 @@
 namespace infold::cli {
 namespace {
 
-// A pool of 512 slots of 1500-byte packets, which the kernel accounts at 2304 bytes each, from
-// four workers that send at once: 4.7 MB. Below that, a burst that the link could carry is dropped
-// by the receiving host.
+// A pool of 512 slots with 1500-byte packets, from four workers that send at once. The kernel
+// accounts such a packet at 2304 bytes, which makes 4.7 MB. With less, the receiving host drops
+// bursts that the link could carry.
 constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
-// Carries 352 elements of 32 bits, the chunk that speeds are quoted for.
+// Carries 352 elements of 32 bits, the chunk of all published speeds.
 constexpr int kMtuWanted = 1500;
-// UDP generic receive offload came with 5.0; without it each packet costs a system call.
+// UDP generic receive offload came with 5.0. Without it each packet costs a system call.
 constexpr int kKernelMajorWanted = 5;
 
 std::optional<std::string> read_line(const std::string& path) {
@@ -67,8 +67,8 @@ std::vector<Finding> inspect_build() {
   for (const BuildPart& part : kBuildParts) {
     Finding finding{.name = fmt::format("part {}", part.name)};
     finding.ok = part.present;
-    finding.found = part.present ? "in" : "not in";
-    if (!part.present) finding.advice = fmt::format("install {}, build again", part.package);
+    finding.found = part.present ? "built in" : "not built in";
+    if (!part.present) finding.advice = fmt::format("install {} and build again", part.package);
     findings.push_back(finding);
   }
   return findings;
@@ -77,7 +77,7 @@ std::vector<Finding> inspect_build() {
 Finding inspect_cpu() {
   std::string names;
   const std::int64_t supported = hwy::SupportedTargets();
-  // Lower bits are better targets; the lists keep that order.
+  // Lower bits are better targets. The lists keep that order.
   for (int bit = 0; bit < 63; ++bit) {
     const std::int64_t target = std::int64_t{1} << bit;
     if ((supported & target) == 0) continue;
@@ -85,7 +85,8 @@ Finding inspect_cpu() {
   }
   Finding finding{.name = "cpu", .found = fmt::format("vector targets: {}", names)};
   finding.ok = (supported & ~std::int64_t{HWY_SCALAR | HWY_EMU128}) != 0;
-  if (!finding.ok) finding.advice = "use a CPU with SSE4 or NEON: here, kernels run as scalar code";
+  if (!finding.ok)
+    finding.advice = "use a CPU with SSE4 or NEON; on this one, kernels run as scalar code";
   return finding;
 }
 
@@ -129,7 +130,7 @@ std::vector<Finding> inspect_interfaces() {
     finding.ok = mtu && *mtu >= kMtuWanted;
     if (!finding.ok) {
       finding.advice = fmt::format(
-          "packets shrink to fit; if the network carries more: sudo ip link set {} mtu {}",
+          "infold sends smaller packets; if the network carries more: sudo ip link set {} mtu {}",
           interface, kMtuWanted);
     }
     findings.push_back(finding);
@@ -149,19 +150,19 @@ Finding inspect_open_files(io::DescriptorLimits limits) {
   const std::size_t raised = io::raised_descriptor_limit(limits, control::kDescriptorsWanted);
   const std::uint32_t connections = control::connections_within(raised, wanted);
   Finding finding{.name = "open files", .ok = connections == wanted};
-  finding.found = fmt::format("RLIMIT_NOFILE soft {}, hard {}; a switch takes {} connections",
+  finding.found = fmt::format("RLIMIT_NOFILE soft {}, hard {}; a switch accepts {} connections",
                               shown(limits.now), shown(limits.most), connections);
   if (!finding.ok) {
-    finding.advice =
-        fmt::format("for {}, set the hard limit to {}: ulimit -Hn, or LimitNOFILE=", wanted,
-                    wanted + control::kDescriptorsKept);
+    finding.advice = fmt::format(
+        "for {} connections, set the hard limit to {} with ulimit -Hn or LimitNOFILE=", wanted,
+        wanted + control::kDescriptorsKept);
   }
   return finding;
 }
 
 Finding inspect_privileges() {
   const auto answer = [](io::Privilege each) { return io::holds(each) ? "yes" : "no"; };
-  // No warning without them: UDP needs neither, and running as root is nothing to advise.
+  // Missing privileges are no warning: UDP needs none, and infold does not need root.
   return {.name = "privileges",
           .found = fmt::format("network administration: {}, BPF: {}",
                                answer(io::Privilege::network_administration),

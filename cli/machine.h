@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `infold doctor` reads from this machine. Each function only looks; none changes a setting
-// or needs a privilege. A finding that is not ok says what to do about it.
+// The facts that `infold doctor` reads from this machine. The functions only read; they change no
+// setting and need no privilege. A finding that is not ok has advice.
 #pragma once
 
 #include <set>
@@ -14,27 +14,29 @@ namespace infold::cli {
 
 struct Finding {
   std::string name;    // stable, for scripts: "cpu", "socket receive buffer", ...
-  bool ok = true;      // false: infold works, but this holds it back
-  std::string found;   // what is there
-  std::string advice;  // what to do, empty if ok
+  bool ok = true;      // false: infold works, but this limits it
+  std::string found;   // the setting's value
+  std::string advice;  // a command or an action; empty if ok
 };
 
-// How this binary was built, and its optional parts.
+// Reports how this binary was built, and its optional parts.
 std::vector<Finding> inspect_build();
-// The vector instructions that kernels choose from.
+// Reports the vector instructions that kernels choose from.
 Finding inspect_cpu();
 Finding inspect_kernel();
-// Names of network interfaces that are up, apart from loopback; one each, whatever its addresses.
+// Returns the names of network interfaces that are up, without loopback. Each comes once, however
+// many addresses it has.
 std::set<std::string> interfaces_up();
-// One finding for each of them.
+// Returns one finding for each of them.
 std::vector<Finding> inspect_interfaces();
-// The most that a socket may buffer in each direction.
+// Reports the largest buffer that a socket may have, in each direction.
 std::vector<Finding> inspect_socket_buffers();
-// Files that a process may have open, and how many connections a switch then takes.
+// Reports the limit on open files, and the number of connections that a switch then accepts.
 Finding inspect_open_files(io::DescriptorLimits limits);
 Finding inspect_privileges();
-// Whether this host can sum in the kernel (infold switch --plane xdp): in one finding, which is no
-// warning, since nobody has to; or all that it takes.
+// Report whether this host can sum in the kernel (infold switch --plane xdp). The first gives one
+// finding, which is never a warning, because most hosts do not need that. The second gives a
+// finding for each requirement.
 Finding inspect_kernel_plane();
 std::vector<Finding> inspect_kernel_plane_closely();
 

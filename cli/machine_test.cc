@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `infold doctor` concludes from what it reads.
+// Tests the conclusions of `infold doctor`, with given limits.
 
 #include "cli/machine.h"
 
@@ -17,22 +17,23 @@ using testing::HasSubstr;
 TEST(OpenFiles, TheHardLimitDecidesBecauseASwitchRaisesTheSoftOne) {
   const Finding finding = inspect_open_files({1024, 524'288});
   EXPECT_TRUE(finding.ok);
-  EXPECT_EQ(finding.found, "RLIMIT_NOFILE soft 1024, hard 524288; a switch takes 8192 connections");
+  EXPECT_EQ(finding.found,
+            "RLIMIT_NOFILE soft 1024, hard 524288; a switch accepts 8192 connections");
   EXPECT_EQ(finding.advice, "");
 }
 
 TEST(OpenFiles, FewerConnectionsThanASwitchWantsAreAWarning) {
   const Finding finding = inspect_open_files({1024, 4096});
   EXPECT_FALSE(finding.ok);
-  EXPECT_THAT(finding.found, HasSubstr("a switch takes 3968 connections"));
+  EXPECT_THAT(finding.found, HasSubstr("a switch accepts 3968 connections"));
   EXPECT_THAT(finding.advice, HasSubstr("hard limit to 8320"));
   EXPECT_TRUE(inspect_open_files({1024, 8320}).ok);
 }
 
-TEST(OpenFiles, NoLimitIsSaidAsThat) {
+TEST(OpenFiles, NoLimitIsReportedAsUnlimited) {
   const Finding finding = inspect_open_files({1'048'576, SIZE_MAX});
   EXPECT_TRUE(finding.ok);
-  EXPECT_THAT(finding.found, HasSubstr("hard unlimited; a switch takes 8192"));
+  EXPECT_THAT(finding.found, HasSubstr("hard unlimited; a switch accepts 8192"));
 }
 
 }  // namespace

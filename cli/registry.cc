@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of subcommands: one line here, one in commands.h, and the subcommand's own file.
+// The list of subcommands. A new one needs one line here, one in commands.h, and a file of its own.
 
 #include "cli/commands.h"
 

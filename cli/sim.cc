@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold sim: runs the real state machines on a virtual network in virtual time. One scenario by
-// seed or by name, or a swarm of seeds, or a benchmark of the simulator itself.
+// infold sim: runs the real state machines on a virtual network in virtual time. It runs one
+// scenario by seed or by name, a swarm of seeds, or a benchmark of the simulator itself.
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kReportsOfSwarm = 10;
 
-// A failed CHECK ends the process where it stands; which seed it was must not be lost with it.
+// A failed CHECK ends the process at once. This handler prints the seed first.
 extern "C" void tell_seed_and_die(int) {
   char text[96] = "repeat with: infold sim --seed ";
   std::size_t length = 31;
@@ -69,9 +69,9 @@ void print_outcome(Output& output, const sim::Outcome& outcome) {
   std::uint64_t dropped = 0;
   for (const std::uint64_t each : outcome.network.dropped) dropped += each;
   output.text("  finished after {} ns of virtual time\n", outcome.finished_at.ns);
-  output.text("  packets: {} sent ({} needed), {} dropped, {} under way at most\n",
+  output.text("  packets: {} sent ({} needed), {} dropped, at most {} under way at a time\n",
               outcome.network.sent, outcome.useful_packets, dropped, outcome.packets_high_water);
-  output.text("  repeats: {} timed out, {} asked for; {} questions; {} realigned\n",
+  output.text("  retransmits: {} after a timeout, {} on request; {} queries; {} realigned\n",
               outcome.workers.resent_timeout, outcome.workers.resent_asked,
               outcome.workers.sent_query, outcome.workers.received_realign);
   output.text("  hash {:016x}\n", outcome.hash);
@@ -88,24 +88,24 @@ class Sim final : public Command {
     std::vector<std::string> names;
     for (const auto& named : sim::scenario_names()) names.emplace_back(named.name);
     options.whole<std::uint64_t>("--seed", seed_, {1, kSeedMax},
-                                 "The run to repeat; decides everything that is random");
-    options.whole<std::uint64_t>(
-        "--swarm", swarm_, {0, 1'000'000'000},
-        "Run this many seeds and stop at the end; exit code 1 if one fails");
+                                 "Seed of the run; decides everything that is random");
+    options.whole<std::uint64_t>("--swarm", swarm_, {0, 1'000'000'000},
+                                 "Run this many seeds; exit status 1 if one fails");
     options.whole<std::uint64_t>("--first-seed", first_seed_, {1, kSeedMax},
                                  "First seed of the swarm");
     options.whole<std::uint32_t>("--jobs", jobs_, {0, 256},
-                                 "Threads of the swarm; 0 takes one per core");
+                                 "Threads of the swarm; 0 takes one for each core");
     options.choice("--scenario", scenario_, names,
-                   "A named scenario in place of one drawn from the seed");
+                   "Run a named scenario, in place of one drawn from the seed");
     declare_overrides(options);
     options.flag("--trace", trace_, "Print every packet event of the run");
     options.examples(
-        "  infold sim --seed 7                         repeat one run, as a failure told you to\n"
+        "  infold sim --seed 7                         repeat one run, for instance a failed one\n"
         "  infold sim --swarm 10000                    run seeds 1 to 10000 on all cores\n"
         "  infold sim --scenario tree --workers 16 --loss 0.05\n"
         "  infold sim --scenario loss --elements 704 --trace\n");
-    options.flag("--bench", bench_, "Measure the simulator: packet events per second and core");
+    options.flag("--bench", bench_,
+                 "Measure the simulator's speed: packet events per second and core");
   }
 
   ExitCode run(Output& output) override {
@@ -120,22 +120,26 @@ class Sim final : public Command {
 
   void declare_overrides(Options& options) {
     options.whole<std::uint16_t>("--workers", named_.workers, {0, 256},
-                                 "Ranks of a named scenario; 0 keeps its own");
+                                 "Number of ranks of the named scenario; 0 keeps its own");
     options.whole<std::uint64_t>("--elements", named_.elements, {0, 100'000'000},
-                                 "Elements of its large tensor; 0 keeps its own");
+                                 "Elements of the scenario's large tensor; 0 keeps its own");
     options.whole<std::uint32_t>("--sites", named_.sites, {0, 4},
-                                 "Aggregators it stripes over; 0 keeps its own");
+                                 "Number of sites; 0 keeps the scenario's own");
     options.whole<std::uint32_t>("--depth", named_.depth, {0, 3},
-                                 "Levels of each aggregator's tree; 0 keeps its own");
+                                 "Levels of each site's tree; 0 keeps the scenario's own");
     options.choice("--format", named_.format, {"i32", "bfp8", "bfp16", "bfp32", "agreed"},
-                   "Wire format of its large tensor");
-    options.real("--loss", loss_, {-1, 0.3}, "Loss each way, 0 to 0.3; -1 keeps its own");
-    options.real("--duplicate", duplicate_, {-1, 0.5}, "Duplicates, 0 to 0.5; -1 keeps its own");
-    options.real("--reorder", reorder_, {-1, 1}, "Packets held back, 0 to 1; -1 keeps its own");
-    options.real("--corrupt", corrupt_, {-1, 0.3}, "Damaged packets, 0 to 0.3; -1 keeps its own");
-    options.rate("--rate", rate_, {0, 400e9}, "Rate of its links; 0 keeps its own");
+                   "Wire format of the scenario's large tensor");
+    options.real("--loss", loss_, {-1, 0.3}, "Packet loss each way, 0 to 0.3; -1 keeps its own");
+    options.real("--duplicate", duplicate_, {-1, 0.5},
+                 "Share of duplicates, 0 to 0.5; -1 keeps its own");
+    options.real("--reorder", reorder_, {-1, 1},
+                 "Share of packets held back, 0 to 1; -1 keeps its own");
+    options.real("--corrupt", corrupt_, {-1, 0.3},
+                 "Share of damaged packets, 0 to 0.3; -1 keeps its own");
+    options.rate("--rate", rate_, {0, 400e9},
+                 "Rate of the links in bits per second; 0 keeps its own");
     options.whole<std::uint64_t>("--rtt-us", rtt_us_, {0, 1'000'000},
-                                 "Its round trip in microseconds; 0 keeps its own");
+                                 "Round-trip time in microseconds; 0 keeps its own");
   }
 
   sim::Scenario chosen() {
@@ -223,15 +227,16 @@ class Sim final : public Command {
   bool bench_ = false;
 };
 
-// The processor time of this process: other processes on the machine take time, not results.
+// The processor time of this process. Other processes on the machine take time, but do not change
+// results.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// A packet event is one packet that a worker or an aggregator takes and answers; what links,
-// faults and timers do for it is part of it, as are the machines, the checkers and the hash.
+// A packet event is one packet that a worker or an aggregator takes and answers. Its cost includes
+// links, faults, timers, machines, checkers and the hash.
 ExitCode Sim::run_bench(Output& output) {
   constexpr std::uint64_t kElements = 352 * 8'192;  // 12 MB, shared by all ranks
   constexpr int kRuns = 7;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold verify: one rank of a job that makes every kind of call, hashes every result and compares:
-// with the other ranks, and with what the values must give. Runs the same on every rank; rank 0
-// reports, and all of them end alike.
+// infold verify: one rank of a job that makes every kind of call. It hashes every result and
+// compares it with the other ranks' results, and with a reference. Every rank runs the same. Rank 0
+// reports, and all ranks end with the same status.
 
 #include <algorithm>
 #include <chrono>
@@ -28,17 +28,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Rows are as long as the greatest divisor that a tensor's length shares with this: from one
-// element to three blocks, and all kinds between.
+// A row's length is the greatest divisor that the tensor's length shares with this number. So rows
+// have from one element to three blocks.
 constexpr std::size_t kRowElementsMax = 96;
 constexpr const char* kStopped = "stopped on request";
 
 struct Tally {
   std::uint64_t calls = 0;
-  std::uint64_t elements = 0;  // compared at this rank
+  std::uint64_t elements = 0;  // elements that this rank compared
 };
 
-// What is wrong, known to all ranks alike.
+// A difference that all ranks know.
 struct Finding {
   std::string text;
   nlohmann::ordered_json json;
@@ -58,14 +58,14 @@ class Verify final : public Command {
 
   void declare(Options& options) override {
     join_.declare(options);
-    options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors, in elements");
+    options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors in elements");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
-                            "How often to make all calls, with other values each time");
+                            "Rounds of all calls; each round has other values");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
-                                 "Decides all values; the same at all ranks");
+                                 "Seed of all values; must be the same at all ranks");
     options.whole<std::uint64_t>(
         "--flip", flip_, {1, 1'000'000'000},
-        "Change a bit of this rank's result of that call, to see it named");
+        "Change a bit of this rank's result in the call with this number, as a test");
     options.examples(
         "  infold verify --switch 10.0.0.1:7700 --rank 0 --world 4\n"
         "  infold verify --switch 10.0.0.1:7700 --rank 1 --world 4 --flip 1000\n"
@@ -112,7 +112,7 @@ class Verify final : public Command {
     return ExitCode::kFailed;
   }
 
-  // As rank::peers_of, whose calls nothing gives up.
+  // As rank::peers_of, except that a stop request cancels the calls.
   rank::Peers peers_of(Communicator& communicator) const {
     const auto greatest = [this, &communicator](std::span<std::int64_t> values) -> Result<void> {
       const auto done = lab::wait_or_cancel(
@@ -123,7 +123,7 @@ class Verify final : public Command {
     return {communicator.rank(), communicator.world(), greatest};
   }
 
-  // Ranks with other options would make other calls.
+  // Ranks with different options would make different calls.
   std::string agree(const rank::Peers& peers) const {
     base::Digest digest;
     digest.add(seed_);
@@ -133,7 +133,7 @@ class Verify final : public Command {
     const auto found = rank::find_divergence(own, peers);
     if (!found) return found.error().message;
     if (!*found) return "";
-    return fmt::format("rank {} was started with another --seed, --rounds or --elements",
+    return fmt::format("rank {} has another --seed, --rounds or --elements",
                        (*found)->ranks.front());
   }
 
@@ -193,7 +193,8 @@ class Verify final : public Command {
     return communicator.barrier();
   }
 
-  // Each rank holds its tensor and its result in another way, in every call another one.
+  // Each rank gives its tensor and takes its result in another way, and changes the way with each
+  // call.
   Handle sum_without_zeros(Communicator& communicator, const lab::VerifyCase& each,
                            MutableTensorView result, CallOptions options) {
     const std::uint64_t turn = each.seed + static_cast<std::uint64_t>(communicator.rank());
@@ -212,7 +213,7 @@ class Verify final : public Command {
                        : communicator.all_reduce(rows, result, options);
   }
 
-  // Those with a bit, so that some hold but a negative zero.
+  // Finds the rows with any bit set, so that some rows hold only a negative zero.
   void find_rows(const lab::VerifyCase& each, std::size_t row_elements) {
     row_elements_ = row_elements;
     indices_.clear();
@@ -239,13 +240,13 @@ class Verify final : public Command {
     }
   }
 
-  // With what the values must give, of which each rank knows its own.
+  // Compares with the values that the reference gives. Each rank knows its own values.
   std::optional<Finding> compare(const rank::Peers& peers, const lab::VerifyCase& each,
                                  const std::vector<std::byte>& got,
                                  const std::optional<std::vector<std::byte>>& wanted,
                                  std::string& error) const {
     const auto wrong = wanted ? lab::first_wrong(each.type, got, *wanted) : std::nullopt;
-    // The lowest rank with something wrong has the greatest number.
+    // The lowest rank with a wrong element has the greatest number.
     std::int64_t first[] = {wrong ? peers.world - peers.rank : 0};
     if (const auto done = peers.greatest(first); !done) error = done.error().message;
     if (!error.empty() || first[0] == 0) return std::nullopt;
@@ -285,7 +286,7 @@ class Verify final : public Command {
     finding.text = fmt::format(
         "call {}, {} ({}): {}", call_, lab::collective_name(each.collective), lab::describe(each),
         between_ranks ? rank::describe(found)
-                      : fmt::format("rank {} has {} at element {}, the values give {}: "
+                      : fmt::format("rank {} has {} at element {}, where the reference is {}: "
                                     "{} ulp",
                                     found.ranks.front(), value, found.element, other,
                                     ulps ? fmt::format("{}", *ulps) : "no"));
@@ -314,7 +315,7 @@ class Verify final : public Command {
       if (found == tallies_.end()) continue;
       const Tally& tally = found->second;
       calls += tally.calls;
-      const char* const compared = collective == lab::Collective::barrier ? "nothing: it ended"
+      const char* const compared = collective == lab::Collective::barrier ? "nothing; it ended"
                                    : is_same_for_all(collective)          ? "other ranks, reference"
                                                                           : "reference";
       output.text("{:<16} {:>8} {:>13}  {}\n", lab::collective_name(collective), tally.calls,
@@ -325,7 +326,7 @@ class Verify final : public Command {
                      {"elements", tally.elements},
                      {"compared", compared}});
     }
-    output.text("\n{} calls in {:.1f} s: every bit as it must be, at every rank\n", calls, seconds);
+    output.text("\n{} calls in {:.1f} s: every bit is right at every rank\n", calls, seconds);
     output.object({{"event", "result"},
                    {"world", world},
                    {"seed", seed_},
@@ -336,7 +337,7 @@ class Verify final : public Command {
   }
 
   JoinFlags join_;
-  // Around nothing, blocks of 32 and 64, and chunks of 352 and 1376; then many chunks.
+  // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;
@@ -345,12 +346,12 @@ class Verify final : public Command {
 
   std::stop_token stop_;
   std::uint64_t call_ = 0;
-  std::vector<std::byte> input_;  // of the call in flight
-  // Of one over rows.
+  std::vector<std::byte> input_;  // the tensor of the current call
+  // Of the current call, if it is over rows.
   std::size_t row_elements_ = 1;
   std::vector<std::int64_t> indices_;
   std::vector<std::byte> row_values_;
-  bool holds_rows_ = false;  // its result, too
+  bool holds_rows_ = false;  // the result is rows, too
   Rows rows_;
   std::map<lab::Collective, Tally> tallies_;
 };

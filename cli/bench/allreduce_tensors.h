@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of one size that infold bench allreduce reduces, and what their reduction must be.
-// One thread.
+// The tensors of one size that infold bench allreduce reduces, and the right results of their
+// reduction. One thread.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Tensors {
     for (std::size_t i = 0; i < elements; ++i) input_[i] = static_cast<T>(input_at(i, rank));
   }
 
-  // Before each call in place.
+  // Call this before each call in place.
   void make_ready() { output_ = input_; }
   Handle all_reduce(Communicator& communicator, const CallOptions& options) {
     switch (held_) {
@@ -51,14 +51,14 @@ class Tensors {
                                    rows_, options);
   }
 
-  // How many elements of the result are further than that from what they must be.
+  // Returns the number of result elements that are further than `tolerance` from the right value.
   std::uint64_t wrong(int world, Reduction reduction, double tolerance) const {
     const std::vector<T> scattered = held_ == Held::rows ? whole() : std::vector<T>();
     const std::vector<T>& result = held_ == Held::rows ? scattered : output_;
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < elements_; ++i) {
       const double distance = static_cast<double>(result[i]) - reduced(i, world, reduction);
-      // Written so that NaN, which compares false with everything, is wrong.
+      // Written so that NaN counts as wrong: NaN compares false with every number.
       count += static_cast<std::uint64_t>(!(std::abs(distance) <= tolerance));
     }
     return count;

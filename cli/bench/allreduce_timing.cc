@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Enough for a median, and few seconds even on slow links.
+// Enough bytes for a median, and few enough for a few seconds even on slow links.
 constexpr std::uint64_t kBytesInAll = 128'000'000;
 constexpr std::uint64_t kIterationsMin = 5;
 constexpr std::uint64_t kIterationsMax = 1000;
@@ -29,13 +29,15 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// What rounding to a format's mantissas may change, for values of at most 510 from each rank.
+// The greatest error that rounding to a format's mantissas may cause, for values of at most 510
+// from each rank.
 double tolerance_of(const Allreduces& calls, int world) {
   if (calls.travels_as_it_is()) return 0;
   const double most = 510.0 * world;
   const std::string wire = calls.wire_name();
   const double of_sum = wire == "bfp8" ? most / 32 : wire == "bfp16" ? most / 8192 : 0;
-  // 1/world is rounded, and so is the product: 2^-22 is four units in the last place of an f32.
+  // 1/world is rounded, and the product is rounded, too. 2^-22 is four units in the last place of
+  // an f32.
   return calls.reduction == Reduction::average ? of_sum / world + 510 * 0x1p-22 : of_sum;
 }
 

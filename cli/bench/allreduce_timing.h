@@ -16,19 +16,19 @@
 
 namespace infold::cli {
 
-// What all sizes of a run have in common.
+// The options that all sizes of a run share.
 struct Allreduces {
   std::string dtype = "f32";  // or f64, i32
-  std::string wire;           // empty: bfp32 where floats are summed
+  std::string wire;           // empty: bfp32 if floats are summed
   Reduction reduction = Reduction::sum;
   Layout layout = Layout::dense;
   bool of_rows = false;
   lab::ZerosOptions zeros;
   std::uint64_t iterations = 0;           // 0 chooses by size
-  std::optional<std::uint64_t> warm_ups;  // else a tenth of the iterations, 1 to 10
+  std::optional<std::uint64_t> warm_ups;  // default: a tenth of the iterations, 1 to 10
   bool check = false;
 
-  // "bfp32", or the type where the elements travel as they are.
+  // Returns "bfp32" and so on, or the type if the elements travel unchanged.
   std::string wire_name() const;
   bool travels_as_it_is() const;
 };
@@ -39,12 +39,13 @@ struct Timing {
   double cpu_seconds = 0;
   std::uint64_t resent = 0;
   std::uint64_t asked = 0;
-  std::uint64_t without_zeros = 0;  // of the calls
+  std::uint64_t without_zeros = 0;  // calls that left out zeros
   std::string error;
-  std::optional<std::uint64_t> wrong;  // elements of the last result; unset: not checked
+  std::optional<std::uint64_t> wrong;  // wrong elements of the last result; unset: not checked
 };
 
-// Returns early, with an error or without a sample, after a failed call or a requested stop.
+// Times calls of one size. After a failed call or a stop request it returns early, with an error or
+// without a sample.
 Timing time_allreduces(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,
                        bool in_place, const std::stop_token& stop);
 

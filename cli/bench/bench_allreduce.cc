@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench allreduce: one rank of a job that sums tensors of some sizes over and over. Runs
-// the same on every rank; rank 0 reports, in a table of its own or in that of nccl-tests.
+// infold bench allreduce: one rank of a job that sums tensors of some sizes over and over. Every
+// rank runs the same. Rank 0 reports, in a table of infold's own or in that of nccl-tests.
 
 #include <algorithm>
 #include <cmath>
@@ -49,41 +49,47 @@ std::string path_text(const Communicator& communicator) {
     return fmt::format("path: the network, from {}", communicator.interface());
   }
   if (statistics.contributions_on_network == 0) return "path: shared memory of one host";
-  return fmt::format("path: {} of {} ranks in shared memory first, {} contributions on the network",
-                     statistics.ranks_in_memory, communicator.world(),
-                     statistics.contributions_on_network);
+  return fmt::format(
+      "path: {} of {} ranks sum in shared memory first; {} contributions on the network",
+      statistics.ranks_in_memory, communicator.world(), statistics.contributions_on_network);
 }
 
 class BenchAllreduce final : public Command {
  public:
   std::string_view name() const override { return "bench allreduce"; }
   std::string_view summary() const override {
-    return "Sum tensors with other ranks over the network, and time it";
+    return "Sum tensors with other ranks over the network, and measure the time";
   }
 
   void declare(Options& options) override {
     join_.declare(options);
-    options.bytes_list("--bytes", bytes_, kSizes, "Sizes of the tensor");
+    options.bytes_list("--bytes", bytes_, kSizes, "Sizes of the tensor in bytes");
     declare_nccl_sizes(options);
     options.choice("-d,--dtype,--datatype", calls_.dtype,
-                   {"f32", "f64", "i32", "float", "double", "int32"}, "Type of its elements");
-    options.choice("-o,--op", operation_, {"sum", "avg", "min", "max"}, "The reduction");
-    options.choice("--wire", calls_.wire, wire_names(), "How floats travel; else bfp32");
+                   {"f32", "f64", "i32", "float", "double", "int32"}, "Element type of the tensor");
+    options.choice("-o,--op", operation_, {"sum", "avg", "min", "max"},
+                   "Reduction of the elements");
+    options.choice("--wire", calls_.wire, wire_names(),
+                   "Wire format of floats; without this option bfp32");
     options.whole<std::uint64_t>("-n,--iterations,--iters", calls_.iterations, {0, 1'000'000},
-                                 "Of each size; 0 chooses by size");
+                                 "Timed calls for each size; 0 lets the size decide");
     options.whole<std::uint64_t>("-w,--warmup-iterations,--warmup_iters", calls_.warm_ups,
-                                 {0, 1'000'000}, "Before these; else a tenth of them, 1 to 10");
-    options.choice("--layout", layout_, {"dense", "blocks", "rows", "automatic"},
-                   "Whether zeros are left out, of tensors in memory or given by rows");
+                                 {0, 1'000'000},
+                                 "Untimed calls before them; without this option a tenth, 1 to 10");
+    options.choice(
+        "--layout", layout_, {"dense", "blocks", "rows", "automatic"},
+        "dense sends all elements; blocks leaves out blocks of zeros; rows sends the given "
+        "rows; automatic lets the ranks decide");
     options.real("--zeros", calls_.zeros.share, {0, 1},
-                 "Share of each tensor that is zeros, in other rows at each rank");
+                 "Share of each tensor that is zeros; each rank has other rows of zeros");
     options.whole<std::size_t>("--row", calls_.zeros.row_elements, {1, 1 << 20},
-                               "Elements of a row");
-    options.flag("--zeros-at-end", calls_.zeros.at_end, "At the end of all tensors, instead");
-    options.flag("--in-place", in_place_, "Sum into the input");
+                               "Elements in a row");
+    options.flag("--zeros-at-end", calls_.zeros.at_end,
+                 "Put the zeros at the end of every rank's tensor");
+    options.flag("--in-place", in_place_, "Write the sum into the input's memory");
     options.toggle("-c,--check", check_,
-                   "Compare every element of the last sum with the right one; else 0, in the "
-                   "table of nccl-tests 1");
+                   "1 compares every element of the last sum with the right one; without this "
+                   "option 0, and 1 in the table of nccl-tests");
     options.examples(
         "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4\n"
         "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 -b 8 -e 128M -f 2\n"
@@ -93,9 +99,10 @@ class BenchAllreduce final : public Command {
         "--zeros 0.99\n"
         "  torchrun --no-python --nproc-per-node 4 infold bench allreduce --check\n"
         "\n"
-        "-b, -e, -i and -f choose the table of nccl-tests: rank 0's mean times, and busbw as\n"
-        "algbw x 2 (n - 1) / n, so that rows compare. That formula counts a ring's bytes. With a\n"
-        "switch each link of infold carries the tensor once each way, which is fewer.");
+        "-b, -e, -i and -f choose the table of nccl-tests. Its times are the means of rank 0. Its\n"
+        "busbw is algbw x 2 (n - 1) / n, as in nccl-tests, so rows can be compared. The formula\n"
+        "counts the bytes of a ring. With a switch, a link of infold carries the tensor once each\n"
+        "way, which is fewer bytes.");
   }
 
   ExitCode run(Output& output) override {
@@ -117,18 +124,19 @@ class BenchAllreduce final : public Command {
  private:
   void declare_nccl_sizes(Options& options) {
     options.bytes("-b,--minbytes", nccl_sizes_.low, kSizes,
-                  "As in nccl-tests: smallest size; else the largest, or 32M");
-    options.bytes("-e,--maxbytes", nccl_sizes_.high, kSizes, "Largest size; else the smallest");
+                  "Smallest size, as in nccl-tests; without this option the largest, or 32M");
+    options.bytes("-e,--maxbytes", nccl_sizes_.high, kSizes,
+                  "Largest size; without this option the smallest");
     options.bytes("-i,--stepbytes", nccl_sizes_.step_bytes, kSizes,
-                  "From each size to the next; else 1M");
+                  "Bytes from each size to the next; without this option 1M");
     options.whole<std::uint32_t>("-f,--stepfactor", nccl_sizes_.step_factor, {1, 1024},
-                                 "Of each size to the next, instead; 1 for --stepbytes");
+                                 "Factor from each size to the next; 1 means --stepbytes");
     for (const char* each : {"--minbytes", "--maxbytes", "--stepbytes", "--stepfactor"}) {
       options.exclude("--bytes", each);
     }
   }
 
-  // Fills in what the options mean; returns what is wrong with them.
+  // Checks the options and completes them. Returns the text of an error, or an empty text.
   std::string understand() {
     for (const NcclName& type : kTypes) {
       if (calls_.dtype == type.nccl) calls_.dtype = type.ours;
@@ -141,14 +149,15 @@ class BenchAllreduce final : public Command {
     const bool is_nccl = nccl_sizes_.are_wanted();
     calls_.check = check_.value_or(is_nccl);
     if (calls_.of_rows && (in_place_ || is_nccl)) {
-      return fmt::format("the sum of rows has other rows; drop {}",
-                         in_place_ ? "--in-place" : "-b, -e, -i and -f, which sum in place, too");
+      return fmt::format(
+          "--layout rows: the sum has other rows than the input; drop {}",
+          in_place_ ? "--in-place" : "-b, -e, -i and -f, which also measure in place");
     }
-    if (in_place_ && is_nccl) return "the table of nccl-tests has both; drop --in-place";
+    if (in_place_ && is_nccl) return "the table of nccl-tests measures both ways; drop --in-place";
     if (calls_.travels_as_it_is() && !calls_.wire.empty() && calls_.wire != "automatic") {
       const bool is_integer = calls_.dtype == "i32";
-      return fmt::format("--wire {}: {} travel as they are; drop it, or choose {}", calls_.wire,
-                         is_integer ? "integers" : "minima and maxima",
+      return fmt::format("--wire {}: packets carry {} unchanged; drop --wire, or choose {}",
+                         calls_.wire, is_integer ? "integers" : "minima and maxima",
                          is_integer ? "--dtype f32" : "--op sum");
     }
     if (is_nccl) {
@@ -164,12 +173,12 @@ class BenchAllreduce final : public Command {
     return ExitCode::kFailed;
   }
 
-  // Why a measurement is no result; nothing for one that is.
+  // Returns the reason why a measurement has no result, or an empty text.
   static std::string problem_with(const Timing& timing) {
     return lab::InterruptGuard::interrupted() ? "stopped on request" : timing.error;
   }
 
-  // Both return what went wrong, if anything did.
+  // Both functions return the text of an error, or an empty text.
   std::string run_ours(Output& output, Communicator& communicator,
                        const std::stop_token& stop) const {
     if (communicator.rank() == 0) {

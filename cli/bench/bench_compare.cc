@@ -25,7 +25,7 @@
 namespace infold::cli {
 namespace {
 
-// Above this, somebody else has a good part of a core.
+// Above this load, another program uses a good part of a core.
 constexpr double kQuietLoad = 0.5;
 
 std::string first_match(const char* file, const std::string& key) {
@@ -58,7 +58,7 @@ double load() {
   return getloadavg(&average, 1) == 1 ? average : 0;
 }
 
-// One line that changes in place on a terminal, a line for each run elsewhere.
+// On a terminal, one line that changes in place. Elsewhere, a line for each run.
 class Progress {
  public:
   Progress(Output& output, std::size_t runs)
@@ -110,22 +110,26 @@ class BenchCompare final : public Command {
                  "Of each link in each direction, as 100mbit; none for unshaped");
     options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "Of all links");
     options.real("--loss", wanted_.loss, {0, 0.5},
-                 "Probability to lose a packet, on each link each way");
-    options.text("--congestion", wanted_.congestion, "TCP's congestion control");
-    options.bytes_list("--bytes", wanted_.bytes, {4, 1'000'000'000}, "Sizes of tensors of f32");
+                 "Probability that a link loses a packet, each way");
+    options.text("--congestion", wanted_.congestion, "Congestion control of TCP");
+    options.bytes_list("--bytes", wanted_.bytes, {4, 1'000'000'000},
+                       "Sizes of the f32 tensor in bytes");
     options.text_list(
         "--infold", ours_,
-        "Ours: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, ...; "
-        "none for none");
-    options.text_list("--peers", peers_,
-                      "Theirs: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
-                      "openmpi-oneshot");
+        "Variants of infold: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, "
+        "...; or none");
+    options.text_list(
+        "--peers", peers_,
+        "Other libraries: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
+        "openmpi-oneshot; or none");
     options.real("--zeros", wanted_.zeros.share, {0, 1},
-                 "Share of each tensor that is zeros, in other rows of 256 at each rank");
-    options.flag("--zeros-at-end", wanted_.zeros.at_end, "At the end of all tensors, instead");
-    options.whole<unsigned>("--rounds", wanted_.rounds, {1, 100}, "Times that each is measured");
+                 "Share of each tensor that is zeros; each rank has other rows of 256 zeros");
+    options.flag("--zeros-at-end", wanted_.zeros.at_end,
+                 "Put the zeros at the end of every rank's tensor");
+    options.whole<unsigned>("--rounds", wanted_.rounds, {1, 100},
+                            "Rounds; each round measures every variant once");
     options.whole<unsigned>("--iterations", wanted_.iterations, {0, 100'000},
-                            "Sums in each round; 0 for about a second");
+                            "Sums in each round; 0 takes about a second");
     options.text("--out", out_, "Folder for results.json, table.txt and pictures");
     options.examples(
         "  ./dev bench compare --one-host --world 2 --bytes 25MiB --peers gloo-ring\n"
@@ -162,7 +166,7 @@ class BenchCompare final : public Command {
     measure(output, comparison);
     write(output, comparison);
     if (!comparison.complete) {
-      output.log("stopped on request; what was measured is in {}\n", out_);
+      output.log("stopped on request; the measurements are in {}\n", out_);
       return ExitCode::kFailed;
     }
     for (const lab::Sample& sample : comparison.samples) {
@@ -172,7 +176,7 @@ class BenchCompare final : public Command {
   }
 
  private:
-  // Fills in what the options mean; returns what is wrong with them.
+  // Checks the options and completes them. Returns the text of an error, or an empty text.
   std::string understand() {
     const lab::Conditions usual;
     if (wanted_.one_host &&
@@ -183,7 +187,7 @@ class BenchCompare final : public Command {
     if (!wanted_.one_host && wanted_.rate != "none") {
       const auto rate = parse_rate(wanted_.rate);
       if (!rate || *rate < 1e6) {
-        return fmt::format("--rate must be none or 1mbit or more, not '{}'", wanted_.rate);
+        return fmt::format("--rate must be none, or a rate from 1mbit, not '{}'", wanted_.rate);
       }
       wanted_.bits_per_second = *rate;
     }
@@ -194,13 +198,13 @@ class BenchCompare final : public Command {
       for (const std::string& word : *list) {
         const auto found = lab::implementation_of(prefix + word);
         if (!found || found->is_ours() != (*prefix != '\0')) {
-          return fmt::format("{} knows no '{}'; there are {}", option, word,
+          return fmt::format("{}: there is no '{}'; choose from {}", option, word,
                              fmt::join(lab::implementation_names(), ", "));
         }
         wanted_.implementations.push_back(*found);
       }
     }
-    return wanted_.implementations.empty() ? "there is nothing to compare" : "";
+    return wanted_.implementations.empty() ? "--infold and --peers name nothing to measure" : "";
   }
 
   std::string command_line() const {

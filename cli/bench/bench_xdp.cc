@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench xdp: what one full packet costs the aggregator in the kernel.
+// infold bench xdp: the cost of one full packet in the aggregator of the kernel.
 
 #include <algorithm>
 #include <stdexcept>
@@ -27,8 +27,8 @@ class BenchXdp final : public Command {
     options.whole<std::uint32_t>("--packets", packets_, {100, 10'000'000},
                                  "Packets in each of the 21 samples");
     options.flag("--network", network_,
-                 "In a lab instead, beside programs that return and drop packets");
-    options.whole<std::uint16_t>("--world", world_, {1, 64}, "Ranks, with --network");
+                 "Measure in a network lab, beside programs that return and drop packets");
+    options.whole<std::uint16_t>("--world", world_, {1, 64}, "Number of ranks; needs --network");
     options.examples(
         "  infold bench xdp\n"
         "  infold bench xdp --network\n"
@@ -79,7 +79,7 @@ class BenchXdp final : public Command {
     }
     lab::XdpNetworkOptions options;
     options.world = world_;
-    // As many packets in a sample as that of a test-run has.
+    // A sample has as many packets as a sample of the test-run.
     options.rounds = std::max<std::uint32_t>(10, packets_ / (32 * world_));
     output.text("{:<8} {:>9} {:>6} {:>12} {:>10}\n", "program", "ns median", "MAD", "packets/s",
                 "of bounce");

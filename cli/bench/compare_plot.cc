@@ -26,7 +26,7 @@ struct Curve {
   bool marks = true;
 };
 
-// In the order in which they are to be drawn and listed.
+// Curves in the order in which they are drawn and listed.
 std::vector<Curve> curves_of(const Comparison& comparison,
                              const std::vector<lab::Summary>& summaries,
                              double (*x)(const lab::Summary&), double (*y)(const lab::Summary&)) {
@@ -42,7 +42,8 @@ std::vector<Curve> curves_of(const Comparison& comparison,
   return curves;
 }
 
-// What the links allow a switch with 32 bits for each element, and any way among hosts alone.
+// The bounds that the links set: for a switch with 32 bits for each element, and for any algorithm
+// among hosts alone.
 struct Bound {
   const char* implementation;
   const char* style;
@@ -82,7 +83,7 @@ std::string draw(const lab::Conditions& conditions, const lab::Panel& panel,
   return svg + lab::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
 }
 
-// Text that `Picture` borrows.
+// Text that a `Picture` borrows.
 struct Words {
   std::string title;
   std::string subtitle;
@@ -91,7 +92,7 @@ struct Words {
 
 Words words_of(const Comparison& comparison, std::string title, const std::string& conditions) {
   return {std::move(title),
-          fmt::format("{}; medians of {} rounds in which each had its turn", conditions,
+          fmt::format("{}; medians of {} rounds, each with all implementations in turn", conditions,
                       comparison.conditions.rounds),
           fmt::format("{}, {}", comparison.machine, comparison.started)};
 }

@@ -8,7 +8,7 @@
 namespace infold::cli {
 namespace {
 
-// Four figures at any magnitude, and no exponent.
+// Four significant figures, without an exponent.
 std::string four_figures(double value) {
   const int decimals = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : value >= 1 ? 3 : 4;
   return fmt::format("{:.{}f}", value, decimals);
@@ -66,7 +66,7 @@ std::string comparison_table(const Comparison& comparison) {
   for (const lab::Summary& each : summaries) name_width = std::max(name_width, each.impl.size());
   std::string table =
       fmt::format("{}\n{}, {}{}\n", comparison.command, comparison.machine, comparison.started,
-                  comparison.complete ? "" : "; STOPPED BEFORE ALL ROUNDS WERE DONE");
+                  comparison.complete ? "" : "; STOPPED BEFORE THE LAST ROUND");
   std::uint64_t world = 0;
   std::uint64_t bytes = 0;
   double first_ms = 0;

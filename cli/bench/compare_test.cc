@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison's arithmetic and what is written of it, from samples made by hand.
+// Tests a comparison's arithmetic and its reports, with samples made by hand.
 
 #include "lab/compare/compare.h"
 
@@ -78,7 +78,7 @@ TEST(Compare, BoundsAreTheBytesOfTheBusiestLink) {
   // 1448 bytes in a frame of 1514, seven eighths of the tensor twice.
   EXPECT_NEAR(lab::bound_s(with, named("gloo-ring"), 8, 26214400), 3.837, 0.01);
   EXPECT_NEAR(lab::bound_s(with, named("gloo-oneshot"), 8, 26214400), 2.1927 * 7, 0.05);
-  // Half and a quarter of the bytes for each element.
+  // bfp16 has half of the bytes for each element, and bfp8 a quarter.
   EXPECT_NEAR(lab::bound_s(with, named("infold-bfp16"), 8, 26214400), 1.127, 0.01);
   EXPECT_NEAR(lab::bound_s(with, named("infold-bfp8"), 8, 26214400), 0.577, 0.01);
   lab::Conditions unshaped = with;
@@ -96,7 +96,8 @@ TEST(Compare, BoundsOfSumsWithoutZerosAreThoseOfTheUnion) {
   EXPECT_NEAR(lab::bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense,
               0.001);
   EXPECT_NEAR(lab::bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
-  // Seven others' tenths; as many bytes of indices as of half the values, where each has one.
+  // A rank gets the tenths of seven other ranks. If each block is one element, the indices have
+  // twice as many bytes as the values.
   EXPECT_NEAR(lab::bound_s(with, named("gloo-coo"), 8, 26214400), 2.1927 * 0.7 * (1 + 1 / 128.0),
               0.01);
   EXPECT_NEAR(lab::bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);

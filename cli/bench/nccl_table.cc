@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint64_t kLow = std::uint64_t{32} << 20;
 constexpr std::uint64_t kStepBytes = std::uint64_t{1} << 20;
-// More than anybody reads; a step of one byte up to a gigabyte is a slip.
+// No reader wants more rows. A step of one byte up to a gigabyte is a slip.
 constexpr std::size_t kSizesMax = 10'000;
 
-// Seven places, of which as many are decimals as nccl-tests shows.
+// Seven places. The number of decimals is that of nccl-tests.
 std::string microseconds(double seconds) {
   const double us = seconds * 1e6;
   return fmt::format("{:7.{}f}", us, us >= 10'000 ? 0 : us >= 100 ? 1 : 2);
@@ -40,11 +40,11 @@ tl::expected<std::vector<std::uint64_t>, std::string> NcclSizes::all() const {
   const std::uint64_t factor = step_factor.value_or(1);
   const std::uint64_t step = step_bytes.value_or(kStepBytes);
   std::vector<std::uint64_t> sizes;
-  // No overflow: sizes are below 2^53, and factors below 2^11.
+  // The product cannot overflow: sizes are below 2^53, and factors below 2^11.
   for (std::uint64_t size = first; size <= last; size = factor > 1 ? size * factor : size + step) {
     if (sizes.size() == kSizesMax) {
       return tl::unexpected(
-          fmt::format("that is more than {} sizes; choose a larger --stepbytes "
+          fmt::format("more than {} sizes; choose a larger --stepbytes "
                       "or --stepfactor",
                       kSizesMax));
     }
@@ -75,7 +75,7 @@ std::string nccl_head() {
 std::string nccl_row(std::uint64_t bytes, std::uint64_t elements, const std::string& type,
                      const std::string& operation, const NcclHalf& apart,
                      const NcclHalf& in_place) {
-  // An all-reduce has no root, which nccl-tests shows as -1.
+  // An all-reduce has no root. nccl-tests shows that as -1.
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes, elements, type, operation,
                      -1, half_text(apart), half_text(in_place));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold completion and infold manual: print what packages install, for a program that is installed
-// by hand.
+// infold completion and infold manual. They print the files that packages install, for a program
+// that was installed by hand.
 #include "cli/commands.h"
 
 #include "cli/build_info.h"

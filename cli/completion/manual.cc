@@ -10,8 +10,8 @@
 namespace infold::cli {
 namespace {
 
-// Text as roff prints it: a backslash is its escape, a dash would become a hyphen, and a full stop
-// or an apostrophe in front of a line would make it a request.
+// Escapes text for roff. A backslash begins an escape there, and a dash would become a hyphen. A
+// full stop or an apostrophe at the start of a line would make the line a request.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -28,7 +28,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-// Prose as roff, with a full stop, in lines that are easy to compare.
+// Formats prose for roff, with a full stop at its end, in short lines that are easy to compare.
 std::string paragraph(std::string_view text) {
   constexpr std::size_t kColumns = 78;
   std::string out, line;
@@ -97,8 +97,8 @@ std::string manual_page(const CommandText& program, std::string_view version) {
   }
   text += fmt::format(".SH SIZES AND RATES\n{}\n{}\n", roff(kSizesSentence), roff(kRatesSentence));
   text +=
-      ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nThe command has done what it was asked for.\n"
-      ".TP\n\\fB1\\fR\nThe command has failed, and stderr says why.\n"
+      ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nThe command succeeded.\n"
+      ".TP\n\\fB1\\fR\nThe command failed, and stderr says why.\n"
       ".TP\n\\fB2\\fR\nThe command line is wrong.\n";
   return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scripts find the subcommand in the words before the cursor, then offer its subcommands, its
-// options, or the words that the option before the cursor allows. They start no process.
+// The scripts find the subcommand in the words before the cursor. Then they offer its subcommands,
+// its options, or the words that the option before the cursor allows. They start no process.
 #include <fmt/format.h>
 
 #include "cli/completion/completion.h"
@@ -9,7 +9,8 @@
 namespace infold::cli {
 namespace {
 
-// In single quotes, as bash, zsh and fish read it. Requires: no control characters.
+// Quotes the text with single quotes, as bash, zsh and fish read them. Requires: no control
+// characters.
 std::string shell_word(std::string_view word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -18,7 +19,7 @@ std::string shell_word(std::string_view word) {
 
 using Commands = std::vector<const CommandText*>;
 
-// "infold bench", "infold bench core", ...: all but the program itself.
+// Returns "infold bench", "infold bench core" and so on, without the program itself.
 std::string paths(const Commands& commands, std::string_view between) {
   std::string text;
   for (const CommandText* command : commands) {
@@ -29,7 +30,8 @@ std::string paths(const Commands& commands, std::string_view between) {
   return text;
 }
 
-// What may stand after the command: subcommands, options, words of a positional argument.
+// Returns the words that may follow the command: subcommands, options, and words of a positional
+// argument.
 std::string words_after(const CommandText& command) {
   std::string text;
   for (const CommandText& below : command.subcommands) text += below.name() + " ";
@@ -42,7 +44,8 @@ std::string words_after(const CommandText& command) {
   return text;
 }
 
-// Patterns of `case` for the words before the cursor after which this option's value comes.
+// Returns patterns of `case` for the last word before the cursor, if this option's value comes
+// next.
 std::string value_pattern(const CommandText& command, const OptionText& option) {
   std::string text;
   for (const std::string& name : option.names) {
@@ -51,7 +54,7 @@ std::string value_pattern(const CommandText& command, const OptionText& option) 
   return text;
 }
 
-// In _arguments, colons end a part and brackets end a description.
+// Escapes colons and brackets: in _arguments, colons end a part and brackets end a description.
 std::string escaped(std::string_view text, std::string_view characters) {
   std::string out;
   for (const char c : text) {
@@ -65,7 +68,7 @@ std::string words_of(const OptionText& option) {
   return fmt::format("{}", fmt::join(option.choices, " "));
 }
 
-// One argument of zsh's _arguments for each name, or for the position.
+// Returns one argument of zsh's _arguments for each name, or one for the position.
 std::string zsh_arguments(const OptionText& option, int position) {
   const std::string action = option.takes_file()      ? "_files"
                              : option.choices.empty() ? ""
@@ -78,7 +81,7 @@ std::string zsh_arguments(const OptionText& option, int position) {
   }
   std::string text;
   for (const std::string& name : option.names) {
-    // Those that may be repeated say so in their help, and the others' last value counts.
+    // An option that may be repeated says so in its help. For all others the last value counts.
     text += fmt::format(" \\\n        {}", shell_word(fmt::format("*{}[{}]{}", name, help, value)));
   }
   return text;
@@ -135,7 +138,7 @@ std::string bash_completion(const CommandText& program) {
 _infold() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
   local command=infold words= offered= takes_value= i
-  # In --plane=user the sign is a word of its own.
+  # In --plane=user the sign of equality is a word of its own.
   if [[ $word == = ]]; then
     word=
   elif [[ $before == = ]] && ((COMP_CWORD > 1)); then
@@ -190,7 +193,7 @@ _infold() {{
       (*) break ;;
     esac
   done
-  # What is completed begins with the subcommand.
+  # The text to complete begins with the subcommand.
   shift $((i - 2)) words
   ((CURRENT -= i - 2))
   case $command in

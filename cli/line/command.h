@@ -11,22 +11,22 @@
 
 namespace infold::cli {
 
-// What the process returns. Scripts depend on these, so the values never change.
+// The exit status of the process. Scripts depend on these values, so they never change.
 enum class ExitCode { kDone = 0, kFailed = 1, kBadUsage = 2 };
 
 class Command {
  public:
   virtual ~Command() = default;
 
-  // As typed: "demo", or "bench core" for a subcommand of a group.
+  // The name as typed: "demo", or "bench core" for a subcommand of a group.
   virtual std::string_view name() const = 0;
   // One sentence without a full stop, shown in the list of subcommands.
   virtual std::string_view summary() const = 0;
-  // Left out of --help's list: started by other subcommands, not by people.
+  // A hidden command is not in --help's list. Other subcommands start it, not people.
   virtual bool is_hidden() const { return false; }
   // Adds options bound to members of this object. Called once, before parsing.
   virtual void declare(Options& options) = 0;
-  // Called after parsing succeeded. May throw: main reports it and returns kFailed.
+  // Called after parsing succeeded. May throw: main reports the exception and returns kFailed.
   virtual ExitCode run(Output& output) = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line as data: each subcommand with its options, as --help shows them. For what else
-// tells people or shells about them: the manual page and completions. No hidden subcommands.
+// The command line as data: each subcommand with its options, as --help shows them. The manual page
+// and the shells' completions are made from it. No hidden subcommands.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 namespace infold::cli {
 
 struct OptionText {
-  std::vector<std::string> names;    // "-h", "--help"; of a positional argument its one name
-  std::string type;                  // what --help shows behind the names; empty for a flag
-  std::vector<std::string> choices;  // the words that are allowed, if they are listed
+  std::vector<std::string> names;    // "-h", "--help"; the one name of a positional argument
+  std::string type;                  // the text of --help behind the names; empty for a flag
+  std::vector<std::string> choices;  // the allowed words, if --help lists them
   std::string help;
   bool is_positional = false;
 
@@ -34,7 +34,8 @@ struct CommandText {
   std::string name() const { return path.substr(path.rfind(' ') + 1); }
 };
 
-// The program itself, with all that is below it. Declares the commands, so they cannot be run then.
+// Describes the program and all subcommands. It declares the commands, so they cannot run
+// afterwards.
 CommandText describe(const std::vector<std::unique_ptr<Command>>& commands);
 
 }  // namespace infold::cli

@@ -21,7 +21,7 @@ SharedMemory shared_memory_of(const std::string& name) {
   return name == "always" ? SharedMemory::always : SharedMemory::automatic;
 }
 
-// "JoinOptions.rank" is "--rank".
+// Turns "JoinOptions.rank" into "--rank", and so on.
 std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
@@ -41,27 +41,34 @@ std::string in_flags(std::string message) {
 
 void JoinFlags::declare(Options& options) {
   options.text_list("--switch", switches_,
-                    "Switches to join, HOST:PORT with commas between; else INFOLD_SWITCHES");
+                    "Switches to join, HOST:PORT with commas between; else $INFOLD_SWITCHES");
   options.text("--rendezvous", rendezvous_,
-               "Without a switch, where rank 0 waits, HOST:PORT; else MASTER_ADDR");
-  options.text("--job", job_, "Name of the job; else INFOLD_JOB");
-  options.whole<unsigned>("--rank", rank_, {0, 255},
-                          "This rank; else INFOLD_RANK, RANK, or the launcher's");
-  options.whole<unsigned>("--world", world_, {1, 256},
-                          "Ranks in the job; else INFOLD_WORLD, WORLD_SIZE, ...");
+               "In a job without a switch, the address HOST:PORT at which rank 0 waits; else "
+               "$INFOLD_RENDEZVOUS or $MASTER_ADDR");
+  options.text("--job", job_, "Name of the job; else $INFOLD_JOB");
+  options.whole<unsigned>(
+      "--rank", rank_, {0, 255},
+      "Number of this rank; else $INFOLD_RANK, $RANK or the launcher's variable");
+  options.whole<unsigned>(
+      "--world", world_, {1, 256},
+      "Number of ranks; else $INFOLD_WORLD, $WORLD_SIZE or the launcher's variable");
   options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
-                 "Where tensors are summed");
+                 "Where tensors are summed: at switches, at workers, or at both (mixed)");
   options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
-                          "Share of each switch, of mixed sites, as infold plan prints it");
+                          "Weight of each switch with --sites mixed, as infold plan prints it");
   options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},
-                          "Share of each worker, likewise");
-  options.text("--address", address_, "Local address to send from; else the best interface's");
+                          "Weight of each worker with --sites mixed, as infold plan prints it");
+  options.text("--address", address_,
+               "Local address to send from; else the address of the best interface");
   options.whole<unsigned>("--mtu", mtu_, {0, 9216},
-                          "Largest packet, 576 or more; 0 for the route's");
-  options.real("--deadline", deadline_s_, {0.1, 86400}, "Seconds until a call or a join fails");
+                          "Largest packet in bytes, 576 to 9216; 0 takes the MTU of the route");
+  options.real("--deadline", deadline_s_, {0.1, 86400},
+               "Seconds after which a call or a join fails");
   options.choice("--shared-memory", shared_memory_, {"auto", "off", "always"},
-                 "Whether ranks of one host sum in its memory first; else INFOLD_SHARED_MEMORY");
-  options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
+                 "Whether ranks of one host sum in shared memory first; auto follows "
+                 "$INFOLD_SHARED_MEMORY");
+  options.flag("--no-offload", no_offload_,
+               "Send and receive packets one by one, without the kernel's offloads");
 }
 
 JoinOptions JoinFlags::join_options() const {

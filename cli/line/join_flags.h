@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of every command that joins a job, and what they mean.
+// The options of every command that joins a job.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ class JoinFlags {
   void declare(Options& options);
   JoinOptions join_options() const;
 
-  // Joins, until the stop is asked for. An error's message is in the words of a command line.
+  // Joins; a stop request ends the join with an error. An error's message names options of the
+  // command line.
   Result<Communicator> join(const std::stop_token& stop) const;
 
  private:
@@ -39,7 +40,7 @@ class JoinFlags {
   std::string shared_memory_ = "auto";
 };
 
-// "bfp32" and so on to the format; automatic for what is no name of one.
+// Returns the format that "bfp32" and so on name, and `automatic` for other texts.
 WireFormat wire_of(const std::string& name);
 std::vector<std::string> wire_names();
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The options of one subcommand, each bound to a variable that holds its default. A bad value is
-// refused with the option's name and what it allows. Hides CLI11, whose header alone takes ten
-// seconds to compile, behind parser.cc. Used only while subcommands are declared, by one thread.
+// refused with a message that names the option and the allowed values. Hides CLI11 behind
+// parser.cc, because CLI11's header alone takes ten seconds to compile. Used only while subcommands
+// are declared, by one thread.
 #pragma once
 
 #include <concepts>
@@ -21,7 +22,7 @@ class App;
 
 namespace infold::cli {
 
-// Inclusive at both ends.
+// Both ends are allowed.
 template <typename Number>
 struct Range {
   Number low;
@@ -38,29 +39,30 @@ class Options {
   // several names has commas between them ("-n,--iterations"); messages use the first long one.
 
   void flag(std::string_view name, bool& value, std::string_view help);
-  // A flag that may say 0 or 1, too: --check, --check 1.
+  // A flag that also takes 0 or 1: --check, --check 1.
   void toggle(std::string_view name, std::optional<bool>& value, std::string_view help);
   void text(std::string_view name, std::string& value, std::string_view help);
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
 
-  // As cli/line/quantity.h reads them: "10G", "25MB".
+  // Quantities as cli/line/quantity.h reads them: "10G", "25MB".
   void rate(std::string_view name, double& bits_per_second, Range<double> allowed,
             std::string_view help);
   void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
              std::string_view help);
-  // One that may stay unset.
+  // A size that may stay unset.
   void bytes(std::string_view name, std::optional<std::uint64_t>& value,
              Range<std::uint64_t> allowed, std::string_view help);
 
-  // As io::SocketAddress::parse() reads it, both as typed and as found. May be empty where the
-  // default is.
+  // An address as io::SocketAddress::parse() reads it. `typed` is the text, `found` the address. It
+  // may be empty if its default is.
   void address(std::string_view name, std::string& typed, io::SocketAddress& found,
                std::string_view help);
 
-  // May be given more than once, in a syntax of its own: `type` shows it in the help, `allowed`
-  // ends "must be". `add` is called for each value in turn and returns false to refuse it.
+  // An option that may be given more than once, in a syntax of its own. `type` shows the syntax in
+  // the help. `allowed` completes the message "must be ...". `add` is called for each value in
+  // turn, and returns false to refuse it.
   void list(std::string_view name, std::string_view type, std::string_view allowed,
             std::string_view help, std::function<bool(const std::string&)> add);
 
@@ -69,30 +71,30 @@ class Options {
     whole_number(name, std::to_string(value), {allowed.low, allowed.high}, help,
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
-  // One that may stay unset.
+  // A number that may stay unset.
   template <std::unsigned_integral Number>
   void whole(std::string_view name, std::optional<Number>& value, Range<Number> allowed,
              std::string_view help) {
     whole_number(name, "", {allowed.low, allowed.high}, help,
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
-  // Several, with commas between.
+  // Several values, with commas between.
   void text_list(std::string_view name, std::vector<std::string>& values, std::string_view help);
   void whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
   void bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
 
-  // A file that may give any of the options declared before; what is typed goes before it.
+  // A file that may set any of the options declared before. A typed option overrides the file's.
   void config_file(std::string_view name, std::string_view help);
-  // Whole lines at the end of the help: commands to copy, and what they do.
+  // Whole lines at the end of the help: commands to copy, and their effect.
   void examples(std::string_view lines);
-  // After all of the above: the end of the help, which also says how quantities are written.
+  // Adds the end of the help, which also says how quantities are written. Call it last.
   void write_footer();
 
-  // An option declared before that must be given.
+  // Makes an option that was declared before mandatory.
   void require(std::string_view name);
-  // Two options declared before that cannot be given together.
+  // Forbids giving both of two options that were declared before.
   void exclude(std::string_view first, std::string_view second);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a subcommand prints. With --json stdout holds one JSON object per line and nothing else;
-// without it stdout holds text for people. Logs and warnings always go to stderr. One thread.
+// The output of a subcommand. With --json, stdout holds one JSON object per line and nothing else.
+// Without --json, stdout holds text for people. Logs and warnings always go to stderr. One thread.
 #pragma once
 
 #include <cstdio>
@@ -26,18 +26,18 @@ class Output {
     if (!json_) write(out_, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // One object on one line, at once; does nothing without --json.
+  // Prints one object on one line, at once. Does nothing without --json.
   void object(const nlohmann::ordered_json& value) {
     if (json_) write(out_, value.dump() + "\n");
   }
 
-  // For the person who watches: warnings, progress, reasons. Never parsed by anybody.
+  // For the person at the terminal: warnings, progress, reasons. No program parses it.
   template <typename... Args>
   void log(fmt::format_string<Args...> format, Args&&... args) {
     write(log_, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // False after a write failed, for instance because the disk is full.
+  // Returns false after a write failed, for instance because the disk is full.
   bool ok() const { return ok_; }
 
  private:

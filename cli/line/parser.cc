@@ -27,12 +27,12 @@ std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) 
   const char* end = typed.data() + typed.size();
   const auto [stop, error] = std::from_chars(typed.data(), end, value);
   if (error != std::errc{} || stop != end) return std::nullopt;
-  // Written so that NaN, which compares false with everything, is refused.
+  // Written so that NaN is refused: NaN compares false with every number.
   if (!(value >= allowed.low && value <= allowed.high)) return std::nullopt;
   return value;
 }
 
-// The words between commas, without empty ones.
+// Returns the words between commas, without empty ones.
 std::vector<std::string> split_list(std::string_view typed) {
   std::vector<std::string> words;
   for (std::size_t start = 0; start < typed.size();) {
@@ -50,7 +50,7 @@ std::optional<std::uint64_t> parse_bytes_in(const std::string& typed,
   return parsed;
 }
 
-// False, and `values` as they were, if a word is wrong or there is none.
+// Returns false and leaves `values` unchanged if a word is wrong, or there is none.
 template <typename Read>
 bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Read&& read) {
   std::vector<std::uint64_t> parsed;
@@ -64,7 +64,7 @@ bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Rea
   return true;
 }
 
-// Of "-n,--iterations,--iters", "--iterations"; of "--rank", itself.
+// Returns "--iterations" for "-n,--iterations,--iters", and "--rank" for "--rank".
 std::string shown_name(std::string_view names) {
   const std::vector<std::string> all = split_list(names);
   const auto found = std::find_if(all.begin(), all.end(),
@@ -72,7 +72,7 @@ std::string shown_name(std::string_view names) {
   return found == all.end() ? std::string(names) : *found;
 }
 
-// Adds an option with a callback for each of its values, which returns false to refuse it. The
+// Adds an option with a callback for each of its values, which returns false to refuse a value. The
 // message then names the option and `allowed`, for instance "a whole number from 2 to 64".
 CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
                         const std::string& type, const std::string& allowed,
@@ -101,7 +101,7 @@ void add_value(CLI::App& app, std::string_view name, std::string_view help,
   add_values(app, name, shown, type, allowed, std::move(store));
 }
 
-// "bench core" is "core" under the group "bench"; "demo" is itself under the root.
+// "bench core" is "core" in the group "bench". "demo" is itself, in the root.
 struct Place {
   std::string group;
   std::string leaf;
@@ -129,7 +129,7 @@ class Parser {
       root_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() != 0) return refuse(error);
-      root_.exit(error);  // Prints what --help or --version asked for.
+      root_.exit(error);  // prints the text of --help or --version
       return ExitCode::kDone;
     }
     Output output(json_, stdout, stderr);
@@ -140,7 +140,7 @@ class Parser {
   }
 
  private:
-  // Says what is wrong on stderr, and where to read more.
+  // Prints the error on stderr, and the command that shows the help.
   ExitCode refuse(const CLI::ParseError& error) {
     const CLI::App* where = &root_;
     std::string path = root_.get_name();
@@ -151,7 +151,7 @@ class Parser {
     std::string what = error.what();
     const auto unknown = root_.remaining(/*recurse=*/true);
     if (error.get_name() == "RequiredError" && !unknown.empty()) {
-      // CLI11 would only say that a subcommand is required.
+      // CLI11's own message only says that a subcommand is required.
       what = fmt::format("there is no subcommand '{}'", unknown.front());
     }
     std::fputs(fmt::format("{}: {}\nTry '{} --help'.\n", path, what, path).c_str(), stderr);
@@ -192,7 +192,7 @@ void Options::flag(std::string_view name, bool& value, std::string_view help) {
 }
 
 void Options::toggle(std::string_view name, std::optional<bool>& value, std::string_view help) {
-  // What CLI11 passes on for an option without its value.
+  // CLI11 passes this on for an option without its value.
   static const std::string kAlone;
   add_values(app_, name, help, "0|1", "0 or 1", [&value](const std::string& typed) {
     if (typed != kAlone && typed != "0" && typed != "1") return false;
@@ -239,9 +239,9 @@ void Options::choice(std::string_view name, std::string& value, std::vector<std:
 void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,
                    std::string_view help) {
   takes_rates_ = true;
-  add_value(app_, name, help, short_rate(bits_per_second), "RATE",
-            fmt::format("a rate from {} to {} such as 10G or 100mbit", short_rate(allowed.low),
-                        short_rate(allowed.high)),
+  const std::string low = short_rate(allowed.low), high = short_rate(allowed.high);
+  add_value(app_, name, help, short_rate(bits_per_second), low + ".." + high,
+            fmt::format("a rate from {} to {} such as 10G or 100mbit", low, high),
             [=, &bits_per_second](const std::string& typed) {
               const auto parsed = parse_rate(typed);
               if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
@@ -254,9 +254,9 @@ void Options::one_size(std::string_view name, const std::string& initial,
                        Range<std::uint64_t> allowed, std::string_view help,
                        std::function<void(std::uint64_t)> store) {
   takes_sizes_ = true;
-  add_value(app_, name, help, initial, "BYTES",
-            fmt::format("a size from {} to {} such as 4KB or 25MiB", short_bytes(allowed.low),
-                        short_bytes(allowed.high)),
+  const std::string low = short_bytes(allowed.low), high = short_bytes(allowed.high);
+  add_value(app_, name, help, initial, low + ".." + high,
+            fmt::format("a size from {} to {} such as 4KB or 25MiB", low, high),
             [=](const std::string& typed) {
               const auto parsed = parse_bytes_in(typed, allowed);
               if (parsed) store(*parsed);
@@ -297,7 +297,7 @@ void Options::real(std::string_view name, double& value, Range<double> allowed,
 void Options::whole_number(std::string_view name, const std::string& initial,
                            Range<std::uint64_t> allowed, std::string_view help,
                            std::function<void(std::uint64_t)> store) {
-  // A seed may be any 64-bit number; twenty digits of limit would only hide the rest of the help.
+  // A seed may be any 64-bit number. Twenty digits of limit would only hide the rest of the help.
   const bool open = allowed.high == std::numeric_limits<std::uint64_t>::max();
   add_value(app_, name, help, initial,
             open ? "NUMBER" : fmt::format("{}..{}", allowed.low, allowed.high),
@@ -321,7 +321,8 @@ void Options::text_list(std::string_view name, std::vector<std::string>& values,
 void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                          Range<std::uint64_t> allowed, std::string_view help) {
   add_value(
-      app_, name, help, fmt::format("{}", fmt::join(values, ",")), "LIST",
+      app_, name, help, fmt::format("{}", fmt::join(values, ",")),
+      fmt::format("{}..{},...", allowed.low, allowed.high),
       fmt::format("whole numbers from {} to {} with commas between", allowed.low, allowed.high),
       [=, &values](const std::string& typed) {
         return read_list(typed, values,
@@ -332,9 +333,9 @@ void Options::whole_list(std::string_view name, std::vector<std::uint64_t>& valu
 void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
                          Range<std::uint64_t> allowed, std::string_view help) {
   takes_sizes_ = true;
-  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), "BYTES,...",
-            fmt::format("sizes from {} to {} such as 4KB or 25MiB, with commas between",
-                        short_bytes(allowed.low), short_bytes(allowed.high)),
+  const std::string low = short_bytes(allowed.low), high = short_bytes(allowed.high);
+  add_value(app_, name, help, fmt::format("{}", fmt::join(values, ",")), low + ".." + high + ",...",
+            fmt::format("sizes from {} to {} such as 4KB or 25MiB, with commas between", low, high),
             [=, &values](const std::string& typed) {
               return read_list(typed, values, [allowed](const std::string& one) {
                 return parse_bytes_in(one, allowed);
@@ -342,8 +343,8 @@ void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& valu
             });
 }
 
-// Runs after the options declared before it have been typed or not: CLI11 calls back in the order
-// of declaration, when it has read all words.
+// Runs after the options declared before it, typed or not. CLI11 calls back in the order of
+// declaration, when it has read all words.
 void Options::config_file(std::string_view name, std::string_view help) {
   const std::string option_name(name);
   CLI::Option* const option = app_.add_option(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns a command line into one run of one subcommand. Everything the user sees about usage comes
-// from here: --help, --version, --json and the messages for a bad command line.
+// Turns a command line into one run of one subcommand. It makes all texts about usage: --help,
+// --version, --json and the messages for a bad command line.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ class App;
 
 namespace infold::cli {
 
-// Parses and runs one of the commands. Errors of usage go to stderr and return kBadUsage; what the
-// subcommand throws passes through.
+// Parses the command line and runs one of the commands. Errors of usage go to stderr and return
+// kBadUsage. Exceptions of the subcommand pass through.
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
                           const char* const* argv);
 

@@ -28,7 +28,7 @@ struct Typed {
   std::optional<std::uint64_t> most;
 };
 
-// Has one option of each kind, and shows what it was given.
+// A command with one option of each kind. It shows the values it got.
 class Probe final : public Command {
  public:
   Probe(std::string_view name, Typed& typed) : name_(name), typed_(typed) {}
@@ -55,7 +55,7 @@ class Probe final : public Command {
   }
   ExitCode run(Output& output) override {
     output.object({{"ran", name_}});
-    return ExitCode::kFailed;  // Unlike any other outcome here.
+    return ExitCode::kFailed;  // differs from every other outcome here
   }
 
  private:
@@ -108,7 +108,7 @@ TEST_F(ParserTest, StoresQuantitiesAndLists) {
               HasSubstr("--size must be a size from 4B to 1MB such as 4KB or 25MiB, not '2'"));
   EXPECT_THAT(run({"probe", "--name", "a", "--name", "long"}).log,
               HasSubstr("--name must be short, not 'long'"));
-  // One name, then a word that belongs to nothing.
+  // One name, then a word that is no option and no argument.
   EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
 }
 
@@ -141,11 +141,11 @@ TEST_F(ParserTest, TakesAnyOfAnOptionsNames) {
 
 TEST_F(ParserTest, SaysHowQuantitiesAreWritten) {
   const std::string help = run({"probe", "--help"}).out;
-  EXPECT_THAT(help, HasSubstr("Sizes: 25MB has 1000s; 25MiB and 25M have 1024s"));
-  EXPECT_THAT(help, HasSubstr("Rates: 10G"));
+  EXPECT_THAT(help, HasSubstr("Sizes: MB is 1000 x 1000 bytes; MiB and M are 1024 x 1024"));
+  EXPECT_THAT(help, HasSubstr("Rates: G, Gbit and gbps mean"));
 }
 
-TEST_F(ParserTest, KeepsDefaultsOfWhatWasNotTyped) {
+TEST_F(ParserTest, KeepsDefaultsOfOptionsThatWereNotTyped) {
   EXPECT_EQ(run({"probe"}).code, ExitCode::kFailed);
   EXPECT_EQ(typed_.workers, 4U);
   EXPECT_EQ(typed_.loss, 0.01);
@@ -172,7 +172,7 @@ TEST_F(ParserTest, NamesTheOptionAndItsRange) {
               HasSubstr("--format must be one of bfp32, bfp16, not 'f32'"));
 }
 
-TEST_F(ParserTest, RefusesWhatItDoesNotKnow) {
+TEST_F(ParserTest, RefusesUnknownWords) {
   EXPECT_EQ(run({}).code, ExitCode::kBadUsage);
   EXPECT_EQ(run({"bench"}).code, ExitCode::kBadUsage);
   EXPECT_EQ(run({"probe", "--seed", "1", "--verbose"}).code, ExitCode::kBadUsage);
@@ -184,7 +184,9 @@ TEST_F(ParserTest, RefusesWhatItDoesNotKnow) {
 TEST_F(ParserTest, HelpGoesToStdoutAndSucceeds) {
   const auto outcome = run({"probe", "--help"});
   EXPECT_EQ(outcome.code, ExitCode::kDone);
-  EXPECT_THAT(outcome.out, HasSubstr("--workers 2..64"));
+  for (const char* range : {"--workers 2..64", "--rate 1M..1T", "--size 4B..1MB"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(range));
+  }
   EXPECT_THAT(outcome.out, HasSubstr("Number of workers (default 4)"));
   EXPECT_THAT(outcome.out, HasSubstr("Rate of a link (default 10G)"));
   EXPECT_THAT(outcome.out, HasSubstr("Size of a tensor (default 25MB)"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a command is, on stderr: one line that changes in place on a terminal; elsewhere, where
-// each report stays, a line for the first report, for each part of the way, and for each half
-// minute. One thread.
+// A command's progress on stderr. On a terminal it is one line that changes in place. Elsewhere
+// each report stays, so there are fewer: the first one, one for each part of the way, and one each
+// half minute. One thread.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,12 @@ namespace infold::cli {
 
 class ProgressLine {
  public:
-  // `parts`: reports of the whole way where there is no terminal.
+  // `parts`: number of reports from start to end, where there is no terminal.
   ProgressLine(Output& output, std::uint64_t steps, std::uint64_t parts,
                bool live = isatty(STDERR_FILENO) != 0)
       : output_(output), steps_(steps), parts_(parts), live_(live) {}
 
-  // Whether this step was shown; the last one always is.
+  // Returns true if this step was shown. The last step is always shown.
   bool show(std::uint64_t step, std::string_view text) {
     const bool last = step >= steps_;
     if (!live_ && !last && !is_due(step)) return false;

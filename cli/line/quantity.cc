@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A number, then one of a list of units.
+// Reads a number and then one of a list of units.
 #include "cli/line/quantity.h"
 
 #include <charconv>
@@ -20,7 +20,8 @@ struct Quantity {
 std::optional<Quantity> split(std::string_view typed) {
   Quantity quantity;
   const char* end = typed.data() + typed.size();
-  // No sign, no infinity, no exponent: a rate of 1e9 would be 1 "e9" to some and 10^9 to others.
+  // Allows no sign, no infinity and no exponent: some readers would take 1e9 as 1 with an unknown
+  // unit.
   const auto [stop, error] =
       std::from_chars(typed.data(), end, quantity.number, std::chars_format::fixed);
   if (error != std::errc{} || !std::isfinite(quantity.number) || quantity.number < 0) {
@@ -42,10 +43,10 @@ struct Prefix {
 constexpr Prefix kPrefixes[] = {
     {'k', 1e3, 0x1p10}, {'m', 1e6, 0x1p20}, {'g', 1e9, 0x1p30}, {'t', 1e12, 0x1p40}};
 
-// "10G" from 1e10, in the largest prefix that leaves a number of at most three decimals.
-std::string shortest(double value, std::string_view unit) {
+// Writes 1e10 as "10G": with the largest prefix that leaves a number of at most three decimals.
+std::string shortest(double value, double Prefix::* power, std::string_view unit) {
   for (std::size_t i = std::size(kPrefixes); i-- > 0;) {
-    const double scaled = value / kPrefixes[i].thousands;
+    const double scaled = value / kPrefixes[i].*power;
     if (scaled < 1 || std::round(scaled * 1e3) / 1e3 != scaled) continue;
     const char letter = static_cast<char>(kPrefixes[i].letter - 'a' + 'A');
     return fmt::format("{}{}{}", scaled, letter, unit);
@@ -81,13 +82,22 @@ std::optional<std::uint64_t> parse_bytes(std::string_view typed) {
     if (unit == letter || unit == letter + "i" || unit == letter + "ib") factor = prefix.binary;
   }
   const double bytes = quantity->number * factor;
-  // Beyond 2^53 not every number of bytes is a double; nobody means one of those.
+  // Beyond 2^53 not every number of bytes is a double. No tensor is that large.
   if (factor == 0 || bytes > 0x1p53 || bytes != std::floor(bytes)) return std::nullopt;
   return static_cast<std::uint64_t>(bytes);
 }
 
-std::string short_rate(double bits_per_second) { return shortest(bits_per_second, ""); }
+std::string short_rate(double bits_per_second) {
+  return shortest(bits_per_second, &Prefix::thousands, "");
+}
 
-std::string short_bytes(std::uint64_t bytes) { return shortest(static_cast<double>(bytes), "B"); }
+std::string short_bytes(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  const std::string plain = fmt::format("{}B", bytes);
+  const std::string decimal = shortest(value, &Prefix::thousands, "B");
+  const std::string binary = shortest(value, &Prefix::binary, "iB");
+  const std::string& best = decimal.size() <= plain.size() ? decimal : plain;
+  return binary.size() < best.size() ? binary : best;
+}
 
 }  // namespace infold::cli

@@ -11,20 +11,21 @@
 
 namespace infold::cli {
 
-// In bits per second. K, M, G or T, alone or before bit, bit/s or bps, always in thousands.
+// In bits per second. K, M, G or T, alone or before bit, bit/s or bps, always mean powers of 1000.
 std::optional<double> parse_rate(std::string_view typed);
 
-// A plain number of bytes or B; KB, MB, GB, TB in thousands; KiB, MiB, GiB, TiB in 1024s. K, M, G
-// and T alone are 1024s as well, as nccl-tests and dd read them; so are Ki, Mi, Gi and Ti. Whole
-// bytes only.
+// Whole bytes: a plain number or B. KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB are
+// powers of 1024. K, M, G and T alone are powers of 1024, too, as in nccl-tests and dd. So are Ki,
+// Mi, Gi and Ti.
 std::optional<std::uint64_t> parse_bytes(std::string_view typed);
 
-// At the end of the help of each command that takes some.
+// Sentences at the end of the help of each command that takes sizes or rates.
 inline constexpr std::string_view kSizesSentence =
-    "Sizes: 25MB has 1000s; 25MiB and 25M have 1024s, as in nccl-tests.";
-inline constexpr std::string_view kRatesSentence = "Rates: 10G, 10Gbit and 10gbps have 1000s.";
+    "Sizes: MB is 1000 x 1000 bytes; MiB and M are 1024 x 1024, as in nccl-tests.";
+inline constexpr std::string_view kRatesSentence =
+    "Rates: G, Gbit and gbps mean 1000 x 1000 x 1000 bits per second.";
 
-// The shortest text that the functions above read back as the same number: "10G", "25MB".
+// Returns the shortest text that the functions above read as the same number: "10G", "25MB".
 std::string short_rate(double bits_per_second);
 std::string short_bytes(std::uint64_t bytes);
 

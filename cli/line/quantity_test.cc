@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people type, and what they do not mean.
+// Texts that people type, and texts that are refused.
 #include "cli/line/quantity.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Quantity, ReadsRates) {
   EXPECT_EQ(parse_rate("1.6Tbit"), 1.6e12);
 }
 
-TEST(Quantity, RefusesWhatIsNoRate) {
+TEST(Quantity, RefusesTextsThatAreNoRate) {
   for (const char* typed : {"", "G", "fast", "10GB", "10Gb", "-1G", "10 G", "1e9", "nan", "inf",
                             "10GG", "0x10G", "10Gi"}) {
     EXPECT_FALSE(parse_rate(typed)) << typed;
@@ -37,22 +37,27 @@ TEST(Quantity, ReadsSizes) {
   EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000U);
 }
 
-TEST(Quantity, RefusesWhatIsNoSize) {
+TEST(Quantity, RefusesTextsThatAreNoSize) {
   for (const char* typed : {"", "MB", "1.5", "0.3B", "-1", "100Mbit", "1e6", "99999999TB"}) {
     EXPECT_FALSE(parse_bytes(typed)) << typed;
   }
 }
 
-TEST(Quantity, WritesWhatItReads) {
+TEST(Quantity, ReadsItsOwnTextsBack) {
   EXPECT_EQ(short_rate(10e9), "10G");
   EXPECT_EQ(short_rate(2.5e9), "2.5G");
   EXPECT_EQ(short_rate(1e12), "1T");
   EXPECT_EQ(short_rate(1), "1");
   EXPECT_EQ(short_bytes(100'000'000), "100MB");
-  EXPECT_EQ(short_bytes(26'214'400), "26214.4KB");
+  EXPECT_EQ(short_bytes(26'214'400), "25MiB");
+  EXPECT_EQ(short_bytes(std::uint64_t{1} << 32), "4GiB");
+  EXPECT_EQ(short_bytes(1'000'000'007), "1000000007B");
   EXPECT_EQ(short_bytes(1), "1B");
   for (const double rate : {1e6, 1.234e9, 123'456'789.0, 400e9}) {
     EXPECT_EQ(parse_rate(short_rate(rate)), rate);
+  }
+  for (const std::uint64_t bytes : {1, 999, 1000, 1024, 1536, 65'536, 100'000'000}) {
+    EXPECT_EQ(parse_bytes(short_bytes(bytes)), bytes);
   }
 }
 

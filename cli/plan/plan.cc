@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold plan: how long an all-reduce would take with the sums made in each possible place, told
-// before anyone installs anything. Options become a predict::Question, plan_table.cc prints
-// answers, plan_measure.cc measures them on links of a lab.
+// infold plan: predicts the time of an all-reduce with its sums in each possible place, before
+// anything is installed. It turns options into a predict::Question. plan_table.cc prints answers,
+// and plan_measure.cc measures them on the links of a lab.
 
 #include <algorithm>
 #include <optional>
@@ -23,12 +23,12 @@
 namespace infold::cli {
 namespace {
 
-// Slower links than a modem's and faster ones than anyone sells are slips of the finger.
+// No modem is slower, and no product is faster. Other rates are slips.
 constexpr Range<double> kRates = {1e6, 10e12};
 
 constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-// Fixed32 needs an exchange of exponents first; the model has one exchange.
+// fixed32 needs an exchange of exponents first, and the model has one exchange.
 constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
                                  WireFormat::bfp8};
 
@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const Value (&values)[kCount], const char* (*n
   return names;
 }
 
-// Requires: a name that names_of lists; the parser lets no other through.
+// Requires: a name that names_of lists. The parser refuses all others.
 template <std::size_t kCount, typename Value>
 Value named(const Value (&values)[kCount], const char* (*name)(Value), std::string_view wanted) {
   const auto* const found = std::find_if(std::begin(values), std::end(values),
@@ -52,35 +52,42 @@ class Plan final : public Command {
  public:
   std::string_view name() const override { return "plan"; }
   std::string_view summary() const override {
-    return "Predict an all-reduce's time for each place of its sums, and whether infold helps";
+    return "Predict the time of an all-reduce for each place of its sums, and whether infold helps";
   }
 
   void declare(Options& options) override {
     options.whole<std::uint32_t>("--workers", workers_, {2, INFOLD_WORKERS_MAX},
-                                 "Hosts that reduce together");
-    options.rate("--link", link_, kRates, "Rate of each worker's link, each way");
+                                 "Number of workers, each on a host of its own");
+    options.rate("--link", link_, kRates,
+                 "Rate of each worker's link in bits per second, each way");
     options.list(
         "--site", "host:RATE|switch|workers",
         fmt::format("switch, workers, or host:RATE with a rate from {} to {}, at most {} "
                     "hosts in all",
                     short_rate(kRates.low), short_rate(kRates.high), core::Stripe::kSitesMax),
-        "A place for sums: a host with one port, a switch with a port for each worker",
+        "A place for sums: host:RATE (a host with one link), switch (in the path, with a link for "
+        "each worker) or workers",
         [this](const std::string& typed) { return add_site(typed); });
-    options.bytes("--size", size_, {1, 1'000'000'000'000}, "Size of the tensor");
-    options.choice("--dtype", dtype_, names_of(kTypes, data_type_name), "Its type");
+    options.bytes("--size", size_, {1, 1'000'000'000'000}, "Size of the tensor in bytes");
+    options.choice("--dtype", dtype_, names_of(kTypes, data_type_name),
+                   "Element type of the tensor");
     options.choice("--wire", wire_, names_of(kWires, wire_format_name),
-                   "The wire format of infold; a ring sends the tensor as it is");
-    options.whole<std::uint32_t>("--mtu", framing_.mtu, {576, 65535}, "MTU of the path");
+                   "Wire format of infold; a ring sends the elements unchanged");
+    options.whole<std::uint32_t>("--mtu", framing_.mtu, {576, 65535}, "MTU of the path in bytes");
     options.real("--rtt-us", rtt_us_, {0, 1'000'000},
-                 "Round trip between two hosts in microseconds");
+                 "Round-trip time between two hosts in microseconds");
     options.whole<std::uint32_t>("--frame-bytes", frame_bytes_, {0, 100},
-                                 "What a link adds to an IP packet: 38 on Ethernet, 14 where tc "
-                                 "shapes it, as with --verify");
-    options.whole<std::uint32_t>("--threads", threads_, {1, 64}, "Of each host's infold switch");
-    options.choice("--processors", processors_, {"measured", "any"},
-                   "What packets cost: as on our machines, or nothing, so that links decide");
-    options.flag("--verify", verify_,
-                 "Measure the placements, too, on links made on this machine; needs root");
+                                 "Bytes that a link adds to an IP packet: 38 on Ethernet, 14 "
+                                 "on links that tc shapes, as with --verify");
+    options.whole<std::uint32_t>("--threads", threads_, {1, 64},
+                                 "Threads of infold switch on each host");
+    options.choice(
+        "--processors", processors_, {"measured", "any"},
+        "measured counts the processor time of packets on our machines; any counts none, so "
+        "that links alone decide");
+    options.flag(
+        "--verify", verify_,
+        "Also measure the placements, on links of a network lab on this machine; needs root");
     options.examples(
         "  infold plan --workers 8 --link 10G --site host:100G\n"
         "  infold plan --workers 8 --link 10G --site host:100G --threads 8\n"
@@ -111,7 +118,7 @@ class Plan final : public Command {
     question.framing.frame_bytes =
         frame_bytes_.value_or(verify_ ? kShapedFrameBytes : predict::Framing().frame_bytes);
     question.rtt_s = rtt_us_ * 1e-6;
-    // A lab's links are slow enough for its processors, or are refused.
+    // A lab's links are too slow for its processors to matter, or are refused.
     if (processors_ == "measured" && !verify_) {
       question.processors = predict::measured_processors();
       question.processors.host_threads = threads_;

@@ -16,18 +16,19 @@
 namespace infold::cli {
 namespace {
 
-// docs/lab.md: beyond this, a shaped link carries what the processor does.
+// docs/lab.md: above this rate the processor limits a shaped link.
 constexpr double kLinkMost = 1e9;
-// All workers' links together, for each core. A datagram of 1500 bytes through two links, a bridge
-// and three processes takes some 10 us of a core; half of that rate is left for the sums.
+// The rate of all workers' links together, for each core. A datagram of 1500 bytes goes through two
+// links, a bridge and three processes, which takes some 10 us of a core. Half of that rate is left
+// for the sums.
 constexpr double kRatePerCore = 0.5e9;
-// Each host is some processes, and they have to fit a screen of `ps`, too.
+// Each host takes some processes, and their list should fit a screen of `ps`.
 constexpr std::size_t kHostsMost = 64;
 constexpr double kSumMost_s = 60;
-// Inputs, outputs and what waits in queues.
+// Inputs, outputs and packets in queues.
 constexpr std::uint64_t kCopiesOfTensor = 3;
 
-// Long enough for a median, and a minute for all placements of a usual question.
+// Long enough for a median, and short enough for all placements of a usual question in a minute.
 constexpr double kSecondsPerPlacement = 3;
 constexpr double kIterationsMin = 3;
 constexpr double kIterationsMax = 200;
@@ -36,7 +37,7 @@ std::string rate_words(double bits_per_second) {
   return fmt::format("{}mbit", bits_per_second / 1e6);
 }
 
-// Smaller by the same factor everywhere, so that the links of this machine carry it.
+// Divides all rates and the size by the same factor, so that this machine can carry the links.
 std::string scaled_down(const predict::Question& question, double rate_most) {
   double highest = question.worker_rates.front();
   for (const predict::Host& host : question.hosts)
@@ -48,9 +49,9 @@ std::string scaled_down(const predict::Question& question, double rate_most) {
   if (question.worker_rates.front() / factor < 1e6) return "";
   const double bytes =
       std::max(1.0, std::round(static_cast<double>(question.tensor_bytes) / factor));
-  std::string text =
-      fmt::format("; a {:g}th of everything takes as long, but for round trips: --link {}", factor,
-                  short_rate(question.worker_rates.front() / factor));
+  std::string text = fmt::format(
+      "; with rates and size divided by {:g} it takes as long, except for round trips: --link {}",
+      factor, short_rate(question.worker_rates.front() / factor));
   for (const predict::Host& host : question.hosts) {
     text += " --site host:" + short_rate(host.bits_per_second / factor);
   }
@@ -78,16 +79,16 @@ std::optional<std::string> too_fast(const predict::Question& question, const Lab
                      scaled_down(question, all));
 }
 
-// Why the weights of a placement cannot be asked for: a job has one for its switches and one for
-// its workers.
+// Returns the reason why a job cannot have the placement's weights, or an empty text. A job has one
+// weight for its switches and one for its workers.
 std::string uneven(const predict::Placement& placement, lab::SumPlaces& places) {
   std::optional<unsigned> host_weight, worker_weight;
   for (const predict::SiteShare& site : placement.sites) {
     const bool is_worker = site.name.starts_with("worker ");
     std::optional<unsigned>& weight = is_worker ? worker_weight : host_weight;
-    if (!is_worker && site.weight == 0) continue;  // Not a site of this job.
+    if (!is_worker && site.weight == 0) continue;  // not a site of this job
     if (weight && *weight != site.weight) {
-      return fmt::format("its {} have different weights, and a job has one for all of them",
+      return fmt::format("its {} have different weights, and a job has one weight for all of them",
                          is_worker ? "workers" : "hosts");
     }
     weight = site.weight;
@@ -98,7 +99,7 @@ std::string uneven(const predict::Placement& placement, lab::SumPlaces& places) 
   return "";
 }
 
-// Each site of the placement is a host of its own in the lab.
+// In the lab, each site of the placement is a host of its own.
 std::vector<std::uint64_t> hosts_of(const predict::Question& question,
                                     const predict::Placement& placement) {
   std::vector<std::uint64_t> found;
@@ -124,7 +125,7 @@ std::uint64_t memory_available() {
   return 0;
 }
 
-// Of all cores, since the machine started.
+// Processor time of all cores since the machine started.
 struct CoreTime {
   double all = 0;
   double idle = 0;
@@ -136,7 +137,8 @@ CoreTime core_time() {
   line >> cpu;
   CoreTime time;
   double value = 0;
-  // user nice system idle iowait irq softirq steal; what follows is part of the first two.
+  // user nice system idle iowait irq softirq steal. The fields after these are part of the first
+  // two.
   for (int column = 0; column < 8 && line >> value; ++column) {
     time.all += value;
     if (column == 3 || column == 4) time.idle += value;
@@ -165,9 +167,9 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
                                          const std::vector<predict::Placement>& placements,
                                          const LabMachine& machine) {
   if (question.framing.frame_bytes != kShapedFrameBytes) {
-    return Refusal{fmt::format("its links count {} bytes for a frame; leave --frame-bytes out",
-                               kShapedFrameBytes),
-                   true};
+    return Refusal{
+        fmt::format("its links add {} bytes to a packet; drop --frame-bytes", kShapedFrameBytes),
+        true};
   }
   if (question.framing.mtu < 1280 || question.framing.mtu > 9000) {
     return Refusal{
@@ -178,27 +180,27 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
                    true};
   }
   if (!machine.is_root) {
-    return Refusal{"it makes network namespaces, and that needs root: try it with sudo in front"};
+    return Refusal{"it needs root, because it makes network namespaces; use sudo"};
   }
   const std::size_t hosts = question.worker_rates.size() + question.hosts.size();
   if (hosts > kHostsMost) {
-    return Refusal{
-        fmt::format("{} workers and hosts are more than the {} that it starts", hosts, kHostsMost)};
+    return Refusal{fmt::format("{} workers and hosts are more than the {} that it can start", hosts,
+                               kHostsMost)};
   }
   if (const auto reason = too_fast(question, machine)) return Refusal{*reason};
   const std::uint64_t bytes =
       kCopiesOfTensor * question.tensor_bytes * question.worker_rates.size();
   if (bytes > machine.memory_bytes) {
     return Refusal{
-        fmt::format("the tensors of all workers take {}, and {} of memory are free; ask "
-                    "for a smaller --size",
+        fmt::format("the tensors of all workers take {}, and {} of memory are free; choose "
+                    "a smaller --size",
                     predict::bytes_text(static_cast<double>(bytes)),
                     predict::bytes_text(static_cast<double>(machine.memory_bytes)))};
   }
   for (const predict::Placement& each : placements) {
     if (each.time_s <= kSumMost_s) continue;
     return Refusal{
-        fmt::format("one sum over {} would take {}, and it measures up to {}; ask for a "
+        fmt::format("one sum over {} would take {}, where at most {} are measured; choose a "
                     "smaller --size",
                     each.name, predict::time_text(each.time_s), predict::time_text(kSumMost_s))};
   }
@@ -223,7 +225,7 @@ PlacementPlan plan_measurement(const predict::Question& question, const FormatNa
   if (placement.kind == predict::PlacementKind::ring) {
     plan.is_ring = machine.has_gloo && names.dtype == "f32";
     if (!machine.has_gloo) {
-      plan.not_measured = "needs Gloo's program, which ./dev bench compare builds";
+      plan.not_measured = "it needs Gloo's program, which ./dev bench compare builds";
     } else if (!plan.is_ring) {
       plan.not_measured = "Gloo's program sums f32 only";
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `infold plan --verify` measures: the question's workers, hosts and links as a lab on this
-// machine, and each placement that such a lab can have. Says in a sentence what it does not
-// measure, rather than give a number that is about this machine. The functions are pure.
+// The measurement of `infold plan --verify`. It makes the question's workers, hosts and links as a
+// lab on this machine, and measures each placement that such a lab can have. If a number would
+// describe this machine and not the question, it gives the reason in a sentence instead. The
+// functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +20,33 @@
 
 namespace infold::cli {
 
-// The frames of shaped links: an Ethernet header and nothing else.
+// Frames on shaped links have an Ethernet header and nothing else.
 inline constexpr std::uint32_t kShapedFrameBytes = 14;
 
 struct LabMachine {
   unsigned cores = 1;
-  std::uint64_t memory_bytes = 0;  // that can be had
+  std::uint64_t memory_bytes = 0;  // memory that a process can get
   bool is_root = false;
-  bool has_gloo = false;  // as a ring to measure
+  bool has_gloo = false;  // Gloo's program exists and measures the ring
 };
 LabMachine this_lab_machine(const lab::Places& places);
 
-// Why nothing of this can be measured here; empty if it can.
+// Returns the reason why the question cannot be measured here, or nothing.
 struct Refusal {
   std::string text;
-  bool bad_usage = false;  // whatever the machine
+  bool bad_usage = false;  // true: no machine could measure it
 };
 std::optional<Refusal> refuse_to_measure(const predict::Question& question,
                                          const FormatNames& names,
                                          const std::vector<predict::Placement>& placements,
                                          const LabMachine& machine);
 
-// A host for each worker, then one for each of the question's hosts. Requires: equal workers.
+// Returns links for one host per worker, then one per host of the question. Requires: all workers'
+// rates are equal.
 lab::LabLinks lab_links(const predict::Question& question);
 
-// Where a placement's sums are made in that lab, or why it is predicted only. A ring has no places.
+// The places of a placement's sums in that lab, or the reason why it is predicted only. A ring has
+// no places.
 struct PlacementPlan {
   std::optional<lab::SumPlaces> places;
   bool is_ring = false;
@@ -52,12 +55,12 @@ struct PlacementPlan {
 PlacementPlan plan_measurement(const predict::Question& question, const FormatNames& names,
                                const predict::Placement& placement, const LabMachine& machine);
 
-// How often a sum that should take so long is measured.
+// Returns how often a sum of this predicted time is measured.
 unsigned measured_iterations(double predicted_s);
 
-// Measures what can be, in the placements' order; the rest has its reason. `begin` is told before
-// each. Stops after a failure to see whether the user wants that. Throws std::runtime_error where
-// no lab can be had.
+// Measures all possible placements, in their order. The others have a reason. `begin` is called
+// before each. After a failure it stops if the user wants that. Throws std::runtime_error if there
+// can be no lab.
 std::vector<PlacementMeasured> measure_placements(
     const predict::Question& question, const FormatNames& names,
     const std::vector<predict::Placement>& placements, const lab::Places& places,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `infold plan --verify` would measure, where, and what it refuses: decided without a lab.
+// Tests the choices of `infold plan --verify` without a lab: what it measures, where, and what it
+// refuses.
 
 #include "cli/plan/plan_measure.h"
 
@@ -44,15 +45,15 @@ TEST(PlanMeasure, TakesWhatThisMachineCanShape) {
   EXPECT_EQ(refusal(fits, machine()), "");
 }
 
-TEST(PlanMeasure, RefusesRatesThatTheProcessorWouldSetAndSaysWhatToAsk) {
+TEST(PlanMeasure, RefusesRatesThatTheProcessorWouldLimitAndAdvises) {
   EXPECT_EQ(refusal(question(8, 10e9), machine()),
-            "a machine shapes links of up to 1 Gbit/s, not of 10 Gbit/s; a 100th of everything "
-            "takes as long, but for round trips: --link 100M --size 40KB");
+            "a machine shapes links of up to 1 Gbit/s, not of 10 Gbit/s; with rates and size "
+            "divided by 100 it takes as long, except for round trips: --link 100M --size 40KB");
   predict::Question fast_host = question(4, 100e6);
   fast_host.hosts = {{"host:10G", 10e9}};
   EXPECT_THAT(refusal(fast_host, machine()),
-              HasSubstr("host:10G is faster; a 10th of everything takes as long, but for round "
-                        "trips: --link 10M --site host:1G --size 400KB"));
+              HasSubstr("host:10G is faster; with rates and size divided by 10 it takes as "
+                        "long, except for round trips: --link 10M --site host:1G --size 400KB"));
   EXPECT_THAT(
       refusal(question(8, 500e6), machine()),
       HasSubstr("8 links of 500 Mbit/s carry more than the 1 Gbit/s that 2 cores can move"));
@@ -61,7 +62,7 @@ TEST(PlanMeasure, RefusesRatesThatTheProcessorWouldSetAndSaysWhatToAsk) {
   EXPECT_EQ(refusal(question(8, 500e6), large), "");
 }
 
-TEST(PlanMeasure, RefusesWhatTheLabCannotBe) {
+TEST(PlanMeasure, RefusesQuestionsThatNoLabCanAnswer) {
   LabMachine other = machine();
   other.is_root = false;
   EXPECT_THAT(refusal(question(4, 100e6), other), HasSubstr("needs root"));
@@ -71,11 +72,11 @@ TEST(PlanMeasure, RefusesWhatTheLabCannotBe) {
   EXPECT_THAT(refusal(question(65, 1e6), machine()), HasSubstr("65 workers and hosts are more"));
   predict::Question slow = question(4, 1e6);
   slow.tensor_bytes = 8'000'000;
-  EXPECT_THAT(refusal(slow, machine()), HasSubstr("and it measures up to 60 s"));
+  EXPECT_THAT(refusal(slow, machine()), HasSubstr("where at most 60 s are measured"));
 
   predict::Question framed = question(4, 100e6);
   framed.framing.frame_bytes = 38;
-  EXPECT_THAT(refusal(framed, machine()), HasSubstr("usage: its links count 14 bytes"));
+  EXPECT_THAT(refusal(framed, machine()), HasSubstr("usage: its links add 14 bytes"));
   framed = question(4, 100e6);
   framed.framing.mtu = 9001;
   EXPECT_THAT(refusal(framed, machine()), HasSubstr("usage: its links have an MTU"));
@@ -135,7 +136,7 @@ TEST(PlanMeasure, StripesOverEqualHostsAndHelpsThemByWeight) {
   }
 }
 
-TEST(PlanMeasure, ARingIsMeasuredWhereGlooIs) {
+TEST(PlanMeasure, ARingIsMeasuredIfGlooIsInstalled) {
   const predict::Question asked = question(4, 100e6);
   LabMachine with = machine();
   with.has_gloo = true;

@@ -11,7 +11,7 @@
 namespace infold::cli {
 namespace {
 
-// Above this, links wait for processors.
+// Above this share of busy cores, links wait for processors.
 constexpr double kProcessorBound = 0.9;
 
 constexpr std::string_view kKinds[] = {"ring", "switch", "hosts", "workers", "mixed"};
@@ -56,7 +56,7 @@ nlohmann::ordered_json to_json(const predict::Placement& placement, double ring_
   return json;
 }
 
-// Two columns.
+// The columns "measured" and "ratio".
 std::string measured_text(const predict::Placement& placement, const PlacementMeasured& measured) {
   if (!measured.seconds)
     return fmt::format("  {:>8}  {:>5}", measured.error.empty() ? "-" : "failed", "-");
@@ -64,7 +64,7 @@ std::string measured_text(const predict::Placement& placement, const PlacementMe
                      *measured.seconds / placement.time_s);
 }
 
-// "host:25G 21.1 % (weight 4), 8 workers 9.9 % (weight 1)", equal sites together.
+// Returns "host:25G 21.1 % (weight 4), 8 workers 9.9 % (weight 1)". Equal sites are named together.
 std::string shares_text(const predict::Placement& placement) {
   struct Group {
     std::string name;
@@ -96,7 +96,7 @@ std::string shares_text(const predict::Placement& placement) {
   return text;
 }
 
-// Sites that all take the same need no line.
+// If all sites take the same share, the placement needs no line.
 bool has_unequal_shares(const predict::Placement& placement) {
   return std::any_of(placement.sites.begin(), placement.sites.end(),
                      [&](const predict::SiteShare& site) {
@@ -185,8 +185,8 @@ std::vector<std::string> measured_verdict(const std::vector<predict::Placement>&
   }
   if (busiest > kProcessorBound) {
     sentences.push_back(
-        fmt::format("The processors were busy to {:.0f} %, so that some of these times are "
-                    "theirs and not the links'.",
+        fmt::format("The processors were busy to {:.0f} %, so processors and not links decided "
+                    "some of these times.",
                     busiest * 100));
   }
   for (std::size_t i = 0; i < measured.size(); ++i) {

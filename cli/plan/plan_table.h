@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How `infold plan` shows a question, the placements that answer it, and what follows from them:
-// as text for people, or one JSON object for the question, for each placement and for the verdict.
+// Shows a question of `infold plan`, the placements that answer it, and the verdict: as text for
+// people, or as one JSON object for each.
 #pragma once
 
 #include <optional>
@@ -18,22 +18,22 @@ struct FormatNames {
   std::string wire;
 };
 
-// Of `infold plan --verify`, one for each placement.
+// The result of `infold plan --verify` for one placement.
 struct PlacementMeasured {
   std::optional<double> seconds;  // median of some sums
-  double busy = 0;                // share of all cores, meanwhile
-  std::string not_measured;       // why it is predicted only
-  std::string error;              // why measuring it failed
+  double busy = 0;                // busy share of all cores during the sums
+  std::string not_measured;       // the reason if it is predicted only
+  std::string error;              // the reason if measuring it failed
 };
 
 void print_question(Output& output, const predict::Question& question, const FormatNames& names);
 
-// Requires: `placements` as predict::predict gave them, hence with a ring among them. `measured` is
-// empty, or has one entry for each.
+// Requires: `placements` come from predict::predict, so a ring is among them. `measured` is empty,
+// or has one entry for each placement.
 void print_placements(Output& output, const std::vector<predict::Placement>& placements,
                       const std::vector<PlacementMeasured>& measured);
 
-// What measuring has shown of the predictions, as sentences. Sizes as above.
+// Returns sentences that compare the measurements with the predictions. Sizes as above.
 std::vector<std::string> measured_verdict(const std::vector<predict::Placement>& placements,
                                           const std::vector<PlacementMeasured>& measured);
 

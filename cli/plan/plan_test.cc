@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold plan as a person types it: what it prints, and what it refuses.
+// Tests infold plan as a person types it: its output, and the options that it refuses.
 
 #include <string>
 #include <vector>
@@ -68,7 +68,7 @@ TEST(PlanCommand, ShowsWhatIsFastestFirst) {
                     Not(HasSubstr("switch "))));
 }
 
-// One thread's processor time alone is half a second; links alone would say 86 ms.
+// The processor time of one thread alone is half a second. By links alone it would be 86 ms.
 TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
   const std::vector<const char*> words = {"--workers", "8", "--link", "10G", "--site", "host:100G"};
   const Outcome outcome = plan(words);
@@ -142,7 +142,7 @@ TEST(PlanCommand, TakesAtMost64Hosts) {
   EXPECT_THAT(plan(words).log, HasSubstr("at most 64 hosts in all"));
 }
 
-// The same machines that run on sockets, in virtual time, and the model: within 1 %.
+// Compares the model with the real machines in virtual time: they differ by at most 1 %.
 TEST(PlanCommand, AgreesWithTheSimulator) {
   for (const unsigned mbps : {100U, 1'000U}) {
     sim::NamedOptions options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel's plane itself asks before it starts.
+// The checks of the kernel's plane, as the plane makes them before it starts.
 #include "cli/machine.h"
 #include "xdp/attach/host_check.h"
 
@@ -17,7 +17,7 @@ Finding inspect_kernel_plane() {
   const auto able = xdp::check_host();
   return {.name = "kernel plane",
           .found = (able ? "can be used" : able.error()) +
-                   std::string("; infold doctor --plane xdp tells more")};
+                   std::string("; infold doctor --plane xdp reports in full")};
 }
 
 std::vector<Finding> inspect_kernel_plane_closely() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of kernel_plane.cc where libbpf or the compiler for packet programs was missing.
+// In place of kernel_plane.cc in builds without libbpf or the compiler for packet programs.
 #include "cli/machine.h"
 
 namespace infold::cli {
@@ -13,7 +13,7 @@ std::vector<Finding> inspect_kernel_plane_closely() {
   return {{.name = "kernel plane: build",
            .ok = false,
            .found = "this build has no packet program",
-           .advice = "install libbpf-dev and clang-19, build again"}};
+           .advice = "install libbpf-dev and clang-19 and build again"}};
 }
 
 }  // namespace infold::cli

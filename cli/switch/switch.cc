@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold switch: the aggregator as a daemon in the foreground, in user space or, with
-// cli/switch_xdp, in the kernel. Says what it listens on and what memory it may take, then works
-// until it is told to stop.
+// infold switch: the aggregator as a daemon in the foreground. It runs in user space or, with
+// cli/switch/switch_xdp, in the kernel. It prints its addresses and its memory limit, then works
+// until a signal stops it.
 
 #include <malloc.h>
 #include <set>
@@ -23,13 +23,15 @@
 namespace infold::cli {
 namespace {
 
-// IPv4 and UDP, the shorter of the two, so that slots fit either.
+// The headers of IPv4 and UDP. IPv6's are longer, so slots fit either.
 constexpr std::uint32_t kHeaderBytes = 28;
-// A job's arrays, each of them longer than this, are mapped and go back to the system when it ends.
+// A job's arrays are longer than this. Such arrays are mapped, and go back to the system when the
+// job ends.
 constexpr int kMappedBytes = 64 << 10;
 
-// By itself the C library raises that threshold to 32 MB as it sees large arrays freed, and keeps
-// what is shorter in pools of each thread: with jobs coming and going, twice what is in use.
+// By default the C library raises that threshold to 32 MB when large arrays are freed, and keeps
+// shorter arrays in a pool of each thread. With jobs that come and go, memory would be twice what
+// jobs use.
 void give_back_what_is_freed() {
 #ifdef M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, kMappedBytes);
@@ -40,34 +42,39 @@ class Switch final : public Command {
  public:
   std::string_view name() const override { return "switch"; }
   std::string_view summary() const override {
-    return "Sum the tensors of any number of jobs, for workers on the network";
+    return "Sum the tensors of any number of jobs for workers on the network";
   }
 
   void declare(Options& options) override {
     options.address("--listen", listen_, listen_at_,
-                    "Address for packets, HOST:PORT; :PORT for all addresses");
+                    "Address of the UDP port for packets, HOST:PORT; :PORT for all addresses");
     options.address("--control", control_, control_at_,
-                    "Address for joining, over TCP; empty for the same as --listen");
-    options.address("--parent", parent_, parent_at_,
-                    "The switch above this one, HOST:PORT where ranks would join it: sum a rack, "
-                    "and send one stream there");
+                    "Address of the TCP port for joining, HOST:PORT; empty takes that of --listen");
+    options.address(
+        "--parent", parent_, parent_at_,
+        "Address for joining of the switch above, HOST:PORT; this switch sums a rack and "
+        "sends one stream there");
     options.whole<unsigned>("--threads", threads_, {1, 64},
-                            "Threads that sum; each has a port, from --listen's on");
+                            "Threads that sum; each has a UDP port, the first that of --listen");
     options.whole<std::uint32_t>("--slots", slots_, {2, 60'000},
-                                 "Chunks in flight of all jobs together, for each thread");
-    options.whole<std::uint32_t>("--mtu", mtu_, {576, 9216}, "Largest packet of any job");
-    options.flag("--no-offload", no_offload_, "Move packets one by one, whatever the kernel can");
+                                 "Slots of each thread: chunks of all jobs in flight at a time");
+    options.whole<std::uint32_t>("--mtu", mtu_, {576, 9216}, "Largest packet of any job in bytes");
+    options.flag("--no-offload", no_offload_,
+                 "Send and receive packets one by one, without the kernel's offloads");
     options.choice("--plane", plane_, {"user", "xdp"},
-                   "Where sums are made: by threads of this process, or in the kernel");
+                   "Where sums are made: user is threads of this process, xdp is the kernel");
     options.text_list("--dev", devices_,
-                      "Interfaces of the kernel's plane, with commas between; needs --plane xdp");
-    options.flag("--pin", pin_, "Leave the kernel's plane at its interfaces when this ends");
+                      "Network interfaces with commas between; needs --plane xdp");
+    options.flag(
+        "--pin", pin_,
+        "Keep the packet program at its interfaces when this process ends; needs --plane xdp");
     options.address("--metrics", metrics_, metrics_at_,
-                    "Address for metrics in Prometheus' format, HOST:PORT; empty for none");
-    options.choice("--log", log_, {"text", "json"}, "What stderr holds: a line for each event");
+                    "Address of the HTTP port for Prometheus metrics, HOST:PORT; empty for none");
+    options.choice("--log", log_, {"text", "json"},
+                   "Format of the log on stderr, which has a line for each event");
     options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
-                   "The least important events that are logged");
-    options.config_file("--config", "TOML file with any of these, as in: slots = 2048");
+                   "Log events of this level and more important ones");
+    options.config_file("--config", "TOML file with any of these options, such as: slots = 2048");
     options.examples(
         "  infold switch --listen :7700\n"
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
@@ -115,7 +122,7 @@ class Switch final : public Command {
                  server.error().detail);
       return ExitCode::kFailed;
     }
-    // Slots must not wait for a disk; where that is not allowed they only might.
+    // Slots must not wait for a disk. Without the permission to lock memory they may have to.
     const bool pinned = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
     const auto page = serve_metrics(metrics_at_, [&server] { return (*server)->status(); });
     if (!page) {
@@ -130,20 +137,23 @@ class Switch final : public Command {
     return ExitCode::kDone;
   }
 
-  // Which option does not go with which plane; empty if all fit.
+  // Returns an error if an option does not fit the plane, else an empty text.
   std::string find_misfit() const {
     if (plane_ == "user") {
-      if (!devices_.empty()) return "--dev: needs --plane xdp; in user space --listen says it all";
-      return pin_ ? "--pin: needs --plane xdp; nothing else can be pinned" : "";
+      if (!devices_.empty())
+        return "--dev: needs --plane xdp; in user space --listen alone decides";
+      return pin_ ? "--pin: needs --plane xdp; only the packet program can be pinned" : "";
     }
-    if (devices_.empty()) return "--dev: --plane xdp must be told its interfaces";
+    if (devices_.empty()) return "--dev: --plane xdp needs the names of network interfaces";
     if (std::set<std::string>(devices_.begin(), devices_.end()).size() < devices_.size()) {
       return "--dev: an interface is named twice";
     }
-    if (threads_ != 1) return "--threads: --plane xdp has none; it sums wherever packets arrive";
-    if (no_offload_) return "--no-offload: --plane xdp moves packets one by one anyway";
+    if (threads_ != 1)
+      return "--threads: --plane xdp has no threads; the kernel sums on the core where a packet "
+             "arrives";
+    if (no_offload_) return "--no-offload: --plane xdp always takes packets one by one";
     if (listen_at_.is_any() || listen_at_.port() == 0) {
-      return "--listen: --plane xdp must be told one address of this host, and a port";
+      return "--listen: --plane xdp needs one address of this host, and a port";
     }
     return "";
   }
@@ -156,9 +166,10 @@ class Switch final : public Command {
     output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen_,
                 threads_, threads_ == 1 ? "" : "s", control,
                 parent_.empty() ? "" : "; sums go up to " + parent_);
-    output.text("slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
-                pinned ? "pinned" : "not pinned (no permission to lock memory)",
-                server.uses_trains() ? "packets move in trains" : "packets move one by one");
+    output.text(
+        "slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
+        pinned ? "pinned" : "not pinned (no permission to lock memory)",
+        server.uses_trains() ? "packets are sent in trains" : "packets are sent one by one");
     const control::ControlServer::Budget joining = server.control_budget();
     report_joining(output, joining);
     if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);

@@ -10,7 +10,7 @@ namespace infold::cli {
 using status::LogLevel;
 
 void set_log(const std::string& level, const std::string& format) {
-  // Choices that the parser has checked.
+  // The parser has checked these choices.
   if (const auto options = status::parse_log_options(level + "," + format)) io::set_log(*options);
 }
 

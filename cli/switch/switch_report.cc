@@ -14,7 +14,8 @@ using site::SwitchStatus;
 using status::Metric;
 using status::PrometheusText;
 
-// Whether this plane counts by that reason at all. What a socket's kernel drops is not told to us.
+// Returns true if this plane can count by that reason. A switch does not learn what a socket's
+// kernel drops.
 bool counts(const SwitchStatus& status, std::size_t reason) {
   return !status.sockets || !site::is_of_program(reason);
 }
@@ -30,33 +31,34 @@ void write_jobs(const SwitchStatus& status, PrometheusText& text) {
   const auto running = std::count_if(status.jobs.begin(), status.jobs.end(),
                                      [](const control::JobStatus& each) { return each.running; });
   const auto joining = status.jobs.size() - static_cast<std::size_t>(running);
-  text.begin(Metric::gauge, "infold_jobs", "Jobs, by whether all of their ranks have come.");
+  text.begin(Metric::gauge, "infold_jobs",
+             "Jobs that wait for ranks (joining), and jobs with all ranks (running).");
   text.sample({{"state", "joining"}}, joining);
   text.sample({{"state", "running"}}, static_cast<std::uint64_t>(running));
-  text.begin(Metric::gauge, "infold_job_world", "Ranks that a job is made of.");
+  text.begin(Metric::gauge, "infold_job_world", "Ranks that a job has when it is complete.");
   for (const control::JobStatus& job : status.jobs)
     text.sample({{"job_name", job.name}}, job.world);
-  text.begin(Metric::gauge, "infold_job_ranks", "Ranks of a job that have come and not left.");
+  text.begin(Metric::gauge, "infold_job_ranks", "Ranks of a job that have joined and not left.");
   for (const control::JobStatus& job : status.jobs)
     text.sample({{"job_name", job.name}}, job.ranks);
-  text.begin(Metric::gauge, "infold_job_slots", "Slots that a job holds, of each site.");
+  text.begin(Metric::gauge, "infold_job_slots", "Slots that a job holds at each site.");
   for (const control::JobStatus& job : status.jobs)
     text.sample({{"job_name", job.name}}, job.slots);
 }
 
 void write_packets(const SwitchStatus& status, PrometheusText& text) {
   text.begin(Metric::counter, "infold_packets_total",
-             "Packets by what became of them, of all jobs there have been and of none.");
+             "Packets by verdict, of all jobs since the start and of no job.");
   for (std::size_t i = 0; i < site::kPacketCounts; ++i) {
     if (!counts(status, i)) continue;
     text.sample({{"verdict", site::count_name(i)}}, status.packets[i]);
   }
   if (status.by_job.empty()) return;
   text.begin(Metric::counter, "infold_job_packets_total",
-             "Packets of a job by what became of them, since it began.");
+             "Packets of a job by verdict, since the job began.");
   for (const site::JobPackets& job : status.by_job) {
     const std::string name = name_of(status, job.job);
-    if (name.empty()) continue;  // it has ended in between
+    if (name.empty()) continue;  // the job has ended in between
     for (std::size_t i = 0; i < job.verdicts.size(); ++i) {
       text.sample({{"job_name", name}, {"verdict", site::count_name(i)}}, job.verdicts[i]);
     }
@@ -64,19 +66,19 @@ void write_packets(const SwitchStatus& status, PrometheusText& text) {
 }
 
 void write_traffic(const SwitchStatus& status, PrometheusText& text) {
-  text.single(Metric::counter, "infold_received_packets_total", "Packets that came.",
+  text.single(Metric::counter, "infold_received_packets_total", "Packets received.",
               status.received.packets);
   text.single(Metric::counter, "infold_received_bytes_total",
-              "Bytes of packets that came, without headers.", status.received.bytes);
+              "Bytes of received packets, without headers.", status.received.bytes);
   text.single(Metric::counter, "infold_sent_packets_total", "Packets sent, one for each receiver.",
               status.sent.packets);
-  text.single(Metric::counter, "infold_sent_bytes_total", "Bytes of packets sent, without headers.",
+  text.single(Metric::counter, "infold_sent_bytes_total", "Bytes of sent packets, without headers.",
               status.sent.bytes);
   if (!status.sockets) return;
-  text.single(Metric::counter, "infold_unsent_packets_total", "Packets that the kernel refused.",
-              status.sockets->unsent);
+  text.single(Metric::counter, "infold_unsent_packets_total",
+              "Packets that the kernel refused to send.", status.sockets->unsent);
   text.begin(Metric::counter, "infold_socket_messages_total",
-             "Messages between sockets and the switch, each of many packets.");
+             "Messages between sockets and the switch. A message may hold many packets.");
   text.sample({{"direction", "received"}}, status.sockets->calls_received);
   text.sample({{"direction", "sent"}}, status.sockets->calls_sent);
 }
@@ -85,14 +87,16 @@ void write_traffic(const SwitchStatus& status, PrometheusText& text) {
 
 std::string metrics_text(const SwitchStatus& status) {
   PrometheusText text;
-  text.begin(Metric::gauge, "infold_build_info", "What runs here; the value is 1.");
+  text.begin(Metric::gauge, "infold_build_info",
+             "Version and plane of this switch. The value is 1.");
   text.sample({{"version", kVersion}, {"plane", status.plane}}, 1);
   write_jobs(status, text);
-  text.single(Metric::gauge, "infold_slots", "Slots of each site, for all jobs together.",
+  text.single(Metric::gauge, "infold_slots", "Slots of each site for all jobs together.",
               status.slots);
   text.single(Metric::gauge, "infold_slots_used", "Slots of each site that jobs hold.",
               status.slots_used);
-  text.single(Metric::gauge, "infold_memory_bytes", "Memory of slots.", status.memory_bytes);
+  text.single(Metric::gauge, "infold_memory_bytes", "Bytes of memory for slots.",
+              status.memory_bytes);
   write_packets(status, text);
   write_traffic(status, text);
   return text.take();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a switch has counted, in the same words for both planes: as metrics while it runs, and as
-// its report at the end.
+// A switch's counters, in the same words for both planes: as metrics while it runs, and as its
+// report at the end.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@
 
 namespace infold::cli {
 
-// In the format of status/prometheus.h.
+// Returns all metrics in the format of status/prometheus.h.
 std::string metrics_text(const site::SwitchStatus& status);
 
-// At the start: the most that the control plane takes.
+// Prints the limits of the control plane, at the start.
 void report_joining(Output& output, const control::ControlServer::Budget& joining);
 
 void report_end(Output& output, const site::SwitchStatus& status);
 
-// Hands out metrics at /metrics for as long as it lives; `look` is called on a thread of its own.
-// Null if the address is not set.
+// Serves metrics at /metrics as long as it lives. It calls `look` on a thread of its own. Null if
+// the address is not set.
 base::Result<std::unique_ptr<io::PageServer>> serve_metrics(
     const io::SocketAddress& metrics, std::function<site::SwitchStatus()> look);
 
-// HOST:PORT, empty without a page.
+// Returns HOST:PORT, empty without a page.
 std::string metrics_place(const io::PageServer* page);
 
 }  // namespace infold::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// That both planes speak of the same things in the same words.
+// Both planes report the same counters in the same words.
 #include "cli/switch/switch_report.h"
 
 #include <cstdio>
@@ -33,7 +33,7 @@ site::SwitchStatus status_of(bool is_user) {
   site::JobPackets& job = status.by_job.emplace_back();
   job.job = 3;
   job.verdicts[count_index(core::Verdict::completed)] = 19;
-  status.by_job.push_back({9, {}, 0});  // has just ended
+  status.by_job.push_back({9, {}, 0});  // a job that has just ended
   if (is_user) status.sockets = {7, 6, 1};
   return status;
 }
@@ -75,7 +75,7 @@ TEST(SwitchReport, MetricsNameJobsSlotsAndReasons) {
   }
 }
 
-TEST(SwitchReport, APlaneSaysNothingOfWhatItCannotKnow) {
+TEST(SwitchReport, APlaneLeavesOutCountersThatItDoesNotHave) {
   const std::string user = metrics_text(status_of(true));
   const std::string xdp = metrics_text(status_of(false));
   EXPECT_THAT(user, HasSubstr("infold_unsent_packets_total 1\n"));
@@ -106,7 +106,7 @@ TEST(SwitchReport, TheEndHasTheNamesOfTheMetrics) {
   }
 }
 
-// A rank's leave ends a job in order; who reads the report must not look for a failure.
+// A rank that leaves ends the job normally. The report must not look like a failure.
 TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
   site::SwitchStatus status = status_of(true);
   status.packets[count_index(core::Verdict::job_ended)] = 1;
@@ -116,7 +116,7 @@ TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
   EXPECT_THAT(text, Not(HasSubstr("abort")));
 }
 
-// A reason that has no name would be counted as another one's.
+// Without a name of its own, a reason would be counted as another one.
 TEST(SwitchReport, EveryReasonHasANameOfItsOwn) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < site::kPacketCounts; ++i) names.insert(site::count_name(i));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold switch as a person mistypes it: options that do not go together, named, before anything is
-// opened or attached.
+// infold switch with options that do not go together. The message names them before any socket is
+// opened or any program is attached.
 
 #include <cstdio>
 #include <fstream>
@@ -45,14 +45,14 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
       {{"--pin"}, "--pin: needs --plane xdp"},
       {{"--plane", "fpga"}, "--plane"},
       {{"--metrics", "7790"}, "--metrics: '7790'"},
-      {{"--plane", "xdp", "--listen", "10.0.0.1:7700"}, "--dev: --plane xdp must be told"},
-      {{"--plane", "xdp", "--dev", ","}, "--dev: --plane xdp must be told"},
+      {{"--plane", "xdp", "--listen", "10.0.0.1:7700"}, "--dev: --plane xdp needs the names"},
+      {{"--plane", "xdp", "--dev", ","}, "--dev: --plane xdp needs the names"},
       {{"--plane", "xdp", "--dev", "a,b,a", "--listen", "10.0.0.1:7700"}, "--dev: an interface"},
-      {{"--plane", "xdp", "--dev", "eth0"}, "--listen: --plane xdp must be told"},
+      {{"--plane", "xdp", "--dev", "eth0"}, "--listen: --plane xdp needs one address"},
       {{"--plane", "xdp", "--dev", "eth0", "--listen", ":7700"}, "--listen: --plane xdp"},
       {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:0"}, "--listen: --plane xdp"},
       {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--threads", "2"},
-       "--threads: --plane xdp has none"},
+       "--threads: --plane xdp has no threads"},
       {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--no-offload"},
        "--no-offload: --plane xdp"},
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says at which interfaces it sums and how, then what happens to them, then what it has counted.
+// Prints the interfaces and the mode of each, then changes of the interfaces, then the counters.
 #include "cli/switch/switch_xdp.h"
 
 #include "cli/switch/switch_log.h"
@@ -11,7 +11,7 @@
 namespace infold::cli {
 namespace {
 
-// How soon a signal or an interface that has gone is noticed.
+// The longest time until a signal or a lost interface is noticed.
 constexpr base::Duration kLook = base::milliseconds(100);
 
 const char* mode_name(const xdp::KernelSwitch::Port& port) {
@@ -27,14 +27,15 @@ void announce_port(Output& output, const xdp::KernelSwitch::Port& port) {
       port.attachment.took_over() ? "; taken over from an earlier switch" : "");
   if (interface.is_veth()) {
     output.text(
-        "{}: its other end must add up checksums: ethtool -K INTERFACE tx off; and gets results in "
-        "trains with gro on there, and here ethtool -K {} tso off\n",
+        "{}: its other end must compute checksums: ethtool -K INTERFACE tx off. For results in "
+        "trains "
+        "it needs gro on, and this end needs ethtool -K {} tso off\n",
         interface.name, interface.name);
   }
   if (port.attachment.ingress_outlives_us()) {
     output.text(
-        "{}: if this process is killed, a program that does nothing then stays at its "
-        "ingress; the next switch replaces it\n",
+        "{}: if this process is killed, a program that passes all packets stays at its ingress; "
+        "the next switch replaces it\n",
         interface.name);
   }
 }
@@ -47,7 +48,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   const std::string parent = options.parent.is_set() ? options.parent.text() : "";
   output.text("infold switch: packets at {}, summed in the kernel; ranks join at {}{}\n", listen,
               control, parent.empty() ? "" : "; sums go up to " + parent);
-  output.text("slots: {}, {:.0f} MB of the kernel's; datagrams of up to {} bytes{}\n",
+  output.text("slots: {}, {:.0f} MB of kernel memory; datagrams of up to {} bytes{}\n",
               options.slots, megabytes, server.datagram_bytes_max(),
               options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
   const control::ControlServer::Budget joining = server.control_budget();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `infold switch --plane xdp`: the daemon beside the packet program.
+// `infold switch --plane xdp`: the daemon that runs with the packet program.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct XdpSwitchOptions {
   io::SocketAddress parent;  // unset: none
 };
 
-// Works until it is interrupted. Requires: an InterruptGuard.
+// Works until a signal stops it. Requires: an InterruptGuard.
 ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output);
 
 }  // namespace infold::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of switch_xdp.cc where libbpf or the compiler for packet programs was missing.
+// In place of switch_xdp.cc in builds without libbpf or the compiler for packet programs.
 #include "cli/switch/switch_xdp.h"
 
 namespace infold::cli {

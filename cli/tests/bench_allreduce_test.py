@@ -28,7 +28,7 @@ NO_RATES = ("", "10GB", "10Gi", "-1G", "1e9", "inf", "10 G", "none")
 
 
 def ranks(infold, *words, world=2):
-    """(exit status, everything it said) of each rank."""
+    """Returns (exit status, all output) of each rank."""
     with Job(infold) as job:
         port = free_port()
         return [outcome(each) for each in [
@@ -37,7 +37,7 @@ def ranks(infold, *words, world=2):
 
 
 def rows_of(said):
-    """What programs make of nccl-tests' output: lines without #, by words."""
+    """Returns the words of each line without #, as programs read nccl-tests' output."""
     return [line.split() for line in said.splitlines() if line and not line.startswith("#")]
 
 
@@ -93,9 +93,10 @@ def contradictions_are_refused(infold):
     for words, text in ((("--bytes", "4", "-b", "8"), "--bytes excludes --minbytes"),
                         (("-b", "64", "-e", "8"), "--minbytes 64B is more than --maxbytes 8B"),
                         (("-b", "4", "-e", "1G", "-i", "4"), "more than 10000 sizes"),
-                        (("-b", "4", "--layout", "rows"), "the sum of rows has other rows"),
-                        (("-b", "4", "--in-place"), "has both; drop --in-place"),
-                        (("-o", "min", "--wire", "bfp8"), "minima and maxima travel as they are"),
+                        (("-b", "4", "--layout", "rows"), "the sum has other rows"),
+                        (("-b", "4", "--in-place"), "measures both ways; drop --in-place"),
+                        (("-o", "min", "--wire", "bfp8"),
+                          "packets carry minima and maxima unchanged"),
                         (("-o", "prod"), "--op must be one of sum, avg, min, max, not 'prod'"),
                         (("-d", "half"), "--dtype must be one of"),
                         (("-c", "3"), "--check must be 0 or 1, not '3'"),
@@ -105,7 +106,7 @@ def contradictions_are_refused(infold):
 
 
 def planned(infold, option, text):
-    """What infold plan understands; None where it refuses."""
+    """Returns the rate as infold plan reads it; None if it refuses."""
     done = subprocess.run([infold, "plan", "--json", f"{option}={text}"], check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     return json.loads(done.stdout.splitlines()[0]) if done.returncode == 0 else None

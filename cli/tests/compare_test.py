@@ -17,7 +17,7 @@ import tempfile
 
 from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
 
-# Without peers, so that it runs where their libraries are not installed.
+# Without peers, so that the test runs where their libraries are not installed.
 COMPARE = ("bench", "compare", "--world", "2,3", "--rate", "100mbit", "--bytes", "4,65536",
            "--infold", "bfp32,workers-bfp32", "--peers", "none", "--rounds", "2", "--iterations")
 

@@ -18,7 +18,7 @@ from help_test import read_help
 
 
 class Help:
-    """What --help says of one subcommand."""
+    """The help text of one subcommand."""
 
     def __init__(self, name, text):
         self.words = name.removesuffix(".txt").split("-")
@@ -60,7 +60,7 @@ class CompletionTest(unittest.TestCase):
             self.skipTest(f"{program} is not installed")
 
     def check_offers(self, offers):
-        """`offers` gives the set of words that a shell offers after these words."""
+        """`offers` returns the set of words that a shell offers after the given words."""
         for one in self.help:
             self.assertEqual(offers(one.path + " --") & self.long_names(), one.names(), one.path)
             self.assertGreaterEqual(offers(one.path + " "), set(one.below), one.path)
@@ -81,7 +81,7 @@ class CompletionTest(unittest.TestCase):
     # bash
 
     def bash(self, line):
-        """Offers in bash, which makes words of a line at spaces and at signs of equality."""
+        """Offers in bash, which splits a line at spaces and at signs of equality."""
         words = [word for word in re.split(r"\s+|(=)", line) if word]
         if line[-1] in " =":
             words.append("")
@@ -110,7 +110,7 @@ class CompletionTest(unittest.TestCase):
         self.assertIn("infold.bash", self.bash("infold switch --config inf"))
         self.assertEqual(self.bash("infold no-such "), self.bash("infold "))
 
-    # The others
+    # The other shells
 
     def test_zsh_gets_arguments_for_what_help_lists(self):
         self.need("zsh")
@@ -171,7 +171,7 @@ class CompletionTest(unittest.TestCase):
         self.need("mandoc")
         said = subprocess.run(["mandoc", "-T", "lint", "-W", "style"], input=self.page, text=True,
                               capture_output=True, check=False)
-        # A date would differ between builds of one version, which the page names instead.
+        # A date would differ between builds of one version. The page names the version instead.
         lines = [line for line in (said.stdout + said.stderr).splitlines()
                  if 'missing date, using "": TH' not in line]
         self.assertEqual(lines, [])

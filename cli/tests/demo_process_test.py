@@ -34,7 +34,7 @@ def children(pid):
 
 
 def wait_until_gone(processes):
-    """A killed one may take a moment to vanish from the table."""
+    """Waits for the end of all: a killed process stays in the table for a moment."""
     until = time.monotonic() + 10
     while any(pathlib.Path(f"/proc/{pid}").exists() for pid, _ in processes):
         check(time.monotonic() < until, f"still there: {processes}")
@@ -42,7 +42,7 @@ def wait_until_gone(processes):
 
 
 class Demo:
-    """A demo at work on its distributed training; everything is gone at the end."""
+    """A demo during its distributed training. At the end its processes and files must be gone."""
 
     def __init__(self, infold, folder):
         environment = {**os.environ, "TMPDIR": folder}
@@ -69,7 +69,7 @@ class Demo:
         return self.process.returncode, out, err
 
     def check_clean(self, processes):
-        """No process, no file."""
+        """Checks that no process and no file is left."""
         wait_until_gone(processes)
         left = [p.name for p in self.folder.iterdir()]
         check(not left, f"left behind: {left}")

@@ -30,7 +30,7 @@ class DoctorTest(unittest.TestCase):
         return done.stdout.splitlines()
 
     def findings(self, *words, **more):
-        """{name: finding}, after a look at every one in both forms."""
+        """Returns {name: finding}, after a check of each in both output forms."""
         objects = [json.loads(line) for line in self.run_doctor(*words, "--json", **more)]
         lines = self.run_doctor(*words, **more)
         self.assertEqual(len(objects), len(lines))

@@ -44,7 +44,7 @@ def main():
             expected.get(name, "").splitlines(True), actual.get(name, "").splitlines(True),
             f"cli/help/{name}", "printed now")))
     if differing:
-        print(f"If that is what you meant: {UPDATE}")
+        print(f"If the change is intended: {UPDATE}")
     return 1 if differing else 0
 
 

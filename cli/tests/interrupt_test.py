@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Ctrl-C on commands that are at work: each must end soon, and not as if it were done.
-Sends SIGTERM to switches at work: each must end in order. Sends both to ranks that wait for others,
-whose deadline is an hour: each must leave at once, and say why.
+"""Presses Ctrl-C on commands at work: each must end soon, and not report success.
+Sends SIGTERM to switches at work: each must end in order. Sends both to ranks that wait for others
+with a deadline of an hour: each must leave at once, and say why.
 
 Usage: interrupt_test.py INFOLD
 """
@@ -16,13 +16,13 @@ import tempfile
 import threading
 import time
 
-# Each says on stderr or stdout that it is at work before it is interrupted.
+# Each command prints on stderr or stdout that it is at work. Then the test interrupts it.
 COMMANDS = (
     ("demo", "--steps", "5000"),
     ("sim", "--swarm", "10000000"),
     ("bench", "kernels", "--seconds", "60", "--place", "cache"),
 )
-# A wrong answer to Ctrl-C is to go on for hours; a slow machine is not wrong.
+# A command that ignores Ctrl-C runs for hours. A slow machine must not fail the test.
 SECONDS = 100
 SWITCHES = 50
 
@@ -33,7 +33,7 @@ def interrupt(binary, words, directory):
                                stderr=subprocess.STDOUT)
     try:
         if not process.stdout.read(1):
-            return "ended without a word"
+            return "ended without output"
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=SECONDS)
         status = process.returncode
@@ -69,7 +69,7 @@ class Load:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS) as peer:
                     peer.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
             except OSError:
-                pass  # It is ending.
+                pass  # The switch is ending.
 
 
 def terminate_switch(binary, moment):
@@ -136,7 +136,7 @@ def rank_words(binary, command, number, *where):
 
 
 def interrupt_joining(binary, command, number):
-    """Rank 1 never comes."""
+    """Interrupts a rank while it waits for rank 1, which never joins."""
     with Switch(binary) as switch:
         rank = start(*rank_words(binary, command, 0, "--switch", switch.address))
         switch.wait_for("rank_joined")
@@ -144,7 +144,7 @@ def interrupt_joining(binary, command, number):
 
 
 def interrupt_rendezvous(binary, command, number):
-    """Nor does it where rank 0 itself is met."""
+    """Interrupts rank 0 while it waits for rank 1, in a job without a switch."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
     rank = start(*rank_words(binary, command, 0, "--rendezvous", place))
@@ -154,17 +154,17 @@ def interrupt_rendezvous(binary, command, number):
             socket.create_connection((host, int(port)), timeout=SECONDS).close()
             break
         except ConnectionRefusedError:
-            pass  # It is starting.
+            pass  # The rank is starting.
     return end_rank(rank, number)
 
 
 def interrupt_call(binary, command, number):
-    """Rank 1 comes, and then makes no call."""
+    """Interrupts a rank during a call, which waits for rank 1."""
     with Switch(binary) as switch:
         ranks = [start(*rank_words(binary, command, rank, "--switch", switch.address))
                  for rank in range(2)]
         try:
-            ranks[0].stdout.readline()  # It has joined.
+            ranks[0].stdout.readline()  # The rank has joined.
             ranks[1].send_signal(signal.SIGSTOP)
             return end_rank(ranks[0], number)
         finally:

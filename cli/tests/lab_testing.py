@@ -7,7 +7,7 @@ import sys
 
 SKIPPED = 77
 SECONDS = 120
-# Why a lab cannot be had, or not now.
+# Prints of an error that there can be no lab, or not now.
 NO_LAB = ("the kernel refuses", "is missing: apt-get", "another measurement runs")
 
 

@@ -5,6 +5,7 @@
 Usage: messages_test.py INFOLD
 """
 
+import json
 import os
 import pathlib
 import socket
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 SECONDS = 100
 BARE = {name: value for name, value in os.environ.items()
@@ -24,7 +26,7 @@ def check(condition, text):
 
 
 def run(infold, folder, *words):
-    """Returns the status, what was said on stderr, and the seconds it took."""
+    """Returns the status, the text on stderr, and the seconds it took."""
     start = time.monotonic()
     done = subprocess.run([infold, *words], cwd=folder, env=BARE, check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
@@ -56,7 +58,7 @@ def knows_a_url(infold, folder):
 
 
 def says_why_an_address_cannot_be_had(infold, folder):
-    """In one line of ours, and nothing of a library's before it."""
+    """The message is one line of infold, without a library's lines before it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         for words in (("switch", "--listen", "127.0.0.1:0", "--control", place),
@@ -84,7 +86,7 @@ def takes_sizes_as_people_type_them(infold, folder):
 def does_not_ignore_a_wire_format(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "1", "--rendezvous", "127.0.0.1:1",
              "--dtype", "i32", "--wire", "bfp8")
-    refused(infold, folder, words, 2, "--wire bfp8: integers travel as they are")
+    refused(infold, folder, words, 2, "--wire bfp8: packets carry integers unchanged")
 
 
 def names_the_line_of_a_settings_file(infold, folder):
@@ -118,6 +120,23 @@ def finds_a_bad_place_before_it_trains(infold, folder):
     check(took < SECONDS / 2, f"found out after {took:.0f} s")
 
 
+def sums_with_fewer_slots_than_a_job_asks_for(infold, folder):
+    """Ranks ask for 512 slots. A switch with 400 gives the job what it has."""
+    with subprocess.Popen([infold, "switch", "--listen", "127.0.0.1:0", "--slots", "400", "--json"],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as switch:
+        try:
+            address = json.loads(switch.stdout.readline())["control"]
+            words = ("bench", "allreduce", "--switch", address, "--world", "2", "--bytes", "1M",
+                     "--shared-memory", "off", "--iterations", "2", "--check", "1")
+            with ThreadPoolExecutor() as pool:
+                ranks = list(pool.map(lambda rank: run(infold, folder, *words, "--rank", rank),
+                                      ("0", "1")))
+        finally:
+            switch.terminate()
+    for status, said, _ in ranks:
+        check(status == 0, f"status {status}: {said}")
+
+
 def reports_a_swarm_in_lines(infold, folder):
     status, said, _ = run(infold, folder, "sim", "--swarm", "1000")
     check(status == 0, said)
@@ -129,7 +148,7 @@ def reports_a_swarm_in_lines(infold, folder):
 CASES = (names_flags_that_are_missing, knows_a_url, says_why_an_address_cannot_be_had,
          takes_sizes_as_people_type_them, does_not_ignore_a_wire_format,
          names_the_line_of_a_settings_file, finds_a_bad_place_before_it_trains,
-         reports_a_swarm_in_lines)
+         sums_with_fewer_slots_than_a_job_asks_for, reports_a_swarm_in_lines)
 
 
 def main():

@@ -21,11 +21,11 @@ SLOW = (*PLAN, "--link", "50M")
 
 
 def refuses(infold):
-    """Rates that no machine shapes, and options that make no sense."""
+    """Rates that no machine can shape, and options that contradict each other."""
     for words, status, text in (
             (("--link", "100G"), 1, "a machine shapes links of up to 1 Gbit/s"),
             (("--link", "50M", "--dtype", "f16"), 2, "sums f32, f64 and i32"),
-            (("--link", "50M", "--frame-bytes", "38"), 2, "leave --frame-bytes out")):
+            (("--link", "50M", "--frame-bytes", "38"), 2, "drop --frame-bytes")):
         result = subprocess.run([infold, *PLAN, *words], check=False, text=True,
                                 capture_output=True, timeout=SECONDS)
         check(result.returncode == status and text in result.stderr and not result.stdout,
@@ -47,7 +47,7 @@ def measures(infold):
         if name == "ring":
             check("not_measured" in each or each["measured_ms"] > 0, each)
             continue
-        # Links cannot be faster than they are; how much slower, a busy machine decides.
+        # Links cannot be faster than their rate. A busy machine may make them slower.
         check(0.8 < each["measured_over_predicted"] < 20, each)
     check(any(s.startswith("Measured: ") for s in lines[-1]["verdict"]), lines[-1])
     check(not namespaces(), f"left behind: {namespaces()}")
