@@ -103,12 +103,14 @@ class BenchCompare final : public Command {
   }
 
   void declare(Options& options) override {
-    options.whole_list("--world", wanted_.worlds, {2, 64}, "How many workers");
-    options.flag("--one-host", wanted_.one_host,
-                 "All ranks on this host, without lab and root; infold sums in shared memory");
-    options.text("--rate", wanted_.rate,
-                 "Of each link in each direction, as 100mbit; none for unshaped");
-    options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "Of all links");
+    options.whole_list("--world", wanted_.worlds, {2, 64}, "Numbers of workers");
+    options.flag(
+        "--one-host", wanted_.one_host,
+        "Run all ranks on this host, without a lab and root; infold sums in shared memory");
+    options.text(
+        "--rate", wanted_.rate,
+        "Rate of each link in each direction, 1mbit or more; none for links without a limit");
+    options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "MTU of all links in bytes");
     options.real("--loss", wanted_.loss, {0, 0.5},
                  "Probability that a link loses a packet, each way");
     options.text("--congestion", wanted_.congestion, "Congestion control of TCP");
@@ -138,8 +140,8 @@ class BenchCompare final : public Command {
         "  ./dev bench compare --infold bfp32,blocks-bfp32 --peers gloo-ring,gloo-union --zeros "
         "0.9\n"
         "\n"
-        "./dev installs and builds what is compared. The lab needs root. Ctrl-C removes the lab\n"
-        "and keeps what was measured.");
+        "./dev bench compare first installs and builds the other libraries. The lab needs root.\n"
+        "Ctrl-C removes the lab and keeps the measurements.");
   }
 
   ExitCode run(Output& output) override {
