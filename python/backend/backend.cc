@@ -4,6 +4,9 @@
 #include "python/backend/backend.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -106,10 +109,9 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
     Meeting meeting = Meeting::parse(text);
     options.job = std::move(meeting.job);
     options.rendezvous = std::move(meeting.rendezvous);
-    Result<Communicator> joined = Communicator::join(options);
+    Result<Communicator> joined = join_unless_rank_0_fails(std::move(options));
     if (joined || joined.error().rank >= 0 || stop.stop_requested()) return joined;
-    // The error names no rank. Rank 0 may have given up before this rank came, and then its text
-    // says which rank was missing.
+    // The error names no rank. If rank 0 has given up, its text has the reason.
     const std::string said_since = said_by_rank_0();
     if (said_since.front() != kFailed) return joined;
     return tl::unexpected(failed_at_rank_0(said_since));
@@ -136,6 +138,35 @@ std::optional<Error> Backend::wait_for_rank_0(const std::stop_token& stop,
     std::this_thread::sleep_for(pause);
   }
   return std::nullopt;
+}
+
+// Rank 0 may give up after this rank has read its text. A switch keeps this rank waiting then,
+// because a lost rank may come again until its job has begun. So a thread looks at the text.
+Result<Communicator> Backend::join_unless_rank_0_fails(JoinOptions options) const {
+  std::stop_source failed;
+  const std::stop_callback forward(options.stop, [&failed] { failed.request_stop(); });
+  options.stop = failed.get_token();
+  const auto watch = [this, &failed](const std::stop_token& done) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any joined;
+    const auto pause = std::max<std::chrono::microseconds>(kLookMost, kLookFirstOfRank * size_);
+    const auto is_done = [&done] { return done.stop_requested(); };
+    try {
+      while (!joined.wait_for(lock, done, pause, is_done)) {
+        if (said_by_rank_0().front() == kFailed) failed.request_stop();
+      }
+    } catch (const std::exception&) {
+      // Without the store, joining ends by its own deadline.
+    }
+  };
+  std::jthread watcher;
+  try {
+    watcher = std::jthread(watch);
+  } catch (const std::system_error&) {
+    // Without a thread to spare, too.
+  }
+  return Communicator::join(options);
 }
 
 std::string Backend::said_by_rank_0() const {

@@ -134,6 +134,7 @@ class Backend final : public ::c10d::Backend {
   Result<Communicator> host_meeting(JoinOptions options) const;
   std::optional<Error> wait_for_rank_0(const std::stop_token& stop,
                                        std::chrono::nanoseconds patience) const;
+  Result<Communicator> join_unless_rank_0_fails(JoinOptions options) const;
   std::string said_by_rank_0() const;
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks have shown the same signature, and notes it for

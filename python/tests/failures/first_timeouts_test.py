@@ -91,6 +91,27 @@ def test_a_first_calls_own_timeout_on_every_path(path):
     run_ranks(2, _alone, "all_reduce", options=path)
 
 
+def _gives_up_beside_another(rank, world):
+    """Rank 1 waits where the ranks join when rank 0 gives up, because rank 2 does not come."""
+    group = dist.new_group(timeout=_LONG)
+    if rank == 1:
+        work = dist.all_reduce(_ones(), group=group, async_op=True)
+        arrive("waits", 1)
+        begun = time.monotonic()
+        assert "rank 0" in message_of(work.wait)
+        assert time.monotonic() - begun < SOON_S
+    elif rank == 0:
+        wait_for_all("waits")
+        options = dist.AllreduceOptions()
+        options.timeout = datetime.timedelta(seconds=2)
+        assert "still joining" in message_of(_backend_of(group).allreduce([_ones()], options).wait)
+    meet(rank, world, "told")
+
+
+def test_a_rank_that_gives_up_is_not_waited_for(path):
+    run_ranks(3, _gives_up_beside_another, options=path)
+
+
 def _nobody_waits(rank, world):
     """A future learns of the failure without a wait."""
     group = dist.new_group(timeout=_LONG)
