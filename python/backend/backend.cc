@@ -258,7 +258,7 @@ void Backend::abort() {
   delegation_->end();
 }
 
-// After drain() every exchange of signatures has ended, so end() need not wait for other ranks.
+// After drain() every exchange of fingerprints has ended, so end() need not wait for other ranks.
 void Backend::leave() {
   job_->drain();
   delegation_->end();

@@ -24,7 +24,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "python/backend/completions.h"
-#include "python/backend/delegate/call_signature.h"
+#include "python/backend/delegate/call_fingerprint.h"
 #include "python/backend/delegate/delegation.h"
 #include "python/backend/delegate/host_copies.h"
 #include "python/backend/delegate/messages.h"
@@ -137,11 +137,11 @@ class Backend final : public ::c10d::Backend {
   Result<Communicator> join_unless_rank_0_fails(JoinOptions options) const;
   std::string said_by_rank_0() const;
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
-  // Has the delegate make a call once all ranks have shown the same signature, and notes it for
+  // Has the delegate make a call once all ranks have shown the same fingerprint, and notes it for
   // barriers. Not for send and recv: their other half is at one rank, and may follow a barrier.
-  Works delegated(const HostCopies& copies, const CallSignature& signature,
+  Works delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout);
-  Works tell_all(const CallSignature& signature, const at::Tensor& rows,
+  Works tell_all(const CallFingerprint& fingerprint, const at::Tensor& rows,
                  std::chrono::milliseconds timeout);
   std::deque<Works> take_delegated();
   std::deque<Works> take_delegated_that_ended();
@@ -178,7 +178,7 @@ class Backend final : public ::c10d::Backend {
   const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
   Messages messages_;
-  std::mutex delegation_order_;  // in which signatures are exchanged and calls begin
+  std::mutex delegation_order_;  // in which fingerprints are exchanged and calls begin
   std::uint64_t calls_delegated_ = 0;
   std::mutex delegated_mutex_;
   std::deque<Works> delegated_;  // all that have not ended, and some that have

@@ -74,7 +74,7 @@ Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOp
     check_reduction(options.reduceOp, tensor.scalar_type(), kName);
     HostCopies copies(Use::reduce);
     return delegated(
-        copies, CallSignature(OpType::ALLREDUCE, tensor).reduces_by(options.reduceOp),
+        copies, CallFingerprint(OpType::ALLREDUCE, tensor).reduces_by(options.reduceOp),
         [delegate = delegate_, host = copies.written(tensors), options]() mutable {
           return delegate->allreduce(host, options);
         },
@@ -103,7 +103,8 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
       check_reduction(options.reduceOp, tensor.scalar_type(), kName);
       HostCopies copies(Use::reduce);
       return delegated(
-          copies, CallSignature(OpType::ALLREDUCE_COALESCED, tensors).reduces_by(options.reduceOp),
+          copies,
+          CallFingerprint(OpType::ALLREDUCE_COALESCED, tensors).reduces_by(options.reduceOp),
           [delegate = delegate_, host = copies.written(tensors), options]() mutable {
             return delegate->allreduce_coalesced(host, options);
           },
@@ -161,7 +162,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
     HostCopies copies(Use::reduce);
     return delegated(
         copies,
-        CallSignature(OpType::REDUCE, tensor)
+        CallFingerprint(OpType::REDUCE, tensor)
             .reduces_by(options.reduceOp)
             .has_root(options.rootRank),
         [delegate = delegate_, host = copies.written(tensors), options]() mutable {
@@ -303,7 +304,7 @@ Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& i
   return scatter_each(outputs, whole, options, OpType::REDUCE_SCATTER, [&] {
     HostCopies copies(Use::reduce);
     return delegated(
-        copies, CallSignature(OpType::REDUCE_SCATTER, outputs).reduces_by(options.reduceOp),
+        copies, CallFingerprint(OpType::REDUCE_SCATTER, outputs).reduces_by(options.reduceOp),
         [delegate = delegate_, to = copies.written(outputs),
          from = std::vector<Tensors>{copies.read(inputs[0])},
          options]() mutable { return delegate->reduce_scatter(to, from, options); },
@@ -319,7 +320,7 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
     HostCopies copies(Use::reduce);
     // The delegate compares first dimensions, so both tensors are flat.
     return delegated(
-        copies, CallSignature(OpType::_REDUCE_SCATTER_BASE, output).reduces_by(options.reduceOp),
+        copies, CallFingerprint(OpType::_REDUCE_SCATTER_BASE, output).reduces_by(options.reduceOp),
         [delegate = delegate_, to = flat(copies.written(output)), from = flat(copies.read(input)),
          options]() mutable { return delegate->_reduce_scatter_base(to, from, options); },
         options.timeout);
@@ -336,7 +337,7 @@ Backend::Works Backend::reduce_scatter_tensor_coalesced(
     for (const at::Tensor& input : inputs) from.push_back(flat(copies.read(input)));
     return delegated(
         copies,
-        CallSignature(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs)
+        CallFingerprint(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs)
             .reduces_by(options.reduceOp),
         [delegate = delegate_, to, from, options]() mutable {
           return delegate->reduce_scatter_tensor_coalesced(to, from, options);

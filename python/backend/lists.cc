@@ -41,7 +41,7 @@ Backend::Works Backend::allreduce_list(Tensors& tensors, const ::c10d::Allreduce
               "PREMUL_SUM; pass one tensor");
   HostCopies copies(Use::reduce);
   return delegated(
-      copies, CallSignature(OpType::ALLREDUCE, tensors).reduces_by(options.reduceOp),
+      copies, CallFingerprint(OpType::ALLREDUCE, tensors).reduces_by(options.reduceOp),
       [delegate = delegate_, host = copies.written(tensors),
        options = options_for(options, type)]() mutable {
         return delegate->allreduce(host, options);
@@ -54,7 +54,7 @@ Backend::Works Backend::broadcast_list(Tensors& tensors, const ::c10d::Broadcast
   check_alike(tensors, tensors.front(), "broadcast");
   HostCopies copies(Use::move);
   return delegated(
-      copies, CallSignature(OpType::BROADCAST, tensors).has_root(options.rootRank),
+      copies, CallFingerprint(OpType::BROADCAST, tensors).has_root(options.rootRank),
       [delegate = delegate_, host = copies.written(tensors), options]() mutable {
         return delegate->broadcast(host, options);
       },

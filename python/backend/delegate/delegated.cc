@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The collectives of the delegate, with tensors of the host. They begin once all ranks have
-// compared the signatures of their calls.
+// compared the fingerprints of their calls.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -50,12 +50,12 @@ void check_one_type(const at::Tensor& input, const at::Tensor& output, const cha
               output.scalar_type(), "; they must be of one type");
 }
 
-// What a rank knows of a call whose signature it has sent.
+// What a rank knows of a call whose fingerprint it has sent.
 struct Told {
   c10::intrusive_ptr<::c10d::Store> store;
   std::string parcels_name;  // in the store
   int rank = 0;
-  CallSignature signature;
+  CallFingerprint fingerprint;
   at::Tensor rows;                              // of all ranks
   std::chrono::steady_clock::time_point until;  // the call's own deadline
 };
@@ -71,7 +71,7 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
     const std::string why =
         std::string(error.what()).substr(0, std::string(error.what()).find('\n'));
     C10_THROW_ERROR(DistBackendError,
-                    c10::str("infold: ", told.signature.name(),
+                    c10::str("infold: ", told.fingerprint.name(),
                              ": ranks send other sizes than expected, and rank ", rank,
                              " did not report its sizes in time. The store says: ", why));
   }
@@ -80,7 +80,7 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
 
 // All ranks' parcels, over the group's store. Only two ranks may know of a mismatch by themselves.
 std::vector<Parcels> parcels_of_all(const Told& told) {
-  const Parcels& own = told.signature.parcels();
+  const Parcels& own = told.fingerprint.parcels();
   std::vector<std::int64_t> counts = own.sent;
   counts.insert(counts.end(), own.received.begin(), own.received.end());
   const std::size_t bytes = counts.size() * sizeof(counts[0]);
@@ -101,45 +101,45 @@ std::vector<Parcels> parcels_of_all(const Told& told) {
 
 // All ranks find the same, so all go on or none does. The job's other calls are not affected.
 void check_agreement(const Told& told) {
-  std::optional<std::string> difference = CallSignature::difference(told.rows);
-  if (!difference && !CallSignature::parcels_match(told.rows)) {
+  std::optional<std::string> difference = CallFingerprint::difference(told.rows);
+  if (!difference && !CallFingerprint::parcels_match(told.rows)) {
     difference = describe_parcels(parcels_of_all(told));
   }
   if (!difference) return;
-  C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.signature.name(), ": ", *difference,
+  C10_THROW_ERROR(DistBackendError, c10::str("infold: ", told.fingerprint.name(), ": ", *difference,
                                              "; nothing was sent, and the group goes on"));
 }
 
 }  // namespace
 
-// First a barrier, which matches no call that moves data. Then the signatures.
-Backend::Works Backend::tell_all(const CallSignature& signature, const at::Tensor& rows,
+// First a barrier, which matches no call that moves data. Then the fingerprints.
+Backend::Works Backend::tell_all(const CallFingerprint& fingerprint, const at::Tensor& rows,
                                  std::chrono::milliseconds timeout) {
   Recipe recipe = {OpType::BARRIER, "infold:tell_all"};
   const auto meet = [call = call_options(timeout)](Communicator& communicator) {
     return communicator.barrier(call);
   };
   recipe.steps.push_back({{}, meet, {}});
-  add_gather(recipe, rows, signature.row(), timeout);
+  add_gather(recipe, rows, fingerprint.row(), timeout);
   return submit(std::move(recipe), timeout);
 }
 
-Backend::Works Backend::delegated(const HostCopies& copies, const CallSignature& signature,
+Backend::Works Backend::delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout) {
   if (size_ == 1) return copies.after(begin());
   const std::lock_guard order(delegation_order_);
   delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
-  const at::Tensor rows = rows_like(signature.row(), static_cast<std::size_t>(size_));
+  const at::Tensor rows = rows_like(fingerprint.row(), static_cast<std::size_t>(size_));
   const Told told = {store_, name,
-                     rank_,  signature,
+                     rank_,  fingerprint,
                      rows,   std::chrono::steady_clock::now() + call_options(timeout).deadline};
   const auto begin_if_agreed = [told, begin = std::move(begin)] {
     check_agreement(told);
     return begin();
   };
-  const auto work = copies.after_check({tell_all(signature, rows, timeout), begin_if_agreed,
-                                        signature.name(), watch_, completions_});
+  const auto work = copies.after_check({tell_all(fingerprint, rows, timeout), begin_if_agreed,
+                                        fingerprint.name(), watch_, completions_});
   delegation_->submit(work);
   const std::lock_guard lock(delegated_mutex_);
   delegated_.push_back(work);
@@ -163,7 +163,7 @@ Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
   std::vector<Tensors> to;
   for (const Tensors& list : outputs) to.push_back(copies.written(list));
   return delegated(
-      copies, CallSignature(OpType::GATHER, input).has_root(options.rootRank),
+      copies, CallFingerprint(OpType::GATHER, input).has_root(options.rootRank),
       [delegate = delegate_, to, from = copies.read(inputs), options]() mutable {
         return delegate->gather(to, from, options);
       },
@@ -187,7 +187,7 @@ Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
   std::vector<Tensors> from;
   for (const Tensors& list : inputs) from.push_back(copies.read(list));
   return delegated(
-      copies, CallSignature(OpType::SCATTER, output).has_root(options.rootRank),
+      copies, CallFingerprint(OpType::SCATTER, output).has_root(options.rootRank),
       [delegate = delegate_, to = copies.written(outputs), from, options]() mutable {
         return delegate->scatter(to, from, options);
       },
@@ -206,7 +206,7 @@ Backend::Works Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
   const Parcels parcels = {elements_of(input, ins), elements_of(output, outs)};
   HostCopies copies(Use::move);
   return delegated(
-      copies, CallSignature(OpType::ALLTOALL_BASE, input.scalar_type(), rank_, parcels),
+      copies, CallFingerprint(OpType::ALLTOALL_BASE, input.scalar_type(), rank_, parcels),
       [delegate = delegate_, to = copies.written(output), from = copies.read(input), outs, ins,
        options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },
       options.timeout);
@@ -223,7 +223,7 @@ Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
   for (const at::Tensor& output : outputs) parcels.received.push_back(output.numel());
   HostCopies copies(Use::move);
   return delegated(
-      copies, CallSignature(OpType::ALLTOALL, inputs[0].scalar_type(), rank_, parcels),
+      copies, CallFingerprint(OpType::ALLTOALL, inputs[0].scalar_type(), rank_, parcels),
       [delegate = delegate_, to = copies.written_joined(outputs), from = copies.read_joined(inputs),
        outs = parcels.received, ins = parcels.sent,
        options]() mutable { return delegate->alltoall_base(to, from, outs, ins, options); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's handle of one call of the delegate. The call begins after the signatures of all ranks
+// PyTorch's handle of one call of the delegate. The call begins after the fingerprints of all ranks
 // have been compared. The first thread that finds its end copies the results into the caller's
 // tensors.
 //

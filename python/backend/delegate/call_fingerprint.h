@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The signature of a call that a rank is about to make of the delegate: type, operation, root and
-// sizes. All ranks of the group exchange their signatures before any of them makes the call,
+// The fingerprint of a call that a rank is about to make of the delegate: type, operation, root and
+// sizes. All ranks of the group exchange their fingerprints before any of them makes the call,
 // because the delegate compares nothing. If ranks make different calls, the delegate waits until
 // its timeout. If a rank is sent more than it has room for, the delegate ends that rank's process.
 #pragma once
@@ -24,21 +24,21 @@ struct Parcels {
   std::vector<std::int64_t> received;
 };
 
-class CallSignature {
+class CallFingerprint {
  public:
   // A call with one tensor of this size and type at each rank.
-  CallSignature(::c10d::OpType call, const at::Tensor& tensor);
+  CallFingerprint(::c10d::OpType call, const at::Tensor& tensor);
   // A call with a list of tensors.
-  CallSignature(::c10d::OpType call, const std::vector<at::Tensor>& tensors);
+  CallFingerprint(::c10d::OpType call, const std::vector<at::Tensor>& tensors);
   // A call with parcels of any size.
-  CallSignature(::c10d::OpType call, at::ScalarType type, int rank, Parcels parcels);
+  CallFingerprint(::c10d::OpType call, at::ScalarType type, int rank, Parcels parcels);
 
-  CallSignature& reduces_by(const ::c10d::ReduceOp& operation);
-  CallSignature& has_root(std::int64_t root);
+  CallFingerprint& reduces_by(const ::c10d::ReduceOp& operation);
+  CallFingerprint& has_root(std::int64_t root);
 
   const char* name() const;
   const Parcels& parcels() const { return parcels_; }
-  // The signature as bytes, to be gathered. Its odd length differs from a program's own tensors.
+  // The fingerprint as bytes, to be gathered. Its odd length differs from a program's own tensors.
   at::Tensor row() const;
 
   // From the rows of all ranks: a sentence about the first difference between two ranks; nothing if

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/delegate/call_signature.h"
+#include "python/backend/delegate/call_fingerprint.h"
 
 #include <cstring>
 
@@ -79,10 +79,10 @@ std::string ranks_differ(std::size_t rank, const std::string& at_rank, const std
 
 }  // namespace
 
-CallSignature::CallSignature(OpType call, const at::Tensor& tensor)
-    : CallSignature(call, std::vector<at::Tensor>{tensor}) {}
+CallFingerprint::CallFingerprint(OpType call, const at::Tensor& tensor)
+    : CallFingerprint(call, std::vector<at::Tensor>{tensor}) {}
 
-CallSignature::CallSignature(OpType call, const std::vector<at::Tensor>& tensors) {
+CallFingerprint::CallFingerprint(OpType call, const std::vector<at::Tensor>& tensors) {
   values_.fill(kNone);
   values_[kCall] = static_cast<std::int64_t>(call);
   values_[kType] = static_cast<std::int64_t>(tensors.front().scalar_type());
@@ -92,7 +92,7 @@ CallSignature::CallSignature(OpType call, const std::vector<at::Tensor>& tensors
   values_[kSizes] = digest_of_sizes(tensors);
 }
 
-CallSignature::CallSignature(OpType call, at::ScalarType type, int rank, Parcels parcels)
+CallFingerprint::CallFingerprint(OpType call, at::ScalarType type, int rank, Parcels parcels)
     : parcels_(std::move(parcels)) {
   values_.fill(kNone);
   values_[kCall] = static_cast<std::int64_t>(call);
@@ -100,31 +100,31 @@ CallSignature::CallSignature(OpType call, at::ScalarType type, int rank, Parcels
   values_[kBalance] = balance_of(rank, parcels_);
 }
 
-CallSignature& CallSignature::reduces_by(const ReduceOp& operation) {
+CallFingerprint& CallFingerprint::reduces_by(const ReduceOp& operation) {
   values_[kReduction] = static_cast<std::int64_t>(operation.op_);
   return *this;
 }
 
-CallSignature& CallSignature::has_root(std::int64_t root) {
+CallFingerprint& CallFingerprint::has_root(std::int64_t root) {
   values_[kRoot] = root;
   return *this;
 }
 
-const char* CallSignature::name() const { return name_of(static_cast<OpType>(values_[kCall])); }
+const char* CallFingerprint::name() const { return name_of(static_cast<OpType>(values_[kCall])); }
 
-at::Tensor CallSignature::row() const {
+at::Tensor CallFingerprint::row() const {
   at::Tensor row = at::zeros({kRowBytes}, at::kByte);
   std::memcpy(row.data_ptr(), values_.data(), sizeof(values_));
   return row;
 }
 
-CallSignature::Values CallSignature::values_at(const at::Tensor& rows, std::int64_t rank) {
+CallFingerprint::Values CallFingerprint::values_at(const at::Tensor& rows, std::int64_t rank) {
   Values values;
   std::memcpy(values.data(), rows[rank].data_ptr(), sizeof(values));
   return values;
 }
 
-std::string CallSignature::text_of(Field field, const Values& values) {
+std::string CallFingerprint::text_of(Field field, const Values& values) {
   const std::int64_t value = values[field];
   switch (field) {
     case kCall: return std::string("called ") + name_of(static_cast<OpType>(value));
@@ -138,7 +138,7 @@ std::string CallSignature::text_of(Field field, const Values& values) {
   }
 }
 
-std::optional<std::string> CallSignature::difference(const at::Tensor& rows) {
+std::optional<std::string> CallFingerprint::difference(const at::Tensor& rows) {
   // Calls come first, because the other fields of different calls cannot be compared.
   static constexpr std::array<const char*, kBalance> kRules = {
       "all ranks must make the same calls in the same order",
@@ -161,7 +161,7 @@ std::optional<std::string> CallSignature::difference(const at::Tensor& rows) {
   return std::nullopt;
 }
 
-bool CallSignature::parcels_match(const at::Tensor& rows) {
+bool CallFingerprint::parcels_match(const at::Tensor& rows) {
   if (values_at(rows, 0)[kSizes] != kNone) return true;  // the call has no parcels
   std::uint64_t balance = 0;
   for (std::int64_t rank = 0; rank < rows.size(0); ++rank) {
