@@ -6,10 +6,13 @@ and prints which path tensors take.
     torchrun --nproc-per-node 1 --nnodes 4 ... -m infold.doctor     the ranks of a job
 
 Options come from the variables INFOLD_SWITCHES and so on, or from INFOLD_CONFIG, as in a job.
-Exit codes: 0 all is well, 1 a check failed, and the output says which.
+Findings have the form of `infold doctor`, which examines the machine: a line that begins with WARN
+ends with advice, and --json prints an object on each line. Exit codes: 0 all is well, 1 a check
+failed.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import socket
@@ -31,6 +34,17 @@ from infold import options as _options
 _REACH_S = 5
 _SMALL_ELEMENTS = 1024
 _LARGE_ELEMENTS = 25 * (1 << 20) // 4
+
+
+def _finding(name, found, advice=""):
+    """Prints a finding. One with advice is a warning."""
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"name": name, "ok": not advice, "found": found, "advice": advice}),
+              flush=True)
+    elif advice:
+        print(f"WARN  {name}: {found}; {advice}", flush=True)
+    else:
+        print(f"OK    {name}: {found}", flush=True)
 
 
 def _reach(address):
@@ -76,11 +90,13 @@ def _examine(settled):
     world = dist.get_world_size()
     is_right = bool((right == world * (world - 1) / 2).all())
     if dist.get_rank() == 0:
-        print(f"path      {path_text(infold.statistics(), settled)}")
-        print(f"4 KiB     {small:.3f} ms, {world} ranks")
-        print(f"25 MiB    {large:.1f} ms, {8 * 26.2144 / large:.2f} Gbit/s of tensor")
-        print("sums      " + ("right" if is_right else
-                              "WRONG; run infold verify on every rank to find where"))
+        _finding("path", path_text(infold.statistics(), settled))
+        _finding("4 KiB", f"{small:.3f} ms, {world} ranks")
+        _finding("25 MiB", f"{large:.1f} ms, {8 * 26.2144 / large:.2f} Gbit/s of tensor")
+        if is_right:
+            _finding("sums", "right")
+        else:
+            _finding("sums", "wrong", "run infold verify on every rank to find where")
     return is_right
 
 
@@ -108,26 +124,28 @@ def _with_own_ranks():
 
 
 def main():
-    argparse.ArgumentParser(prog="python -m infold.doctor", description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(prog="python -m infold.doctor", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print each finding as an object")
+    parser.parse_args()
     try:
         settled = _options.settle(None)
     except ValueError as error:
-        print(error)
+        _finding("options", str(error), "mend the variable or the file that it names")
         return 1
     speaks = int(os.environ.get("RANK", "0")) == 0
     if speaks:
-        print(f"infold    {infold.__version__}, built against torch "
-              f"{' and '.join(_build.TORCH_VERSIONS)}; "
-              f"this is torch {torch.__version__}")
+        _finding("infold", f"{infold.__version__}, built against torch "
+                 f"{' and '.join(_build.TORCH_VERSIONS)}; this is torch {torch.__version__}")
         if not settled["switches"]:
-            print("switches  none named (INFOLD_SWITCHES): the ranks sum for each other")
+            _finding("switches", "none named (INFOLD_SWITCHES): the ranks sum for each other")
     for address in settled["switches"]:
         took, why = _reach(address)
-        if speaks:
-            print(f"switch    {address}: " + (f"answers in {took:.2f} ms" if took else
-                                              f"does not answer: {why}; check that "
-                                              "it runs and that its TCP port is open"), flush=True)
+        if speaks and took is not None:
+            _finding("switch", f"{address} answers in {took:.2f} ms")
+        elif speaks:
+            _finding("switch", f"{address} does not answer: {why}",
+                     "check that it runs and that its TCP port is open")
         if took is None:
             return 1
     try:
@@ -138,7 +156,7 @@ def main():
         dist.destroy_process_group()
         return 0 if is_right else 1
     except (RuntimeError, ValueError) as error:
-        print(error)
+        _finding("job", str(error), "mend this before a training starts")
         return 1
 
 

@@ -3,6 +3,7 @@
 in use, and its stubs are complete."""
 
 import ast
+import json
 import os
 import pathlib
 import re
@@ -107,18 +108,20 @@ def test_doctor_says_that_there_is_no_switch():
     done = run("-m", "infold.doctor", INFOLD_SWITCHES="")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 contributions are summed at the ranks themselves (no switch)" in done.stdout
-    assert "sums      right" in done.stdout
+    assert "OK    sums: right" in done.stdout
 
 
 def test_doctor_says_that_the_switch_sums():
     with running_switch() as address:
-        done = run("-m", "infold.doctor", INFOLD_SWITCHES=address)
+        done = run("-m", "infold.doctor", "--json", INFOLD_SWITCHES=address)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"2 contributions are summed at switch {address}" in done.stdout
+    findings = {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
+    assert f"2 contributions are summed at switch {address}" in findings["path"]["found"]
+    assert all(each["ok"] and not each["advice"] for each in findings.values())
 
 
 @pytest.mark.parametrize("variables, words", [
-    ({"INFOLD_SWITCHES": "127.0.0.1:9"}, "127.0.0.1:9: does not answer"),
+    ({"INFOLD_SWITCHES": "127.0.0.1:9"}, "WARN  switch: 127.0.0.1:9 does not answer"),
     ({"INFOLD_SITES": "switch"}, "sites is 'switch'; allowed: automatic, switches"),
     ({"INFOLD_CONFIG": "/nowhere.toml"}, "cannot read /nowhere.toml"),
 ])
