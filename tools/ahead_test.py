@@ -42,7 +42,8 @@ class AheadTest(unittest.TestCase):
 
     def test_builds_in_the_order_of_the_stages_and_names_what_failed(self):
         stages = [stage("one", ("echo one >>order", "build")),
-                  stage("two", ("echo two >>order; exit 3", "build"), ("echo no >>order", "install")),
+                  stage("two", ("echo two >>order; exit 3", "build"),
+                        ("echo no >>order", "install")),
                   stage("three", ("echo three >>order", ""))]
         with Ahead(stages, self.context) as ahead:
             # Asked for late, to show that nothing waits for the asking.
