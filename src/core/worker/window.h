@@ -7,8 +7,9 @@
 // late peer or a busy host inflates least. Random loss alone does not shrink it; loss of more than
 // a tenth, on our own path, does.
 //
-// Jobs that share a link see one queue. The larger window aims at less of it and shrinks while the
-// smaller one grows, until they are equal, which are equal shares.
+// Flows that share a link see one queue. The larger window aims at less of it and shrinks while the
+// smaller one grows, until both have the ratio of their even_chunks. Jobs thus get equal shares,
+// and sites of one job get shares by weight: all of them are done at the same time.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,17 @@ class Window {
   // Fewer would turn each loss into a time-out, because nothing could overtake it.
   static constexpr std::uint32_t kMin = 4;
 
-  explicit Window(std::uint32_t most)
-      : most_(most), least_(std::min(kMin, most)), size_(std::min(kInitial, most)), goal_(size_) {}
+  // A window of `even_chunks` aims at twice the queue of a very large one. Fewer tell 4 chunks from
+  // 8 less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in
+  // flight.
+  static constexpr std::uint32_t kEvenChunks = 32;
+
+  explicit Window(std::uint32_t most, std::uint32_t even_chunks = kEvenChunks)
+      : most_(most),
+        least_(std::min(kMin, most)),
+        size_(std::min(kInitial, most)),
+        goal_(size_),
+        even_chunks_(even_chunks) {}
 
   // Of small tensors, which are waited for: packets that queue make none of them faster, and cost
   // hosts and links more than those that come when there is room.
@@ -51,7 +61,7 @@ class Window {
   base::Duration aim(const RoundTrip& path) const {
     if (waited_for_) return std::max(path.least() / 2, kWakeTime);
     const base::Duration room = std::max(path.least() / 2, kHostTime);
-    return room + room * kEvenChunks / size_;
+    return room + room * even_chunks_ / size_;
   }
 
   void on_result() {
@@ -83,9 +93,6 @@ class Window {
   static constexpr base::Duration kHostTime = base::milliseconds(1);
   // What a host takes to wake up, where that is all that a queue is for.
   static constexpr base::Duration kWakeTime = base::microseconds(250);
-  // A window of so many aims at twice the queue of a very large one. Fewer tell 4 chunks from 8
-  // less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in flight.
-  static constexpr std::int64_t kEvenChunks = 32;
   // Others make room for a small window within some tens of rounds, if they can.
   static constexpr std::uint32_t kCrowdedRoundsMax = 64;
   static constexpr std::uint32_t kShareOne = 65536;
@@ -131,6 +138,7 @@ class Window {
   std::uint32_t least_;
   std::uint32_t size_;
   std::uint32_t goal_;
+  std::uint32_t even_chunks_;
   bool waited_for_ = false;
   bool starting_ = true;
   std::uint32_t results_ = 0;

@@ -114,9 +114,27 @@ TEST(Window, QueuesLessForSmallTensors) {
   EXPECT_GE(large.size(), 100U);
 }
 
-// On a link that holds 20 chunks one has 90 in flight, the other a handful.
-TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
+// Two windows in turn, on a link that holds 20 chunks.
+void run_beside(Window& one, Window& other) {
   const Pipe pipe = {milliseconds(2), 20};
+  RoundTrip paths[2];
+  for (RoundTrip& path : paths) path.add(milliseconds(2));
+  const auto round = [&](Window& window, RoundTrip& path) {
+    const Duration sample = pipe.round_trip(one.size() + other.size());
+    for (std::uint32_t i = window.size(); i > 0; --i) {
+      window.on_sample(sample);
+      window.on_result();
+      window.end_round_if_due(path);
+    }
+  };
+  for (int rounds = 0; rounds < 100; ++rounds) {
+    round(one, paths[0]);
+    round(other, paths[1]);
+  }
+}
+
+// One has 90 in flight, the other a handful.
+TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
   Window large(1024);
   Window small(1024);
   RoundTrip path_of_large;
@@ -126,20 +144,20 @@ TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
   run(small, path_of_small, {milliseconds(2), 1}, 40);
   EXPECT_GE(large.size(), 80U);
   EXPECT_LE(small.size(), 6U);
-  const auto round = [&](Window& window, RoundTrip& path) {
-    const Duration sample = pipe.round_trip(large.size() + small.size());
-    for (std::uint32_t i = window.size(); i > 0; --i) {
-      window.on_sample(sample);
-      window.on_result();
-      window.end_round_if_due(path);
-    }
-  };
-  for (int rounds = 0; rounds < 100; ++rounds) {
-    round(large, path_of_large);
-    round(small, path_of_small);
-  }
+  run_beside(large, small);
   EXPECT_NEAR(large.size(), small.size(), 2);
   EXPECT_GE(large.size() + small.size(), 20U);
+}
+
+// Two sites of one job, the first with twice or five times the share of the second.
+TEST(Window, SharesALinkByWeight) {
+  for (const std::uint32_t factor : {1U, 2U, 5U}) {
+    Window heavy(1024, 16 * factor);
+    Window light(1024, 16);
+    run_beside(heavy, light);
+    EXPECT_NEAR(heavy.size(), factor * light.size(), 2 + factor) << factor;
+    EXPECT_GE(heavy.size() + light.size(), 20U) << factor;
+  }
 }
 
 TEST(Window, MayBeFixed) {

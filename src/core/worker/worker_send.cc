@@ -23,6 +23,10 @@ constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
 // were lost after the peer had come, and in a tree what was lost above the worker's own aggregator.
 constexpr base::Duration kLateMax = base::milliseconds(250);
 
+// How far a flow may be ahead of the slowest one, in windows of all flows together: a lost chunk is
+// back after three round trips, and stops none of the other flows before.
+constexpr std::uint64_t kWindowsAhead = 4;
+
 base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
   const int doublings = sent <= kAbortsAtTimeout ? 0 : sent - kAbortsAtTimeout;
   return std::min(base::Duration{timeout.ns << doublings}, std::max(timeout, kAbortWaitMax));
@@ -92,7 +96,26 @@ bool Worker::State::may_send_next(Flow& flow, bool pauses) {
   if (flow.next_transfer == stream.numbered) return false;
   const Transfer& transfer = stream.at(flow.next_transfer);
   flow.next_waits = !has_what_it_needs(transfer, chunk - transfer.first_chunk);
-  return !flow.next_waits;
+  return !flow.next_waits && !is_too_far_ahead(flow, chunk);
+}
+
+// A call is done when its last site is. So a flow waits for the slowest one, which then has more of
+// the links that they share. The first chunk that some rank has not sent is never too far ahead
+// there, and all chunks before it have been sent. So ranks cannot wait for one another in a circle.
+// What goes to the worker's own site takes no link.
+bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
+  Stream& stream = streams_[ahead.stream];
+  if (chunk < stream.abreast_until || options_.sites[ahead.site].is_own) return false;
+  std::uint64_t slowest = chunk;
+  std::uint64_t windows = 0;
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    if (options_.sites[site].is_own) continue;
+    const Flow& each = flow(ahead.stream, site);
+    slowest = std::min(slowest, stripe_.chunk_at(each.site, each.next_chunk));
+    windows += each.window.size();
+  }
+  stream.abreast_until = slowest + kWindowsAhead * windows;
+  return chunk >= stream.abreast_until;
 }
 
 // A chunk depends only on chunks of earlier calls, and each flow sends its chunks in the order of

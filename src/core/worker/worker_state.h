@@ -75,6 +75,7 @@ class Worker::State {
     std::uint64_t end = 0;
     std::uint64_t numbered = 0;  // those before it have their chunks' numbers
     std::uint64_t next_chunk = 0;
+    std::uint64_t abreast_until = 0;  // chunks before this one are not too far ahead
 
     // The ring's length is a power of two: a division here would cost as much as a chunk's header.
     Transfer& at(std::uint64_t place) { return ring[place & (ring.size() - 1)]; }
@@ -163,6 +164,7 @@ class Worker::State {
   std::optional<Transmit> send_from(Flow& flow, base::Instant now, std::span<std::byte> out);
   bool is_in_lull(const Flow& flow, base::Instant now);
   bool may_send_next(Flow& flow, bool pauses);
+  bool is_too_far_ahead(const Flow& ahead, std::uint64_t chunk);
   bool has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const;
   bool has_codes(const Transfer& transfer, std::uint64_t chunk) const;
   bool is_chunk_done(StreamName name, std::uint64_t chunk) const;

@@ -31,6 +31,20 @@ std::uint32_t window_most(std::uint32_t slots) {
   return std::max({slots / 4, std::min(slots, Window::kInitial), 1U});
 }
 
+// Window::kEvenChunks for a site of the mean weight, and in proportion for the others. Else each
+// site gets the same rate whatever its share, and the one with the largest share is done last. The
+// worker's own site shares no link.
+std::uint32_t even_chunks(const std::vector<SiteOptions>& sites, std::size_t site) {
+  std::uint32_t weights = 0;
+  std::uint32_t count = 0;
+  for (const SiteOptions& each : sites) {
+    if (each.is_own) continue;
+    weights += each.weight;
+    ++count;
+  }
+  return std::max(Window::kEvenChunks * sites[site].weight * count / weights, 1U);
+}
+
 }  // namespace
 
 bool has_root(Collective collective) {
@@ -67,8 +81,9 @@ Worker::State::State(const WorkerOptions& options)
     for (std::size_t site = 0; site < sites_.size(); ++site) {
       const std::uint32_t most = std::min<std::uint32_t>(options.window_max, window_most(slots));
       Flow& flow = flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most)
-                                       : name == small_stream     ? Window::of_small_tensors(most)
-                                                                  : Window(most));
+                                       : name == small_stream
+                                           ? Window::of_small_tensors(most)
+                                           : Window(most, even_chunks(options.sites, site)));
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
