@@ -28,9 +28,9 @@ bool pays_off(const HostGroup& group, const std::vector<RankPlace>& ranks) {
   std::uint64_t bytes = 0;
   bool is_wanted = true;
   for (std::uint32_t i = 0; i < group.ranks.count; ++i) {
-    const RankWords& words = ranks[group.ranks.first + i].words;
-    bytes += words.element_bytes;
-    is_wanted = is_wanted && words.always_shares;
+    const Hello& hello = ranks[group.ranks.first + i].hello;
+    bytes += hello.element_bytes;
+    is_wanted = is_wanted && hello.always_shares;
   }
   return is_wanted || bytes >= 2 * sizeof(std::int64_t);
 }
@@ -45,17 +45,17 @@ template <typename Said>
 std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
   std::optional<std::size_t> usual;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto own = said(ranks[rank].ready_words);
+    const auto own = said(ranks[rank].ready_report);
     if (!own) continue;
     if (!usual) usual = rank;
-    if (own != said(ranks[*usual].ready_words)) return OddRank{rank, *usual};
+    if (own != said(ranks[*usual].ready_report)) return OddRank{rank, *usual};
   }
   return std::nullopt;
 }
 
 std::optional<Refusal> odd_sites(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) {
-    return words.site_order == 0 ? std::nullopt : std::optional(words.site_order);
+  const auto found = find_odd(ranks, [](const ReadyReport& report) {
+    return report.site_order == 0 ? std::nullopt : std::optional(report.site_order);
   });
   if (!found) return std::nullopt;
   return Refusal{RefusalReason::mismatch,
@@ -68,9 +68,9 @@ std::optional<Refusal> odd_sites(const std::string& name, const std::vector<Rank
 
 // A rank that compares results alone makes calls that no other rank makes.
 std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) { return words.verifies; });
+  const auto found = find_odd(ranks, [](const ReadyReport& report) { return report.verifies; });
   if (!found) return std::nullopt;
-  const bool verifies = *ranks[found->odd].ready_words.verifies;
+  const bool verifies = *ranks[found->odd].ready_report.verifies;
   return Refusal{RefusalReason::mismatch,
                  fmt::format("job '{}': rank {} {} results, rank {} {}; set JoinOptions.verify or "
                              "INFOLD_VERIFY=1 at all ranks, or at none",
@@ -81,22 +81,22 @@ std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<R
 
 std::optional<Refusal> find_obstacle(const std::vector<RankPlace>& ranks) {
   const auto place = std::find_if(ranks.begin(), ranks.end(), [](const RankPlace& each) {
-    return each.ready_words.obstacle.has_value();
+    return each.ready_report.obstacle.has_value();
   });
-  return place == ranks.end() ? std::nullopt : place->ready_words.obstacle;
+  return place == ranks.end() ? std::nullopt : place->ready_report.obstacle;
 }
 
 // What one rank has finished, another cannot make again.
 std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
-  const auto found = find_odd(ranks, [](const ReadyWords& words) {
-    return std::optional(std::pair(words.calls_finished, words.calls_beyond));
+  const auto found = find_odd(ranks, [](const ReadyReport& report) {
+    return std::optional(std::pair(report.calls_finished, report.calls_beyond));
   });
   if (!found) return std::nullopt;
   return Refusal{RefusalReason::mismatch,
                  fmt::format("job '{}' cannot go on after it lost a switch: rank {} has finished "
                              "other calls ({} and some) than rank {} ({} and some)",
-                             name, found->odd, ranks[found->odd].ready_words.calls_finished,
-                             found->usual, ranks[found->usual].ready_words.calls_finished),
+                             name, found->odd, ranks[found->odd].ready_report.calls_finished,
+                             found->usual, ranks[found->usual].ready_report.calls_finished),
                  static_cast<int>(found->odd)};
 }
 
@@ -151,10 +151,10 @@ Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
                                                 const std::vector<RankPlace>& ranks) {
   std::vector<core::RankRange> racks;
   for (std::size_t first = 0; first < ranks.size();) {
-    const std::optional<RackWords>& rack = ranks[first].words.rack;
+    const std::optional<RackHello>& rack = ranks[first].hello.rack;
     std::size_t end = first + 1;
     const auto is_of_rack = [&](const RankPlace& each) {
-      return each.words.rack && each.words.rack->identity == rack->identity;
+      return each.hello.rack && each.hello.rack->identity == rack->identity;
     };
     while (rack && end < ranks.size() && is_of_rack(ranks[end])) ++end;
     if (rack) {
@@ -185,7 +185,7 @@ std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobT
                      site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch)});
   }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::optional<RackWords>& rack = ranks[rank].words.rack;
+    const std::optional<RackHello>& rack = ranks[rank].hello.rack;
     if (!rack) continue;
     const core::RankRange* const range = core::find_range(terms.racks, rank);
     sites.push_back({"the rack's switch at " + rack->address, rack->record,
@@ -201,9 +201,9 @@ std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
   bool has_sites = false;
   for (const RankPlace& rank : ranks) {
     // Those of one host that join at different switches are of different racks.
-    hosts.push_back(rank.words.host);
-    if (hosts.back() && rank.words.rack) hosts.back()->identity += '@' + rank.words.rack->identity;
-    has_sites = has_sites || rank.words.site;
+    hosts.push_back(rank.hello.host);
+    if (hosts.back() && rank.hello.rack) hosts.back()->identity += '@' + rank.hello.rack->identity;
+    has_sites = has_sites || rank.hello.site;
   }
   std::vector<HostGroup> groups = find_groups(hosts);
   if (is_one_host(groups, static_cast<std::uint32_t>(ranks.size()))) return groups;

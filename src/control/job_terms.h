@@ -20,8 +20,8 @@ struct RankPlace {
   bool ready = false;
   bool gone = false;
   bool went = false;  // it was here, and left before all had come
-  RankWords words;
-  ReadyWords ready_words;
+  Hello hello;
+  ReadyReport ready_report;
 };
 
 struct Slots {

@@ -39,7 +39,7 @@ class RankListener {
 class RankLink {
  public:
   virtual ~RankLink() = default;
-  virtual void ready(const ReadyWords& words) = 0;
+  virtual void ready(const ReadyReport& report) = 0;
   virtual void leave(const Parting& parting) = 0;
 };
 

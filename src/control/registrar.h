@@ -35,19 +35,19 @@ struct SiteAddress {
 };
 
 // What a rack's switch says of itself for each of its ranks.
-struct RackWords {
+struct RackHello {
   std::string identity;  // of its process, in this life
   std::string address;   // where its ranks join, for people
   std::uint32_t sites = 0;
   core::SiteRecord record = {};   // of each of them
-  io::SocketAddress source = {};  // as RankWords::source, of the switch
+  io::SocketAddress source = {};  // as Hello::source, of the switch
 };
 
 // Of both kinds together: a packet numbers its slot in 15 bits.
 inline constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
 
 // What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
-struct RankWords {
+struct Hello {
   std::string job;
   std::uint32_t rank = 0;
   std::uint32_t world = 0;
@@ -59,7 +59,7 @@ struct RankWords {
   std::uint32_t element_bytes = 4;  // on the wire, of what it will mostly send
   bool always_shares = false;       // whether or not that saves bytes
   std::chrono::milliseconds patience{};
-  std::optional<RackWords> rack;  // through whose switch it comes; none: by itself
+  std::optional<RackHello> rack;  // through whose switch it comes; none: by itself
   std::string peer;  // the address that its connection comes from; empty: of this process
   // The host that the rank's packets come from, as its connection vouches. Unset: anywhere.
   io::SocketAddress source = {};
@@ -83,7 +83,7 @@ struct Refusal {
 };
 
 // What it says when it has met the others.
-struct ReadyWords {
+struct ReadyReport {
   bool shares_memory = false;  // with all of its group
   std::uint64_t site_order =
       0;  // a hash of the sites, their order and weights as it has them; 0: not said
@@ -165,9 +165,9 @@ class Registrar {
   virtual ~Registrar() = default;
 
   // The listener hears what comes of it (control/rank_listener.h), also if that is a refusal.
-  virtual Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) = 0;
+  virtual Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) = 0;
   // The rank can receive packets. A group is in use if all its ranks share memory.
-  virtual void ready(Seat seat, const ReadyWords& words) = 0;
+  virtual void ready(Seat seat, const ReadyReport& report) = 0;
   // The listener is dismissed: at once, or where this rank aggregates for others when they have
   // left, or after a moment, in which they fetch their last results.
   virtual void leave(Seat seat, const Parting& parting) = 0;

@@ -103,19 +103,19 @@ bool is_answered(const control::JobTerms& terms, const std::string& site, const 
 // The second rank of a job that sums at rank 0: what its host says, and no worker.
 std::unique_ptr<control::JobLink> join_as_rank_1(const JoinOptions& options,
                                                  const std::string& source) {
-  control::RankWords words;
-  words.job = options.job;
-  words.rank = 1;
-  words.world = 2;
-  words.datagram_bytes_max = 1472;
-  words.small_slots = 64;
-  words.bulk_slots = 448;
-  words.patience = std::chrono::seconds(10);
-  words.source = *io::SocketAddress::parse_host(source, "test");
+  control::Hello hello;
+  hello.job = options.job;
+  hello.rank = 1;
+  hello.world = 2;
+  hello.datagram_bytes_max = 1472;
+  hello.small_slots = 64;
+  hello.bulk_slots = 448;
+  hello.patience = std::chrono::seconds(10);
+  hello.source = *io::SocketAddress::parse_host(source, "test");
   control::JobLink::Limits limits;
   limits.connects_by = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   limits.is_at_rank = true;
-  auto link = control::JobLink::join(options.rendezvous, words, limits);
+  auto link = control::JobLink::join(options.rendezvous, hello, limits);
   EXPECT_TRUE(link.has_value()) << link.error().message;
   if (!link) return nullptr;
   const auto ready = (*link)->ready({});

@@ -28,7 +28,7 @@ using Heard = std::variant<JobTerms, Go, Refusal, JobEnd>;
 class AnswerReader {
  public:
   // `host`: for errors, as in "the switch's parent 10.0.0.1:7700".
-  AnswerReader(RankWords own, std::string host) : own_(std::move(own)), host_(std::move(host)) {}
+  AnswerReader(Hello own, std::string host) : own_(std::move(own)), host_(std::move(host)) {}
 
   // The rank says that it is ready.
   void note_ready(bool shares_memory);
@@ -48,7 +48,7 @@ class AnswerReader {
   Refusal out_of_turn(const v1::JoinReply& reply) const;
   Refusal ended_early(const JobEnd& end) const;
 
-  RankWords own_;
+  Hello own_;
   std::string host_;
   State state_ = State::asked;
   bool shares_memory_ = false;

@@ -47,7 +47,7 @@ Misfit outside(const char* field, std::uint32_t value, std::uint32_t least, std:
   return fmt::format("{} of {}; allowed: {} to {}", field, value, least, most);
 }
 
-Misfit numbers_misfit(const v1::Joined& joined, const RankWords& own) {
+Misfit numbers_misfit(const v1::Joined& joined, const Hello& own) {
   if (Misfit what = outside("job", joined.job(), 0, kJobMax)) return what;
   if (Misfit what =
           outside("datagram_bytes_max", joined.datagram_bytes_max(), 0, own.datagram_bytes_max)) {
@@ -98,7 +98,7 @@ Misfit record_misfit(const v1::Site& site, const v1::Joined& joined) {
   return fmt::format("that does not sum {}, which the job uses", names_of(lacking));
 }
 
-Misfit sites_misfit(const v1::Joined& joined, const RankWords& own) {
+Misfit sites_misfit(const v1::Joined& joined, const Hello& own) {
   if (joined.sites_size() < 1 || joined.sites_size() > kSitesMax) {
     return fmt::format("sites: {} of them; allowed: 1 to {}", joined.sites_size(), kSitesMax);
   }
@@ -186,7 +186,7 @@ Misfit overlap_misfit(const JobTerms& terms) {
   return std::nullopt;
 }
 
-Misfit read_ranges(const v1::Joined& joined, const RankWords& own, JobTerms& terms) {
+Misfit read_ranges(const v1::Joined& joined, const Hello& own, JobTerms& terms) {
   if (Misfit what = read_groups(joined, terms.world, terms.groups)) return what;
   if (Misfit what = read_racks(joined, terms.world, terms.racks)) return what;
   if (own.rack && !terms.racks.empty() && core::find_range(terms.racks, own.rank) == nullptr) {
@@ -217,7 +217,7 @@ Misfit read_sources(const v1::Joined& joined, JobTerms& terms) {
 
 }  // namespace
 
-Answer<JobTerms> terms_of(const v1::Joined& joined, const RankWords& own, const std::string& host) {
+Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std::string& host) {
   Misfit what = numbers_misfit(joined, own);
   if (!what) what = sites_misfit(joined, own);
   JobTerms terms;

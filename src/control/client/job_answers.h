@@ -19,7 +19,7 @@ namespace infold::control {
 inline constexpr int kAnswerBytesMax = 64 << 10;
 
 // `own`: what the rank said when it came. `host`: for errors, as in "the switch at 10.0.0.1:7700".
-Answer<JobTerms> terms_of(const v1::Joined& joined, const RankWords& own, const std::string& host);
+Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std::string& host);
 
 // The groups in use: some of those that were proposed. The rank's own is among them only if the
 // rank has said that it shares memory.

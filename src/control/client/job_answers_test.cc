@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 const std::string kHost = "10.0.0.1:7700";
 
 TEST(Answers, HonestTermsAreTaken) {
-  const auto terms = terms_of(joined_reply().joined(), words(0, 4), kHost);
+  const auto terms = terms_of(joined_reply().joined(), hello_of(0, 4), kHost);
   ASSERT_TRUE(terms.has_value()) << terms.error().message;
   EXPECT_EQ(terms->job, 7);
   EXPECT_EQ(terms->world, 4U);
@@ -40,7 +40,7 @@ class SpoiltTerms : public ::testing::TestWithParam<Misfit> {};
 TEST_P(SpoiltTerms, AreRefusedByHostAndField) {
   v1::JoinReply reply = joined_reply();
   GetParam().spoil(*reply.mutable_joined());
-  const auto terms = terms_of(reply.joined(), words(0, 4), kHost);
+  const auto terms = terms_of(reply.joined(), hello_of(0, 4), kHost);
   ASSERT_FALSE(terms.has_value());
   EXPECT_EQ(terms.error().reason, RefusalReason::broken);
   EXPECT_THAT(terms.error().message, HasSubstr("10.0.0.1:7700 answered Joined."));
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Fields, SpoiltTerms, ::testing::ValuesIn(kMisfits),
                          [](const auto& each) { return each.param.name; });
 
 TEST(Answers, ARanksOwnSiteMustBeAmongThem) {
-  RankWords own = words(0, 4);
+  Hello own = hello_of(0, 4);
   own.site = SiteAddress{"127.0.0.1:9000", 1, true};
   v1::JoinReply reply = joined_reply();
   EXPECT_TRUE(terms_of(reply.joined(), own, kHost).has_value());
@@ -144,8 +144,8 @@ TEST(Answers, ARanksOwnSiteMustBeAmongThem) {
 }
 
 TEST(Answers, ARankOfARackIsInOne) {
-  RankWords own = words(3, 4);
-  own.rack = RackWords{"life", "10.0.0.2:1", 1};
+  Hello own = hello_of(3, 4);
+  own.rack = RackHello{"life", "10.0.0.2:1", 1};
   EXPECT_THAT(terms_of(joined_reply().joined(), own, kHost).error().message,
               HasSubstr("racks without rank 3"));
   own.rank = 2;
@@ -154,7 +154,7 @@ TEST(Answers, ARankOfARackIsInOne) {
 
 // An AnswerReader that has heard the terms and said whether it shares memory.
 AnswerReader reader_of(bool shares_memory) {
-  AnswerReader reader(words(0, 4), kHost);
+  AnswerReader reader(hello_of(0, 4), kHost);
   EXPECT_TRUE(std::holds_alternative<JobTerms>(*reader.read(joined_reply())));
   reader.note_ready(shares_memory);
   return reader;
@@ -177,11 +177,11 @@ TEST(Answers, GroupsInUseAreSomeOfThoseProposed) {
 }
 
 TEST(Answers, ComeInTheirOrder) {
-  AnswerReader first(words(0, 4), kHost);
+  AnswerReader first(hello_of(0, 4), kHost);
   EXPECT_THAT(refusal_text(first.read(go_reply())),
               HasSubstr("10.0.0.1:7700 answered Go where Joined comes next"));
   EXPECT_FALSE(first.read(joined_reply()).has_value()) << "it is over";
-  AnswerReader unasked(words(0, 4), kHost);
+  AnswerReader unasked(hello_of(0, 4), kHost);
   unasked.read(joined_reply());
   EXPECT_THAT(refusal_text(unasked.read(go_reply())), HasSubstr("before this rank was ready"));
   EXPECT_THAT(refusal_text(reader_of(true).read(joined_reply())),

@@ -35,16 +35,16 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   State(const std::string& address, Limits limits)
       : address_(address), limits_(std::move(limits)), host_(limits_.host + address) {}
 
-  Answer<void> join(const RankWords& words) {
+  Answer<void> join(const Hello& hello) {
     const auto begun = Clock::now();
-    if (limits_.joins_by == Clock::time_point::max()) limits_.joins_by = begun + words.patience;
+    if (limits_.joins_by == Clock::time_point::max()) limits_.joins_by = begun + hello.patience;
     const auto connects_by = std::min(limits_.connects_by, limits_.joins_by);
     auto socket = connect(begun, connects_by);
     if (!socket) return tl::unexpected(socket.error());
     JobStream::Options options;
-    options.words = words;
+    options.hello = hello;
     // The host sees where the connection comes from, also behind a NAT, which this rank does not.
-    io::SocketAddress& source = options.words.source;
+    io::SocketAddress& source = options.hello.source;
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
     channel_ = channel_over(socket->release());
     options.host = host_;
@@ -52,7 +52,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     options.joins_by = limits_.joins_by + kSlack;
     options.connects_by = std::min(limits_.connects_by, options.joins_by);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limits_.joins_by - Clock::now());
-    options.words.patience = std::max(left, std::chrono::milliseconds(1));
+    options.hello.patience = std::max(left, std::chrono::milliseconds(1));
     stream_ = JobStream::open(channel_, options, shared_from_this());
     if (const Answer<void> told = wait_for(terms_); !told) return told;
     return {};
@@ -65,8 +65,8 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     return {};
   }
 
-  Answer<void> ready(const ReadyWords& words) {
-    stream_->ready(words);
+  Answer<void> ready(const ReadyReport& report) {
+    stream_->ready(report);
     if (const Answer<void> told = wait_for(groups_); !told) return told;
     terms_->groups = *groups_;
     return {};
@@ -200,10 +200,10 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
 JobLink::JobLink(std::shared_ptr<State> state) : state_(std::move(state)) {}
 JobLink::~JobLink() { leave(); }
 
-Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const RankWords& words,
+Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const Hello& hello,
                                                const Limits& limits) {
   std::unique_ptr<JobLink> link(new JobLink(std::make_shared<State>(address, limits)));
-  const Answer<void> joined = link->state_->join(words);
+  const Answer<void> joined = link->state_->join(hello);
   if (!joined) return tl::unexpected(joined.error());
   return link;
 }
@@ -211,7 +211,7 @@ Answer<std::unique_ptr<JobLink>> JobLink::join(const std::string& address, const
 const JobTerms& JobLink::terms() const { return state_->terms(); }
 const io::SocketAddress& JobLink::host() const { return state_->host(); }
 Answer<void> JobLink::stay(const std::stop_token& others) { return state_->stay(others); }
-Answer<void> JobLink::ready(const ReadyWords& words) { return state_->ready(words); }
+Answer<void> JobLink::ready(const ReadyReport& report) { return state_->ready(report); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
 void JobLink::leave(const std::optional<core::Abort>& abort) {
   state_->part({Parting::in_order, abort});

@@ -35,7 +35,7 @@ class JobLink {
   };
 
   // Blocks until all ranks have come. `address` is "host:port".
-  static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const RankWords& words,
+  static Answer<std::unique_ptr<JobLink>> join(const std::string& address, const Hello& hello,
                                                const Limits& limits);
   ~JobLink();  // leaves
   JobLink(const JobLink&) = delete;
@@ -47,7 +47,7 @@ class JobLink {
   Answer<void> stay(const std::stop_token& others);
   // Says that this rank can receive packets, and what it has found; blocks until all can. After
   // that the terms have the groups in use.
-  Answer<void> ready(const ReadyWords& words);
+  Answer<void> ready(const ReadyReport& report);
   // Calls the listener from another thread, at most once, and not after leave().
   void watch(EndListener on_end);
   // Leaves in good order: at once, but where this rank aggregates for others only when they do,

@@ -29,8 +29,8 @@ using Joined = Answer<std::unique_ptr<JobLink>>;
 constexpr auto kPatience = milliseconds(300);
 constexpr auto kInTime = seconds(15);
 
-RankWords impatient() {
-  RankWords own = words(0, 4);
+Hello impatient() {
+  Hello own = hello_of(0, 4);
   own.patience = kPatience;
   return own;
 }
@@ -74,7 +74,7 @@ TEST(HostileHost, OneThatIsSilentIsGivenUpWithTheDeadlineOfConnecting) {
   const SilentListener host;
   JobLink::Limits limits;
   limits.connects_by = Clock::now() + kPatience;
-  const Joined joined = JobLink::join(host.address(), words(0, 4), limits);  // patience: 20 s
+  const Joined joined = JobLink::join(host.address(), hello_of(0, 4), limits);  // patience: 20 s
   EXPECT_LT(Clock::now() - limits.connects_by, kInTime);
   ASSERT_FALSE(joined.has_value());
   EXPECT_THAT(joined.error().message, HasSubstr("nobody answers at"));
@@ -115,13 +115,13 @@ TEST(HostileHost, OneThatIsSilentAfterReadyIsGivenUpInTime) {
 
 TEST(HostileHost, OneThatStopsInTheMiddleIsNamed) {
   const ScriptedHost at_once([](ScriptedHost::Stream&) {});
-  const Joined never = JobLink::join(at_once.address(), words(0, 4), {});
+  const Joined never = JobLink::join(at_once.address(), hello_of(0, 4), {});
   ASSERT_FALSE(never.has_value());
   EXPECT_THAT(never.error().message,
               HasSubstr("the connection to " + at_once.address() + " broke while joining"));
 
   const ScriptedHost later([](ScriptedHost::Stream& stream) { stream.Write(joined_reply()); });
-  const Joined joined = JobLink::join(later.address(), words(0, 4), {});
+  const Joined joined = JobLink::join(later.address(), hello_of(0, 4), {});
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   EXPECT_THAT((*joined)->ready({}).error().message, HasSubstr("broke while joining"));
 }
@@ -131,7 +131,7 @@ TEST(HostileHost, NonsenseIsNamed) {
     stream.Write(go_reply());
     stay_silent(stream);
   });
-  const Joined first = JobLink::join(go.address(), words(0, 4), {});
+  const Joined first = JobLink::join(go.address(), hello_of(0, 4), {});
   ASSERT_FALSE(first.has_value());
   EXPECT_EQ(first.error().reason, RefusalReason::broken);
   EXPECT_THAT(first.error().message, HasSubstr("answered Go where Joined comes next"));
@@ -142,7 +142,7 @@ TEST(HostileHost, NonsenseIsNamed) {
     stream.Write(reply);
     stay_silent(stream);
   });
-  EXPECT_THAT(JobLink::join(spoilt.address(), words(0, 4), {}).error().message,
+  EXPECT_THAT(JobLink::join(spoilt.address(), hello_of(0, 4), {}).error().message,
               HasSubstr("answered Joined.datagram_bytes_max of 1472 and elements_max of 1"));
 
   const ScriptedHost large([](ScriptedHost::Stream& stream) {
@@ -151,7 +151,7 @@ TEST(HostileHost, NonsenseIsNamed) {
     stream.Write(reply);
     stay_silent(stream);
   });
-  EXPECT_THAT(JobLink::join(large.address(), words(0, 4), {}).error().message,
+  EXPECT_THAT(JobLink::join(large.address(), hello_of(0, 4), {}).error().message,
               HasSubstr("broke while joining (Received message larger than max"));
 }
 
@@ -162,7 +162,7 @@ TEST(HostileHost, OneThatAnswersWithoutEndIsLeft) {
     }
   });
   for (int i = 0; i < 20; ++i) {
-    const Joined joined = JobLink::join(host.address(), words(0, 4), {});
+    const Joined joined = JobLink::join(host.address(), hello_of(0, 4), {});
     if (joined) (*joined)->ready({});
   }
 }
@@ -177,7 +177,7 @@ void expect_given_up(const std::string& address, std::atomic<bool>& waits) {
     waits.wait(false);
     stop.request_stop();
   });
-  const Joined joined = JobLink::join(address, words(0, 4), limits);
+  const Joined joined = JobLink::join(address, hello_of(0, 4), limits);
   const Answer<void> ready = joined ? (*joined)->ready({}) : tl::unexpected(joined.error());
   stops.join();
   ASSERT_FALSE(ready.has_value());
@@ -227,7 +227,7 @@ TEST(HostileHost, WhyARankGivesUpIsSaid) {
     stream.Read(&request);
     why = request.leave().why().message();
   });
-  const Joined joined = JobLink::join(host.address(), words(0, 4), {});
+  const Joined joined = JobLink::join(host.address(), hello_of(0, 4), {});
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   (*joined)->give_up({RefusalReason::mismatch, "rank 1 differs", 1});
   EXPECT_EQ(why, "rank 1 differs");
@@ -247,7 +247,7 @@ TEST(HostileHost, AnEndThatIsEarlyIsTold) {
     stream.Write(ended);
     stay_silent(stream);
   });
-  const Joined joined = JobLink::join(host.address(), words(0, 4), {});
+  const Joined joined = JobLink::join(host.address(), hello_of(0, 4), {});
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   ASSERT_TRUE((*joined)->ready({}).has_value());
   std::atomic<int> lost = -1;

@@ -89,7 +89,7 @@ TEST(JobLink, WaitsForAHostThatIsSlowToAnswer) {
       ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
   ASSERT_TRUE(server.has_value());
   const SlowHost host((*server)->address().port(), std::chrono::milliseconds(600));
-  const auto link = JobLink::join(host.address(), words(0, 1), {});
+  const auto link = JobLink::join(host.address(), hello_of(0, 1), {});
   ASSERT_TRUE(link.has_value()) << link.error().message;
   EXPECT_TRUE((*link)->ready({}).has_value());
 }

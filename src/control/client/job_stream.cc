@@ -46,49 +46,49 @@ grpc::ChannelArguments arguments() {
   return arguments;
 }
 
-v1::JoinRequest hello_of(const RankWords& words) {
+v1::JoinRequest hello_request(const Hello& hello) {
   v1::JoinRequest request;
-  v1::Hello& hello = *request.mutable_hello();
-  hello.set_protocol_version(kProtocolVersion);
-  hello.set_job(words.job);
-  hello.set_rank(words.rank);
-  hello.set_world(words.world);
-  hello.set_datagram_bytes_max(words.datagram_bytes_max);
-  hello.set_small_slots(words.small_slots);
-  hello.set_bulk_slots(words.bulk_slots);
-  if (words.site) {
-    hello.set_site_address(words.site->address);
-    hello.set_site_weight(words.site->weight);
-    *hello.mutable_site_record() = message_of(words.site->record);
+  v1::Hello& message = *request.mutable_hello();
+  message.set_protocol_version(kProtocolVersion);
+  message.set_job(hello.job);
+  message.set_rank(hello.rank);
+  message.set_world(hello.world);
+  message.set_datagram_bytes_max(hello.datagram_bytes_max);
+  message.set_small_slots(hello.small_slots);
+  message.set_bulk_slots(hello.bulk_slots);
+  if (hello.site) {
+    message.set_site_address(hello.site->address);
+    message.set_site_weight(hello.site->weight);
+    *message.mutable_site_record() = message_of(hello.site->record);
   }
-  if (words.host) {
-    hello.set_host_identity(words.host->identity);
-    hello.set_host_meeting(words.host->meeting);
+  if (hello.host) {
+    message.set_host_identity(hello.host->identity);
+    message.set_host_meeting(hello.host->meeting);
   }
-  hello.set_element_bytes(words.element_bytes);
-  hello.set_always_shares(words.always_shares);
-  hello.set_patience_ms(static_cast<std::uint32_t>(words.patience.count()));
-  if (words.rack) {
-    v1::RackSwitch& rack = *hello.mutable_rack();
-    rack.set_identity(words.rack->identity);
-    rack.set_address(words.rack->address);
-    rack.set_sites(words.rack->sites);
-    *rack.mutable_record() = message_of(words.rack->record);
-    if (words.rack->source.is_set()) rack.set_source(words.rack->source.host_text_elsewhere());
+  message.set_element_bytes(hello.element_bytes);
+  message.set_always_shares(hello.always_shares);
+  message.set_patience_ms(static_cast<std::uint32_t>(hello.patience.count()));
+  if (hello.rack) {
+    v1::RackSwitch& rack = *message.mutable_rack();
+    rack.set_identity(hello.rack->identity);
+    rack.set_address(hello.rack->address);
+    rack.set_sites(hello.rack->sites);
+    *rack.mutable_record() = message_of(hello.rack->record);
+    if (hello.rack->source.is_set()) rack.set_source(hello.rack->source.host_text_elsewhere());
   }
-  if (words.source.is_set()) hello.set_source(words.source.host_text_elsewhere());
+  if (hello.source.is_set()) message.set_source(hello.source.host_text_elsewhere());
   return request;
 }
 
-v1::JoinRequest ready_request(const ReadyWords& words) {
+v1::JoinRequest ready_request(const ReadyReport& report) {
   v1::JoinRequest request;
   v1::Ready& ready = *request.mutable_ready();
-  ready.set_shares_memory(words.shares_memory);
-  ready.set_site_order(words.site_order);
-  if (words.verifies) ready.set_verifies(*words.verifies);
-  ready.set_calls_finished(words.calls_finished);
-  ready.set_calls_beyond(words.calls_beyond);
-  if (words.obstacle) *ready.mutable_obstacle() = refused_of(*words.obstacle);
+  ready.set_shares_memory(report.shares_memory);
+  ready.set_site_order(report.site_order);
+  if (report.verifies) ready.set_verifies(*report.verifies);
+  ready.set_calls_finished(report.calls_finished);
+  ready.set_calls_beyond(report.calls_beyond);
+  if (report.obstacle) *ready.mutable_obstacle() = refused_of(*report.obstacle);
   return request;
 }
 
@@ -155,23 +155,23 @@ class JobStream::State : public std::enable_shared_from_this<State> {
       : options_(options),
         opened_(Clock::now()),
         listener_(std::move(listener)),
-        reader_(options.words, options.host) {}
+        reader_(options.hello, options.host) {}
 
   void open(const std::shared_ptr<grpc::Channel>& channel) {
     const std::lock_guard lock(mutex_);
     keeps_ = shared_from_this();
     call_ = new Call(channel, this);
-    say(hello_of(options_.words));
+    say(hello_request(options_.hello));
     call_->StartRead(&reply_);
     set_alarm(connect_alarm_, options_.connects_by, &State::miss_host);
     set_alarm(join_alarm_, options_.joins_by, &State::miss_start);
     call_->StartCall();
   }
 
-  void ready(const ReadyWords& words) {
+  void ready(const ReadyReport& report) {
     const std::lock_guard lock(mutex_);
-    reader_.note_ready(words.shares_memory);
-    if (!is_leaving_) say(ready_request(words));
+    reader_.note_ready(report.shares_memory);
+    if (!is_leaving_) say(ready_request(report));
   }
 
   void leave(const Parting& parting) {
@@ -353,7 +353,7 @@ std::unique_ptr<JobStream> JobStream::open(const std::shared_ptr<grpc::Channel>&
   return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
 }
 
-void JobStream::ready(const ReadyWords& words) { state_->ready(words); }
+void JobStream::ready(const ReadyReport& report) { state_->ready(report); }
 
 void JobStream::leave(const Parting& parting) {
   parting.way == Parting::with_switch ? state_->cut() : state_->leave(parting);

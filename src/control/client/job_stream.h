@@ -31,7 +31,7 @@ Refusal nobody_answers(const std::string& host, const std::string& question, dou
 class JobStream final : public RankLink {
  public:
   struct Options {
-    RankWords words;
+    Hello hello;
     std::string host;  // for errors: "10.0.0.1:7700", "the switch's parent 10.0.0.1:7700"
     std::string question = "is `infold switch` running there";  // if nobody answers
     // Until the host answers anything, and until the job may start.
@@ -48,7 +48,7 @@ class JobStream final : public RankLink {
   JobStream& operator=(const JobStream&) = delete;
 
   // After all_here(), once.
-  void ready(const ReadyWords& words) override;
+  void ready(const ReadyReport& report) override;
   // The host has 2.5 s to close the stream, 0.4 s before all_ready(); then it is cut. The first
   // call counts.
   void leave(const Parting& parting) override;

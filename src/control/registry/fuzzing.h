@@ -115,7 +115,7 @@ class CheckedEar final : public RankListener {
  public:
   CheckedEar() = default;
   // Of a rank whose terms must say its source.
-  explicit CheckedEar(const RankWords& words) : own_({words.rank, words.source}) {}
+  explicit CheckedEar(const Hello& hello) : own_({hello.rank, hello.source}) {}
   void all_here(const JobTerms& terms) override {
     CHECK(step_ == Step::waits);
     CheckedPlane::check_terms(terms);
@@ -243,8 +243,8 @@ struct Peer {
 // What a peer says later, by the edge that a server's streams take. Bytes are used up even where
 // nothing comes of them.
 inline void say_ready(Registrar& registrar, Choices& choices, const Peer& peer) {
-  const auto words = parse_ready(ready_from(choices));
-  if (words && peer.ear) registrar.ready(peer.seat, *words);
+  const auto report = parse_ready(ready_from(choices));
+  if (report && peer.ear) registrar.ready(peer.seat, *report);
 }
 inline void say_leave(Registrar& registrar, Choices& choices, const Peer& peer) {
   const auto parting = parse_leave(leave_from(choices));

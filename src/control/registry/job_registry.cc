@@ -44,37 +44,37 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
 
 JobRegistry::~JobRegistry() = default;
 
-Registrar::Seat JobRegistry::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+Registrar::Seat JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t seat = ++last_seat_;
-  std::shared_ptr<Job> job = find(words.job);
-  if (std::optional<Refusal> obstacle = find_obstacle(words, job.get())) {
-    report({ControlEvent::refused, words.job, 0, words.world, 0, static_cast<int>(words.rank),
-            words.peer, obstacle->message});
+  std::shared_ptr<Job> job = find(hello.job);
+  if (std::optional<Refusal> obstacle = find_obstacle(hello, job.get())) {
+    report({ControlEvent::refused, hello.job, 0, hello.world, 0, static_cast<int>(hello.rank),
+            hello.peer, obstacle->message});
     agenda_.add(
         [listener = std::move(listener), why = std::move(*obstacle)] { listener->refused(why); });
     return Seat{seat};
   }
   if (!job) {
     job = std::make_shared<Job>();
-    job->name = words.job;
-    job->peer = words.peer;
-    job->ranks.resize(words.world);
-    job->places.resize(words.world);
+    job->name = hello.job;
+    job->peer = hello.peer;
+    job->ranks.resize(hello.world);
+    job->places.resize(hello.world);
     jobs_.emplace(job->name, job);
     ++jobs_of_peer_[job->peer];
   }
-  RankPlace& own = job->ranks[words.rank];
+  RankPlace& own = job->ranks[hello.rank];
   own = {};
   own.here = true;
-  own.words = words;
-  Place& place = job->places[words.rank];
+  own.hello = hello;
+  Place& place = job->places[hello.rank];
   place.listener = std::move(listener);
   place.seat = seat;
-  seats_[seat] = {job, words.rank};
-  const base::Duration patience = {std::chrono::nanoseconds(words.patience).count()};
+  seats_[seat] = {job, hello.rank};
+  const base::Duration patience = {std::chrono::nanoseconds(hello.patience).count()};
   set_deadline(place, options_.clock() + std::min(patience, options_.limits.patience_max));
-  report(ControlEvent::entered, *job, static_cast<int>(words.rank), {});
+  report(ControlEvent::entered, *job, static_cast<int>(hello.rank), {});
   if (++job->here < job->ranks.size()) return Seat{seat};
   if (const Answer<void> assembled = assemble(*job); !assembled) {
     refuse_all(job, assembled.error());
@@ -96,7 +96,7 @@ Refusal JobRegistry::stopping() const {
 }
 
 // Why a rank with these words cannot take its place in this job, which may be null.
-std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const Job* job) const {
+std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
   const RegistryLimits& limits = options_.limits;
   if (stopping_) return stopping();
   if (job == nullptr) {
@@ -104,12 +104,12 @@ std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const 
       return Refusal{RefusalReason::full,
                      fmt::format("the switch has {} jobs, as many as it may", jobs_.size())};
     }
-    const auto of_peer = jobs_of_peer_.find(words.peer);
-    if (!words.peer.empty() && of_peer != jobs_of_peer_.end() &&
+    const auto of_peer = jobs_of_peer_.find(hello.peer);
+    if (!hello.peer.empty() && of_peer != jobs_of_peer_.end() &&
         of_peer->second >= limits.jobs_of_peer_max) {
       return Refusal{RefusalReason::full,
                      fmt::format("{} jobs come from {}, as many as may come from one address",
-                                 of_peer->second, words.peer)};
+                                 of_peer->second, hello.peer)};
     }
     return std::nullopt;
   }
@@ -117,21 +117,21 @@ std::optional<Refusal> JobRegistry::find_obstacle(const RankWords& words, const 
     return Refusal{
         RefusalReason::in_use,
         fmt::format("a job named '{}' is running; choose another name or wait for its end",
-                    words.job)};
+                    hello.job)};
   }
-  if (job->ranks.size() != words.world) {
+  if (job->ranks.size() != hello.world) {
     const int other = job->first_here();
     return Refusal{RefusalReason::mismatch,
                    fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
-                               words.job, words.rank, words.world, other, job->ranks.size()),
+                               hello.job, hello.rank, hello.world, other, job->ranks.size()),
                    other};
   }
-  if (job->ranks[words.rank].here) {
+  if (job->ranks[hello.rank].here) {
     return Refusal{
         RefusalReason::in_use,
         fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
-                    words.job, words.rank),
-        static_cast<int>(words.rank)};
+                    hello.job, hello.rank),
+        static_cast<int>(hello.rank)};
   }
   return std::nullopt;
 }
@@ -144,7 +144,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   if (!racks) return tl::unexpected(racks.error());
   terms.racks = std::move(*racks);
   for (const core::RankRange rack : terms.racks) {
-    terms.rack_sources.push_back(job.ranks[rack.first].words.rack->source);
+    terms.rack_sources.push_back(job.ranks[rack.first].hello.rack->source);
   }
   if (plane_ == nullptr && !terms.racks.empty()) {
     return refuse(
@@ -154,14 +154,14 @@ Answer<void> JobRegistry::assemble(Job& job) {
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   if (plane_ != nullptr) terms.sites = plane_->sites();
   for (const RankPlace& rank : job.ranks) {
-    terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.words.datagram_bytes_max);
-    if (!rank.words.rack) continue;
+    terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.hello.datagram_bytes_max);
+    if (!rank.hello.rack) continue;
     // A site of ours sums for one of each rack.
-    terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.words.rack->sites));
+    terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.hello.rack->sites));
   }
   for (const RankPlace& rank : job.ranks) {
-    if (rank.words.site) terms.sites.push_back(*rank.words.site);
-    terms.rank_sources.push_back(rank.words.source);
+    if (rank.hello.site) terms.sites.push_back(*rank.hello.site);
+    terms.rank_sources.push_back(rank.hello.source);
   }
   if (terms.sites.empty()) {
     return refuse(RefusalReason::invalid,
@@ -212,8 +212,8 @@ Answer<void> JobRegistry::share_slots(Job& job) {
   JobTerms& terms = job.terms;
   Slots slots = {kSlotsMax, kSlotsMax};
   for (const RankPlace& rank : job.ranks) {
-    slots.small = std::min(slots.small, rank.words.small_slots);
-    slots.bulk = std::min(slots.bulk, rank.words.bulk_slots);
+    slots.small = std::min(slots.small, rank.hello.small_slots);
+    slots.bulk = std::min(slots.bulk, rank.hello.bulk_slots);
   }
   if (slots.small + slots.bulk == 0) {
     return refuse(RefusalReason::invalid,
@@ -221,7 +221,7 @@ Answer<void> JobRegistry::share_slots(Job& job) {
                               "none for large ones; a job without slots cannot sum",
                               job.name));
   }
-  job.peer_of_slots = job.ranks.front().words.peer;
+  job.peer_of_slots = job.ranks.front().hello.peer;
   if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
     const auto [free, total] = slots_for(job.peer_of_slots);
     slots = granted(slots, free, total);

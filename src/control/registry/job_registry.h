@@ -68,8 +68,8 @@ class JobRegistry final : public Registrar {
   explicit JobRegistry(Plane* plane, RegistryOptions options = {});
   ~JobRegistry() override;
 
-  Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) override;
-  void ready(Seat seat, const ReadyWords& words) override;
+  Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
+  void ready(Seat seat, const ReadyReport& report) override;
   void leave(Seat seat, const Parting& parting) override;
   void stop() override;
   std::vector<JobStatus> status() const override;
@@ -94,7 +94,7 @@ class JobRegistry final : public Registrar {
   using Jobs = std::multimap<std::string, std::shared_ptr<Job>, std::less<>>;
 
   // All below require the lock, but for those that say that they are tasks.
-  std::optional<Refusal> find_obstacle(const RankWords& words, const Job* job) const;
+  std::optional<Refusal> find_obstacle(const Hello& hello, const Job* job) const;
   Refusal stopping() const;
   std::shared_ptr<Job> find(const std::string& name) const;
   Answer<void> assemble(Job& job);

@@ -44,7 +44,7 @@ TEST(RegistryNumbers, TenMillionJobsNeverShareOneWithTheLiving) {
   options.on_event = [](const ControlEvent&) {};
   JobRegistry registry(&plane, options);
   const auto start = [&](const std::string& name) {
-    const auto seat = registry.enter(words(0, 1, name), std::make_shared<Ear>());
+    const auto seat = registry.enter(hello_of(0, 1, name), std::make_shared<Ear>());
     registry.ready(seat, {});
     registry.work();
     return seat;

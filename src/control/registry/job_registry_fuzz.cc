@@ -86,13 +86,13 @@ class Run {
     }
     peer.ear = nullptr;
     const std::string from = choices_.below(2) == 0 ? "10.0.0.1" : "10.0.0.2";
-    const auto words = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
-    if (!words) return;
-    CHECK(words->source.is_set());
-    const base::Duration patience = {std::chrono::nanoseconds(words->patience).count()};
+    const auto parsed = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
+    if (!parsed) return;
+    CHECK(parsed->source.is_set());
+    const base::Duration patience = {std::chrono::nanoseconds(parsed->patience).count()};
     peer.deadline = now_ + std::min(patience, base::seconds(3600));
-    peer.ear = std::make_shared<CheckedEar>(*words);
-    peer.seat = registry_.enter(*words, peer.ear);
+    peer.ear = std::make_shared<CheckedEar>(*parsed);
+    peer.seat = registry_.enter(*parsed, peer.ear);
   }
 
   RegistryOptions options() {

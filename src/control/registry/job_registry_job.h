@@ -49,7 +49,7 @@ struct JobRegistry::Job {
   bool all_share_memory(core::RankRange range) const {
     const auto first = ranks.begin() + range.first;
     return std::all_of(first, first + range.count,
-                       [](const RankPlace& each) { return each.ready_words.shares_memory; });
+                       [](const RankPlace& each) { return each.ready_report.shares_memory; });
   }
   bool have_left(core::RankRange range) const {
     const auto first = ranks.begin() + range.first;

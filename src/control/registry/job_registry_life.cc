@@ -22,7 +22,7 @@ std::string text_of(const JobEnd& end) {
 
 }  // namespace
 
-void JobRegistry::ready(Seat seat, const ReadyWords& words) {
+void JobRegistry::ready(Seat seat, const ReadyReport& report) {
   const std::lock_guard lock(mutex_);
   const auto found = seats_.find(static_cast<std::uint64_t>(seat));
   if (found == seats_.end()) return;
@@ -30,7 +30,7 @@ void JobRegistry::ready(Seat seat, const ReadyWords& words) {
   RankPlace& own = job->ranks[rank];
   if (job->phase != Phase::joined || own.ready) return;
   own.ready = true;
-  own.ready_words = words;
+  own.ready_report = report;
   if (++job->ready == job->ranks.size()) settle(job);
 }
 
@@ -144,8 +144,8 @@ void JobRegistry::leave_running(const std::shared_ptr<Job>& job, std::uint32_t r
     return;
   }
   JobEnd why = {rank, {}, {}};
-  if (parting.way == Parting::with_switch && own.words.rack) {
-    why = {std::nullopt, own.words.rack->address, {}};
+  if (parting.way == Parting::with_switch && own.hello.rack) {
+    why = {std::nullopt, own.hello.rack->address, {}};
   } else if (parting.way == Parting::in_order && is_abort) {
     why = {std::nullopt, {}, parting.abort};
   }
@@ -161,7 +161,7 @@ bool JobRegistry::is_needed(const Job& job, std::uint32_t rank) const {
   const HostGroup* const group = group_of(job.terms.groups, rank);
   const bool leads = group != nullptr && group->ranks.first == rank;
   const bool sums_for_all =
-      job.ranks[rank].words.site && !is_one_host(job.terms.groups, job.terms.world);
+      job.ranks[rank].hello.site && !is_one_host(job.terms.groups, job.terms.world);
   if (!leads && !sums_for_all) return false;
   return !job.have_left(sums_for_all ? all : group->ranks);
 }
@@ -323,7 +323,7 @@ void JobRegistry::report(ControlEvent event) {
 void JobRegistry::report(ControlEvent::Kind kind, const Job& job, int rank, std::string reason) {
   // A rank of no job may come in a refusal that a peer has made.
   const auto place = static_cast<std::size_t>(rank);
-  const std::string peer = place < job.ranks.size() ? job.ranks[place].words.peer : "";
+  const std::string peer = place < job.ranks.size() ? job.ranks[place].hello.peer : "";
   report({kind, job.name, job.terms.job, static_cast<std::uint32_t>(job.ranks.size()),
           job.holds_slots ? job.slots() : 0, rank, peer, std::move(reason)});
 }

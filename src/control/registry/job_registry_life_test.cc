@@ -35,9 +35,9 @@ TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
 
 // A7: one rank's patience is nobody else's.
 TEST_F(Registry, EachRankWaitsAsLongAsItsOwnPatience) {
-  RankWords patient = words(0, 3);
+  Hello patient = hello_of(0, 3);
   patient.patience = milliseconds(20'000);
-  RankWords hasty = words(1, 3);
+  Hello hasty = hello_of(1, 3);
   hasty.patience = milliseconds(3'000);
   const Rank first = come(patient);
   const Rank second = come(hasty);
@@ -58,8 +58,8 @@ TEST_F(Registry, EachRankWaitsAsLongAsItsOwnPatience) {
 // However a rank stops waiting, it did come: a cut connection is how one leaves the second of two
 // switches when the first has refused it.
 TEST_F(Registry, OnlyRanksThatNeverCameAreMissing) {
-  const Rank waits = come(words(2, 3));
-  leave(come(words(0, 3)), Parting::lost);
+  const Rank waits = come(hello_of(2, 3));
+  leave(come(hello_of(0, 3)), Parting::lost);
   pass(base::seconds(20));
   expect_refused(waits, RefusalReason::too_late,
                  "2 of 3 ranks came; missing: rank 1; rank 0 came, but waits no longer");
@@ -67,10 +67,10 @@ TEST_F(Registry, OnlyRanksThatNeverCameAreMissing) {
 }
 
 TEST_F(Registry, TheOneToLookAtWentWhereAllHaveCome) {
-  const Rank early = come(words(0, 3));
-  const Rank waits = come(words(1, 3));
+  const Rank early = come(hello_of(0, 3));
+  const Rank waits = come(hello_of(1, 3));
   leave(early, Parting::lost);
-  come(words(2, 3));
+  come(hello_of(2, 3));
   pass(base::seconds(20));
   expect_refused(waits, RefusalReason::too_late,
                  "3 of 3 ranks came; rank 0 came, but waits no longer");
@@ -80,10 +80,10 @@ TEST_F(Registry, TheOneToLookAtWentWhereAllHaveCome) {
 // There the registry goes with rank 0, whose deadline was the first to pass.
 TEST_F(Registry, RanksThatMeetAtRank0HearWhomItWaitedFor) {
   JobRegistry at_rank(nullptr, options());
-  RankWords hasty = words(0, 3);
+  Hello hasty = hello_of(0, 3);
   hasty.patience = milliseconds(100);
   const Rank first = come(at_rank, hasty);
-  const Rank waits = come(at_rank, words(2, 3));
+  const Rank waits = come(at_rank, hello_of(2, 3));
   now_ = now_ + base::milliseconds(100);
   at_rank.work();
   expect_refused(first, RefusalReason::too_late, "2 of 3 ranks came; missing: rank 1");
@@ -91,11 +91,11 @@ TEST_F(Registry, RanksThatMeetAtRank0HearWhomItWaitedFor) {
   at_rank.work();
   expect_refused(waits, RefusalReason::too_late, "missing: rank 1; rank 0 came");
   EXPECT_EQ(waits.ear->refusal()->rank, 1);
-  expect_refused(come(at_rank, words(1, 3)), RefusalReason::stopping, "rank 0, where the job's");
+  expect_refused(come(at_rank, hello_of(1, 3)), RefusalReason::stopping, "rank 0, where the job's");
 }
 
 TEST_F(Registry, NobodyKeepsANameLongerThanTheLimit) {
-  RankWords stranger = words(0, 2);
+  Hello stranger = hello_of(0, 2);
   stranger.patience = std::chrono::hours(24);
   const Rank rank = come(stranger);
   pass(base::seconds(3600));
@@ -104,12 +104,12 @@ TEST_F(Registry, NobodyKeepsANameLongerThanTheLimit) {
 
 // A6: a process that is killed while it waits comes back.
 TEST_F(Registry, ARankThatGoesWhileOthersAreMissingFreesItsPlace) {
-  const Rank killed = come(words(0, 2));
+  const Rank killed = come(hello_of(0, 2));
   leave(killed, Parting::lost);
   EXPECT_TRUE(killed.ear->was_dismissed());
   EXPECT_THAT(registry_.status(), IsEmpty());
-  const Rank other = come(words(1, 2));
-  const Rank again = come(words(0, 2));
+  const Rank other = come(hello_of(1, 2));
+  const Rank again = come(hello_of(0, 2));
   leave(again, Parting::lost);
   EXPECT_TRUE(other.ear->terms().has_value()) << "all had come";
   expect_refused(other, RefusalReason::too_late, "rank 0 was lost while joining");
@@ -117,11 +117,11 @@ TEST_F(Registry, ARankThatGoesWhileOthersAreMissingFreesItsPlace) {
 }
 
 TEST_F(Registry, AJobThatGathersGoesOnWithoutARankThatWent) {
-  const Rank waits = come(words(1, 3));
-  leave(come(words(0, 3)), Parting::lost);
+  const Rank waits = come(hello_of(1, 3));
+  leave(come(hello_of(0, 3)), Parting::lost);
   EXPECT_FALSE(waits.ear->refusal().has_value());
-  const Rank back = come(words(0, 3));
-  const Rank last = come(words(2, 3));
+  const Rank back = come(hello_of(0, 3));
+  const Rank last = come(hello_of(2, 3));
   make_ready({waits, back, last});
   EXPECT_TRUE(waits.ear->groups().has_value());
 }
@@ -153,7 +153,7 @@ TEST_F(Registry, TheReasonOfARankThatGivesUpComesFirst) {
 }
 
 TEST_F(Registry, SlotsOfWhatIsNeverReadyAreGivenBack) {
-  RankWords slow = words(0, 1, "slow");
+  Hello slow = hello_of(0, 1, "slow");
   slow.patience = milliseconds(500);
   const Rank hasty = come(slow);
   slow.job = "slower";
@@ -168,9 +168,9 @@ TEST_F(Registry, SlotsOfWhatIsNeverReadyAreGivenBack) {
 }
 
 TEST_F(Registry, ADeadlineOfOneEndsTheWaitOfAllThatAreReady) {
-  RankWords hasty = words(0, 2);
+  Hello hasty = hello_of(0, 2);
   hasty.patience = milliseconds(100);
-  const std::vector<Rank> ranks = {come(hasty), come(words(1, 2))};
+  const std::vector<Rank> ranks = {come(hasty), come(hello_of(1, 2))};
   registry_.ready(ranks[0].seat, {});
   pass(base::milliseconds(100));
   for (const Rank& rank : ranks) {
@@ -239,7 +239,7 @@ TEST_F(Registry, ARankThatAggregatesIsDismissedWhenTheOthersHaveLeft) {
 TEST_F(Registry, StoppingTellsThePlaneAndThoseInsideAndRefusesThoseOutside) {
   const auto running = run(1);
   const auto joined = fill(1, "joined");
-  const Rank waits = come(words(0, 2, "waits"));
+  const Rank waits = come(hello_of(0, 2, "waits"));
   registry_.stop();
   registry_.work();
   EXPECT_TRUE(running[0].ear->end().has_value());
@@ -248,7 +248,7 @@ TEST_F(Registry, StoppingTellsThePlaneAndThoseInsideAndRefusesThoseOutside) {
   EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::stopped);
   expect_refused(joined[0], RefusalReason::stopping, "the switch is stopping");
   expect_refused(waits, RefusalReason::stopping, "the switch is stopping");
-  expect_refused(come(words(0, 1, "late")), RefusalReason::stopping, "the switch is stopping");
+  expect_refused(come(hello_of(0, 1, "late")), RefusalReason::stopping, "the switch is stopping");
 }
 
 // It takes long, and the rank does not wait: what started is forgotten again.
@@ -270,20 +270,20 @@ TEST_F(Registry, SaysWhatHappens) {
   for (const ControlEvent& event : events_) kinds.push_back(event.kind);
   EXPECT_THAT(kinds, ElementsAre(ControlEvent::entered, ControlEvent::joined, ControlEvent::started,
                                  ControlEvent::left));
-  come(words(0, 2));
-  expect_refused(come(words(0, 3)), RefusalReason::mismatch, "");
+  come(hello_of(0, 2));
+  expect_refused(come(hello_of(0, 3)), RefusalReason::mismatch, "");
   EXPECT_EQ(events_.back().kind, ControlEvent::refused);
   EXPECT_EQ(events_.back().reason, "job 'job': rank 0 says there are 3 ranks, rank 0 says 2");
 }
 
 TEST_F(Registry, SaysWhichRanksWentWhileOthersWereMissing) {
-  leave(come(words(0, 2)), Parting::lost);
+  leave(come(hello_of(0, 2)), Parting::lost);
   ASSERT_EQ(events_.size(), 2U);
   EXPECT_EQ(events_.back().kind, ControlEvent::went);
   EXPECT_EQ(events_.back().rank, 0);
-  EXPECT_EQ(events_.back().peer, words(0, 2).peer);
+  EXPECT_EQ(events_.back().peer, hello_of(0, 2).peer);
   EXPECT_EQ(events_.back().reason, "its connection broke");
-  leave(come(words(0, 2)));
+  leave(come(hello_of(0, 2)));
   EXPECT_EQ(events_.back().reason, "it waits no longer");
 }
 
@@ -299,7 +299,7 @@ TEST_F(Registry, NumbersOfTheLivingAreNotGivenAgain) {
   }
   std::uint16_t last = 0;
   for (int life = 0; life < 70'000; ++life) {
-    const Rank rank = come(words(0, 1, "short"));
+    const Rank rank = come(hello_of(0, 1, "short"));
     const std::uint16_t job = rank.ear->terms()->job;
     ASSERT_FALSE(living.contains(job)) << living[job];
     ASSERT_NE(job, 0);

@@ -45,9 +45,9 @@ TEST_F(Registry, EpochsAreWhatTheSourceOfEntropySays) {
 
 // Each of the two has slots; what both have is none, which would have ended the switch.
 TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
-  RankWords small = words(0, 2);
+  Hello small = hello_of(0, 2);
   small.bulk_slots = 0;
-  RankWords bulk = words(1, 2);
+  Hello bulk = hello_of(1, 2);
   bulk.small_slots = 0;
   for (const Rank& rank : {come(small), come(bulk)}) {
     expect_refused(rank, RefusalReason::invalid, "a job without slots cannot sum");
@@ -59,7 +59,7 @@ TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
 // A block of some formats has 64 elements; as a partial sum it is longer than 548 bytes.
 TEST_F(Registry, PacketsThatHoldNoBlockAreRefusedOrDoWithoutGroups) {
   plane_.elements = 32;
-  expect_refused(come(words(0, 1)), RefusalReason::invalid, "hold no block of some formats");
+  expect_refused(come(hello_of(0, 1)), RefusalReason::invalid, "hold no block of some formats");
   plane_.elements = 8192;
   hosts_ = {"a", "a", "b"};
   plane_.datagram_bytes = 548;
@@ -119,8 +119,9 @@ TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
 
 // What one rank has finished, another cannot make again: its tensors are the program's.
 TEST_F(Registry, RanksComeBackOnlyWithTheSameCallsFinished) {
-  for (const ReadyWords& other : {ReadyWords{false, 7, {}, 12, 0}, ReadyWords{false, 7, {}, 11, 1},
-                                  ReadyWords{false, 7, {}, 0, 0}}) {
+  for (const ReadyReport& other :
+       {ReadyReport{false, 7, {}, 12, 0}, ReadyReport{false, 7, {}, 11, 1},
+        ReadyReport{false, 7, {}, 0, 0}}) {
     const auto ranks = fill(2);
     say_ready(ranks, {{false, 7, {}, 11, 0}, other});
     for (const Rank& rank : ranks) expect_refused(rank, RefusalReason::mismatch, "cannot go on");
@@ -139,15 +140,15 @@ TEST_F(Registry, ARankThatDoesNotSayWhetherItVerifiesMayJoin) {
 
 TEST_F(Registry, ANameInUseIsRefused) {
   fill(2);
-  expect_refused(come(words(0, 2)), RefusalReason::in_use, "'job' is running");
+  expect_refused(come(hello_of(0, 2)), RefusalReason::in_use, "'job' is running");
 }
 
 TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
-  const Rank first = come(words(1, 4));
-  const Rank second = come(words(0, 2));
+  const Rank first = come(hello_of(1, 4));
+  const Rank second = come(hello_of(0, 2));
   expect_refused(second, RefusalReason::mismatch, "rank 0 says there are 2 ranks, rank 1 says 4");
   EXPECT_EQ(second.ear->refusal()->rank, 1);
-  expect_refused(come(words(1, 4)), RefusalReason::in_use, "has a rank 1 already");
+  expect_refused(come(hello_of(1, 4)), RefusalReason::in_use, "has a rank 1 already");
   EXPECT_FALSE(first.ear->refusal().has_value());
 }
 
@@ -156,7 +157,7 @@ TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
   std::vector<int> granted;
   std::uint32_t free = registry_.slots_free();
   for (;;) {
-    const Rank rank = come(words(0, 1, "job " + std::to_string(granted.size())));
+    const Rank rank = come(hello_of(0, 1, "job " + std::to_string(granted.size())));
     if (rank.ear->refusal()) {
       expect_refused(rank, RefusalReason::full, "has 3 of 1000 slots left");
       EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 16"));
@@ -178,7 +179,7 @@ TEST_F(Registry, TwoDozenGroupsOfOneAddressFitASwitchAsItIsStarted) {
   plane_.slots = 4096;
   int jobs = 0;
   for (;; ++jobs) {
-    RankWords own = words(0, 1, "group " + std::to_string(jobs));
+    Hello own = hello_of(0, 1, "group " + std::to_string(jobs));
     own.peer = "10.0.0.1";
     const Rank rank = come(own);
     if (rank.ear->refusal()) break;
@@ -192,7 +193,7 @@ TEST_F(Registry, TwoDozenGroupsOfOneAddressFitASwitchAsItIsStarted) {
 TEST_F(Registry, JobsOfOneAddressGetAllThatTheyAskForOf911SlotsEach) {
   plane_.slots = 911 * 24;
   for (int job = 0; job < 24; ++job) {
-    RankWords own = words(0, 1, "group " + std::to_string(job));
+    Hello own = hello_of(0, 1, "group " + std::to_string(job));
     own.peer = "10.0.0.1";
     const JobTerms terms = come(own).ear->terms().value();
     EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512) << job;
@@ -212,7 +213,7 @@ TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
 // Who asks for everything first does not get it.
 TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
   plane_.slots = 4096;
-  RankWords greedy = words(0, 1, "greedy");
+  Hello greedy = hello_of(0, 1, "greedy");
   greedy.bulk_slots = 30'000;
   greedy.peer = "10.0.0.1";
   const Rank first = come(greedy);
@@ -227,7 +228,7 @@ TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
   }
   expect_refused(last, RefusalReason::full, "for jobs whose rank 0 is at 10.0.0.1");
   EXPECT_LE(held, 3072U);
-  RankWords honest = words(0, 1, "honest");
+  Hello honest = hello_of(0, 1, "honest");
   honest.peer = "10.0.0.2";
   ASSERT_TRUE(come(honest).ear->terms().has_value());
 }
@@ -238,7 +239,7 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
   few.limits.jobs_of_peer_max = 2;
   JobRegistry registry(&plane_, few);
   const auto come_from = [&](const std::string& peer, const std::string& job) {
-    RankWords own = words(0, 2, job);
+    Hello own = hello_of(0, 2, job);
     own.peer = peer;
     return come(registry, own);
   };
@@ -253,7 +254,7 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
 
 TEST_F(Registry, AJobThatNobodySumsForIsRefused) {
   JobRegistry without_plane(nullptr, options());
-  expect_refused(come(without_plane, words(0, 1)), RefusalReason::invalid, "nobody aggregates");
+  expect_refused(come(without_plane, hello_of(0, 1)), RefusalReason::invalid, "nobody aggregates");
 }
 
 // With its thread, as servers have it.
@@ -261,7 +262,7 @@ TEST(RegistryThread, TellsWithoutBeingAsked) {
   FakePlane plane(1);
   JobRegistry registry(&plane);
   const auto first = std::make_shared<Ear>(), second = std::make_shared<Ear>();
-  RankWords own = words(0, 2);
+  Hello own = hello_of(0, 2);
   const auto seat = registry.enter(own, first);
   own.rank = 1;
   registry.enter(own, second);

@@ -22,20 +22,20 @@ struct Rank {
 
 class Registry : public ::testing::Test {
  protected:
-  Rank come(JobRegistry& registry, const RankWords& words) {
+  Rank come(JobRegistry& registry, const Hello& hello) {
     Rank rank;
     rank.ear = std::make_shared<Ear>();
-    rank.seat = registry.enter(words, rank.ear);
+    rank.seat = registry.enter(hello, rank.ear);
     registry.work();
     return rank;
   }
-  Rank come(const RankWords& words) { return come(registry_, words); }
+  Rank come(const Hello& hello) { return come(registry_, hello); }
 
   // All ranks of a job.
   std::vector<Rank> fill(std::uint32_t world, const std::string& job = "job") {
     std::vector<Rank> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      RankWords own = words(rank, world, job);
+      Hello own = hello_of(rank, world, job);
       if (!hosts_.empty()) own.host = RankHost{hosts_[rank], "meet-" + std::to_string(rank)};
       own.element_bytes = element_bytes_;
       own.always_shares = always_shares_;
@@ -48,18 +48,18 @@ class Registry : public ::testing::Test {
     }
     return ranks;
   }
-  void say_ready(const std::vector<Rank>& ranks, const std::vector<ReadyWords>& words) {
+  void say_ready(const std::vector<Rank>& ranks, const std::vector<ReadyReport>& reports) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      registry_.ready(ranks[rank].seat, words[rank]);
+      registry_.ready(ranks[rank].seat, reports[rank]);
     }
     registry_.work();
   }
   void make_ready(const std::vector<Rank>& ranks, const std::vector<bool>& shares_memory = {}) {
-    std::vector<ReadyWords> words(ranks.size());
+    std::vector<ReadyReport> reports(ranks.size());
     for (std::size_t rank = 0; rank < shares_memory.size(); ++rank) {
-      words[rank].shares_memory = shares_memory[rank];
+      reports[rank].shares_memory = shares_memory[rank];
     }
-    say_ready(ranks, words);
+    say_ready(ranks, reports);
   }
   std::vector<Rank> run(std::uint32_t world, const std::string& job = "job") {
     const std::vector<Rank> ranks = fill(world, job);

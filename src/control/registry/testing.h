@@ -89,16 +89,16 @@ class FakePlane final : public Plane {
 };
 
 // What rank `rank` of a job says; each rank's path carries a byte more than the one's before it.
-inline RankWords words(std::size_t rank, std::size_t world, std::string job = "job") {
-  RankWords words;
-  words.job = std::move(job);
-  words.rank = static_cast<std::uint32_t>(rank);
-  words.world = static_cast<std::uint32_t>(world);
-  words.datagram_bytes_max = 1472 + static_cast<std::uint32_t>(rank);
-  words.small_slots = 64;
-  words.bulk_slots = 448;
-  words.patience = std::chrono::seconds(20);
-  return words;
+inline Hello hello_of(std::size_t rank, std::size_t world, std::string job = "job") {
+  Hello hello;
+  hello.job = std::move(job);
+  hello.rank = static_cast<std::uint32_t>(rank);
+  hello.world = static_cast<std::uint32_t>(world);
+  hello.datagram_bytes_max = 1472 + static_cast<std::uint32_t>(rank);
+  hello.small_slots = 64;
+  hello.bulk_slots = 448;
+  hello.patience = std::chrono::seconds(20);
+  return hello;
 }
 
 // What one rank has heard.

@@ -26,11 +26,11 @@ const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
   options.link = [channel = channel_to(options.parent), parent = options.parent](
-                     const RankWords& words, std::shared_ptr<RankListener> listener) {
+                     const Hello& hello, std::shared_ptr<RankListener> listener) {
     JobStream::Options stream;
-    stream.words = words;
+    stream.hello = hello;
     stream.host = "the switch's parent " + parent;
-    stream.joins_by = std::chrono::steady_clock::now() + words.patience;
+    stream.joins_by = std::chrono::steady_clock::now() + hello.patience;
     stream.connects_by = stream.joins_by;
     return JobStream::open(channel, stream, std::move(listener));
   };
@@ -80,16 +80,16 @@ RackRelay::~RackRelay() {
   for (auto& [seat, rank] : ranks_) cut(rank);
 }
 
-Registrar::Seat RackRelay::enter(const RankWords& words, std::shared_ptr<RankListener> listener) {
+Registrar::Seat RackRelay::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
   const Answer<std::uint32_t> path = uplink_.datagram_bytes_max();
   const std::lock_guard lock(mutex_);
   const std::uint64_t seat = ++last_seat_;
   Rank& rank = ranks_[seat];
-  rank.words = words;
+  rank.hello = hello;
   rank.listener = std::move(listener);
-  Answer<RankWords> up = tl::unexpected(kStopping);
+  Answer<Hello> up = tl::unexpected(kStopping);
   if (!stopping_) {
-    up = path ? words_for_parent(words, *path) : Answer<RankWords>(tl::unexpected(path.error()));
+    up = path ? hello_for_parent(hello, *path) : Answer<Hello>(tl::unexpected(path.error()));
   }
   if (!up) {
     refuse(seat, up.error());
@@ -101,36 +101,36 @@ Registrar::Seat RackRelay::enter(const RankWords& words, std::shared_ptr<RankLis
 }
 
 // What the parent hears in place of what the rank says: no more than this switch can do.
-Answer<RankWords> RackRelay::words_for_parent(const RankWords& words, std::uint32_t path_bytes) {
-  if (words.rack) {
+Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path_bytes) {
+  if (hello.rack) {
     return invalid(
-        words.rack->identity == options_.identity
+        hello.rack->identity == options_.identity
             ? fmt::format("--parent of the switch at {} leads back to that switch",
                           options_.address)
             : fmt::format(
                   "the switch at {} has a parent itself, {}; a rack's parent must have none",
                   options_.address, options_.parent));
   }
-  RankWords up = words;
+  Hello up = hello;
   const std::vector<SiteAddress> sites = plane_.sites();
-  up.rack = RackWords{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
+  up.rack = RackHello{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
                       sites.front().record, options_.source};
   up.datagram_bytes_max =
-      std::min({words.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
-  Promise& promise = promises_[words.job];
+      std::min({hello.datagram_bytes_max, plane_.datagram_bytes_max(), path_bytes});
+  Promise& promise = promises_[hello.job];
   if (promise.ranks++ == 0) {
     const std::uint32_t total = plane_.slots_total();
     const std::uint32_t free = total - std::min(total, slots_used_ + slots_promised_);
-    promise.slots = granted({words.small_slots, words.bulk_slots}, free, total);
+    promise.slots = granted({hello.small_slots, hello.bulk_slots}, free, total);
     promise.counted = std::min(free, promise.slots.small + promise.slots.bulk);
     slots_promised_ += promise.counted;
   }
-  up.small_slots = std::min(words.small_slots, promise.slots.small);
-  up.bulk_slots = std::min(words.bulk_slots, promise.slots.bulk);
+  up.small_slots = std::min(hello.small_slots, promise.slots.small);
+  up.bulk_slots = std::min(hello.bulk_slots, promise.slots.bulk);
   return up;
 }
 
-void RackRelay::open_link(std::uint64_t seat, const RankWords& words) {
+void RackRelay::open_link(std::uint64_t seat, const Hello& hello) {
   std::shared_ptr<RankLink> link;
   {
     const std::lock_guard lock(mutex_);
@@ -141,7 +141,7 @@ void RackRelay::open_link(std::uint64_t seat, const RankWords& words) {
       return;
     }
   }
-  link = options_.link(words, std::make_shared<Ear>(inbox_, seat));
+  link = options_.link(hello, std::make_shared<Ear>(inbox_, seat));
   std::optional<Parting> parting;
   {
     const std::lock_guard lock(mutex_);
@@ -170,22 +170,22 @@ void RackRelay::tell_link(std::uint64_t seat, std::function<void(RankLink&)> wor
 // The rank has what it waited for the parent with, or will never have it.
 void RackRelay::keep_promise(Rank& rank) {
   if (!std::exchange(rank.has_promise, false)) return;
-  const auto promise = promises_.find(rank.words.job);
+  const auto promise = promises_.find(rank.hello.job);
   if (--promise->second.ranks > 0) return;
   slots_promised_ -= promise->second.counted;
   promises_.erase(promise);
 }
 
-void RackRelay::ready(Seat seat, const ReadyWords& words) {
+void RackRelay::ready(Seat seat, const ReadyReport& report) {
   const std::lock_guard lock(mutex_);
   const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
-  if (found == ranks_.end() || !found->second.job || found->second.ready_words) return;
-  found->second.ready_words = words;
+  if (found == ranks_.end() || !found->second.job || found->second.ready_report) return;
+  found->second.ready_report = report;
   if (found->second.job->is_looked_up) say_ready(found->first, found->second);
 }
 
 void RackRelay::say_ready(std::uint64_t seat, const Rank& rank) {
-  ReadyWords up = *rank.ready_words;
+  ReadyReport up = *rank.ready_report;
   const Job& job = *rank.job;
   if (!is_one_host(job.terms.groups, job.terms.world)) up.obstacle = job.obstacle;
   tell_link(seat, [up = std::move(up)](RankLink& link) { link.ready(up); });

@@ -39,8 +39,7 @@ struct RackRelayOptions {
   EventListener on_event = log_event;
   bool has_threads = true;  // or someone calls work()
   // A rank's link to the parent, for tests; unset: a JobStream.
-  std::function<std::unique_ptr<RankLink>(const RankWords&, std::shared_ptr<RankListener>)> link =
-      {};
+  std::function<std::unique_ptr<RankLink>(const Hello&, std::shared_ptr<RankListener>)> link = {};
 };
 
 class RackRelay final : public Registrar {
@@ -49,8 +48,8 @@ class RackRelay final : public Registrar {
   RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options);
   ~RackRelay() override;
 
-  Seat enter(const RankWords& words, std::shared_ptr<RankListener> listener) override;
-  void ready(Seat seat, const ReadyWords& words) override;
+  Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
+  void ready(Seat seat, const ReadyReport& report) override;
   void leave(Seat seat, const Parting& parting) override;
   void stop() override;
   std::vector<JobStatus> status() const override;
@@ -71,10 +70,10 @@ class RackRelay final : public Registrar {
   using Key = std::pair<std::uint16_t, std::uint32_t>;  // the parent's number and epoch
 
   // All below require the lock, but for those that say that they are tasks.
-  Answer<RankWords> words_for_parent(const RankWords& words, std::uint32_t path_bytes);
-  void open_link(std::uint64_t seat, const RankWords& words);  // a task
+  Answer<Hello> hello_for_parent(const Hello& hello, std::uint32_t path_bytes);
+  void open_link(std::uint64_t seat, const Hello& hello);  // a task
   void keep_promise(Rank& rank);
-  std::shared_ptr<Job> find_or_make(const RankWords& words, const JobTerms& terms);
+  std::shared_ptr<Job> find_or_make(const Hello& hello, const JobTerms& terms);
   JobTerms own_terms(const JobTerms& terms, std::uint32_t rank) const;
   void take_slots(Job& job);
   void give_back_slots(Job& job);

@@ -18,7 +18,7 @@ void RackRelay::hear_terms(std::uint64_t seat, const JobTerms& terms) {
   const auto found = ranks_.find(seat);
   if (found == ranks_.end() || found->second.leaves || found->second.job) return;
   Rank& rank = found->second;
-  rank.job = find_or_make(rank.words, terms);
+  rank.job = find_or_make(rank.hello, terms);
   const bool is_first = rank.job->ranks++ == 0 && !rank.job->is_looked_up;
   if (is_first) {
     take_slots(*rank.job);
@@ -28,12 +28,11 @@ void RackRelay::hear_terms(std::uint64_t seat, const JobTerms& terms) {
   agenda_.add([listener = rank.listener, own = rank.job->terms] { listener->all_here(own); });
 }
 
-std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const RankWords& words,
-                                                        const JobTerms& terms) {
+std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const Hello& hello, const JobTerms& terms) {
   std::shared_ptr<Job>& job = jobs_[{terms.job, terms.epoch}];
   if (job) return job;
-  job = std::make_shared<Job>(words.job, terms);
-  job->terms = own_terms(terms, words.rank);
+  job = std::make_shared<Job>(hello.job, terms);
+  job->terms = own_terms(terms, hello.rank);
   const core::SiteRecord can = plane_.sites().front().record;
   if (terms.elements_max > can.elements_max ||
       terms.datagram_bytes_max > plane_.datagram_bytes_max()) {
@@ -118,7 +117,7 @@ void RackRelay::look_up(const std::shared_ptr<Job>& job) {
   if (unreachable && !job->obstacle) job->obstacle = std::move(unreachable);
   job->is_looked_up = true;
   for (auto& [seat, rank] : ranks_) {
-    if (rank.job == job && rank.ready_words) say_ready(seat, rank);
+    if (rank.job == job && rank.ready_report) say_ready(seat, rank);
   }
 }
 
@@ -213,9 +212,9 @@ void RackRelay::refuse(std::uint64_t seat, const Refusal& refusal) {
   Rank& rank = ranks_.at(seat);
   ControlEvent event;
   event.kind = ControlEvent::refused;
-  event.job = rank.words.job;
-  event.rank = static_cast<int>(rank.words.rank);
-  event.peer = rank.words.peer;
+  event.job = rank.hello.job;
+  event.rank = static_cast<int>(rank.hello.rank);
+  event.peer = rank.hello.peer;
   event.reason = refusal.message;
   if (rank.listener) {
     agenda_.add([listener = std::exchange(rank.listener, nullptr), refusal,

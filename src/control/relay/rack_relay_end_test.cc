@@ -106,11 +106,11 @@ TEST_F(Relay, StoppingEndsWhatWaitsForOthers) {
     wait_for([&] { return !root_->registry.status().empty(); });
     a_->relay.stop();
   });
-  join({a_->address(), b_->address()}, [](RankWords& words) {
-    if (words.rank == 1) {
-      words.job = "other";
-      words.world = 1;
-      words.rank = 0;
+  join({a_->address(), b_->address()}, [](Hello& hello) {
+    if (hello.rank == 1) {
+      hello.job = "other";
+      hello.world = 1;
+      hello.rank = 0;
     }
   });
   stopper.join();

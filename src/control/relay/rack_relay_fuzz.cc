@@ -41,7 +41,7 @@ io::SocketAddress host_of(const char* text) {
 // What the parent knows of one link; keeps to the order of rank_listener.h.
 struct Above {
   std::shared_ptr<RankListener> listener;
-  RankWords words;
+  Hello hello;
   bool said_terms = false, was_ready = false, said_go = false, said_end = false;
   bool has_left = false, is_over = false;
 };
@@ -50,7 +50,7 @@ class Link final : public RankLink {
  public:
   explicit Link(std::shared_ptr<Above> above) : above_(std::move(above)) {}
   ~Link() override { above_->is_over = true; }
-  void ready(const ReadyWords&) override { above_->was_ready = true; }
+  void ready(const ReadyReport&) override { above_->was_ready = true; }
   void leave(const Parting&) override { above_->has_left = true; }
 
  private:
@@ -97,10 +97,10 @@ class Run {
   void hello(Peer& peer) {
     if (peer.ear && !peer.ear->is_over()) return;
     peer.ear = nullptr;
-    const auto words = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
-    if (!words) return;
+    const auto parsed = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
+    if (!parsed) return;
     peer.ear = std::make_shared<CheckedEar>();
-    peer.seat = relay_.enter(*words, peer.ear);
+    peer.seat = relay_.enter(*parsed, peer.ear);
   }
 
   // One step further, or the last word.
@@ -110,7 +110,7 @@ class Run {
       end_link(above);
     } else if (!above.said_terms) {
       above.said_terms = true;
-      above.listener->all_here(terms_for(above.words));
+      above.listener->all_here(terms_for(above.hello));
     } else if (above.was_ready && !above.said_go) {
       above.said_go = true;
       above.listener->all_ready({});
@@ -134,23 +134,23 @@ class Run {
     }
   }
 
-  JobTerms terms_for(const RankWords& words) {
+  JobTerms terms_for(const Hello& hello) {
     JobTerms terms;
     terms.job = static_cast<std::uint16_t>(1 + choices_.below(2));
     const std::uint8_t epoch = choices_.byte();  // and where the ranks' packets come from
     terms.epoch = epoch % 2;
-    terms.world = words.world;
+    terms.world = hello.world;
     for (std::uint32_t rank = 0; rank < terms.world && (epoch & 2) != 0; ++rank) {
       terms.rank_sources.push_back(host_of(source_from(epoch / 4 + rank)));
     }
-    terms.datagram_bytes_max = words.datagram_bytes_max;
+    terms.datagram_bytes_max = hello.datagram_bytes_max;
     terms.elements_max = choices_.of<2>({1056, 8192});
-    terms.small_slots = static_cast<std::uint16_t>(words.small_slots);
-    terms.bulk_slots = static_cast<std::uint16_t>(words.bulk_slots);
+    terms.small_slots = static_cast<std::uint16_t>(hello.small_slots);
+    terms.bulk_slots = static_cast<std::uint16_t>(hello.bulk_slots);
     if (terms.small_slots + terms.bulk_slots == 0) terms.small_slots = 1;
     terms.formats = core::FormatSet(choices_.of<3>({0x7F, 0x04, 0x10}));
     terms.sites = {{":7700", 0}, {":7701", 0}};
-    const auto world = static_cast<std::uint16_t>(words.world);
+    const auto world = static_cast<std::uint16_t>(hello.world);
     if (choices_.below(4) != 0) terms.racks = {{0, world}};
     return terms;
   }
@@ -163,11 +163,11 @@ class Run {
     options.source = host_of(kSource);
     options.on_event = [](const ControlEvent&) {};
     options.has_threads = false;
-    options.link = [this](const RankWords& words, std::shared_ptr<RankListener> listener) {
+    options.link = [this](const Hello& hello, std::shared_ptr<RankListener> listener) {
       const auto above = std::make_shared<Above>();
       above->listener = std::move(listener);
-      above->words = words;
-      CHECK(words.source.is_set() && words.rack->source == host_of(kSource));
+      above->hello = hello;
+      CHECK(hello.source.is_set() && hello.rack->source == host_of(kSource));
       above_.push_back(above);
       return std::make_unique<Link>(above);
     };

@@ -43,13 +43,13 @@ struct RackRelay::Job {
 };
 
 struct RackRelay::Rank {
-  RankWords words;
+  Hello hello;
   std::shared_ptr<RankListener> listener;
   bool is_opening = false;         // a link
   std::shared_ptr<RankLink> link;  // null: not yet, or cut
   std::shared_ptr<Job> job;        // null: the parent has not said it
   bool has_promise = false;
-  std::optional<ReadyWords> ready_words;
+  std::optional<ReadyReport> ready_report;
   bool may_go = false;   // as the parent says
   bool went = false;     // and was told
   bool is_told = false;  // of the end

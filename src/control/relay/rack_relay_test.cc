@@ -84,15 +84,15 @@ TEST_F(Relay, LaterJobsGetWhatARackHasLeft) {
   join(two_and_two());
   ASSERT_TRUE(all_joined());
   const auto first = std::move(members_);
-  join(two_and_two(), [](RankWords& words) { words.job = "second"; });
+  join(two_and_two(), [](Hello& hello) { hello.job = "second"; });
   ASSERT_TRUE(all_joined());
   const JobTerms& terms = members_[2]->link->terms();
   EXPECT_EQ(terms.small_slots + terms.bulk_slots, 16);
   const auto second = std::move(members_);
-  join(two_and_two(), [](RankWords& words) { words.job = "third"; });
+  join(two_and_two(), [](Hello& hello) { hello.job = "third"; });
   ASSERT_TRUE(all_joined());
   const auto third = std::move(members_);
-  join(two_and_two(), [](RankWords& words) { words.job = "fourth"; });
+  join(two_and_two(), [](Hello& hello) { hello.job = "fourth"; });
   expect_refused(RefusalReason::full,
                  "the switch at rack-a:1 has 8 of 552 slots left and job 'fourth' wants 16");
   EXPECT_EQ(b_->plane.started().size(), 3U);
@@ -121,7 +121,7 @@ TEST_F(Relay, AParentThatIsNotThereIsNamed) {
   start();
   const std::string parent = root_->address();
   root_.reset();
-  join({a_->address()}, [](RankWords& words) { words.patience = milliseconds(300); });
+  join({a_->address()}, [](Hello& hello) { hello.patience = milliseconds(300); });
   expect_refused(RefusalReason::too_late, "nobody answers at the switch's parent " + parent);
 }
 
@@ -137,15 +137,15 @@ TEST_F(Relay, ARankThatSumsIsNoParent) {
   JobRegistry registry(nullptr);
   const auto server = ControlServer::start(kAnyPort, registry);
   Leaf leaf((*server)->address().text(), "rack-c:1", 1);
-  join({leaf.address()}, [](RankWords& words) { words.site = SiteAddress{"10.0.0.1:1", 1, true}; });
+  join({leaf.address()}, [](Hello& hello) { hello.site = SiteAddress{"10.0.0.1:1", 1, true}; });
   expect_refused(RefusalReason::invalid, "--parent names a rank that sums");
 }
 
 TEST_F(Relay, HostGroupsStayWithinTheirRack) {
   start();
-  join(two_and_two(), [](RankWords& words) {
-    words.host = RankHost{words.rank == 0 ? "x" : "y", "meet-" + std::to_string(words.rank)};
-    words.always_shares = true;
+  join(two_and_two(), [](Hello& hello) {
+    hello.host = RankHost{hello.rank == 0 ? "x" : "y", "meet-" + std::to_string(hello.rank)};
+    hello.always_shares = true;
   });
   ASSERT_TRUE(all_joined());
   ASSERT_EQ(b_->plane.started().size(), 1U);
@@ -154,9 +154,9 @@ TEST_F(Relay, HostGroupsStayWithinTheirRack) {
 
 TEST_F(Relay, OneHostTakesNothingOfItsRack) {
   start();
-  join({a_->address(), a_->address()}, [](RankWords& words) {
-    words.host = RankHost{"x", "meet"};
-    words.always_shares = true;
+  join({a_->address(), a_->address()}, [](Hello& hello) {
+    hello.host = RankHost{"x", "meet"};
+    hello.always_shares = true;
   });
   ASSERT_TRUE(all_joined());
   EXPECT_THAT(a_->plane.started(), IsEmpty());

@@ -94,7 +94,7 @@ class Relay : public ::testing::Test {
 
   // Ranks 0, 1, ... at these addresses, each from a thread of its own, up to and with ready().
   void join(const std::vector<std::string>& places,
-            const std::function<void(RankWords&)>& change = {}) {
+            const std::function<void(Hello&)>& change = {}) {
     members_.clear();
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
       members_.push_back(std::make_unique<Member>());
@@ -106,15 +106,15 @@ class Relay : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
   static void enter(Member& member, const std::vector<std::string>& places, std::size_t rank,
-                    const std::function<void(RankWords&)>& change) {
-    RankWords own = words(rank, places.size());
+                    const std::function<void(Hello&)>& change) {
+    Hello own = hello_of(rank, places.size());
     if (change) change(own);
     auto link = JobLink::join(places[rank], own, {});
     if (!link) {
       member.refusal = link.error();
       return;
     }
-    const ReadyWords ready = {own.host.has_value(), 7, {}, 0, 0, {}};
+    const ReadyReport ready = {own.host.has_value(), 7, {}, 0, 0, {}};
     if (const Answer<void> answer = (*link)->ready(ready); !answer) {
       member.refusal = answer.error();
       return;

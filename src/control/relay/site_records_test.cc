@@ -26,7 +26,7 @@ core::SiteRecord without(FormatSet formats) {
 TEST_F(Registry, TermsSayWhatTheSitesOfSwitchAndRanksHaveInCommon) {
   plane_.elements = 8192;
   plane_.set_record(without(FormatSet::of(WireFormat::bfp8)));
-  RankWords own = words(0, 1);
+  Hello own = hello_of(0, 1);
   own.site = SiteAddress{"10.0.0.1:1", 1, true, without(FormatSet::of(WireFormat::i64))};
   own.site->record.elements_max = 1056;
   own.site->record.takes_sparse = false;
@@ -44,8 +44,8 @@ TEST_F(Registry, ASiteThatCannotDoTheJobIsNamedToAllAndHoldsNothing) {
     core::SiteRecord record;
     record.verifies_checksums = verifies;
     record.workers_max = 1;
-    const Rank first = come(words(0, 2));
-    RankWords own = words(1, 2);
+    const Rank first = come(hello_of(0, 2));
+    Hello own = hello_of(1, 2);
     own.site = SiteAddress{"10.0.0.1:1", 1, true, record};
     const Rank second = come(own);
     for (const Rank& rank : {first, second}) {
@@ -63,7 +63,7 @@ TEST_F(Registry, PacketsNeedToHoldTheFormatsInUseAlone) {
   plane_.elements = 32;
   plane_.set_record(without(FormatSet::of(WireFormat::bfp8) | FormatSet::of(WireFormat::bfp16) |
                             FormatSet::of(WireFormat::bfp32) | FormatSet::of(WireFormat::i32)));
-  EXPECT_TRUE(come(words(0, 1)).ear->terms().has_value());
+  EXPECT_TRUE(come(hello_of(0, 1)).ear->terms().has_value());
 }
 
 TEST_F(Relay, WhatOneRackLacksNoRankOfTheJobUses) {
@@ -89,7 +89,7 @@ TEST_F(Relay, ARacksSwitchTakesAsManyRanksAsItSaysAndARackIsOneWorkerAbove) {
   for (const auto& member : members_) member->link->leave();
   two.workers_max = 1;
   b_->plane.set_record(two);
-  join(two_and_two(), [](RankWords& words) { words.job = "second"; });
+  join(two_and_two(), [](Hello& hello) { hello.job = "second"; });
   expect_refused(RefusalReason::invalid,
                  "the rack's switch at rack-b:1 takes 1 workers, and the job has 2 there");
 }
@@ -97,9 +97,9 @@ TEST_F(Relay, ARacksSwitchTakesAsManyRanksAsItSaysAndARackIsOneWorkerAbove) {
 // A parent that answers with more than the rack's switch has said it can.
 TEST_F(Relay, AParentThatAsksForMoreThanTheRackCanIsRefusedToAll) {
   start();
-  join(two_and_two(), [this](RankWords& words) {
+  join(two_and_two(), [this](Hello& hello) {
     // Between Hello and Joined the rack's switch changes, as no honest one does.
-    if (words.rank != 3) return;
+    if (hello.rank != 3) return;
     wait_for([this] {
       return root_->registry.status().size() == 1 && root_->registry.status()[0].ranks == 3;
     });

@@ -55,10 +55,10 @@ TEST(Sources, ThatAreNoHostAreRefused) {
       "0.0.0.0",   "::",   "224.0.0.1",           "ff02::1",    "rank.example", "10.0.0.1:7700",
       "[fd00::1]", "a\nb", std::string(300, '1'), "10.0.0.1]:1"};
   for (const std::string& said : all) {
-    const Answer<RankWords> words = parse_hello(hello_with(said), "");
-    ASSERT_FALSE(words.has_value()) << said;
-    EXPECT_EQ(words.error().reason, RefusalReason::invalid);
-    EXPECT_THAT(words.error().message, ::testing::HasSubstr("no host's address")) << said;
+    const Answer<Hello> parsed = parse_hello(hello_with(said), "");
+    ASSERT_FALSE(parsed.has_value()) << said;
+    EXPECT_EQ(parsed.error().reason, RefusalReason::invalid);
+    EXPECT_THAT(parsed.error().message, ::testing::HasSubstr("no host's address")) << said;
     v1::Hello of_rack = hello_with("");
     of_rack.mutable_rack()->set_identity("life");
     of_rack.mutable_rack()->set_sites(1);
@@ -86,7 +86,7 @@ TEST(Sources, GoToThosePartiesThatAggregate) {
   EXPECT_EQ(reply_of(terms).joined().rank_sources_size(), 0) << "the switch alone needs them";
   terms.sites.push_back({"10.0.0.5:9000", 1, true});
   const v1::JoinReply reply = reply_of(terms);
-  const Answer<JobTerms> heard = terms_of(reply.joined(), words(0, 2), "host");
+  const Answer<JobTerms> heard = terms_of(reply.joined(), hello_of(0, 2), "host");
   ASSERT_TRUE(heard.has_value()) << heard.error().message;
   EXPECT_THAT(texts(heard->rank_sources), ElementsAre("10.0.0.5", "anywhere"));
 }
@@ -95,12 +95,12 @@ TEST(Sources, ThatAHostTellsWrongAreNamed) {
   JobTerms terms = terms_with({"10.0.0.5:9000", 1, true});
   terms.rank_sources = {host("10.0.0.5"), host("fd00::6")};
   v1::JoinReply reply = reply_of(terms);
-  ASSERT_TRUE(terms_of(reply.joined(), words(0, 2), "host").has_value());
-  EXPECT_THAT(terms_of(reply.joined(), words(0, 3), "host").error().message,
+  ASSERT_TRUE(terms_of(reply.joined(), hello_of(0, 2), "host").has_value());
+  EXPECT_THAT(terms_of(reply.joined(), hello_of(0, 3), "host").error().message,
               ::testing::HasSubstr("rank_sources of 2 ranks; the job has 3"));
   for (const char* const wrong : {"somewhere", "0.0.0.0", "10.0.0.5:1", "\x01"}) {
     reply.mutable_joined()->set_rank_sources(1, wrong);
-    EXPECT_THAT(terms_of(reply.joined(), words(0, 2), "host").error().message,
+    EXPECT_THAT(terms_of(reply.joined(), hello_of(0, 2), "host").error().message,
                 ::testing::HasSubstr("rank_sources[1]"));
   }
 }
@@ -112,7 +112,7 @@ TEST_F(Relay, PlanesHearWhereRanksAndRacksAre) {
   std::vector<std::string> places = two_and_two();
   places.push_back(root_->address());
   join(places,
-       [](RankWords& own) { own.source = own.rank == 3 ? host("127.0.0.4") : host("127.0.0.1"); });
+       [](Hello& own) { own.source = own.rank == 3 ? host("127.0.0.4") : host("127.0.0.1"); });
   ASSERT_TRUE(all_joined());
   const JobTerms above = root_->plane.started().at(0);
   EXPECT_THAT(texts(above.rack_sources), ElementsAre("127.0.0.1", "127.0.0.9"));
@@ -130,7 +130,7 @@ TEST(Sources, AreAnywhereForRanksOfThisProcess) {
   std::vector<Registrar::Seat> seats;
   for (std::size_t rank = 0; rank < 2; ++rank) {
     ears.push_back(std::make_shared<Ear>());
-    seats.push_back(registry.enter(words(rank, 2), ears.back()));
+    seats.push_back(registry.enter(hello_of(rank, 2), ears.back()));
   }
   registry.work();
   for (const Registrar::Seat seat : seats) registry.ready(seat, {});

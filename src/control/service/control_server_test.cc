@@ -91,7 +91,7 @@ void run_job(const Server& server, std::size_t world, const std::string& job = "
   std::vector<std::thread> ranks;
   for (std::size_t rank = 0; rank < world; ++rank) {
     ranks.emplace_back([&, rank] {
-      RankWords own = words(rank, world, job);
+      Hello own = hello_of(rank, world, job);
       const auto link = JobLink::join(server.address(), own, {});
       ASSERT_TRUE(link.has_value()) << link.error().message;
       const Answer<void> ready = (*link)->ready({});
@@ -145,7 +145,7 @@ TEST(ControlServer, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   bool has_joined = false;  // as soon as gRPC has closed its ends
   while (!has_joined && std::chrono::steady_clock::now() < end) {
-    has_joined = JobLink::join(server.address(), words(0, 1), {}).has_value();
+    has_joined = JobLink::join(server.address(), hello_of(0, 1), {}).has_value();
   }
   EXPECT_TRUE(has_joined);
 }
@@ -330,7 +330,7 @@ TEST(ControlServer, AnAddressThatOpensStreamsWithoutEndLosesItsConnectionForAWhi
   end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   bool has_joined = false;  // as soon as the time for those streams is over
   while (!has_joined && std::chrono::steady_clock::now() < end) {
-    has_joined = JobLink::join(server.address(), words(0, 1), {}).has_value();
+    has_joined = JobLink::join(server.address(), hello_of(0, 1), {}).has_value();
     if (!has_joined) io::rest(base::milliseconds(20));
   }
   EXPECT_TRUE(has_joined);

@@ -274,7 +274,7 @@ bool join_honestly(const Server& server, std::uint32_t world) {
   std::atomic<std::uint32_t> done = 0;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     ranks.emplace_back([&, rank] {
-      RankWords own = words(rank, world, "honest");
+      Hello own = hello_of(rank, world, "honest");
       own.small_slots = own.bulk_slots = 8;
       own.patience = std::chrono::seconds(2);  // then it tries again
       const auto link = JobLink::join(server.server->address().text(), own, {});

@@ -66,7 +66,7 @@ Answer<io::SocketAddress> parse_source(const std::string& text, const io::Socket
   return *address;
 }
 
-Answer<RackWords> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
+Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
   if (rack.identity().empty() || !is_plain(rack.identity(), kNameBytesMax) ||
       !is_plain(rack.address(), kAddressBytesMax)) {
     return invalid("the rack's switch has no name or address that can be");
@@ -82,7 +82,7 @@ Answer<RackWords> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress
   }
   const Answer<io::SocketAddress> source = parse_source(rack.source(), from);
   if (!source) return tl::unexpected(source.error());
-  return RackWords{rack.identity(), rack.address(), rack.sites(), *record, *source};
+  return RackHello{rack.identity(), rack.address(), rack.sites(), *record, *source};
 }
 
 Answer<void> check_numbers(const v1::Hello& hello) {
@@ -128,66 +128,66 @@ Refusal parse_refusal(const v1::Refused& refused) {
 
 }  // namespace
 
-Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer,
-                              const io::SocketAddress& from) {
-  if (hello.protocol_version() != kProtocolVersion) {
+Answer<Hello> parse_hello(const v1::Hello& message, std::string peer,
+                          const io::SocketAddress& from) {
+  if (message.protocol_version() != kProtocolVersion) {
     return invalid("the switch speaks another version of the protocol: " +
                    std::to_string(kProtocolVersion));
   }
-  if (hello.job().empty() || !is_plain(hello.job(), kNameBytesMax)) {
+  if (message.job().empty() || !is_plain(message.job(), kNameBytesMax)) {
     return invalid(
         fmt::format("the job's name must have 1 to {} characters, none of them a control character",
                     kNameBytesMax));
   }
-  if (Answer<void> checked = check_numbers(hello); !checked) {
+  if (Answer<void> checked = check_numbers(message); !checked) {
     return tl::unexpected(checked.error());
   }
-  RankWords words;
-  words.job = hello.job();
-  words.rank = hello.rank();
-  words.world = hello.world();
-  words.datagram_bytes_max = hello.datagram_bytes_max();
-  words.small_slots = hello.small_slots();
-  words.bulk_slots = hello.bulk_slots();
-  if (!hello.site_address().empty()) {
-    Answer<SiteAddress> site = parse_site(hello);
+  Hello hello;
+  hello.job = message.job();
+  hello.rank = message.rank();
+  hello.world = message.world();
+  hello.datagram_bytes_max = message.datagram_bytes_max();
+  hello.small_slots = message.small_slots();
+  hello.bulk_slots = message.bulk_slots();
+  if (!message.site_address().empty()) {
+    Answer<SiteAddress> site = parse_site(message);
     if (!site) return tl::unexpected(site.error());
-    words.site = std::move(*site);
+    hello.site = std::move(*site);
   }
-  if (!hello.host_identity().empty()) {
-    if (!is_plain(hello.host_identity(), kNameBytesMax) ||
-        !is_plain(hello.host_meeting(), kNameBytesMax)) {
+  if (!message.host_identity().empty()) {
+    if (!is_plain(message.host_identity(), kNameBytesMax) ||
+        !is_plain(message.host_meeting(), kNameBytesMax)) {
       return invalid(
           fmt::format("the host's names must have at most {} characters, none of them "
                       "a control character",
                       kNameBytesMax));
     }
-    words.host = RankHost{hello.host_identity(), hello.host_meeting()};
+    hello.host = RankHost{message.host_identity(), message.host_meeting()};
   }
-  words.always_shares = hello.always_shares();
-  if (hello.element_bytes() != 0) words.element_bytes = hello.element_bytes();
-  words.patience = std::chrono::milliseconds(hello.patience_ms());
-  if (hello.has_rack()) {
-    Answer<RackWords> rack = parse_rack(hello.rack(), from);
+  hello.always_shares = message.always_shares();
+  if (message.element_bytes() != 0) hello.element_bytes = message.element_bytes();
+  hello.patience = std::chrono::milliseconds(message.patience_ms());
+  if (message.has_rack()) {
+    Answer<RackHello> rack = parse_rack(message.rack(), from);
     if (!rack) return tl::unexpected(rack.error());
-    words.rack = std::move(*rack);
+    hello.rack = std::move(*rack);
   }
-  Answer<io::SocketAddress> source = parse_source(hello.source(), from);
+  Answer<io::SocketAddress> source = parse_source(message.source(), from);
   if (!source) return tl::unexpected(source.error());
-  words.source = *source;
-  words.peer = std::move(peer);
-  return words;
+  hello.source = *source;
+  hello.peer = std::move(peer);
+  return hello;
 }
 
-Answer<ReadyWords> parse_ready(const v1::Ready& ready) {
-  ReadyWords words;
-  words.shares_memory = ready.shares_memory();
-  words.site_order = ready.site_order();
-  if (ready.has_verifies()) words.verifies = ready.verifies();
-  words.calls_finished = ready.calls_finished();
-  words.calls_beyond = ready.calls_beyond();
-  if (ready.has_obstacle()) words.obstacle = parse_refusal(ready.obstacle());
-  return words;
+Answer<ReadyReport> parse_ready(const v1::Ready& ready) {
+  ReadyReport report;
+  report.shares_memory = ready.shares_memory();
+  report.site_order = ready.site_order();
+  if (ready.has_verifies()) report.verifies = ready.verifies();
+  report.calls_finished = ready.calls_finished();
+  report.calls_beyond = ready.calls_beyond();
+  if (ready.has_obstacle()) report.obstacle = parse_refusal(ready.obstacle());
+  return report;
 }
 
 Answer<Parting> parse_leave(const v1::Leave& leave) {

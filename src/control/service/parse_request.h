@@ -15,10 +15,10 @@ namespace infold::control {
 // Bytes of the longest message that a rank of ours sends, twice: names and addresses are short.
 inline constexpr int kRequestBytesMax = 4096;
 
-// `peer`: as in RankWords. `from`: where the connection comes from; unset: not known.
-Answer<RankWords> parse_hello(const v1::Hello& hello, std::string peer,
-                              const io::SocketAddress& from = {});
-Answer<ReadyWords> parse_ready(const v1::Ready& ready);
+// `peer`: as in Hello. `from`: where the connection comes from; unset: not known.
+Answer<Hello> parse_hello(const v1::Hello& message, std::string peer,
+                          const io::SocketAddress& from = {});
+Answer<ReadyReport> parse_ready(const v1::Ready& ready);
 // The refusal says why the rank must count as lost.
 Answer<Parting> parse_leave(const v1::Leave& leave);
 

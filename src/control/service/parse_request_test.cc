@@ -44,13 +44,13 @@ TEST(ParseHello, TakesWhatRanksOfOursSay) {
   *hello.mutable_site_record() = message_of(record);
   record.elements_max = 32;
   *hello.mutable_rack()->mutable_record() = message_of(record);
-  const Answer<RankWords> words = parse_hello(hello, "10.0.0.1");
-  ASSERT_TRUE(words.has_value()) << words.error().message;
-  EXPECT_EQ(words->site->address, "[fd00::1]:700");
-  EXPECT_EQ(words->site->record, core::SiteRecord());
-  EXPECT_EQ(words->rack->sites, 64U);
-  EXPECT_EQ(words->rack->record, record);
-  EXPECT_EQ(words->peer, "10.0.0.1");
+  const Answer<Hello> parsed = parse_hello(hello, "10.0.0.1");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_EQ(parsed->site->address, "[fd00::1]:700");
+  EXPECT_EQ(parsed->site->record, core::SiteRecord());
+  EXPECT_EQ(parsed->rack->sites, 64U);
+  EXPECT_EQ(parsed->rack->record, record);
+  EXPECT_EQ(parsed->peer, "10.0.0.1");
 }
 
 struct Wrong {
@@ -118,10 +118,10 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
   for (const Wrong& wrong : all) {
     v1::Hello hello = usual();
     wrong.make(hello);
-    const Answer<RankWords> words = parse_hello(hello, "");
-    ASSERT_FALSE(words.has_value()) << wrong.says;
-    EXPECT_EQ(words.error().reason, RefusalReason::invalid);
-    EXPECT_THAT(words.error().message, HasSubstr(wrong.says));
+    const Answer<Hello> parsed = parse_hello(hello, "");
+    ASSERT_FALSE(parsed.has_value()) << wrong.says;
+    EXPECT_EQ(parsed.error().reason, RefusalReason::invalid);
+    EXPECT_THAT(parsed.error().message, HasSubstr(wrong.says));
   }
 }
 
@@ -131,10 +131,10 @@ TEST(ParseReady, ShortensWhatOthersWillHear) {
   std::string text(1023, 'x');
   text += "\xC3\xA4 and\nmore";  // a character of two bytes, the second of which is too much
   ready.mutable_obstacle()->set_message(text);
-  const Answer<ReadyWords> words = parse_ready(ready);
-  ASSERT_TRUE(words && words->obstacle);
-  EXPECT_EQ(words->obstacle->rank, -1);
-  EXPECT_EQ(words->obstacle->message, std::string(1023, 'x'));
+  const Answer<ReadyReport> report = parse_ready(ready);
+  ASSERT_TRUE(report && report->obstacle);
+  EXPECT_EQ(report->obstacle->rank, -1);
+  EXPECT_EQ(report->obstacle->message, std::string(1023, 'x'));
   ready.mutable_obstacle()->set_message("one\ntwo");
   EXPECT_EQ(parse_ready(ready)->obstacle->message, "one two");
 }

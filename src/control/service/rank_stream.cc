@@ -83,9 +83,9 @@ Answer<void> RankStream::handle(const v1::JoinRequest& request) {
   lock.unlock();
   if (!seat) return out_of_turn();
   if (request.has_ready()) {
-    const Answer<ReadyWords> words = parse_ready(request.ready());
-    if (!words) return tl::unexpected(words.error());
-    host_->registrar.ready(*seat, *words);
+    const Answer<ReadyReport> report = parse_ready(request.ready());
+    if (!report) return tl::unexpected(report.error());
+    host_->registrar.ready(*seat, *report);
   } else if (request.has_leave()) {
     const Answer<Parting> parting = parse_leave(request.leave());
     if (!parting) return tl::unexpected(parting.error());
@@ -105,14 +105,14 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
     if (std::exchange(said_hello_, true)) return out_of_turn();
   }
   if (const Answer<void> may = host_->gate.hello(peer_); !may) return may;
-  const Answer<RankWords> words = parse_hello(hello, peer_, from_);
-  if (!words) return tl::unexpected(words.error());
+  const Answer<Hello> parsed = parse_hello(hello, peer_, from_);
+  if (!parsed) return tl::unexpected(parsed.error());
   {
     const std::lock_guard lock(mutex_);
     hello_alarm_.cancel();
-    through_rack_ = words->rack.has_value();
+    through_rack_ = parsed->rack.has_value();
   }
-  const Registrar::Seat seat = host_->registrar.enter(*words, shared_from_this());
+  const Registrar::Seat seat = host_->registrar.enter(*parsed, shared_from_this());
   std::unique_lock lock(mutex_);
   seat_ = seat;
   if (!parting_) return {};

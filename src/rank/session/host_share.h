@@ -25,7 +25,7 @@ class HostShare {
   static std::unique_ptr<HostShare> open(const std::string& host_name);
 
   // What others need to know to find us.
-  control::RankHost words() const { return {identity_, meeting_->name()}; }
+  control::RankHost rank_host() const { return {identity_, meeting_->name()}; }
 
   // Comes together with the ranks of our group. False if that is not possible, or takes too long.
   bool meet(const control::HostGroup& group, std::uint32_t rank, const io::MeetingTerms& terms,

@@ -147,16 +147,16 @@ TEST(HostShare, ARankThatDoesNotComeToTheMeetingMeansTheNetwork) {
     const std::string address = server->control_address().text();
     std::unique_ptr<control::JobLink> kept;  // until all have joined
     std::thread stranger([&] {
-      control::RankWords words;
-      words.job = "test";
-      words.rank = absent;
-      words.world = 3;
-      words.datagram_bytes_max = 1472;
-      words.small_slots = 64;
-      words.bulk_slots = 448;
-      words.patience = std::chrono::seconds(20);
-      words.host = control::RankHost{io::host_identity("a"), "infold-nobody"};
-      auto link = control::JobLink::join(address, words, {});
+      control::Hello hello;
+      hello.job = "test";
+      hello.rank = absent;
+      hello.world = 3;
+      hello.datagram_bytes_max = 1472;
+      hello.small_slots = 64;
+      hello.bulk_slots = 448;
+      hello.patience = std::chrono::seconds(20);
+      hello.host = control::RankHost{io::host_identity("a"), "infold-nobody"};
+      auto link = control::JobLink::join(address, hello, {});
       ASSERT_TRUE(link.has_value()) << link.error().message;
       ASSERT_EQ((*link)->terms().groups.size(), 1U);
       const auto ready = (*link)->ready({.shares_memory = true});

@@ -165,28 +165,28 @@ Result<void> JobSession::run(Seat& seat) {
   return take_seat(seat);
 }
 
-control::RankWords JobSession::words() const {
-  control::RankWords words;
-  words.job = options_.job;
-  words.rank = static_cast<std::uint32_t>(options_.rank);
-  words.world = static_cast<std::uint32_t>(options_.world);
-  words.datagram_bytes_max = datagram_bytes_max_;
-  words.small_slots = kSmallSlots;
-  words.bulk_slots = kBulkSlots;
-  words.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline);
-  words.source = socket_->local_address();
-  if (share_) words.host = share_->words();
-  words.element_bytes = element_bytes_of(options_.wire);
-  words.always_shares = options_.shared_memory == SharedMemory::always;
+control::Hello JobSession::hello() const {
+  control::Hello hello;
+  hello.job = options_.job;
+  hello.rank = static_cast<std::uint32_t>(options_.rank);
+  hello.world = static_cast<std::uint32_t>(options_.world);
+  hello.datagram_bytes_max = datagram_bytes_max_;
+  hello.small_slots = kSmallSlots;
+  hello.bulk_slots = kBulkSlots;
+  hello.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline);
+  hello.source = socket_->local_address();
+  if (share_) hello.host = share_->rank_host();
+  hello.element_bytes = element_bytes_of(options_.wire);
+  hello.always_shares = options_.shared_memory == SharedMemory::always;
   if (shard_) {
-    words.site = control::SiteAddress{shard_->address().text_elsewhere(),
+    hello.site = control::SiteAddress{shard_->address().text_elsewhere(),
                                       static_cast<std::uint32_t>(options_.worker_weight), true};
   }
-  return words;
+  return hello;
 }
 
 // Where all ranks have come, one of them may give up while others are still awaited elsewhere.
-JobSession::Joined JobSession::meet(const std::string& name, const control::RankWords& own,
+JobSession::Joined JobSession::meet(const std::string& name, const control::Hello& own,
                                     const control::JobLink::Limits& limits) {
   Joined link = or_stop(control::JobLink::join(name, own, limits));
   if (!link) return link;
@@ -200,7 +200,7 @@ JobSession::Joined JobSession::meet(const std::string& name, const control::Rank
 // orders.
 Result<void> JobSession::meet_all() {
   std::vector<std::future<Joined>> meetings;
-  control::RankWords own = words();
+  control::Hello own = hello();
   control::JobLink::Limits limits;
   limits.joins_by = time_point(deadline_);
   const std::chrono::nanoseconds left{(deadline_ - io::monotonic_now()).ns};
@@ -259,9 +259,9 @@ Result<void> JobSession::take_seat(Seat& seat) {
   // Slots take memory, which a job in one host's does not need.
   if (shard_ && !is_one_host()) serve_site();
   if (Result<void> carried = probe_sites(table_.plan.datagram_bytes_max); !carried) return carried;
-  const control::ReadyWords words = {meet_host(), core::site_order(worker_options().sites),
-                                     options_.verify, history_.finished, history_.digest};
-  if (Result<void> ready = all_ready(words); !ready) return ready;
+  const control::ReadyReport report = {meet_host(), core::site_order(worker_options().sites),
+                                       options_.verify, history_.finished, history_.digest};
+  if (Result<void> ready = all_ready(report); !ready) return ready;
 
   const std::vector<control::HostGroup>& groups = terms().groups;
   const control::HostGroup* const group = control::group_of(groups, table_.rank);
@@ -322,12 +322,12 @@ std::unique_ptr<io::Endpoint> JobSession::summing_endpoint() {
       std::move(aggregators), io::Peer{own});
 }
 
-Result<void> JobSession::all_ready(const control::ReadyWords& words) {
+Result<void> JobSession::all_ready(const control::ReadyReport& report) {
   std::vector<std::future<control::Answer<void>>> answers;
   unanswered_ = links_.size();
   for (Link& each : links_) {
-    answers.push_back(std::async(std::launch::async, [this, &link = *each.link, &words] {
-      return or_stop(link.ready(words));
+    answers.push_back(std::async(std::launch::async, [this, &link = *each.link, &report] {
+      return or_stop(link.ready(report));
     }));
   }
   for (std::future<control::Answer<void>>& answer : answers) {

@@ -91,9 +91,9 @@ class JobSession final : public Network {
   std::unique_ptr<io::Endpoint> summing_endpoint();
   void serve_site();
   Result<void> probe_sites(std::size_t datagram_bytes);
-  Result<void> all_ready(const control::ReadyWords& words);
+  Result<void> all_ready(const control::ReadyReport& report);
   using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
-  Joined meet(const std::string& name, const control::RankWords& own,
+  Joined meet(const std::string& name, const control::Hello& own,
               const control::JobLink::Limits& limits);
   // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
   template <typename Answer>
@@ -109,7 +109,7 @@ class JobSession final : public Network {
   void lead(const control::HostGroup& group);
   const control::JobTerms& terms() const { return links_.front().link->terms(); }
   bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
-  control::RankWords words() const;
+  control::Hello hello() const;
   bool sums_itself() const { return options_.sites != Sites::switches; }
   bool sums_at_ranks() const { return options_.sites == Sites::workers; }
 

@@ -40,10 +40,10 @@ struct Host {
 };
 
 // What JobSession does with terms that all hosts have settled.
-void take_part(const JoinOptions& options, const control::RankWords& words,
+void take_part(const JoinOptions& options, const control::Hello& hello,
                std::span<const rank::HostTerms> hosts) {
-  rank::SiteTableInput input = {options, words.datagram_bytes_max, 64, 448, {}};
-  if (words.site) input.own_site = *io::SocketAddress::parse_number(words.site->address, "own");
+  rank::SiteTableInput input = {options, hello.datagram_bytes_max, 64, 448, {}};
+  if (hello.site) input.own_site = *io::SocketAddress::parse_number(hello.site->address, "own");
   const Result<rank::SiteTable> table = rank::find_sites(input, hosts);
   if (!table) return;
   core::WorkerOptions worker = plan::worker_options(table->plan, table->rank);
@@ -65,23 +65,23 @@ void take_part(const JoinOptions& options, const control::RankWords& words,
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  control::RankWords words;
-  words.job = "job";
-  words.world = data[0] % 8 + 1U;
-  words.rank = data[1] % words.world;
-  words.datagram_bytes_max = 1472;
-  words.small_slots = 64;
-  words.bulk_slots = 448;
+  control::Hello hello;
+  hello.job = "job";
+  hello.world = data[0] % 8 + 1U;
+  hello.rank = data[1] % hello.world;
+  hello.datagram_bytes_max = 1472;
+  hello.small_slots = 64;
+  hello.bulk_slots = 448;
   const bool has_two = (data[0] & 0x80) != 0;
   JoinOptions options;
-  options.rank = static_cast<int>(words.rank);
-  options.world = static_cast<int>(words.world);
+  options.rank = static_cast<int>(hello.rank);
+  options.world = static_cast<int>(hello.world);
   options.sites = Sites::switches;
   if ((data[0] & 0x40) != 0) {
-    words.site = control::SiteAddress{"127.0.0.1:9000", 1, true};
+    hello.site = control::SiteAddress{"127.0.0.1:9000", 1, true};
     options.sites = has_two ? Sites::mixed : Sites::workers;
   }
-  std::vector<Host> hosts(has_two ? 2 : 1, Host{{words, "the host"}, {}, false});
+  std::vector<Host> hosts(has_two ? 2 : 1, Host{{hello, "the host"}, {}, false});
   std::size_t turn = 0;
   for (std::size_t at = 2; at + 2 <= size;) {
     const std::size_t bytes = (data[at] << 8 | data[at + 1]) % 1024U;
@@ -102,6 +102,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const bool agree =
       terms.size() == hosts.size() && terms.front().terms->groups == terms.back().terms->groups;
-  if (agree) take_part(options, words, terms);
+  if (agree) take_part(options, hello, terms);
   return 0;
 }
