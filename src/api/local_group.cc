@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LocalGroup: checks its options, then makes a network and a member for each of its seats.
+// LocalGroup: checks its options, then makes a network and a member for each of its ranks.
 #include <new>
 #include <optional>
 #include <string>
@@ -84,15 +84,15 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
   try {
     LocalGroup group;
     group.network_ = std::make_shared<rank::LocalNetwork>(options);
-    for (rank::LocalNetwork::Seat& seat : group.network_->take_seats()) {
+    for (rank::LocalNetwork::RankEnd& end : group.network_->take_ends()) {
       rank::MemberOptions member;
-      member.worker = std::move(seat.worker);
+      member.worker = std::move(end.worker);
       member.wire = options.wire;
       member.deadline = options.deadline;
       member.network = group.network_;
       member.verify = options.verify;
       group.members_.push_back(
-          std::make_shared<rank::Member>(std::move(member), std::move(seat.endpoint)));
+          std::make_shared<rank::Member>(std::move(member), std::move(end.endpoint)));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;

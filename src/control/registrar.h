@@ -160,17 +160,17 @@ class RankListener;
 class Registrar {
  public:
   // A rank's place in a job. No number is given twice; one that is over is ignored.
-  enum class Seat : std::uint64_t {};
+  enum class Entry : std::uint64_t {};
 
   virtual ~Registrar() = default;
 
   // The listener hears what comes of it (control/rank_listener.h), also if that is a refusal.
-  virtual Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) = 0;
+  virtual Entry enter(const Hello& hello, std::shared_ptr<RankListener> listener) = 0;
   // The rank can receive packets. A group is in use if all its ranks share memory.
-  virtual void ready(Seat seat, const ReadyReport& report) = 0;
+  virtual void ready(Entry entry, const ReadyReport& report) = 0;
   // The listener is dismissed: at once, or where this rank aggregates for others when they have
   // left, or after a moment, in which they fetch their last results.
-  virtual void leave(Seat seat, const Parting& parting) = 0;
+  virtual void leave(Entry entry, const Parting& parting) = 0;
   // All are told; all that come later are refused.
   virtual void stop() = 0;
   virtual std::vector<JobStatus> status() const = 0;

@@ -61,16 +61,16 @@ std::vector<Communicator> job_with_broken_rank(int world, int broken) {
   const auto network = std::make_shared<LocalNetwork>(options);
   std::vector<Communicator> communicators;
   int rank = 0;
-  for (LocalNetwork::Seat& seat : network->take_seats()) {
+  for (LocalNetwork::RankEnd& end : network->take_ends()) {
     if (rank++ == broken)
-      seat.endpoint = std::make_unique<CorruptingEndpoint>(std::move(seat.endpoint));
+      end.endpoint = std::make_unique<CorruptingEndpoint>(std::move(end.endpoint));
     MemberOptions member;
-    member.worker = std::move(seat.worker);
+    member.worker = std::move(end.worker);
     member.deadline = std::chrono::seconds(10);
     member.network = network;
     member.verify = true;
     communicators.emplace_back(
-        std::make_shared<Member>(std::move(member), std::move(seat.endpoint)));
+        std::make_shared<Member>(std::move(member), std::move(end.endpoint)));
   }
   return communicators;
 }

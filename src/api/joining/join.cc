@@ -19,17 +19,17 @@ namespace infold {
 namespace api {
 namespace {
 
-std::string places_of(const rank::JobSession::Seat& seat) {
-  if (seat.paths.parties_on_network == 0) return "the memory of this host";
+std::string places_of(const rank::JobSession::Setup& setup) {
+  if (setup.paths.parties_on_network == 0) return "the memory of this host";
   std::string places;
-  for (const std::string& name : seat.site_names) places += (places.empty() ? "" : ", ") + name;
+  for (const std::string& name : setup.site_names) places += (places.empty() ? "" : ", ") + name;
   return places;
 }
 
 // One line of the log for how joining went. That a job is back belongs to the warning that it had
 // lost its switch, a failure to the error that the program gets.
 void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
-                 const rank::JobSession::Seat& seat, const Error* error) {
+                 const rank::JobSession::Setup& setup, const Error* error) {
   const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
   if (error != nullptr) {
     io::log(is_again ? status::LogLevel::debug : status::LogLevel::info, "join_failed",
@@ -44,20 +44,20 @@ void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
           {{"job", options.job},
            {"rank", options.rank},
            {"world", options.world},
-           {"sums_at", places_of(seat)},
+           {"sums_at", places_of(setup)},
            {"took_ms", took_ms}});
 }
 
 Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
                                                 const rank::CallHistory* history,
                                                 const EndpointWrap& wrap,
-                                                rank::JobSession::Seat& seat) {
+                                                rank::JobSession::Setup& setup) {
   const base::Instant begun = io::monotonic_now();
   auto joined =
-      rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, seat);
-  log_outcome(options, history != nullptr, begun, seat, joined ? nullptr : &joined.error());
+      rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, setup);
+  log_outcome(options, history != nullptr, begun, setup, joined ? nullptr : &joined.error());
   if (!joined) return tl::unexpected(std::move(joined.error()));
-  if (wrap) seat.endpoint = wrap(std::move(seat.endpoint));
+  if (wrap) setup.endpoint = wrap(std::move(setup.endpoint));
   return std::shared_ptr<rank::JobSession>(std::move(*joined));
 }
 
@@ -70,9 +70,9 @@ void watch(rank::JobSession& session, rank::Member& member) {
                  [&member](const core::Abort& abort) { member.hear_end(abort); }});
 }
 
-// Between tries to join again. A rank that hears at one host that a try has failed keeps its seats
-// at the others for a while, in which a reason may come. A rank that came back within that time
-// would take its place beside seats that are about to go, and fail with them: on and on.
+// Between tries to join again. A rank that one host has told of a failed try keeps its entries at
+// the other hosts for a while, because a reason may come. A rank that came back within that time
+// would meet entries that are about to go, and would fail with them, again and again.
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
 constexpr auto kPauseOfMany = rank::JobSession::kReasonMax + std::chrono::milliseconds(100);
 
@@ -84,10 +84,10 @@ rank::Rejoin rejoin_of(const JoinOptions& options, const EndpointWrap& wrap) {
                                    std::chrono::nanoseconds patience) -> Result<rank::Reentry> {
     JoinOptions again = options;
     again.deadline = again.connect_deadline = patience;
-    rank::JobSession::Seat seat;
-    const auto session = enter(again, &history, wrap, seat);
+    rank::JobSession::Setup setup;
+    const auto session = enter(again, &history, wrap, setup);
     if (!session) return tl::unexpected(session.error());
-    return rank::Reentry{std::move(seat.worker), std::move(seat.endpoint), *session,
+    return rank::Reentry{std::move(setup.worker), std::move(setup.endpoint), *session,
                          [weak = std::weak_ptr(*session)](rank::Member& member) {
                            if (const auto living = weak.lock()) watch(*living, member);
                          }};
@@ -102,14 +102,14 @@ Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
   Result<JoinOptions> complete = complete_from_environment(options);
   if (!complete) return tl::unexpected(std::move(complete.error()));
   try {
-    rank::JobSession::Seat seat;
-    const auto session = enter(*complete, nullptr, wrap, seat);
+    rank::JobSession::Setup setup;
+    const auto session = enter(*complete, nullptr, wrap, setup);
     if (!session) return tl::unexpected(session.error());
     const auto member = std::make_shared<rank::Member>(
-        rank::MemberOptions{std::move(seat.worker), complete->wire, complete->deadline, *session,
-                            std::move(seat.site_names), seat.paths, complete->verify,
+        rank::MemberOptions{std::move(setup.worker), complete->wire, complete->deadline, *session,
+                            std::move(setup.site_names), setup.paths, complete->verify,
                             rejoin_of(*complete, wrap)},
-        std::move(seat.endpoint));
+        std::move(setup.endpoint));
     watch(**session, *member);
     return member;
   } catch (const std::system_error& error) {

@@ -236,7 +236,7 @@ inline v1::Leave leave_from(Choices& choices) {
 
 // A stream that a hello came on.
 struct Peer {
-  Registrar::Seat seat{};
+  Registrar::Entry entry{};
   std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
 };
 
@@ -244,18 +244,18 @@ struct Peer {
 // nothing comes of them.
 inline void say_ready(Registrar& registrar, Choices& choices, const Peer& peer) {
   const auto report = parse_ready(ready_from(choices));
-  if (report && peer.ear) registrar.ready(peer.seat, *report);
+  if (report && peer.ear) registrar.ready(peer.entry, *report);
 }
 inline void say_leave(Registrar& registrar, Choices& choices, const Peer& peer) {
   const auto parting = parse_leave(leave_from(choices));
-  if (parting && peer.ear) registrar.leave(peer.seat, *parting);
+  if (parting && peer.ear) registrar.leave(peer.entry, *parting);
 }
 
 // Every stream that there still is breaks.
 template <typename Peers>
 void lose_all(Registrar& registrar, const Peers& peers) {
   for (const Peer& peer : peers) {
-    if (peer.ear) registrar.leave(peer.seat, Parting::lost);
+    if (peer.ear) registrar.leave(peer.entry, Parting::lost);
   }
 }
 

@@ -44,16 +44,16 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
 
 JobRegistry::~JobRegistry() = default;
 
-Registrar::Seat JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
+Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t seat = ++last_seat_;
+  const std::uint64_t entry = ++last_entry_;
   std::shared_ptr<Job> job = find(hello.job);
   if (std::optional<Refusal> obstacle = find_obstacle(hello, job.get())) {
     report({ControlEvent::refused, hello.job, 0, hello.world, 0, static_cast<int>(hello.rank),
             hello.peer, obstacle->message});
     agenda_.add(
         [listener = std::move(listener), why = std::move(*obstacle)] { listener->refused(why); });
-    return Seat{seat};
+    return Entry{entry};
   }
   if (!job) {
     job = std::make_shared<Job>();
@@ -70,16 +70,16 @@ Registrar::Seat JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListe
   own.hello = hello;
   Place& place = job->places[hello.rank];
   place.listener = std::move(listener);
-  place.seat = seat;
-  seats_[seat] = {job, hello.rank};
+  place.entry = entry;
+  entries_[entry] = {job, hello.rank};
   const base::Duration patience = {std::chrono::nanoseconds(hello.patience).count()};
   set_deadline(place, options_.clock() + std::min(patience, options_.limits.patience_max));
   report(ControlEvent::entered, *job, static_cast<int>(hello.rank), {});
-  if (++job->here < job->ranks.size()) return Seat{seat};
+  if (++job->here < job->ranks.size()) return Entry{entry};
   if (const Answer<void> assembled = assemble(*job); !assembled) {
     refuse_all(job, assembled.error());
   }
-  return Seat{seat};
+  return Entry{entry};
 }
 
 // The one of this name that is not over.

@@ -68,9 +68,9 @@ class JobRegistry final : public Registrar {
   explicit JobRegistry(Plane* plane, RegistryOptions options = {});
   ~JobRegistry() override;
 
-  Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
-  void ready(Seat seat, const ReadyReport& report) override;
-  void leave(Seat seat, const Parting& parting) override;
+  Entry enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
+  void ready(Entry entry, const ReadyReport& report) override;
+  void leave(Entry entry, const Parting& parting) override;
   void stop() override;
   std::vector<JobStatus> status() const override;
 
@@ -127,9 +127,9 @@ class JobRegistry final : public Registrar {
   const RegistryOptions options_;
   mutable std::mutex mutex_;
   Jobs jobs_;  // several of one name where only one is not over
-  std::unordered_map<std::uint64_t, std::pair<std::shared_ptr<Job>, std::uint32_t>> seats_;
+  std::unordered_map<std::uint64_t, std::pair<std::shared_ptr<Job>, std::uint32_t>> entries_;
   std::set<std::pair<base::Instant, std::uint64_t>> deadlines_;
-  std::uint64_t last_seat_ = 0;
+  std::uint64_t last_entry_ = 0;
   std::vector<bool> numbers_used_;
   std::uint16_t next_number_ = 1;
   std::uint32_t slots_used_ = 0;

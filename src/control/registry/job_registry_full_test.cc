@@ -44,10 +44,10 @@ TEST(RegistryNumbers, TenMillionJobsNeverShareOneWithTheLiving) {
   options.on_event = [](const ControlEvent&) {};
   JobRegistry registry(&plane, options);
   const auto start = [&](const std::string& name) {
-    const auto seat = registry.enter(hello_of(0, 1, name), std::make_shared<Ear>());
-    registry.ready(seat, {});
+    const auto entry = registry.enter(hello_of(0, 1, name), std::make_shared<Ear>());
+    registry.ready(entry, {});
     registry.work();
-    return seat;
+    return entry;
   };
   for (int stays = 0; stays < 100; ++stays) start("stays " + std::to_string(stays));
   while (plane.started < 10'000'000) {

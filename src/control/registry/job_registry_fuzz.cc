@@ -57,7 +57,8 @@ class Run {
       case 4: say_leave(registry_, choices_, peer); return;
       case 5:
         if (peer.ear) {
-          registry_.leave(peer.seat, choices_.below(2) == 0 ? Parting::lost : Parting::with_switch);
+          registry_.leave(peer.entry,
+                          choices_.below(2) == 0 ? Parting::lost : Parting::with_switch);
         }
         return;
       case 6:
@@ -80,7 +81,7 @@ class Run {
   // On a new stream; the one that the peer had before breaks.
   void hello(PatientPeer& peer, const v1::Hello& hello) {
     if (peer.ear) {
-      registry_.leave(peer.seat, Parting::lost);
+      registry_.leave(peer.entry, Parting::lost);
       registry_.work();
       CHECK(peer.ear->is_over());
     }
@@ -92,7 +93,7 @@ class Run {
     const base::Duration patience = {std::chrono::nanoseconds(parsed->patience).count()};
     peer.deadline = now_ + std::min(patience, base::seconds(3600));
     peer.ear = std::make_shared<CheckedEar>(*parsed);
-    peer.seat = registry_.enter(*parsed, peer.ear);
+    peer.entry = registry_.enter(*parsed, peer.ear);
   }
 
   RegistryOptions options() {

@@ -25,7 +25,7 @@ enum class Phase : std::uint8_t { gathering, joined, starting, running, over };
 
 struct JobRegistry::Place {
   std::shared_ptr<RankListener> listener;  // null: nobody is here, or all has been said
-  std::uint64_t seat = 0;
+  std::uint64_t entry = 0;
   base::Instant deadline = base::Instant::never();
   bool lingers = false;  // has left, and is still needed
 };

@@ -22,10 +22,10 @@ std::string text_of(const JobEnd& end) {
 
 }  // namespace
 
-void JobRegistry::ready(Seat seat, const ReadyReport& report) {
+void JobRegistry::ready(Entry entry, const ReadyReport& report) {
   const std::lock_guard lock(mutex_);
-  const auto found = seats_.find(static_cast<std::uint64_t>(seat));
-  if (found == seats_.end()) return;
+  const auto found = entries_.find(static_cast<std::uint64_t>(entry));
+  if (found == entries_.end()) return;
   const auto [job, rank] = found->second;
   RankPlace& own = job->ranks[rank];
   if (job->phase != Phase::joined || own.ready) return;
@@ -85,16 +85,16 @@ void JobRegistry::refuse_all(const std::shared_ptr<Job>& job, const Refusal& ref
   for (Place& place : job->places) {
     if (!place.listener) continue;
     tell(place, [refusal](RankListener& listener) { listener.refused(refusal); });
-    seats_.erase(place.seat);
+    entries_.erase(place.entry);
     set_deadline(place, base::Instant::never());
     place.listener = nullptr;
   }
 }
 
-void JobRegistry::leave(Seat seat, const Parting& parting) {
+void JobRegistry::leave(Entry entry, const Parting& parting) {
   const std::lock_guard lock(mutex_);
-  const auto found = seats_.find(static_cast<std::uint64_t>(seat));
-  if (found == seats_.end()) return;
+  const auto found = entries_.find(static_cast<std::uint64_t>(entry));
+  if (found == entries_.end()) return;
   const auto [job, rank] = found->second;
   switch (job->phase) {
     case Phase::gathering:
@@ -198,7 +198,7 @@ void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   Place& place = job->places[rank];
   RankPlace& own = job->ranks[rank];
   set_deadline(place, base::Instant::never());
-  seats_.erase(place.seat);
+  entries_.erase(place.entry);
   const std::shared_ptr<RankListener> listener = std::exchange(place.listener, nullptr);
   place.lingers = false;
   if (job->phase == Phase::gathering) {
@@ -272,7 +272,7 @@ void JobRegistry::stop() {
 void JobRegistry::pass_deadlines() {
   const base::Instant now = options_.clock();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    const auto [job, rank] = seats_.at(deadlines_.begin()->second);
+    const auto [job, rank] = entries_.at(deadlines_.begin()->second);
     pass_deadline(job, rank);
   }
   agenda_.wake_at(deadlines_.empty() ? base::Instant::never() : deadlines_.begin()->first);
@@ -304,11 +304,11 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
 }
 
 void JobRegistry::set_deadline(Place& place, base::Instant deadline) {
-  if (place.deadline != base::Instant::never()) deadlines_.erase({place.deadline, place.seat});
+  if (place.deadline != base::Instant::never()) deadlines_.erase({place.deadline, place.entry});
   place.deadline = deadline;
   if (deadline == base::Instant::never()) return;
-  deadlines_.emplace(deadline, place.seat);
-  if (deadlines_.begin()->second == place.seat) agenda_.wake_at(deadline);
+  deadlines_.emplace(deadline, place.entry);
+  if (deadlines_.begin()->second == place.entry) agenda_.wake_at(deadline);
 }
 
 void JobRegistry::tell(const Place& place, std::function<void(RankListener&)> word) {

@@ -129,7 +129,7 @@ TEST_F(Registry, AJobThatGathersGoesOnWithoutARankThatWent) {
 // Nobody waits for it until the patience is over.
 TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
   const auto ranks = fill(3);
-  registry_.ready(ranks[0].seat, {});
+  registry_.ready(ranks[0].entry, {});
   leave(ranks[2]);
   for (const int rank : {0, 1}) {
     expect_refused(ranks[static_cast<std::size_t>(rank)], RefusalReason::too_late,
@@ -148,7 +148,7 @@ TEST_F(Registry, TheReasonOfARankThatGivesUpComesFirst) {
   parting.why = Refusal{RefusalReason::mismatch, "rank 1 has other sites than rank 0", 1};
   leave(ranks[0], parting);
   expect_refused(ranks[1], RefusalReason::mismatch, "rank 1 has other sites than rank 0");
-  registry_.ready(ranks[1].seat, {});
+  registry_.ready(ranks[1].entry, {});
   leave(ranks[1], Parting::lost);  // neither changes what it heard
 }
 
@@ -171,7 +171,7 @@ TEST_F(Registry, ADeadlineOfOneEndsTheWaitOfAllThatAreReady) {
   Hello hasty = hello_of(0, 2);
   hasty.patience = milliseconds(100);
   const std::vector<Rank> ranks = {come(hasty), come(hello_of(1, 2))};
-  registry_.ready(ranks[0].seat, {});
+  registry_.ready(ranks[0].entry, {});
   pass(base::milliseconds(100));
   for (const Rank& rank : ranks) {
     expect_refused(rank, RefusalReason::too_late, "before rank 0's deadline; missing: rank 1");
@@ -254,8 +254,8 @@ TEST_F(Registry, StoppingTellsThePlaneAndThoseInsideAndRefusesThoseOutside) {
 // It takes long, and the rank does not wait: what started is forgotten again.
 TEST_F(Registry, ARankThatGoesWhileThePlaneStartsLeavesNothing) {
   const auto ranks = fill(2);
-  for (const Rank& rank : ranks) registry_.ready(rank.seat, {});
-  registry_.leave(ranks[0].seat, Parting::lost);
+  for (const Rank& rank : ranks) registry_.ready(rank.entry, {});
+  registry_.leave(ranks[0].entry, Parting::lost);
   EXPECT_EQ(registry_.slots_free(), 488U) << "as long as the plane may have them";
   registry_.work();
   expect_refused(ranks[1], RefusalReason::too_late, "rank 0 was lost while joining");

@@ -248,7 +248,7 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
   expect_refused(come_from("a", "3"), RefusalReason::full, "2 jobs come from a, as many as may");
   EXPECT_FALSE(come_from("b", "4").ear->refusal().has_value());
   expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, as many as it may");
-  registry.leave(second.seat, Parting::lost);
+  registry.leave(second.entry, Parting::lost);
   EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
 }
 
@@ -263,11 +263,11 @@ TEST(RegistryThread, TellsWithoutBeingAsked) {
   JobRegistry registry(&plane);
   const auto first = std::make_shared<Ear>(), second = std::make_shared<Ear>();
   Hello own = hello_of(0, 2);
-  const auto seat = registry.enter(own, first);
+  const auto entry = registry.enter(own, first);
   own.rank = 1;
   registry.enter(own, second);
   while (!first->terms() || !second->terms()) std::this_thread::yield();
-  registry.leave(seat, Parting::lost);
+  registry.leave(entry, Parting::lost);
   while (!second->refusal() || !first->was_dismissed()) std::this_thread::yield();
   own.patience = std::chrono::milliseconds(20);
   const auto late = std::make_shared<Ear>();

@@ -16,7 +16,7 @@
 namespace infold::control::testing {
 
 struct Rank {
-  Registrar::Seat seat{};
+  Registrar::Entry entry{};
   std::shared_ptr<Ear> ear;
 };
 
@@ -25,7 +25,7 @@ class Registry : public ::testing::Test {
   Rank come(JobRegistry& registry, const Hello& hello) {
     Rank rank;
     rank.ear = std::make_shared<Ear>();
-    rank.seat = registry.enter(hello, rank.ear);
+    rank.entry = registry.enter(hello, rank.ear);
     registry.work();
     return rank;
   }
@@ -50,7 +50,7 @@ class Registry : public ::testing::Test {
   }
   void say_ready(const std::vector<Rank>& ranks, const std::vector<ReadyReport>& reports) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      registry_.ready(ranks[rank].seat, reports[rank]);
+      registry_.ready(ranks[rank].entry, reports[rank]);
     }
     registry_.work();
   }
@@ -68,7 +68,7 @@ class Registry : public ::testing::Test {
     return ranks;
   }
   void leave(const Rank& rank, const Parting& parting = Parting::in_order) {
-    registry_.leave(rank.seat, parting);
+    registry_.leave(rank.entry, parting);
     registry_.work();
   }
   void leave(const std::vector<Rank>& ranks) {

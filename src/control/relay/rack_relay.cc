@@ -42,7 +42,8 @@ RackRelayOptions completed(RackRelayOptions options) {
 // Hears for one rank, from the link's threads.
 class RackRelay::Ear final : public RankListener {
  public:
-  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t seat) : inbox_(std::move(inbox)), seat_(seat) {}
+  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t entry)
+      : inbox_(std::move(inbox)), entry_(entry) {}
   void all_here(const JobTerms& terms) override { pass(&RackRelay::hear_terms, terms); }
   void all_ready(const std::vector<HostGroup>& groups) override {
     pass(&RackRelay::hear_go, groups);
@@ -51,18 +52,18 @@ class RackRelay::Ear final : public RankListener {
   void ended(const JobEnd& end) override { pass(&RackRelay::hear_end, end); }
   void dismissed() override {
     const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(seat_);
+    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(entry_);
   }
 
  private:
   template <typename Word>
   void pass(void (RackRelay::*hear)(std::uint64_t, const Word&), const Word& word) {
     const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(seat_, word);
+    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, word);
   }
 
   const std::shared_ptr<Inbox> inbox_;
-  const std::uint64_t seat_;
+  const std::uint64_t entry_;
 };
 
 RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
@@ -77,14 +78,14 @@ RackRelay::~RackRelay() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   inbox_->relay = nullptr;
-  for (auto& [seat, rank] : ranks_) cut(rank);
+  for (auto& [entry, rank] : ranks_) cut(rank);
 }
 
-Registrar::Seat RackRelay::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
+Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
   const Answer<std::uint32_t> path = uplink_.datagram_bytes_max();
   const std::lock_guard lock(mutex_);
-  const std::uint64_t seat = ++last_seat_;
-  Rank& rank = ranks_[seat];
+  const std::uint64_t entry = ++last_entry_;
+  Rank& rank = ranks_[entry];
   rank.hello = hello;
   rank.listener = std::move(listener);
   Answer<Hello> up = tl::unexpected(kStopping);
@@ -92,12 +93,12 @@ Registrar::Seat RackRelay::enter(const Hello& hello, std::shared_ptr<RankListene
     up = path ? hello_for_parent(hello, *path) : Answer<Hello>(tl::unexpected(path.error()));
   }
   if (!up) {
-    refuse(seat, up.error());
-    return Seat{seat};
+    refuse(entry, up.error());
+    return Entry{entry};
   }
   rank.has_promise = rank.is_opening = true;
-  agenda_.add([this, seat, up = std::move(*up)] { open_link(seat, up); });
-  return Seat{seat};
+  agenda_.add([this, entry, up = std::move(*up)] { open_link(entry, up); });
+  return Entry{entry};
 }
 
 // What the parent hears in place of what the rank says: no more than this switch can do.
@@ -130,22 +131,22 @@ Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path
   return up;
 }
 
-void RackRelay::open_link(std::uint64_t seat, const Hello& hello) {
+void RackRelay::open_link(std::uint64_t entry, const Hello& hello) {
   std::shared_ptr<RankLink> link;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = ranks_.find(seat);
+    const auto found = ranks_.find(entry);
     if (found == ranks_.end() || stopping_) return;
     if (found->second.leaves) {
-      let_go(seat);  // it left before there was a link
+      let_go(entry);  // it left before there was a link
       return;
     }
   }
-  link = options_.link(hello, std::make_shared<Ear>(inbox_, seat));
+  link = options_.link(hello, std::make_shared<Ear>(inbox_, entry));
   std::optional<Parting> parting;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = ranks_.find(seat);
+    const auto found = ranks_.find(entry);
     if (found == ranks_.end() || stopping_) return;  // the link is cut
     found->second.link = link;
     found->second.is_opening = false;
@@ -155,12 +156,12 @@ void RackRelay::open_link(std::uint64_t seat, const Hello& hello) {
 }
 
 // What a rank's link is told: only from the agenda, which keeps its order, and without the lock.
-void RackRelay::tell_link(std::uint64_t seat, std::function<void(RankLink&)> word) {
-  agenda_.add([this, seat, word = std::move(word)] {
+void RackRelay::tell_link(std::uint64_t entry, std::function<void(RankLink&)> word) {
+  agenda_.add([this, entry, word = std::move(word)] {
     std::shared_ptr<RankLink> link;
     {
       const std::lock_guard lock(mutex_);
-      const auto found = ranks_.find(seat);
+      const auto found = ranks_.find(entry);
       if (found != ranks_.end()) link = found->second.link;
     }
     if (link) word(*link);
@@ -176,24 +177,24 @@ void RackRelay::keep_promise(Rank& rank) {
   promises_.erase(promise);
 }
 
-void RackRelay::ready(Seat seat, const ReadyReport& report) {
+void RackRelay::ready(Entry entry, const ReadyReport& report) {
   const std::lock_guard lock(mutex_);
-  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
   if (found == ranks_.end() || !found->second.job || found->second.ready_report) return;
   found->second.ready_report = report;
   if (found->second.job->is_looked_up) say_ready(found->first, found->second);
 }
 
-void RackRelay::say_ready(std::uint64_t seat, const Rank& rank) {
+void RackRelay::say_ready(std::uint64_t entry, const Rank& rank) {
   ReadyReport up = *rank.ready_report;
   const Job& job = *rank.job;
   if (!is_one_host(job.terms.groups, job.terms.world)) up.obstacle = job.obstacle;
-  tell_link(seat, [up = std::move(up)](RankLink& link) { link.ready(up); });
+  tell_link(entry, [up = std::move(up)](RankLink& link) { link.ready(up); });
 }
 
-void RackRelay::leave(Seat seat, const Parting& parting) {
+void RackRelay::leave(Entry entry, const Parting& parting) {
   const std::lock_guard lock(mutex_);
-  const auto found = ranks_.find(static_cast<std::uint64_t>(seat));
+  const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
   if (found == ranks_.end()) return;
   Rank& rank = found->second;
   if (rank.leaves) return;
@@ -215,21 +216,21 @@ void RackRelay::stop() {
   if (std::exchange(stopping_, true)) return;
   for (const auto& [key, job] : jobs_) end_at_plane(*job, {});
   std::vector<std::uint64_t> refused;
-  for (auto& [seat, rank] : ranks_) {
+  for (auto& [entry, rank] : ranks_) {
     // To the parent, links that end without a word are this switch's end.
     cut(rank);
     if (!rank.went) {
-      refused.push_back(seat);
+      refused.push_back(entry);
     } else if (!std::exchange(rank.is_told, true) && !rank.leaves) {
       agenda_.add([listener = rank.listener] { listener->ended({}); });
     }
   }
-  for (const std::uint64_t seat : refused) refuse(seat, kStopping);
+  for (const std::uint64_t entry : refused) refuse(entry, kStopping);
   std::vector<std::uint64_t> leaving;
-  for (const auto& [seat, rank] : ranks_) {
-    if (rank.leaves) leaving.push_back(seat);
+  for (const auto& [entry, rank] : ranks_) {
+    if (rank.leaves) leaving.push_back(entry);
   }
-  for (const std::uint64_t seat : leaving) let_go(seat);
+  for (const std::uint64_t entry : leaving) let_go(entry);
 }
 
 // On the agenda: nothing waits for a link's end under the lock.

@@ -48,9 +48,9 @@ class RackRelay final : public Registrar {
   RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options);
   ~RackRelay() override;
 
-  Seat enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
-  void ready(Seat seat, const ReadyReport& report) override;
-  void leave(Seat seat, const Parting& parting) override;
+  Entry enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
+  void ready(Entry entry, const ReadyReport& report) override;
+  void leave(Entry entry, const Parting& parting) override;
   void stop() override;
   std::vector<JobStatus> status() const override;
 
@@ -71,31 +71,31 @@ class RackRelay final : public Registrar {
 
   // All below require the lock, but for those that say that they are tasks.
   Answer<Hello> hello_for_parent(const Hello& hello, std::uint32_t path_bytes);
-  void open_link(std::uint64_t seat, const Hello& hello);  // a task
+  void open_link(std::uint64_t entry, const Hello& hello);  // a task
   void keep_promise(Rank& rank);
   std::shared_ptr<Job> find_or_make(const Hello& hello, const JobTerms& terms);
   JobTerms own_terms(const JobTerms& terms, std::uint32_t rank) const;
   void take_slots(Job& job);
   void give_back_slots(Job& job);
   void look_up(const std::shared_ptr<Job>& job);  // a task
-  void tell_link(std::uint64_t seat, std::function<void(RankLink&)> word);
-  void say_ready(std::uint64_t seat, const Rank& rank);
+  void tell_link(std::uint64_t entry, std::function<void(RankLink&)> word);
+  void say_ready(std::uint64_t entry, const Rank& rank);
   void begin(const std::shared_ptr<Job>& job);
   void start_at_plane(const std::shared_ptr<Job>& job);  // a task
   void go(Rank& rank);
-  void refuse(std::uint64_t seat, const Refusal& refusal);
-  void let_go(std::uint64_t seat);
+  void refuse(std::uint64_t entry, const Refusal& refusal);
+  void let_go(std::uint64_t entry);
   void drop_if_empty(const std::shared_ptr<Job>& job);
   void give_back(const std::shared_ptr<Job>& job);
   void end_at_plane(Job& job, const JobEnd& end);
   void cut(Rank& rank);
 
   // From the parent.
-  void hear_terms(std::uint64_t seat, const JobTerms& terms);
-  void hear_go(std::uint64_t seat, const std::vector<HostGroup>& groups);
-  void hear_refusal(std::uint64_t seat, const Refusal& refusal);
-  void hear_end(std::uint64_t seat, const JobEnd& end);
-  void hear_dismissal(std::uint64_t seat);
+  void hear_terms(std::uint64_t entry, const JobTerms& terms);
+  void hear_go(std::uint64_t entry, const std::vector<HostGroup>& groups);
+  void hear_refusal(std::uint64_t entry, const Refusal& refusal);
+  void hear_end(std::uint64_t entry, const JobEnd& end);
+  void hear_dismissal(std::uint64_t entry);
 
   Plane& plane_;
   Uplink& uplink_;
@@ -105,7 +105,7 @@ class RackRelay final : public Registrar {
   std::map<std::string, Promise> promises_;
   std::map<Key, std::shared_ptr<Job>> jobs_;
   std::map<std::uint64_t, Rank> ranks_;
-  std::uint64_t last_seat_ = 0;
+  std::uint64_t last_entry_ = 0;
   std::uint32_t slots_used_ = 0;
   std::uint32_t slots_promised_ = 0;
   bool stopping_ = false;

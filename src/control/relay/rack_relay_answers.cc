@@ -14,8 +14,8 @@
 
 namespace infold::control {
 
-void RackRelay::hear_terms(std::uint64_t seat, const JobTerms& terms) {
-  const auto found = ranks_.find(seat);
+void RackRelay::hear_terms(std::uint64_t entry, const JobTerms& terms) {
+  const auto found = ranks_.find(entry);
   if (found == ranks_.end() || found->second.leaves || found->second.job) return;
   Rank& rank = found->second;
   rank.job = find_or_make(rank.hello, terms);
@@ -116,13 +116,13 @@ void RackRelay::look_up(const std::shared_ptr<Job>& job) {
   const std::lock_guard lock(mutex_);
   if (unreachable && !job->obstacle) job->obstacle = std::move(unreachable);
   job->is_looked_up = true;
-  for (auto& [seat, rank] : ranks_) {
-    if (rank.job == job && rank.ready_report) say_ready(seat, rank);
+  for (auto& [entry, rank] : ranks_) {
+    if (rank.job == job && rank.ready_report) say_ready(entry, rank);
   }
 }
 
-void RackRelay::hear_go(std::uint64_t seat, const std::vector<HostGroup>& groups) {
-  const auto found = ranks_.find(seat);
+void RackRelay::hear_go(std::uint64_t entry, const std::vector<HostGroup>& groups) {
+  const auto found = ranks_.find(entry);
   if (found == ranks_.end() || !found->second.job || found->second.leaves) return;
   Rank& rank = found->second;
   const std::shared_ptr<Job> job = rank.job;
@@ -133,7 +133,7 @@ void RackRelay::hear_go(std::uint64_t seat, const std::vector<HostGroup>& groups
   } else if (job->began) {
     go(rank);
   } else if (job->obstacle) {
-    refuse(seat, *job->obstacle);
+    refuse(entry, *job->obstacle);
   }
 }
 
@@ -141,7 +141,7 @@ void RackRelay::begin(const std::shared_ptr<Job>& job) {
   if (is_one_host(job->terms.groups, job->terms.world)) {
     give_back_slots(*job);
     job->began = true;
-    for (auto& [seat, rank] : ranks_) {
+    for (auto& [entry, rank] : ranks_) {
       if (rank.job == job && rank.may_go) go(rank);
     }
     return;
@@ -182,11 +182,11 @@ void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
     return;
   }
   std::vector<std::uint64_t> waiting;
-  for (const auto& [seat, rank] : ranks_) {
-    if (rank.job == job && rank.may_go && !rank.leaves) waiting.push_back(seat);
+  for (const auto& [entry, rank] : ranks_) {
+    if (rank.job == job && rank.may_go && !rank.leaves) waiting.push_back(entry);
   }
-  for (const std::uint64_t seat : waiting) {
-    started ? go(ranks_.at(seat)) : refuse(seat, *job->obstacle);
+  for (const std::uint64_t entry : waiting) {
+    started ? go(ranks_.at(entry)) : refuse(entry, *job->obstacle);
   }
 }
 
@@ -196,20 +196,20 @@ void RackRelay::go(Rank& rank) {
       [listener = rank.listener, groups = rank.job->terms.groups] { listener->all_ready(groups); });
 }
 
-void RackRelay::hear_refusal(std::uint64_t seat, const Refusal& refusal) {
-  const auto found = ranks_.find(seat);
+void RackRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
+  const auto found = ranks_.find(entry);
   if (found == ranks_.end()) return;
   cut(found->second);  // it was the link's last word
   if (found->second.leaves) {
-    let_go(seat);
+    let_go(entry);
   } else {
-    refuse(seat, refusal);
+    refuse(entry, refusal);
   }
 }
 
 // The rank's last word. A link that has not had its own yet leaves first.
-void RackRelay::refuse(std::uint64_t seat, const Refusal& refusal) {
-  Rank& rank = ranks_.at(seat);
+void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
+  Rank& rank = ranks_.at(entry);
   ControlEvent event;
   event.kind = ControlEvent::refused;
   event.job = rank.hello.job;
@@ -226,15 +226,15 @@ void RackRelay::refuse(std::uint64_t seat, const Refusal& refusal) {
   if (rank.link && rank.may_go) {
     // To the parent the rank is in the job, and nobody else will say that it is not.
     rank.leaves = Parting::lost;
-    tell_link(seat, [](RankLink& link) { link.leave(Parting::lost); });
+    tell_link(entry, [](RankLink& link) { link.leave(Parting::lost); });
     return;
   }
-  let_go(seat);
+  let_go(entry);
 }
 
 // Each link says it, and each to its own rank. With nothing in it, the parent itself has gone.
-void RackRelay::hear_end(std::uint64_t seat, const JobEnd& end) {
-  const auto found = ranks_.find(seat);
+void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
+  const auto found = ranks_.find(entry);
   if (found == ranks_.end() || !found->second.job) return;
   Rank& rank = found->second;
   JobEnd told = end;
@@ -248,8 +248,8 @@ void RackRelay::hear_end(std::uint64_t seat, const JobEnd& end) {
   }
   const std::string lost = told.lost_rank ? fmt::format("rank {}", *told.lost_rank)
                                           : "the switch at " + told.lost_switch;
-  refuse(seat, {RefusalReason::too_late, lost + " was lost while joining",
-                told.lost_rank ? static_cast<int>(*told.lost_rank) : -1});
+  refuse(entry, {RefusalReason::too_late, lost + " was lost while joining",
+                 told.lost_rank ? static_cast<int>(*told.lost_rank) : -1});
 }
 
 void RackRelay::end_at_plane(Job& job, const JobEnd& end) {
@@ -259,12 +259,12 @@ void RackRelay::end_at_plane(Job& job, const JobEnd& end) {
   });
 }
 
-void RackRelay::hear_dismissal(std::uint64_t seat) {
-  if (ranks_.contains(seat)) let_go(seat);
+void RackRelay::hear_dismissal(std::uint64_t entry) {
+  if (ranks_.contains(entry)) let_go(entry);
 }
 
-void RackRelay::let_go(std::uint64_t seat) {
-  const auto found = ranks_.find(seat);
+void RackRelay::let_go(std::uint64_t entry) {
+  const auto found = ranks_.find(entry);
   Rank& rank = found->second;
   keep_promise(rank);
   cut(rank);

@@ -100,7 +100,7 @@ class Run {
     const auto parsed = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
     if (!parsed) return;
     peer.ear = std::make_shared<CheckedEar>();
-    peer.seat = relay_.enter(*parsed, peer.ear);
+    peer.entry = relay_.enter(*parsed, peer.ear);
   }
 
   // One step further, or the last word.

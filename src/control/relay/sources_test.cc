@@ -127,13 +127,13 @@ TEST(Sources, AreAnywhereForRanksOfThisProcess) {
   FakePlane plane(1);
   JobRegistry registry(&plane, {.has_thread = false});
   std::vector<std::shared_ptr<Ear>> ears;
-  std::vector<Registrar::Seat> seats;
+  std::vector<Registrar::Entry> entries;
   for (std::size_t rank = 0; rank < 2; ++rank) {
     ears.push_back(std::make_shared<Ear>());
-    seats.push_back(registry.enter(hello_of(rank, 2), ears.back()));
+    entries.push_back(registry.enter(hello_of(rank, 2), ears.back()));
   }
   registry.work();
-  for (const Registrar::Seat seat : seats) registry.ready(seat, {});
+  for (const Registrar::Entry entry : entries) registry.ready(entry, {});
   registry.work();
   ASSERT_EQ(plane.started().size(), 1U);
   EXPECT_THAT(texts(plane.started()[0].rank_sources), ElementsAre("anywhere", "anywhere"));

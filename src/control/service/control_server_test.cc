@@ -372,7 +372,7 @@ TEST(ControlServer, AnAddressThatSendsWithoutEndLosesItsConnectionForAWhile) {
   EXPECT_THAT(said, ::testing::Contains("more than 8 KiB a second come from the address"));
 }
 
-// A6, from a connection's end to the seat.
+// A6, from a connection's end to the entry.
 TEST(ControlServer, AConnectionThatBreaksWhileRanksAreMissingFreesItsSeat) {
   Server server(quiet());
   {

@@ -79,13 +79,13 @@ void RankStream::OnReadDone(bool ok) {
 Answer<void> RankStream::handle(const v1::JoinRequest& request) {
   if (request.has_hello()) return handle_hello(request.hello());
   std::unique_lock lock(mutex_);
-  const std::optional<Registrar::Seat> seat = seat_;
+  const std::optional<Registrar::Entry> entry = entry_;
   lock.unlock();
-  if (!seat) return out_of_turn();
+  if (!entry) return out_of_turn();
   if (request.has_ready()) {
     const Answer<ReadyReport> report = parse_ready(request.ready());
     if (!report) return tl::unexpected(report.error());
-    host_->registrar.ready(*seat, *report);
+    host_->registrar.ready(*entry, *report);
   } else if (request.has_leave()) {
     const Answer<Parting> parting = parse_leave(request.leave());
     if (!parting) return tl::unexpected(parting.error());
@@ -98,7 +98,7 @@ Answer<void> RankStream::handle(const v1::JoinRequest& request) {
   return {};
 }
 
-// The rank may be gone before it has a seat.
+// The rank may be gone before it has an entry.
 Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
   {
     const std::lock_guard lock(mutex_);
@@ -112,13 +112,13 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
     hello_alarm_.cancel();
     through_rack_ = parsed->rack.has_value();
   }
-  const Registrar::Seat seat = host_->registrar.enter(*parsed, shared_from_this());
+  const Registrar::Entry entry = host_->registrar.enter(*parsed, shared_from_this());
   std::unique_lock lock(mutex_);
-  seat_ = seat;
+  entry_ = entry;
   if (!parting_) return {};
   const Parting parting = *parting_;
   lock.unlock();
-  host_->registrar.leave(seat, parting);
+  host_->registrar.leave(entry, parting);
   return {};
 }
 
@@ -134,9 +134,9 @@ void RankStream::part(const Parting& parting) {
   if (parting_) return;
   parting_ = parting;
   if (!said_hello_) finish_soon();
-  const std::optional<Registrar::Seat> seat = seat_;
+  const std::optional<Registrar::Entry> entry = entry_;
   lock.unlock();
-  if (seat) host_->registrar.leave(*seat, parting);
+  if (entry) host_->registrar.leave(*entry, parting);
 }
 
 void RankStream::OnCancel() {
@@ -144,9 +144,9 @@ void RankStream::OnCancel() {
   std::unique_lock lock(mutex_);
   replies_.clear();
   finish_soon();
-  const std::optional<Registrar::Seat> seat = seat_;
+  const std::optional<Registrar::Entry> entry = entry_;
   lock.unlock();
-  if (seat) host_->registrar.leave(*seat, Parting::lost);  // where it left, but was still needed
+  if (entry) host_->registrar.leave(*entry, Parting::lost);  // where it left, but was still needed
 }
 
 void RankStream::OnDone() {

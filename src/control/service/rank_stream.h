@@ -86,7 +86,7 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   v1::JoinReply reply_;
   std::deque<v1::JoinReply> replies_;
   Alarm hello_alarm_, write_alarm_, goodbye_alarm_;
-  std::optional<Registrar::Seat> seat_;
+  std::optional<Registrar::Entry> entry_;
   std::optional<Parting> parting_;
   bool is_counted_ = false;
   bool said_hello_ = false;

@@ -80,9 +80,9 @@ std::chrono::steady_clock::time_point time_point(base::Instant at) {
 }  // namespace
 
 Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options,
-                                                     const CallHistory& history, Seat& seat) {
+                                                     const CallHistory& history, Setup& setup) {
   std::unique_ptr<JobSession> session(new JobSession(options, history));
-  Result<void> done = session->run(seat);
+  Result<void> done = session->run(setup);
   if (done) return session;
   session->give_up(done.error());
   return tl::unexpected(std::move(done.error()));
@@ -141,7 +141,7 @@ void JobSession::note_end(const core::Abort& abort) {
   if (abort.reason != AbortReason::left && abort.reason != AbortReason::stopped) end_ = abort;
 }
 
-Result<void> JobSession::run(Seat& seat) {
+Result<void> JobSession::run(Setup& setup) {
   const std::stop_callback on_stop(options_.stop, [this] { joining_.request_stop(); });
   if (Result<void> found = find_hosts(); !found) return found;
   if (Result<void> opened = open_sockets(); !opened) return opened;
@@ -162,7 +162,7 @@ Result<void> JobSession::run(Seat& seat) {
     }
   }
   if (Result<void> met = meet_all(); !met) return met;
-  return take_seat(seat);
+  return set_up(setup);
 }
 
 control::Hello JobSession::hello() const {
@@ -253,9 +253,9 @@ core::WorkerOptions JobSession::worker_options() const {
 }
 
 // All are here: the terms become a plan, and an endpoint that reaches every site.
-Result<void> JobSession::take_seat(Seat& seat) {
+Result<void> JobSession::set_up(Setup& setup) {
   if (Result<void> found = find_sites(); !found) return found;
-  seat.site_names = table_.names;
+  setup.site_names = table_.names;
   // Slots take memory, which a job in one host's does not need.
   if (shard_ && !is_one_host()) serve_site();
   if (Result<void> carried = probe_sites(table_.plan.datagram_bytes_max); !carried) return carried;
@@ -272,29 +272,29 @@ Result<void> JobSession::take_seat(Seat& seat) {
     settle(host_terms(), table_);
     if (shard_) serve_site();
   }
-  seat.worker = worker_options();
+  setup.worker = worker_options();
   const bool leads = group != nullptr && group->ranks.first == table_.rank;
   if (group == nullptr) {
     share_.reset();
-    seat.endpoint = shard_
-                        ? summing_endpoint()
-                        : std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses);
+    setup.endpoint = shard_
+                         ? summing_endpoint()
+                         : std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses);
   } else {
-    seat.endpoint = share_->take_endpoint();
-    for (std::string& name : seat.site_names) {
+    setup.endpoint = share_->take_endpoint();
+    for (std::string& name : setup.site_names) {
       name += " (through rank " + std::to_string(group->ranks.first) + ")";
     }
     if (leads) lead(*group);
   }
   socket_.reset();
   if (!is_one_host() && (group == nullptr || leads)) {
-    seat.paths.interface = route_.local.host_text();
-    if (!route_.interface.empty()) seat.paths.interface += " (" + route_.interface + ")";
+    setup.paths.interface = route_.local.host_text();
+    if (!route_.interface.empty()) setup.paths.interface += " (" + route_.interface + ")";
   }
-  for (const control::HostGroup& each : groups) seat.paths.ranks_in_memory += each.ranks.count;
+  for (const control::HostGroup& each : groups) setup.paths.ranks_in_memory += each.ranks.count;
   // Hosts count once, also below racks.
   const plan::Tree network = control::tree_of(terms(), true);
-  seat.paths.parties_on_network =
+  setup.paths.parties_on_network =
       is_one_host() ? 0 : static_cast<std::uint32_t>(network.aggregators.front().children.size());
   return {};
 }

@@ -40,7 +40,7 @@ class JobSession final : public Network {
   static constexpr auto kReasonMax = std::chrono::milliseconds(500);
 
   // What a member needs to take part.
-  struct Seat {
+  struct Setup {
     core::WorkerOptions worker;
     std::unique_ptr<io::Endpoint> endpoint;
     std::vector<std::string> site_names;  // their addresses, for errors
@@ -56,7 +56,7 @@ class JobSession final : public Network {
   // Requires options that complete_from_environment() has returned. Blocks until all ranks have
   // come and are ready, or for options.deadline.
   static Result<std::unique_ptr<JobSession>> join(const JoinOptions& options,
-                                                  const CallHistory& history, Seat& seat);
+                                                  const CallHistory& history, Setup& setup);
   ~JobSession() override;  // leaves
 
   void note_end(const core::Abort& abort) override;
@@ -71,7 +71,7 @@ class JobSession final : public Network {
   };
 
   JobSession(const JoinOptions& options, const CallHistory& history);
-  Result<void> run(Seat& seat);
+  Result<void> run(Setup& setup);
   void give_up(const Error& error);
   void log_end(const control::JobEnd& end, const std::string& host);
   void log_switch_lost(const std::string& address);
@@ -86,7 +86,7 @@ class JobSession final : public Network {
   std::vector<HostTerms> host_terms() const;
   Result<void> find_sites();
   core::WorkerOptions worker_options() const;
-  Result<void> take_seat(Seat& seat);
+  Result<void> set_up(Setup& setup);
   bool meet_host();
   std::unique_ptr<io::Endpoint> summing_endpoint();
   void serve_site();

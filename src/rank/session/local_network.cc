@@ -52,14 +52,14 @@ class Builder {
     for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_nodes(tree);
   }
 
-  std::vector<LocalNetwork::Seat> take_seats() {
-    std::vector<LocalNetwork::Seat> seats(plan_.world);
+  std::vector<LocalNetwork::RankEnd> take_ends() {
+    std::vector<LocalNetwork::RankEnd> ends(plan_.world);
     for (std::uint16_t rank = 0; rank < plan_.world; ++rank) {
-      seats[rank].worker = plan::worker_options(plan_, rank);
-      seats[rank].worker.seed = options_.faults.seed * 0x9E3779B9U + rank;
-      seats[rank].endpoint = lossy(std::move(ranks_[rank]), rank + 1U);
+      ends[rank].worker = plan::worker_options(plan_, rank);
+      ends[rank].worker.seed = options_.faults.seed * 0x9E3779B9U + rank;
+      ends[rank].endpoint = lossy(std::move(ranks_[rank]), rank + 1U);
     }
-    return seats;
+    return ends;
   }
   std::unique_ptr<site::AggregatorDriver> make_driver() {
     return std::make_unique<site::AggregatorDriver>(std::move(nodes_),
@@ -105,7 +105,7 @@ class Builder {
 
 LocalNetwork::LocalNetwork(const LocalGroupOptions& options) {
   Builder builder(options);
-  seats_ = builder.take_seats();
+  ends_ = builder.take_ends();
   aggregators_ = builder.make_driver();
 }
 

@@ -20,7 +20,7 @@ namespace infold::rank {
 class LocalNetwork final : public Network {
  public:
   // What one rank needs to take part.
-  struct Seat {
+  struct RankEnd {
     core::WorkerOptions worker;
     std::unique_ptr<io::Endpoint> endpoint;
   };
@@ -31,11 +31,11 @@ class LocalNetwork final : public Network {
   // Its aggregators outlive every member and tell all of them.
   void note_end(const core::Abort&) override {}
   void note_site_lost(std::uint8_t) override {}
-  std::vector<Seat> take_seats() { return std::move(seats_); }
+  std::vector<RankEnd> take_ends() { return std::move(ends_); }
   io::EndpointCounters endpoint_counters() const { return aggregators_->endpoint_counters(); }
 
  private:
-  std::vector<Seat> seats_;
+  std::vector<RankEnd> ends_;
   std::unique_ptr<site::AggregatorDriver> aggregators_;
 };
 
