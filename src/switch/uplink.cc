@@ -14,11 +14,6 @@
 namespace infold::switches {
 namespace {
 
-// Fifty tries: a path that loses a third of all packets passes.
-constexpr base::Duration kProbeMax = base::seconds(1);
-
-std::uint32_t header_bytes(const io::SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
-
 tl::unexpected<control::Refusal> refuse(std::string message) {
   return tl::unexpected(control::Refusal{control::RefusalReason::too_late, std::move(message), -1});
 }
@@ -55,8 +50,7 @@ control::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
     return refuse(fmt::format("no route leads from the switch at {} to its parent {}",
                               control_.text(), parent_.text()));
   }
-  const auto mtu = static_cast<std::uint32_t>(std::max(route->mtu_bytes, 0));
-  return mtu - std::min(mtu, header_bytes(parent_));
+  return static_cast<std::uint32_t>(std::max(route->mtu_bytes - io::header_bytes(parent_), 0));
 }
 
 control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
@@ -70,7 +64,7 @@ control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
   for (const std::string& text : sites) {
     const auto site = io::SocketAddress::parse(text, "a site");
     if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
-    const io::PathReport report = io::probe_path(*socket, *site, datagram_bytes, kProbeMax);
+    const io::PathReport report = io::probe_path(*socket, *site, datagram_bytes, io::kProbeMax);
     if (report.carries) continue;
     if (!report.answers) {
       return refuse(fmt::format(
@@ -81,7 +75,8 @@ control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
     return refuse(fmt::format(
         "packets of {} bytes do not come back from {} to the rack's switch at {}, smaller ones do: "
         "the path carries less than its ends say; choose a smaller MTU",
-        datagram_bytes + header_bytes(*site), text, control_.text()));
+        datagram_bytes + static_cast<std::uint32_t>(io::header_bytes(*site)), text,
+        control_.text()));
   }
   return {};
 }

@@ -74,7 +74,7 @@ void watch(rank::JobSession& session, rank::Member& member) {
 // the other hosts for a while, because a reason may come. A rank that came back within that time
 // would meet entries that are about to go, and would fail with them, again and again.
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
-constexpr auto kPauseOfMany = rank::JobSession::kReasonMax + std::chrono::milliseconds(100);
+constexpr auto kPauseOfMany = rank::HostLinks::kReasonMax + std::chrono::milliseconds(100);
 
 rank::Rejoin rejoin_of(const JoinOptions& options, const EndpointWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};

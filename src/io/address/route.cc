@@ -201,4 +201,6 @@ const Route& best_route(const std::vector<Route>& routes) {
   return *best;
 }
 
+int header_bytes(const SocketAddress& address) { return address.is_ipv6() ? 48 : 28; }
+
 }  // namespace infold::io

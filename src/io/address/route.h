@@ -34,4 +34,7 @@ base::Result<std::vector<Route>> routes_to(const SocketAddress& there);
 // Requires: !routes.empty().
 const Route& best_route(const std::vector<Route>& routes);
 
+// Bytes of the IP and UDP headers of a datagram to or from this address.
+int header_bytes(const SocketAddress& address);
+
 }  // namespace infold::io

@@ -41,6 +41,11 @@ TEST(Route, ToThisHostIsTheLoopbackAlone) {
   EXPECT_GE(routes->front().mtu_bytes, 1500);
 }
 
+TEST(Route, HeadersAreLongerOverIpv6) {
+  EXPECT_EQ(header_bytes(*SocketAddress::parse("127.0.0.1:9", "test")), 28);
+  EXPECT_EQ(header_bytes(*SocketAddress::parse("[::1]:9", "test")), 48);
+}
+
 // A host that sends probes of up to some size back.
 class EchoHost {
  public:

@@ -14,6 +14,9 @@
 
 namespace infold::io {
 
+// A limit that makes fifty tries: a path that loses a third of all packets passes.
+inline constexpr base::Duration kProbeMax = base::seconds(1);
+
 struct PathReport {
   bool answers = false;       // to small datagrams
   bool carries = false;       // those of full size, there and back

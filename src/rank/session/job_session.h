@@ -1,45 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps a rank in its job besides its member: the links to the control planes, its part in
-// the memory that ranks of its host share, its own aggregator where ranks sum for each other, and,
-// at rank 0 of such a job, the place where they meet.
+// What keeps a rank in its job besides its member. It takes the steps of joining in their order and
+// owns what comes of them: the route of packets, the links to the control planes, the rank's own
+// site where ranks sum for each other, its part in the memory of its host, and at rank 0 of a job
+// without a switch the rendezvous.
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <infold/join_options.h>
 #include <infold/result.h>
 
-#include "control/client/job_link.h"
-#include "control/service/control_server.h"
 #include "core/worker/worker.h"
-#include "io/address/route.h"
 #include "io/endpoint.h"
 #include "io/udp/udp_socket.h"
 #include "rank/absence.h"
 #include "rank/member.h"
 #include "rank/network.h"
+#include "rank/session/host_links.h"
 #include "rank/session/host_share.h"
+#include "rank/session/own_site.h"
+#include "rank/session/packet_route.h"
+#include "rank/session/rendezvous.h"
 #include "rank/session/site_table.h"
-#include "site/switch_shard.h"
 
 namespace infold::rank {
 
 class JobSession final : public Network {
  public:
-  // So long a host that has refused a rank leaves the others time to say why, at most.
-  static constexpr auto kReasonMax = std::chrono::milliseconds(500);
-
-  // What a member needs to take part.
+  // What joining sets up for a member.
   struct Setup {
     core::WorkerOptions worker;
     std::unique_ptr<io::Endpoint> endpoint;
@@ -65,74 +60,40 @@ class JobSession final : public Network {
   void watch(const Listener& listener);
 
  private:
-  struct Link {
-    std::unique_ptr<control::JobLink> link;
-    std::uint8_t first_site = 0;
-  };
+  explicit JobSession(const JoinOptions& options);
 
-  JobSession(const JoinOptions& options, const CallHistory& history);
-  Result<void> run(Setup& setup);
-  void give_up(const Error& error);
+  // The steps of joining, in this order.
+  Result<void> find_hosts();
+  Result<void> open_sockets();
+  Result<void> open_rendezvous();
+  Result<void> meet();
+  Result<void> settle_terms(const CallHistory& history);
+  void set_up(Setup& setup);
+
+  Result<void> run(const CallHistory& history, Setup& setup);
+  control::Hello hello() const;
+  bool meet_host();
+  core::WorkerOptions worker_options() const;
+  std::unique_ptr<io::UdpEndpoint> network_endpoint();
+  Paths paths() const;
+  const control::JobTerms& terms() const { return links_->terms(); }
+  bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
+  // The group in use that this rank is in, or null.
+  const control::HostGroup* group() const { return control::group_of(terms().groups, table_.rank); }
+  bool leads(const control::HostGroup& group) const { return group.ranks.first == table_.rank; }
   void log_end(const control::JobEnd& end, const std::string& host);
   void log_switch_lost(const std::string& address);
-  void keep_reason(const control::Refusal& refusal);
-  std::vector<std::string> host_names() const {
-    return sums_at_ranks() ? std::vector{options_.rendezvous} : options_.switches;
-  }
-  Result<void> find_hosts();
-  Result<void> choose_route();
-  Result<void> open_sockets();
-  Result<void> meet_all();
-  std::vector<HostTerms> host_terms() const;
-  Result<void> find_sites();
-  core::WorkerOptions worker_options() const;
-  Result<void> set_up(Setup& setup);
-  bool meet_host();
-  std::unique_ptr<io::Endpoint> summing_endpoint();
-  void serve_site();
-  Result<void> probe_sites(std::size_t datagram_bytes);
-  Result<void> all_ready(const control::ReadyReport& report);
-  using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
-  Joined meet(const std::string& name, const control::Hello& own,
-              const control::JobLink::Limits& limits);
-  // A link that fails ends the wait at all others, so that the ranks that meet there hear of it.
-  template <typename Answer>
-  Answer or_stop(Answer answer) {
-    note_answered();
-    if (!answer) stop_joining(answer.error());
-    return answer;
-  }
-  void note_answered();
-  void stop_joining(const control::Refusal& refusal);
-  plan::Plan one_host_plan() const;
-  io::MeetingTerms meeting_terms(const plan::Plan& plan) const;
-  void lead(const control::HostGroup& group);
-  const control::JobTerms& terms() const { return links_.front().link->terms(); }
-  bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
-  control::Hello hello() const;
-  bool sums_itself() const { return options_.sites != Sites::switches; }
-  bool sums_at_ranks() const { return options_.sites == Sites::workers; }
 
-  JoinOptions options_;
-  CallHistory history_;
-  base::Instant deadline_;  // of joining
-  std::stop_source joining_;
-  std::stop_source met_;  // every host has answered
-  std::mutex answers_mutex_;
-  std::condition_variable_any answered_;
-  std::size_t unanswered_ = 0;            // links of which an answer is awaited
-  std::optional<control::Refusal> why_;   // joining fails, as far as a host has said so
-  std::vector<io::SocketAddress> hosts_;  // of the control planes
-  io::Route route_;
-  std::uint32_t datagram_bytes_max_ = 0;
+  const JoinOptions options_;
+  const base::Instant deadline_;        // of joining
+  std::vector<HostLinks::Host> hosts_;  // the control planes
+  PacketRoute route_;
   std::unique_ptr<io::UdpSocket> socket_;
   SiteTable table_;
-  std::unique_ptr<HostShare> share_;  // null: this rank shares no memory
-  std::unique_ptr<site::SwitchShard> shard_;
-  bool site_is_served_ = false;
-  std::unique_ptr<control::Registrar> registrar_;
-  std::unique_ptr<control::ControlServer> server_;
-  std::vector<Link> links_;
+  std::unique_ptr<HostShare> share_;   // null: this rank shares no memory
+  std::unique_ptr<OwnSite> own_site_;  // null: this rank sums nothing for others
+  std::unique_ptr<Rendezvous> rendezvous_;
+  std::optional<HostLinks> links_;
   std::optional<core::Abort> end_;  // what the others are to hear of it
   std::atomic<bool> loss_is_logged_ = false;
 };

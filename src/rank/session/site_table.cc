@@ -6,17 +6,12 @@
 #include "control/job_plan.h"
 #include "control/job_use.h"
 #include "core/stripe.h"
+#include "rank/session/join_error.h"
 
 namespace infold::rank {
 namespace {
 
-Error unavailable(std::string message) {
-  return {Code::unavailable, "join: " + std::move(message), -1, ""};
-}
-
-Error unsupported(std::string message) {
-  return {Code::unsupported, "join: " + std::move(message), -1, ""};
-}
+Error unsupported(const std::string& message) { return join_error(Code::unsupported, message); }
 
 std::string name_of(const JoinOptions& options, const control::JobTerms& terms,
                     const control::SiteAddress& site, const io::SocketAddress& address,

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/session/join_error.h"
+
+#include <string_view>
+
+namespace infold::rank {
+namespace {
+
+constexpr std::string_view kPrefix = "join: ";
+
+Code code_of(control::RefusalReason reason) {
+  switch (reason) {
+    case control::RefusalReason::invalid: return Code::invalid_argument;
+    case control::RefusalReason::mismatch: return Code::mismatch;
+    case control::RefusalReason::full: return Code::resource_exhausted;
+    case control::RefusalReason::too_late: return Code::deadline_exceeded;
+    case control::RefusalReason::given_up: return Code::cancelled;
+    case control::RefusalReason::in_use:
+    case control::RefusalReason::broken:
+    case control::RefusalReason::stopping: break;
+  }
+  return Code::unavailable;
+}
+
+control::RefusalReason reason_of(Code code) {
+  switch (code) {
+    case Code::invalid_argument: return control::RefusalReason::invalid;
+    case Code::mismatch: return control::RefusalReason::mismatch;
+    case Code::resource_exhausted: return control::RefusalReason::full;
+    case Code::deadline_exceeded: return control::RefusalReason::too_late;
+    default: return control::RefusalReason::stopping;
+  }
+}
+
+}  // namespace
+
+Error join_error(Code code, const std::string& message, int rank) {
+  return {code, std::string(kPrefix) + message, rank, ""};
+}
+
+Error unavailable(const std::string& subject, const base::Error& error) {
+  return unavailable(subject + " " + error.detail);
+}
+
+Error error_of(const control::Refusal& refusal) {
+  return join_error(code_of(refusal.reason), refusal.message, refusal.rank);
+}
+
+control::Refusal refusal_of(const Error& error, int rank) {
+  const std::size_t start = error.message.starts_with(kPrefix) ? kPrefix.size() : 0;
+  return {reason_of(error.code),
+          "rank " + std::to_string(rank) + ": " + error.message.substr(start), rank};
+}
+
+}  // namespace infold::rank

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a rank's packets before they flow: where the job's control planes are, the interface
+// and the local address that lead there, the largest datagram, and whether such datagrams pass.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include <infold/join_options.h>
+#include <infold/result.h>
+
+#include "base/instant.h"
+#include "io/address/route.h"
+#include "io/udp/udp_socket.h"
+
+namespace infold::rank {
+
+// The address of "host:port". The error names the host, and whether time was the reason.
+Result<io::SocketAddress> look_up_host(const std::string& name, base::Instant deadline,
+                                       const std::stop_token& stop);
+
+struct PacketRoute {
+  io::Route route;
+  std::uint32_t datagram_bytes_max = 0;
+
+  // The interface with the address that the options give, else the best one that reaches the host.
+  // `name`: of the host, for errors.
+  static Result<PacketRoute> choose(const JoinOptions& options, const std::string& name,
+                                    const io::SocketAddress& host);
+
+  io::UdpOptions udp_options() const;  // of sockets whose packets go this way
+  std::string text() const;            // for people: "10.0.0.3 (eth0)"
+};
+
+// Whether datagrams of this size pass to each site and back, within `limit`. The error names the
+// first site that they do not come back from.
+Result<void> probe_sites(const PacketRoute& route, io::UdpSocket& socket,
+                         std::span<const io::SocketAddress> sites, std::size_t datagram_bytes,
+                         base::Duration limit);
+
+}  // namespace infold::rank

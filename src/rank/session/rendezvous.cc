@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/session/rendezvous.h"
+
+#include <utility>
+
+#include "rank/session/join_error.h"
+
+namespace infold::rank {
+
+Result<std::unique_ptr<Rendezvous>> Rendezvous::open(const std::string& name,
+                                                     const io::SocketAddress& at) {
+  std::unique_ptr<Rendezvous> rendezvous(new Rendezvous);
+  auto server = control::ControlServer::start(at, rendezvous->registry_);
+  if (!server) {
+    return tl::unexpected(
+        unavailable("rank 0 cannot listen at " + name + ": " + server.error().detail));
+  }
+  rendezvous->server_ = std::move(*server);
+  return rendezvous;
+}
+
+}  // namespace infold::rank
