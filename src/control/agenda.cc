@@ -44,8 +44,13 @@ void Agenda::wake_at(base::Instant time) {
   changed_.notify_one();
 }
 
-void Agenda::run() {
-  for (std::function<void()> task; take(task); task = nullptr) task();
+bool Agenda::run() {
+  bool any = false;
+  for (std::function<void()> task; take(task); task = nullptr) {
+    task();
+    any = true;
+  }
+  return any;
 }
 
 bool Agenda::take(std::function<void()>& task) {

@@ -30,8 +30,8 @@ class Agenda {
   // Any thread; never waits for a task.
   void add(std::function<void()> task);
   void wake_at(base::Instant time);  // the latest call counts
-  // For those without a thread: until nothing is left.
-  void run();
+  // For those without a thread: until nothing is left. False: there was nothing.
+  bool run();
 
  private:
   void serve();

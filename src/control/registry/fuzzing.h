@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -61,6 +62,7 @@ class CheckedPlane final : public Plane {
   std::uint32_t datagram_bytes_max() const override { return 8972; }
   Answer<void> start_job(const JobTerms& terms) override {
     check_terms(terms);
+    if (while_starting) while_starting();
     const int how = std::exchange(next_start, 0);
     if (how == 1) return tl::unexpected(Refusal{RefusalReason::full, "no room", -1});
     // Fails as memory that is missing does.
@@ -108,6 +110,7 @@ class CheckedPlane final : public Plane {
 
   std::set<std::uint16_t> living;
   int next_start = 0;  // 1: is refused, 2: has no memory
+  std::function<void()> while_starting;
 };
 
 // Hears in the order of rank_listener.h, and exactly one last word.

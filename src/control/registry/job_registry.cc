@@ -35,14 +35,20 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
       options_(completed(std::move(options))),
       numbers_used_(std::size_t{kNumberMax} + 1) {
   numbers_used_[0] = true;  // no job's: what has not joined has it
-  if (!options_.has_thread) return;
+  if (!options_.has_threads) return;
+  if (plane_ != nullptr) plane_calls_.run_on_thread({});
   agenda_.run_on_thread([this] {
     const std::lock_guard lock(mutex_);
     pass_deadlines();
   });
 }
 
-JobRegistry::~JobRegistry() = default;
+// Each agenda adds to the other one, so that both threads end before either agenda goes.
+JobRegistry::~JobRegistry() {
+  agenda_.stop();
+  plane_calls_.stop();
+  make_calls();
+}
 
 Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
   const std::lock_guard lock(mutex_);
@@ -305,7 +311,12 @@ void JobRegistry::work() {
     const std::lock_guard lock(mutex_);
     pass_deadlines();
   }
-  agenda_.run();
+  make_calls();
+}
+
+void JobRegistry::make_calls() {
+  while (plane_calls_.run() || agenda_.run()) {
+  }
 }
 
 base::Instant JobRegistry::next_deadline() const {

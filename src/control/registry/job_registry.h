@@ -13,8 +13,9 @@
 // ready; a job that is one host then takes nothing of the plane, and neither does one that is all
 // in one rack.
 //
-// Nobody is told anything under the lock. What the plane and the listeners are told goes through
-// an agenda, in the order in which it was decided, the plane first.
+// No other party is called under the lock. Two agendas call the plane and the listeners, each in
+// the order in which the registry decided. A plane may take long to start a job: it gets memory and
+// asks the kernel. Only the plane's other jobs wait for that.
 #pragma once
 
 #include <chrono>
@@ -59,7 +60,7 @@ struct RegistryOptions {
   std::function<std::uint64_t()> entropy;  // of epochs; unset: the system's
   EventListener on_event;                  // unset: the process' log
   RegistryLimits limits = {};
-  bool has_thread = true;  // or someone calls work()
+  bool has_threads = true;  // false: a test calls work()
 };
 
 class JobRegistry final : public Registrar {
@@ -76,7 +77,7 @@ class JobRegistry final : public Registrar {
 
   std::uint32_t slots_free() const;
 
-  // Without a thread: looks at the clock, then tells all that is to be told.
+  // Without threads: looks at the clock, then makes all calls that are due.
   void work();
   base::Instant next_deadline() const;  // of any rank; never: none waits
 
@@ -93,7 +94,7 @@ class JobRegistry final : public Registrar {
   };
   using Jobs = std::multimap<std::string, std::shared_ptr<Job>, std::less<>>;
 
-  // All below require the lock, but for those that say that they are tasks.
+  // All below require the lock, but for those that say that they are tasks, and make_calls().
   std::optional<Refusal> find_obstacle(const Hello& hello, const Job* job) const;
   Refusal stopping() const;
   std::shared_ptr<Job> find(const std::string& name) const;
@@ -116,6 +117,7 @@ class JobRegistry final : public Registrar {
   void drop_if_empty(const std::shared_ptr<Job>& job);
   void drop(const std::shared_ptr<Job>& job);
   void give_back(const std::shared_ptr<Job>& job);
+  void make_calls();
   void pass_deadlines();
   void pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t rank);
   void set_deadline(Place& place, base::Instant deadline);
@@ -136,7 +138,8 @@ class JobRegistry final : public Registrar {
   std::map<std::string, std::uint32_t, std::less<>> jobs_of_peer_;
   std::map<std::string, AtPeer, std::less<>> at_plane_of_peer_;  // by where rank 0 is
   bool stopping_ = false;
-  Agenda agenda_;  // last, so that its thread ends first
+  Agenda agenda_;       // of what listeners hear
+  Agenda plane_calls_;  // of what the plane is told
 };
 
 }  // namespace infold::control

@@ -40,7 +40,7 @@ class CountingPlane final : public Plane {
 TEST(RegistryNumbers, TenMillionJobsNeverShareOneWithTheLiving) {
   CountingPlane plane;
   RegistryOptions options;
-  options.has_thread = false;
+  options.has_threads = false;
   options.on_event = [](const ControlEvent&) {};
   JobRegistry registry(&plane, options);
   const auto start = [&](const std::string& name) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes become messages of several peers, connections that break and time that passes, and go
-// through the same edge as a server's into a registry. Whatever comes: numbers of living jobs are
-// theirs alone, slots are conserved, every listener hears exactly one last word, and nobody waits
-// beyond its own deadline.
+// through the same parser as a server's into a registry. Invariants: no two living jobs have one
+// number, slots are conserved, every listener gets exactly one last call, and no rank waits beyond
+// its own deadline.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/registry/fuzzing.h"
@@ -24,7 +25,9 @@ struct PatientPeer : Peer {
 
 class Run {
  public:
-  explicit Run(Choices choices) : choices_(choices), peers_(12) {}
+  explicit Run(Choices choices) : choices_(choices), peers_(12) {
+    plane_.while_starting = [this] { start_meanwhile(); };
+  }
 
   void all() {
     while (choices_.are_left()) {
@@ -41,7 +44,11 @@ class Run {
 
  private:
   void work() {
-    registry_.work();
+    base::Instant before = now_;
+    do {  // time may pass while the plane starts a job
+      before = now_;
+      registry_.work();
+    } while (before != now_);
     for (const PatientPeer& peer : peers_) {
       CHECK(!peer.ear || !peer.ear->waits() || now_ < peer.deadline);
     }
@@ -49,6 +56,7 @@ class Run {
 
   void step() {
     PatientPeer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
+    std::uint8_t how = 0;
     switch (choices_.below(8)) {
       case 0:
       case 1: hello(peer, hello_from(choices_)); return;
@@ -66,7 +74,9 @@ class Run {
         return;
       default:
         plane_.next_start = static_cast<int>(choices_.below(3));
-        if (choices_.byte() == 255) registry_.stop();
+        how = choices_.byte();
+        if (how == 255) registry_.stop();
+        steps_meanwhile_ = how % 4;
     }
   }
 
@@ -78,10 +88,19 @@ class Run {
     }
   }
 
+  // The plane takes its time, and calls of listeners wait for the end of this call of work().
+  void start_meanwhile() {
+    is_starting_ = true;
+    std::uint32_t steps = std::exchange(steps_meanwhile_, 0);
+    for (; steps > 0 && choices_.are_left(); --steps) step();
+    is_starting_ = false;
+  }
+
   // On a new stream; the one that the peer had before breaks.
   void hello(PatientPeer& peer, const v1::Hello& hello) {
     if (peer.ear) {
       registry_.leave(peer.entry, Parting::lost);
+      if (is_starting_) return;  // the rank hears of it later
       registry_.work();
       CHECK(peer.ear->is_over());
     }
@@ -101,7 +120,7 @@ class Run {
     options.clock = [this] { return now_; };
     options.entropy = [this] { return entropy_ += 0x9E3779B97F4A7C15ULL; };
     options.on_event = [](const ControlEvent&) {};
-    options.has_thread = false;
+    options.has_threads = false;
     options.limits.jobs_max = 6;
     options.limits.jobs_of_peer_max = 4;
     return options;
@@ -113,6 +132,8 @@ class Run {
   CheckedPlane plane_;
   JobRegistry registry_{&plane_, options()};
   std::vector<PatientPeer> peers_;
+  std::uint32_t steps_meanwhile_ = 0;  // when the plane starts the next job
+  bool is_starting_ = false;
 };
 
 }  // namespace

@@ -42,7 +42,6 @@ void JobRegistry::settle(const std::shared_ptr<Job>& job) {
   }
   std::erase_if(job->terms.groups,
                 [&](const HostGroup& group) { return !job->all_share_memory(group.ranks); });
-  for (Place& place : job->places) set_deadline(place, base::Instant::never());
   if (!needs_plane(*job)) {
     run(*job);
     return;
@@ -53,11 +52,22 @@ void JobRegistry::settle(const std::shared_ptr<Job>& job) {
   }
   job->phase = Phase::starting;
   job->at_plane = AtPlane::starting;
-  agenda_.add([this, job = job] { start_at_plane(job); });
+  plane_calls_.add([this, job = job] { start_at_plane(job); });
 }
 
+// Without the lock, so that other ranks and jobs come and go meanwhile. This job's ranks may leave
+// or meet their deadlines, and the registry may stop. Then the job is refused at once, and its name
+// is free. Its number and slots stay its own until the plane has forgotten it.
 void JobRegistry::start_at_plane(const std::shared_ptr<Job>& job) {
-  const Answer<void> begun = start_job(*plane_, job->terms);  // which nobody changes any more
+  {
+    const std::lock_guard lock(mutex_);
+    if (job->is_dropped) {
+      job->at_plane = AtPlane::no;
+      give_back(job);
+      return;
+    }
+  }
+  const Answer<void> begun = start_job(*plane_, job->terms);  // which do not change any more
   const std::lock_guard lock(mutex_);
   job->at_plane = begun ? AtPlane::yes : AtPlane::no;
   if (job->is_dropped) {
@@ -72,7 +82,8 @@ void JobRegistry::start_at_plane(const std::shared_ptr<Job>& job) {
 void JobRegistry::run(Job& job) {
   job.phase = Phase::running;
   report(ControlEvent::started, job, -1, {});
-  for (const Place& place : job.places) {
+  for (Place& place : job.places) {
+    set_deadline(place, base::Instant::never());
     tell(place,
          [groups = job.terms.groups](RankListener& listener) { listener.all_ready(groups); });
   }
@@ -173,14 +184,14 @@ void JobRegistry::release_lingerers(const std::shared_ptr<Job>& job) {
   }
 }
 
-// The job is over for all that have not left. The plane hears it first: its packets are on their
-// way before a connection's words, and a peer that does not read delays nobody.
+// The job is over for all that have not left. They hear it from the plane's packets and over their
+// connections, whichever is first.
 void JobRegistry::end(Job& job, const JobEnd& why) {
   job.phase = Phase::over;
   report(ControlEvent::ended, job, why.lost_rank ? static_cast<int>(*why.lost_rank) : -1,
          text_of(why));
   if (job.at_plane == AtPlane::yes) {
-    agenda_.add([plane = plane_, number = job.terms.job, abort = abort_for_plane(why)] {
+    plane_calls_.add([plane = plane_, number = job.terms.job, abort = abort_for_plane(why)] {
       plane->end_job(number, abort);
     });
   }
@@ -230,7 +241,7 @@ void JobRegistry::drop(const std::shared_ptr<Job>& job) {
 
 void JobRegistry::give_back(const std::shared_ptr<Job>& job) {
   if (std::exchange(job->at_plane, AtPlane::no) == AtPlane::yes) {
-    agenda_.add([this, job] {
+    plane_calls_.add([this, job] {
       plane_->forget_job(job->terms.job);
       const std::lock_guard lock(mutex_);
       give_back(job);
@@ -294,6 +305,11 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
                                  "missing: rank {}",
                                  job->name, rank, fmt::join(late, ", ")),
                      static_cast<int>(late.front())});
+  } else if (job->phase == Phase::starting) {
+    refuse_all(job, {RefusalReason::too_late,
+                     fmt::format("job '{}': the switch did not start it before rank {}'s deadline",
+                                 job->name, rank),
+                     -1});
   } else if (job->phase == Phase::running && place.lingers) {
     // The others cannot go on without what it did for them; better to say so than to let them wait.
     end(*job, {rank, {}, {}});

@@ -251,19 +251,6 @@ TEST_F(Registry, StoppingTellsThePlaneAndThoseInsideAndRefusesThoseOutside) {
   expect_refused(come(hello_of(0, 1, "late")), RefusalReason::stopping, "the switch is stopping");
 }
 
-// It takes long, and the rank does not wait: what started is forgotten again.
-TEST_F(Registry, ARankThatGoesWhileThePlaneStartsLeavesNothing) {
-  const auto ranks = fill(2);
-  for (const Rank& rank : ranks) registry_.ready(rank.entry, {});
-  registry_.leave(ranks[0].entry, Parting::lost);
-  EXPECT_EQ(registry_.slots_free(), 488U) << "as long as the plane may have them";
-  registry_.work();
-  expect_refused(ranks[1], RefusalReason::too_late, "rank 0 was lost while joining");
-  EXPECT_EQ(plane_.forgotten().size(), plane_.started().size());
-  EXPECT_EQ(registry_.slots_free(), 1000U);
-  EXPECT_THAT(registry_.status(), IsEmpty());
-}
-
 TEST_F(Registry, SaysWhatHappens) {
   leave(run(1));
   std::vector<ControlEvent::Kind> kinds;

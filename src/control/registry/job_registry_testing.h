@@ -83,7 +83,7 @@ class Registry : public ::testing::Test {
     options.clock = [this] { return now_; };
     options.entropy = [this] { return ++entropy_; };
     options.on_event = [this](const ControlEvent& event) { events_.push_back(event); };
-    options.has_thread = false;
+    options.has_threads = false;
     return options;
   }
 

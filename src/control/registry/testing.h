@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of the control plane: a plane and listeners that take note of what they are told, and
-// what ranks say.
+// For tests of the control plane: a plane and listeners that keep a record of their calls, and the
+// hellos of ranks.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ class FakePlane final : public Plane {
   std::uint32_t slots_total() const override { return slots; }
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
   Answer<void> start_job(const JobTerms& terms) override {
+    if (const auto meanwhile = look_at(while_starting_)) meanwhile(terms);
     // Fails as memory that is missing does.
     if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
     const std::lock_guard lock(mutex_);
@@ -54,12 +56,17 @@ class FakePlane final : public Plane {
     forgotten_.push_back(job);
   }
 
-  // Servers' threads read these whenever somebody comes.
+  // Servers' threads read these whenever a rank comes.
   std::atomic<std::uint32_t> slots;
   std::atomic<std::uint32_t> datagram_bytes = 8972;
   std::atomic<std::uint32_t> elements;
   std::atomic<bool> has_no_memory = false;
 
+  // Called while a job starts, without the lock.
+  void while_starting(std::function<void(const JobTerms&)> action) {
+    const std::lock_guard lock(mutex_);
+    while_starting_ = std::move(action);
+  }
   void set_record(const core::SiteRecord& record) {
     const std::lock_guard lock(mutex_);
     record_ = record;
@@ -80,6 +87,7 @@ class FakePlane final : public Plane {
   }
 
   mutable std::mutex mutex_;
+  std::function<void(const JobTerms&)> while_starting_;
   std::optional<Refusal> refusal_;
   std::vector<JobTerms> started_;
   std::vector<core::Abort> ends_;
@@ -88,7 +96,7 @@ class FakePlane final : public Plane {
   core::SiteRecord record_;  // but for its elements
 };
 
-// What rank `rank` of a job says; each rank's path carries a byte more than the one's before it.
+// The hello of a job's rank. Each rank's path carries a byte more than that of the rank before it.
 inline Hello hello_of(std::size_t rank, std::size_t world, std::string job = "job") {
   Hello hello;
   hello.job = std::move(job);
@@ -101,12 +109,12 @@ inline Hello hello_of(std::size_t rank, std::size_t world, std::string job = "jo
   return hello;
 }
 
-// What one rank has heard.
+// Keeps all that one rank has heard.
 class Ear final : public RankListener {
  public:
   void all_here(const JobTerms& terms) override {
     const std::lock_guard lock(mutex_);
-    EXPECT_FALSE(is_over()) << "heard more after its last word";
+    EXPECT_FALSE(is_over()) << "another call after the last one";
     EXPECT_FALSE(terms_);
     terms_ = terms;
   }

@@ -71,14 +71,22 @@ RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
   inbox_->relay = this;
   if (!options_.has_threads) return;
   look_ups_.run_on_thread({});
+  plane_calls_.run_on_thread({});
   agenda_.run_on_thread({});
 }
 
+// The agendas add to each other, so that all threads end before any agenda goes.
 RackRelay::~RackRelay() {
-  const std::lock_guard lock(mutex_);
-  stopping_ = true;
-  inbox_->relay = nullptr;
-  for (auto& [entry, rank] : ranks_) cut(rank);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    inbox_->relay = nullptr;
+    for (auto& [entry, rank] : ranks_) cut(rank);
+  }
+  look_ups_.stop();
+  plane_calls_.stop();
+  agenda_.stop();
+  work();
 }
 
 Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
@@ -214,7 +222,7 @@ void RackRelay::leave(Entry entry, const Parting& parting) {
 void RackRelay::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(stopping_, true)) return;
-  for (const auto& [key, job] : jobs_) end_at_plane(*job, {});
+  for (const auto& [key, job] : jobs_) end_at_plane(job, {});
   std::vector<std::uint64_t> refused;
   for (auto& [entry, rank] : ranks_) {
     // To the parent, links that end without a word are this switch's end.
@@ -250,11 +258,8 @@ std::vector<JobStatus> RackRelay::status() const {
 }
 
 void RackRelay::work() {
-  for (int turn = 0; turn < 2; ++turn) {  // what is looked up is told afterwards
-    agenda_.run();
-    look_ups_.run();
+  while (plane_calls_.run() || agenda_.run() || look_ups_.run()) {
   }
-  agenda_.run();
 }
 
 }  // namespace infold::control

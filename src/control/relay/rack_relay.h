@@ -8,8 +8,9 @@
 //
 // What it cannot do is said with ready(), where all ranks of the job hear of it.
 //
-// Two threads, however many ranks there are: one tells plane, links and listeners, and one looks
-// whether the parent's sites can be reached, which takes seconds where they cannot.
+// Three threads, however many ranks there are. One tells links and listeners. One starts and ends
+// jobs at the plane, which may take long. One probes whether the parent's sites can be reached,
+// which takes seconds where they cannot.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct RackRelayOptions {
   std::string identity;           // of this switch, in this life
   io::SocketAddress source = {};  // of packets to the parent; unset: as the connection
   EventListener on_event = log_event;
-  bool has_threads = true;  // or someone calls work()
+  bool has_threads = true;  // false: a test calls work()
   // A rank's link to the parent, for tests; unset: a JobStream.
   std::function<std::unique_ptr<RankLink>(const Hello&, std::shared_ptr<RankListener>)> link = {};
 };
@@ -54,7 +55,7 @@ class RackRelay final : public Registrar {
   void stop() override;
   std::vector<JobStatus> status() const override;
 
-  // Without threads: all that is to be told and looked up.
+  // Without threads: makes all calls that are due.
   void work();
 
  private:
@@ -82,12 +83,14 @@ class RackRelay final : public Registrar {
   void say_ready(std::uint64_t entry, const Rank& rank);
   void begin(const std::shared_ptr<Job>& job);
   void start_at_plane(const std::shared_ptr<Job>& job);  // a task
+  bool make_room(Job& job);
   void go(Rank& rank);
   void refuse(std::uint64_t entry, const Refusal& refusal);
   void let_go(std::uint64_t entry);
   void drop_if_empty(const std::shared_ptr<Job>& job);
   void give_back(const std::shared_ptr<Job>& job);
-  void end_at_plane(Job& job, const JobEnd& end);
+  void end_at_plane(const std::shared_ptr<Job>& job, const JobEnd& end);
+  void tell_plane_end(const std::shared_ptr<Job>& job);
   void cut(Rank& rank);
 
   // From the parent.
@@ -109,8 +112,9 @@ class RackRelay final : public Registrar {
   std::uint32_t slots_used_ = 0;
   std::uint32_t slots_promised_ = 0;
   bool stopping_ = false;
-  Agenda agenda_;
-  Agenda look_ups_;  // ends first: it adds to the other one
+  Agenda agenda_;       // of what links and listeners hear
+  Agenda plane_calls_;  // of what the plane is told
+  Agenda look_ups_;
 };
 
 }  // namespace infold::control

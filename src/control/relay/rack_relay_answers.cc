@@ -147,30 +147,47 @@ void RackRelay::begin(const std::shared_ptr<Job>& job) {
     return;
   }
   job->at_plane = AtPlane::starting;
-  agenda_.add([this, job] { start_at_plane(job); });
+  plane_calls_.add([this, job] { start_at_plane(job); });
 }
 
-// A job of the same number that the parent had in an earlier life is over, and makes room.
-void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
-  std::optional<Refusal> obstacle;
-  bool forgets = false;
-  {
-    const std::lock_guard lock(mutex_);
-    obstacle = job->obstacle;
-    for (const auto& [key, other] : jobs_) {
-      if (other == job || key.first != job->terms.job || other->at_plane != AtPlane::yes) continue;
-      if (other->ended) {
-        other->at_plane = AtPlane::no;
-        forgets = true;
-      } else {
-        obstacle = Refusal{RefusalReason::in_use,
-                           fmt::format("the parent at {} has given number {} to two jobs",
-                                       options_.parent, key.first),
-                           -1};
-      }
+// A job of the same number that the parent had in an earlier life is over, and makes room. False:
+// the plane still had that job.
+bool RackRelay::make_room(Job& job) {
+  bool is_free = true;
+  for (const auto& [key, other] : jobs_) {
+    if (other.get() == &job || key.first != job.terms.job || other->at_plane != AtPlane::yes) {
+      continue;
+    }
+    if (other->end) {
+      other->at_plane = AtPlane::no;
+      other->is_replaced = true;
+      is_free = false;
+    } else {
+      job.obstacle = Refusal{RefusalReason::in_use,
+                             fmt::format("the parent at {} has given number {} to two jobs",
+                                         options_.parent, key.first),
+                             -1};
     }
   }
-  if (forgets) plane_.forget_job(job->terms.job);
+  return is_free;
+}
+
+// The plane is called without the lock. Meanwhile ranks of this job may leave, the parent may end
+// it, and the relay may stop.
+void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
+  bool is_free = true;
+  std::optional<Refusal> obstacle;
+  {
+    const std::lock_guard lock(mutex_);
+    if (job->is_dropped) {
+      job->at_plane = AtPlane::no;
+      give_back(job);
+      return;
+    }
+    is_free = make_room(*job);
+    obstacle = job->obstacle;
+  }
+  if (!is_free) plane_.forget_job(job->terms.job);
   const Answer<void> started =
       obstacle ? Answer<void>(tl::unexpected(*obstacle)) : start_job(plane_, job->terms);
   const std::lock_guard lock(mutex_);
@@ -181,6 +198,7 @@ void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
     give_back(job);
     return;
   }
+  if (started && job->end) tell_plane_end(job);
   std::vector<std::uint64_t> waiting;
   for (const auto& [entry, rank] : ranks_) {
     if (rank.job == job && rank.may_go && !rank.leaves) waiting.push_back(entry);
@@ -240,7 +258,7 @@ void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
   JobEnd told = end;
   const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
   if (!says_who) told.lost_switch = options_.parent;
-  end_at_plane(*rank.job, end);
+  end_at_plane(rank.job, end);
   if (rank.leaves || std::exchange(rank.is_told, true)) return;
   if (rank.went) {
     agenda_.add([listener = rank.listener, told] { listener->ended(told); });
@@ -252,10 +270,19 @@ void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
                  told.lost_rank ? static_cast<int>(*told.lost_rank) : -1});
 }
 
-void RackRelay::end_at_plane(Job& job, const JobEnd& end) {
-  if (std::exchange(job.ended, true) || job.at_plane != AtPlane::yes) return;
-  agenda_.add([plane = &plane_, number = job.terms.job, abort = abort_for_plane(end)] {
-    plane->end_job(number, abort);
+void RackRelay::end_at_plane(const std::shared_ptr<Job>& job, const JobEnd& end) {
+  if (job->end) return;
+  job->end = abort_for_plane(end);
+  if (job->at_plane == AtPlane::yes) tell_plane_end(job);
+}
+
+void RackRelay::tell_plane_end(const std::shared_ptr<Job>& job) {
+  plane_calls_.add([this, job, abort = *job->end] {
+    {
+      const std::lock_guard lock(mutex_);
+      if (job->is_replaced) return;
+    }
+    plane_.end_job(job->terms.job, abort);
   });
 }
 
@@ -285,7 +312,7 @@ void RackRelay::drop_if_empty(const std::shared_ptr<Job>& job) {
 
 void RackRelay::give_back(const std::shared_ptr<Job>& job) {
   if (std::exchange(job->at_plane, AtPlane::no) == AtPlane::yes) {
-    agenda_.add([this, job] {
+    plane_calls_.add([this, job] {
       plane_.forget_job(job->terms.job);
       const std::lock_guard lock(mutex_);
       give_back_slots(*job);

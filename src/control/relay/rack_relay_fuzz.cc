@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes become what ranks of a rack say, what their parent answers on each link, and when links
-// end. Whatever comes: listeners hear exactly one last word, slots are conserved, the plane has no
-// number twice, and a link is told nothing after its last word.
+// Bytes become messages of a rack's ranks, the parent's answers on each link, and ends of links.
+// Invariants: listeners get exactly one last call, slots are conserved, the plane has no number
+// twice, and a link is called no more after its last call.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,13 +32,13 @@ class FixedUplink final : public Uplink {
 constexpr const char* kFrom = "10.0.0.1";
 constexpr const char* kSource = "10.0.0.8";  // of the rack's own packets
 
-// Unset for what can be no host's.
+// Unset for an address that no host can have.
 io::SocketAddress host_of(const char* text) {
   const auto host = io::SocketAddress::parse_host(text, "fuzz");
   return host && !host->is_any() && !host->is_multicast() ? *host : io::SocketAddress();
 }
 
-// What the parent knows of one link; keeps to the order of rank_listener.h.
+// The parent's end of one link. Keeps to the order of rank_listener.h.
 struct Above {
   std::shared_ptr<RankListener> listener;
   Hello hello;
@@ -59,7 +59,9 @@ class Link final : public RankLink {
 
 class Run {
  public:
-  explicit Run(Choices choices) : choices_(choices), peers_(8) {}
+  explicit Run(Choices choices) : choices_(choices), peers_(8) {
+    plane_.while_starting = [this] { start_meanwhile(); };
+  }
 
   void all() {
     while (choices_.are_left()) {
@@ -79,19 +81,30 @@ class Run {
  private:
   void step() {
     Peer& peer = peers_[choices_.below(static_cast<std::uint32_t>(peers_.size()))];
+    std::uint8_t how = 0;
     switch (choices_.below(8)) {
       case 0:
       case 1: hello(peer); return;
       case 2: say_ready(relay_, choices_, peer); return;
       case 3: say_leave(relay_, choices_, peer); return;
       case 4:
-        if (choices_.byte() == 255) relay_.stop();
+        how = choices_.byte();
+        if (how == 255) relay_.stop();
+        steps_meanwhile_ = how % 4;
         uplink_.is_unreachable = choices_.below(4) == 0;
         plane_.next_start = static_cast<int>(choices_.below(3));
         return;
       default:
         if (!above_.empty()) answer(*above_[choices_.byte() % above_.size()]);
     }
+  }
+
+  // The plane takes its time, and calls of listeners wait for the end of this call of work().
+  void start_meanwhile() {
+    is_starting_ = true;
+    std::uint32_t steps = std::exchange(steps_meanwhile_, 0);
+    for (; steps > 0 && choices_.are_left(); --steps) step();
+    is_starting_ = false;
   }
 
   void hello(Peer& peer) {
@@ -103,7 +116,7 @@ class Run {
     peer.entry = relay_.enter(*parsed, peer.ear);
   }
 
-  // One step further, or the last word.
+  // One step further, or the last call.
   void answer(Above& above) {
     if (above.is_over) return;
     if (above.has_left || choices_.below(8) == 0) {
@@ -130,7 +143,7 @@ class Run {
     } else {
       above.is_over = false;  // it ends, and waits for the relay to leave
       if (!std::exchange(above.said_end, true)) above.listener->ended({});
-      relay_.work();
+      if (!is_starting_) relay_.work();
     }
   }
 
@@ -180,6 +193,8 @@ class Run {
   std::vector<std::shared_ptr<Above>> above_;
   RackRelay relay_{plane_, uplink_, options()};
   std::vector<Peer> peers_;
+  std::uint32_t steps_meanwhile_ = 0;  // when the plane starts the next job
+  bool is_starting_ = false;
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ struct RackRelay::Job {
   bool has_begun = false;           // the parent has said Go to some rank
   bool began = false;               // and our plane, if it is needed, has the job
   AtPlane at_plane = AtPlane::no;
-  bool ended = false;
+  std::optional<core::Abort> end;  // what the plane is told of it; none: it has not ended
+  bool is_replaced = false;        // at the plane, by a later job of this number
   bool is_dropped = false;
 
   std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }

@@ -125,7 +125,7 @@ TEST_F(Relay, PlanesHearWhereRanksAndRacksAre) {
 // Ranks of the same process have no connection, and their packets come from anywhere.
 TEST(Sources, AreAnywhereForRanksOfThisProcess) {
   FakePlane plane(1);
-  JobRegistry registry(&plane, {.has_thread = false});
+  JobRegistry registry(&plane, {.has_threads = false});
   std::vector<std::shared_ptr<Ear>> ears;
   std::vector<Registrar::Entry> entries;
   for (std::size_t rank = 0; rank < 2; ++rank) {

@@ -143,10 +143,10 @@ ControlServer::~ControlServer() {
 io::SocketAddress ControlServer::address() const { return state_->address; }
 
 // gRPC runs callbacks on half as many threads as processors, and its executor and timers on twice
-// as many and a few.
+// as many and a few. Five are the acceptor's and the registrar's.
 ControlServer::Budget ControlServer::budget() const {
   const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
-  return {state_->options.connections_max, 3 * processors + 11,
+  return {state_->options.connections_max, 3 * processors + 12,
           kConnectionBytes * state_->options.connections_max};
 }
 

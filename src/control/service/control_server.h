@@ -3,8 +3,9 @@
 // Serves a Registrar over gRPC (proto/infold/v1/control.proto). A stream that breaks is a rank
 // that is lost.
 //
-// What it takes is bounded, whoever connects: one thread that accepts, the registrar's one, and
-// gRPC's, as many as processors; and memory for each connection and stream that it lets in.
+// Its threads and memory are bounded, however many peers connect: two threads that accept, the
+// registrar's three at most, gRPC's, a few for each processor; and memory for each connection and
+// stream that it lets in.
 #pragma once
 
 #include <cstddef>
