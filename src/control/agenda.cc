@@ -74,7 +74,7 @@ void Agenda::serve() {
       tasks_.pop_front();
       lock.unlock();
       task();
-      task = nullptr;  // what it held may go, which calls others
+      task = nullptr;  // without the lock, because objects that it held may call back
       lock.lock();
     } else if (wake_at_ == base::Instant::never()) {
       changed_.wait(lock);

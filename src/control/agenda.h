@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks in the order in which they were added, run one at a time without any lock: what a machine
-// under a lock has decided to tell others. A thread runs them and looks at the machine's deadlines,
-// or a test does both by hand.
+// Tasks in the order in which they were added, run one at a time without any lock. A state machine
+// under a lock adds its calls of other parties here. A thread runs the tasks and looks at the
+// machine's deadlines, or a test does both.
 #pragma once
 
 #include <condition_variable>
@@ -18,19 +18,19 @@ namespace infold::control {
 class Agenda {
  public:
   Agenda() = default;
-  ~Agenda();  // stops, and runs what is left
+  ~Agenda();  // stops, and runs all tasks that are left
   Agenda(const Agenda&) = delete;
   Agenda& operator=(const Agenda&) = delete;
 
-  // From now on a thread runs tasks as they come. It calls `on_time` after each time that was said
-  // to wake_at(); times are of io::monotonic_now(). Throws std::system_error without a thread.
+  // From now on a thread runs tasks as they come. It calls `on_time` after each time that wake_at()
+  // was given; times are of io::monotonic_now(). Throws std::system_error without a thread.
   void run_on_thread(std::function<void()> on_time);
-  // The thread ends after the task that it runs now; what is left waits for run(). Once or more.
+  // The thread ends after the task that it runs now. Other tasks wait for run(). Once or more.
   void stop();
   // Any thread; never waits for a task.
   void add(std::function<void()> task);
   void wake_at(base::Instant time);  // the latest call counts
-  // For those without a thread: until nothing is left. False: there was nothing.
+  // Without a thread: runs tasks until none is left. False: there was none.
   bool run();
 
  private:

@@ -11,8 +11,8 @@
 namespace infold::control {
 namespace {
 
-// Written on one thread and used on another. The order of memory is said with an atomic, because
-// checkers of threads do not see gRPC's own.
+// Written on one thread and used on another. The atomic orders the two, because ThreadSanitizer
+// does not see gRPC's own synchronisation.
 struct Action {
   std::function<void()> call;
   std::atomic<bool> is_written = false;

@@ -15,7 +15,7 @@ namespace infold::control {
 class Alarm {
  public:
   // At once if the time is not positive. `action` is destroyed after the call, or soon after the
-  // alarm is cancelled: what it owns lives until then.
+  // alarm is cancelled. Its captures live until then.
   void set(std::chrono::nanoseconds in, std::function<void()> action);
   void cancel() { alarm_.reset(); }
 

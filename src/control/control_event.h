@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens at a control plane, for a log: one event, one line.
+// Events of a control plane, for a log: one event, one line.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ControlEvent {
     started,  // all ranks are ready
     ended,    // a job, before all its ranks left
     left,     // all ranks of a job have left; its slots are free
-    went,     // a rank, while others were missing; its place is free
+    went,     // a rank left while others were missing; its place is free
     limited,  // a connection or a stream from `peer` was turned away
   };
   Kind kind = entered;
@@ -30,7 +30,7 @@ struct ControlEvent {
   std::string reason;       // of a refusal or an end, a sentence for people
 };
 
-// An event of which only the address and the reason are known.
+// An event with an address and a reason alone.
 ControlEvent event_of_peer(ControlEvent::Kind kind, std::string peer, std::string reason);
 
 // Called from the control plane's threads, one call at a time for each of them. Must not block.

@@ -5,7 +5,7 @@
 
 namespace infold::control {
 
-// A group is a range of ranks because that is what a worker speaks for at an aggregator.
+// A group is a range of ranks, because a worker speaks for a range at an aggregator.
 std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> hosts) {
   std::vector<HostGroup> groups;
   for (std::size_t first = 0; first < hosts.size();) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ranks of a job sum among themselves before the network does: neighbours in the order of
-// ranks that run on one host. Pure; every party that computes these from the same words gets the
-// same answer.
+// The ranks of a job that sum among themselves before the network does: ranks on one host whose
+// numbers follow each other. Pure. Every party that computes the groups from the same hellos gets
+// the same groups.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace infold::control {
 
-// Where a rank runs, as far as it can tell, and where it would wait for the others of its host.
+// The host of a rank, as far as the rank can tell, and where it would wait for the host's others.
 struct RankHost {
   std::string identity;
   std::string meeting;
@@ -23,7 +23,7 @@ struct RankHost {
   friend bool operator==(const RankHost&, const RankHost&) = default;
 };
 
-// Two ranks or more, the first of which leads: it sums for all of them.
+// Two ranks or more. The first one is the leader, which sums for all of them.
 struct HostGroup {
   core::RankRange ranks;
   std::string meeting;  // the leader's
@@ -31,10 +31,10 @@ struct HostGroup {
   friend bool operator==(const HostGroup&, const HostGroup&) = default;
 };
 
-// One entry per rank; empty for one that shares no memory.
+// `hosts` has one element per rank, empty for a rank that shares no memory.
 std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> hosts);
 
-// One group is the whole job, which then needs no site.
+// Whether one group is the whole job, which then needs no site.
 bool is_one_host(std::span<const HostGroup> groups, std::uint32_t world);
 
 // The group that this rank is in, or null.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a control plane has told of a job, as a plan. Whoever computes it from the same words gets
-// the same numbers. Pure.
+// A job's terms as a plan. Every party that computes the plan from the same terms gets the same
+// worker numbers. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace infold::control {
 
-// One of the control plane's own sites; all are alike. Ranks of a host that share memory have a
-// place below it. So has a rack with a switch of its own, but not below a site at a rank, which all
-// ranks reach themselves.
+// The tree of one of the control plane's own sites; all are alike. Host groups have a place below
+// it. So has a rack with a switch of its own, but not below a site at a rank, which all ranks reach
+// themselves.
 plan::Tree tree_of(const JobTerms& terms, bool at_rank = false);
 
-// For a control plane that has sites: one of them stands for all.
+// For a control plane that has sites. One of them stands for all.
 plan::Plan plan_of(const JobTerms& terms);
 
-// Of each of its sites: the root, or what sums for its rack.
+// Of each of the plane's sites: the root's options, or those of its rack's aggregator.
 core::AggregatorOptions aggregator_options(const JobTerms& terms);
 
-// One rack is the whole job, whose switch then is the root.
+// Whether one rack is the whole job. Its switch then is the root.
 bool is_one_rack(std::span<const core::RankRange> racks, std::uint32_t world);
 
 }  // namespace infold::control

@@ -40,7 +40,7 @@ struct OddRank {
   std::size_t usual = 0;
 };
 
-// The first rank that says something else than the first one that says anything.
+// The first rank that differs from the first rank that says anything at all.
 template <typename Said>
 std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
   std::optional<std::size_t> usual;
@@ -66,7 +66,7 @@ std::optional<Refusal> odd_sites(const std::string& name, const std::vector<Rank
                  static_cast<int>(found->odd)};
 }
 
-// A rank that compares results alone makes calls that no other rank makes.
+// If only one rank compares results, it makes calls that no other rank makes.
 std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<RankPlace>& ranks) {
   const auto found = find_odd(ranks, [](const ReadyReport& report) { return report.verifies; });
   if (!found) return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<Refusal> find_obstacle(const std::vector<RankPlace>& ranks) {
   return place == ranks.end() ? std::nullopt : place->ready_report.obstacle;
 }
 
-// What one rank has finished, another cannot make again.
+// A call that one rank has finished cannot be made again by another.
 std::optional<Refusal> odd_history(const std::string& name, const std::vector<RankPlace>& ranks) {
   const auto found = find_odd(ranks, [](const ReadyReport& report) {
     return std::optional(std::pair(report.calls_finished, report.calls_beyond));
@@ -102,7 +102,6 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
 
 }  // namespace
 
-// One block is enough, and no layout has longer ones than f64: what follows it is not looked for.
 std::uint32_t slot_share(std::uint32_t total) {
   return std::max(total - total / kOthersPart, std::min(total, kShareMin));
 }

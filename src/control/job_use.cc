@@ -9,11 +9,11 @@
 namespace infold::control {
 namespace {
 
-// What the site cannot do that this job wants, as in "does not sum bfp8".
+// An ability that the job needs and the site lacks, as in "does not sum bfp8".
 std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before,
                                      core::FormatSet asked) {
   const core::SiteRecord& can = site.record;
-  if (!can.verifies_checksums) return "does not verify payload checksums, as R-001 has it";
+  if (!can.verifies_checksums) return "does not verify payload checksums, as R-001 requires";
   if (site.workers > can.workers_max) {
     return fmt::format("takes {} workers, and the job has {} there", can.workers_max, site.workers);
   }

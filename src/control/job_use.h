@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a job uses, from what each of its sites can. The one place where that is decided: a registry
-// does it for the sites that it knows, a rank once more over all its switches. Pure.
+// The formats and the chunk length of a job, from the records of its sites. No other code decides
+// them. A registry calls it for the sites that it knows, a rank for those of all switches. Pure.
 //
-// A worker leaves out zeros wherever the site that it sends to takes that, whatever the
-// other sites do, so that this is not part of what the whole job uses.
+// Leaving zeros out is not decided here: a worker does it at each site that takes it, and
+// the other sites do not matter.
 #pragma once
 
 #include <cstdint>

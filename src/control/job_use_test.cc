@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each rule by which the records of sites become what a job uses (spec/joining.md, J-015).
+// Each rule by which the records of sites decide a job's formats (spec/joining.md, J-015).
 #include "control/job_use.h"
 
 #include <functional>
@@ -103,7 +103,7 @@ TEST(JobUse, TheFirstSiteThatLacksSomethingIsNamed) {
   EXPECT_THAT(refusal_of_job(sites), AllOf(HasSubstr(":7701"), Not(HasSubstr("rank 2"))));
 }
 
-TEST(JobUse, FormatsThatNobodyKnowsAreNoFormats) {
+TEST(JobUse, UnknownFormatsAreNoFormats) {
   EXPECT_EQ(FormatSet(0xFFFFFF00U | 1U << 7), FormatSet());
   EXPECT_EQ(FormatSet(~0U), FormatSet::all());
   EXPECT_EQ(core::names_of({}), "nothing");

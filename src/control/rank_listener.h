@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both directions between a rank and a control plane, without the connection between them. The
-// server's stream hears for its rank; a client's stream tells the rank's user, and a rack's switch
-// forwards one to the other.
+// Both directions between a rank and a control plane, without the connection between them. A
+// server's stream listens for its rank, and a client's stream for the rank's program. A rack's
+// relay passes the calls of one to the other.
 //
 // A listener hears, in this order:
 //
 //   all_here  ->  all_ready  ->  ended (if the job ends first)  ->  dismissed
 //
-// or refused() in place of any step up to and with all_ready. The last word is refused() or
-// dismissed(); the listener hears exactly one of the two, once.
+// or refused() in place of any step up to and with all_ready. The last call is refused() or
+// dismissed(): exactly one of the two, once.
 //
-// No call of either interface blocks. A listener hears one call at a time, from any thread, without
-// any lock of the caller's; it may call the other direction from there.
+// No call of either interface blocks. A listener gets one call at a time, from any thread, while
+// the caller holds no lock. It may call the other direction from there.
 #pragma once
 
 #include <vector>
@@ -31,11 +31,11 @@ class RankListener {
   virtual void refused(const Refusal& refusal) = 0;
   // The job is over for this rank, which still has to leave.
   virtual void ended(const JobEnd& end) = 0;
-  // Last: the rank has left, and nobody needs it any more.
+  // Last: the rank has left, and no other rank needs it any more.
   virtual void dismissed() = 0;
 };
 
-// A rank's words to a control plane. Destroying it without leave() ends it without a word.
+// A rank's messages to a control plane. If it goes without leave(), the rank counts as lost.
 class RankLink {
  public:
   virtual ~RankLink() = default;

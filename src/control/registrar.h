@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whom a rank meets when it joins: what it says, what it is told, and the calls in which that
-// happens. Knows nothing of connections: a caller brings each rank's words, and its listener hears
-// the answers. Behind it is a JobRegistry, which decides, or at a rack's switch a RackRelay, which
-// asks one.
+// The interface that a rank joins a job through, and the values that go in and out: hello, terms,
+// ready report, refusals and ends. It knows nothing of connections: a caller brings a rank's
+// messages, and the rank's listener hears the answers. A JobRegistry implements it and decides. At
+// a rack's switch a RackRelay implements it and asks the parent's registry.
 //
 // Any thread may call anything, and no call blocks.
 #pragma once
@@ -24,20 +24,20 @@
 
 namespace infold::control {
 
-// Of proto/infold/v1, said by both ends.
+// Of proto/infold/v1; both ends send it.
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
 struct SiteAddress {
   std::string address;
   std::uint32_t weight = 0;  // 0: as the ranks choose
-  bool at_rank = false;      // which others reach themselves, whatever racks there are
+  bool at_rank = false;      // all other ranks reach it themselves, also those in racks
   core::SiteRecord record = {};
 };
 
-// What a rack's switch says of itself for each of its ranks.
+// A rack's switch, as it describes itself in the hello of each of its ranks.
 struct RackHello {
   std::string identity;  // of its process, in this life
-  std::string address;   // where its ranks join, for people
+  std::string address;   // where its ranks join, for messages
   std::uint32_t sites = 0;
   core::SiteRecord record = {};   // of each of them
   io::SocketAddress source = {};  // as Hello::source, of the switch
@@ -46,7 +46,7 @@ struct RackHello {
 // Of both kinds together: a packet numbers its slot in 15 bits.
 inline constexpr std::uint32_t kSlotsMax = (1U << 15) - 1;
 
-// What a rank says when it comes. Whoever takes it from a peer makes it with parse_hello().
+// The first message of a rank. parse_hello() makes it from a peer's message, with all limits kept.
 struct Hello {
   std::string job;
   std::uint32_t rank = 0;
@@ -56,10 +56,10 @@ struct Hello {
   std::uint32_t bulk_slots = 0;
   std::optional<SiteAddress> site;  // its own aggregator
   std::optional<RankHost> host;     // none: it shares no memory
-  std::uint32_t element_bytes = 4;  // on the wire, of what it will mostly send
-  bool always_shares = false;       // whether or not that saves bytes
+  std::uint32_t element_bytes = 4;  // on the wire, of most elements that it will send
+  bool always_shares = false;       // shares memory even if that saves no bytes
   std::chrono::milliseconds patience{};
-  std::optional<RackHello> rack;  // through whose switch it comes; none: by itself
+  std::optional<RackHello> rack;  // whose switch the rank joined at; none: it joined here itself
   std::string peer;  // the address that its connection comes from; empty: of this process
   // The host that the rank's packets come from, as its connection vouches. Unset: anywhere.
   io::SocketAddress source = {};
@@ -82,26 +82,26 @@ struct Refusal {
   int rank = -1;  // to look at
 };
 
-// What it says when it has met the others.
+// A rank's message when it could send packets.
 struct ReadyReport {
   bool shares_memory = false;  // with all of its group
-  std::uint64_t site_order =
-      0;  // a hash of the sites, their order and weights as it has them; 0: not said
-  std::optional<bool> verifies;  // whether it compares results, by further calls; none: not said
-  // Of a job that comes back: all calls up to this one are finished, and beyond it those that have
-  // this hash.
+  // A hash of the sites, their order and weights as the rank has them; 0: unknown.
+  std::uint64_t site_order = 0;
+  std::optional<bool> verifies;  // whether it compares results, by further calls; none: unknown
+  // Of a job that comes back: all calls up to this one are finished, and beyond it the calls that
+  // have this hash.
   std::uint64_t calls_finished = 0;
   std::uint64_t calls_beyond = 0;
-  std::optional<Refusal> obstacle;  // why its rack's switch cannot take the job after all
+  std::optional<Refusal> obstacle;  // the reason why its rack's switch cannot take the job
 };
 
-// Where a switch stands in a job whose root is elsewhere.
+// A rack's switch in a job whose root is at the parent.
 struct BelowParent {
   core::RankRange rack;
   std::vector<std::string> sites;  // the parent's, in the order of ours
 };
 
-// What all ranks are told.
+// The terms of a job, as all of its ranks hear them.
 struct JobTerms {
   std::uint16_t job = 0;
   std::uint32_t epoch = 0;
@@ -116,8 +116,8 @@ struct JobTerms {
   std::vector<core::RankRange> racks;           // each below a switch of its own, in rising order
   std::vector<io::SocketAddress> rank_sources;  // by rank; unset, or none at all: anywhere
   std::vector<io::SocketAddress> rack_sources;  // in the order of racks, likewise
-  std::string parent;                // of the switch that says this, for errors; empty: none
-  std::optional<BelowParent> below;  // said to the plane of a rack's switch
+  std::string parent;                // of the switch that sends this, for errors; empty: none
+  std::optional<BelowParent> below;  // for the plane of a rack's switch
 };
 
 template <typename T>
@@ -127,31 +127,31 @@ struct JobStatus {
   std::string name;
   std::uint16_t job = 0;
   std::uint32_t world = 0;
-  std::uint32_t ranks = 0;  // that have come and not left
+  std::uint32_t ranks = 0;  // that are in the job now
   std::uint32_t slots = 0;
   bool running = false;
 };
 
-// Why a job is over for those that have not left it.
+// The reason why a job is over, for the ranks that have not left it.
 struct JobEnd {
   std::optional<std::uint32_t> lost_rank;
-  std::string lost_switch;           // else its address; empty: the one that says so
-  std::optional<core::Abort> abort;  // else what ended it for a rank that has left since
+  std::string lost_switch;           // else its address; empty: the switch that sends this
+  std::optional<core::Abort> abort;  // else the end of a rank's calls, which has left since
 };
 
-// How a rank goes.
+// How a rank leaves.
 struct Parting {
   enum Way : std::uint8_t {
     in_order,
     lost,
-    with_switch,  // the rack's, through which it came
+    with_switch,  // it was lost together with its rack's switch
   };
   Parting(Way how, const std::optional<core::Abort>& failure = {}) : way(how), abort(failure) {}
 
   Way way;
-  std::optional<core::Abort> abort;  // of one in order: why its calls failed, if they did
-  // Of one in order, before all are ready: why it gives joining up, as another switch refused it.
-  // All other ranks are refused for this reason.
+  std::optional<core::Abort> abort;  // in order: why the rank's calls failed, if they did
+  // In order, before all ranks are ready: why the rank gives up joining, for example because
+  // another switch refused it. All other ranks are refused for this reason.
   std::optional<Refusal> why = {};
 };
 
@@ -159,19 +159,19 @@ class RankListener;
 
 class Registrar {
  public:
-  // A rank's place in a job. No number is given twice; one that is over is ignored.
+  // Identifies a rank that has entered. Never given twice; calls with an old one do nothing.
   enum class Entry : std::uint64_t {};
 
   virtual ~Registrar() = default;
 
-  // The listener hears what comes of it (control/rank_listener.h), also if that is a refusal.
+  // The listener hears all answers (control/rank_listener.h), also an immediate refusal.
   virtual Entry enter(const Hello& hello, std::shared_ptr<RankListener> listener) = 0;
   // The rank can receive packets. A group is in use if all its ranks share memory.
   virtual void ready(Entry entry, const ReadyReport& report) = 0;
-  // The listener is dismissed: at once, or where this rank aggregates for others when they have
-  // left, or after a moment, in which they fetch their last results.
+  // The listener is dismissed at once. If this rank aggregates for others, it is dismissed when
+  // they have left, or after a moment in which they fetch their last results.
   virtual void leave(Entry entry, const Parting& parting) = 0;
-  // All are told; all that come later are refused.
+  // Every rank that is here hears of it. Every rank that comes later is refused.
   virtual void stop() = 0;
   virtual std::vector<JobStatus> status() const = 0;
 };

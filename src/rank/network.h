@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What connects a member to its job besides packets, kept until the member has left. Its end is the
-// leave.
+// A member's connection to its job besides packets, kept until the member has left. Destroying it
+// leaves the job.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace infold::rank {
 class Network {
  public:
   virtual ~Network() = default;
-  // Why this rank's calls failed, for ranks that packets may never tell. Before the end.
+  // Why this rank's calls failed, for ranks that packets may not reach. Before it is destroyed.
   virtual void note_end(const core::Abort& abort) = 0;
-  // A site is gone, which packets may tell before the connection does. Before the end.
+  // A site is gone, as packets may say before the connection does. Before it is destroyed.
   virtual void note_site_lost(std::uint8_t site) = 0;
 };
 

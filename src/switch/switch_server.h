@@ -37,7 +37,7 @@ class SwitchServer final : public control::Plane {
 
   io::SocketAddress control_address() const { return control_->address(); }
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
-  // What all slots take when jobs use datagrams of this size.
+  // The memory of all slots when jobs use datagrams of this size.
   std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
   std::vector<site::SiteStatistics> statistics();
   std::vector<control::JobStatus> jobs() const { return registrar_->status(); }

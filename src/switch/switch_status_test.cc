@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a switch in user space says of itself, asked by a thread of nobody else's.
+// The status of a switch in user space, asked for by a thread that is not the switch's.
 
 #include <algorithm>
 #include <atomic>

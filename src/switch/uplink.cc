@@ -36,7 +36,7 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
 }
 
 control::RackRelayOptions UdpUplink::relay_options() const {
-  // Where the connection to the parent comes from needs no word, nor does a NAT between them.
+  // The connection's own address, perhaps behind a NAT, need not be sent: the parent sees it.
   const base::Result<io::Route> route = io::route_to(parent_);
   const bool is_elsewhere = route && !from_.is_same_host(route->local);
   return {parent_.text(), control_.text(),

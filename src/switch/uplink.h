@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a rack's switch finds out about the way to its parent: from the host's routes, and from
-// probes that come back, as ranks do before they join.
+// The path from a rack's switch to its parent: its MTU by the host's routes, and whether full
+// datagrams pass, by probes, as ranks do before they join.
 #pragma once
 
 #include <memory>

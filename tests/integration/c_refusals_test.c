@@ -55,7 +55,7 @@ static void refuse_join_options(void) {
   options.switch_count = 1;
   options.sites = INFOLD_SITES_SWITCHES;
   options.deadline_ns = 200000000;
-  expect_refused(&options, INFOLD_ERROR_DEADLINE_EXCEEDED, "nobody answers at 127.0.0.1:1");
+  expect_refused(&options, INFOLD_ERROR_DEADLINE_EXCEEDED, "no answer from 127.0.0.1:1");
   options = good;
   options.sites = 4;
   expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT, "sites is not a Sites");

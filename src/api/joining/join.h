@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joining with something between a rank and its network: for demonstrations and tests of what the
-// network may do. Programs use Communicator::join().
+// Joining with another port between a rank and its network, for demonstrations and tests of faulty
+// networks. Programs use Communicator::join().
 #pragma once
 
 #include <functional>

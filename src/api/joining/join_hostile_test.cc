@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joining at control planes that say what the test likes.
+// Joining at control planes that send the answers of a test.
 #include <chrono>
 #include <latch>
 
@@ -80,7 +80,7 @@ TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
   EXPECT_EQ(joined.error().message, "join: rank 1 has other sites");
 }
 
-// What one switch says ends joining at the other, which hears why.
+// A refusal of one switch ends joining at the other, which hears why.
 TEST(JoinAtHostileHosts, WhatOneSaysTheOtherHears) {
   std::string why;
   {

@@ -100,7 +100,7 @@ bool is_answered(const control::JobTerms& terms, const std::string& site, const 
   }
 }
 
-// The second rank of a job that sums at rank 0: what its host says, and no worker.
+// The second rank of a job that sums at rank 0: its hello, and no worker.
 std::unique_ptr<control::JobLink> join_as_rank_1(const JoinOptions& options,
                                                  const std::string& source) {
   control::Hello hello;
@@ -161,7 +161,7 @@ TEST(JoinSource, RacksSendFromTheAddressTheyListenAt) {
   }
 }
 
-// What a switch is told when it starts a job reaches the threads that take packets.
+// The sources that a switch gets when it starts a job reach the threads that take packets.
 TEST(JoinSource, ASwitchDropsWhatItsRanksConnectionsDoNotVouchFor) {
   const auto server = start_switch("127.0.0.1:0");
   control::JobTerms terms;

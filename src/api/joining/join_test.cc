@@ -57,7 +57,7 @@ TEST(Join, ARankMayAskThatResultsAreCompared) {
   options.verify = true;
   run_job(3, options, [](Communicator& communicator) {
     check_sums(communicator);
-    // What is exchanged about results are packets, but no calls of the program's.
+    // Results are compared with packets, but not with calls of the program.
     EXPECT_EQ(communicator.statistics().calls, 7U);
   });
 }
@@ -152,7 +152,7 @@ TEST(Join, IsGivenUpByWhoeverStopsIt) {
   }
 }
 
-// It sums for the others, who cannot go on.
+// It sums for the others, which cannot go on without it.
 TEST(Join, ARankThatLeavesEarlyIsNamedToThoseThatStay) {
   JoinOptions options = options_of(0, 3);
   options.sites = Sites::workers;
@@ -306,7 +306,7 @@ TEST(Join, ASiteThatNoPacketReachesIsNamed) {
               HasSubstr("nothing comes back over UDP from " + plane.address()));
 }
 
-// One switch refuses while the other waits for all ranks: nobody waits until its patience is over.
+// One switch refuses while the other waits for all ranks. No rank waits until its patience is over.
 TEST(Join, OneSwitchThatRefusesEndsTheWaitAtTheOther) {
   const auto waits = start_switch("127.0.0.1:0");
   const auto refuses = start_switch("127.0.0.1:0");
@@ -337,9 +337,9 @@ TEST(Join, ASwitchThatIsNotThereIsNamed) {
   JoinOptions options = options_of(0, 1);
   options.switches = {free_address()};
   options.deadline = std::chrono::milliseconds(300);
-  const auto nobody = Communicator::join(options);
-  ASSERT_FALSE(nobody.has_value());
-  EXPECT_THAT(nobody.error().message, HasSubstr("nobody answers at 127.0.0.1:"));
+  const auto joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_THAT(joined.error().message, HasSubstr("no answer from 127.0.0.1:"));
   options.deadline = std::chrono::hours(1);
   options.connect_deadline = std::chrono::milliseconds(200);
   EXPECT_THAT(Communicator::join(options).error().message, HasSubstr("for 0.2 s: is `infold"));

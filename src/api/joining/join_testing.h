@@ -123,7 +123,7 @@ inline void check_sums(Communicator& communicator) {
   ASSERT_TRUE(communicator.barrier().wait());
 }
 
-// Values of all sizes, with NaN and infinities; what their sums are in every format.
+// The sums, in every format, of values of all sizes, with NaN and infinities.
 inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   std::vector<std::byte> bits;
   base::Prng prng(static_cast<std::uint64_t>(communicator.rank()) + 1);
@@ -150,7 +150,7 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
 }
 
 // A port that is free over UDP and TCP. The system gives ports from 32,768 on to sockets that ask
-// for none, and other tests that run now have other process numbers: nobody takes it meanwhile.
+// for none, and other tests that run now have other process numbers: no test takes it meanwhile.
 inline std::string free_address() {
   constexpr unsigned kFirst = 10'000, kPorts = 22'000, kOfProcess = 16;
   static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * kOfProcess;

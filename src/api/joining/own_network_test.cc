@@ -17,7 +17,7 @@
 namespace infold {
 namespace {
 
-// Sums until a call fails; what the call says.
+// Sums until a call fails, and returns the error's text.
 std::string sum_until_it_fails(Communicator& communicator, bool shrinks) {
   std::vector<float> tensor(20'000);
   for (int i = 0; i < 1000; ++i) {

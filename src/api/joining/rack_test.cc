@@ -139,7 +139,7 @@ TEST(Racks, AJobStripesOverTrees) {
   });
 }
 
-// What comes up to the parent is one stream for each rack.
+// The parent gets one stream of packets for each rack.
 TEST(Racks, TheParentGetsOneStreamOfEach) {
   const auto flat = start_switch(kAny);
   const Tree tree;

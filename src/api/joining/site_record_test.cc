@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of a job whose site can less than ours: what they learn as they join, and what their calls
-// make of it.
+// Ranks of a job whose site has fewer abilities than ours: the terms that they get as they join,
+// and the errors of their calls.
 #include <memory>
 #include <string>
 #include <vector>

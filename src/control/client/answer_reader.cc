@@ -16,7 +16,7 @@ const char* name_of(const v1::JoinReply& reply) {
     case v1::JoinReply::kEnded: return "Ended";
     case v1::JoinReply::STEP_NOT_SET: break;
   }
-  return "nothing that this version knows";
+  return "a message that this version does not know";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a host's answers mean to a rank, in their order: terms, go, an end. Answers that do not fit
-// what was said, or come out of turn, are refusals before the job runs and its host's end after.
+// A host's answers to a rank, read in their order: terms, go, an end. An answer that does not fit
+// the hello, or comes out of order, is a refusal before the job runs and the end of the host after.
 //
 //   asked --Joined--> told --note_ready()--> ready --Go--> running --Ended--> over
 //      \________________ a refusal, an end, or an answer out of turn ________/

@@ -85,7 +85,7 @@ Misfit address_misfit(const std::string& text) {
   return std::nullopt;
 }
 
-// A site can do what the job uses.
+// A site has the abilities that the job uses.
 Misfit record_misfit(const v1::Site& site, const v1::Joined& joined) {
   const auto record = record_of(site.has_record() ? &site.record() : nullptr);
   if (!record) return "with " + record.error();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a host answers a rank, checked where it arrives. Whatever comes out of here fits a rank's
-// machines: no CHECK behind it depends on the host's good behaviour. What does not fit is a refusal
-// that names the host and the field. Pure.
+// A host's answers to a rank, checked where they arrive. Values from here fit a rank's machines, so
+// that no CHECK depends on the host. Any other answer becomes a refusal that names the host and the
+// field. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace infold::control {
 // Of one answer of a host; the longest honest one takes half of it.
 inline constexpr int kAnswerBytesMax = 64 << 10;
 
-// `own`: what the rank said when it came. `host`: for errors, as in "the switch at 10.0.0.1:7700".
+// `own`: the rank's hello. `host`: for errors, as in "the switch at 10.0.0.1:7700".
 Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std::string& host);
 
 // The groups in use: some of those that were proposed. The rank's own is among them only if the

@@ -28,7 +28,7 @@ TEST(Answers, HonestTermsAreTaken) {
   EXPECT_EQ(terms->racks.size(), 1U);
 }
 
-// A change that no honest host makes, and what the error says of it.
+// A change that no honest host makes, and a part of the error's text.
 struct Misfit {
   const char* name;
   std::function<void(v1::Joined&)> spoil;
@@ -186,7 +186,8 @@ TEST(Answers, ComeInTheirOrder) {
   EXPECT_THAT(refusal_text(unasked.read(go_reply())), HasSubstr("before this rank was ready"));
   EXPECT_THAT(refusal_text(reader_of(true).read(joined_reply())),
               HasSubstr("answered Joined where Go comes next"));
-  EXPECT_THAT(refusal_text(reader_of(true).read({})), HasSubstr("nothing that this version knows"));
+  EXPECT_THAT(refusal_text(reader_of(true).read({})),
+              HasSubstr("a message that this version does not know"));
 }
 
 TEST(Answers, AJobThatRunsEndsWithWhateverComes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of what a rank makes of answers: honest ones, to be spoilt, and a host that sends what
-// a test likes.
+// For tests of a rank's reaction to answers: honest ones, to be spoilt, and a host that sends the
+// answers of a test.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for what a JobStream hears.
+// Waits for the answers that a JobStream hears.
 #include "control/client/job_link.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The host knows why a job does not start, this rank only that it does not. So the host is waited
-// for a little longer than the rank has asked it to wait.
+// The host knows why a job does not start, and this rank does not. So the rank waits for the host's
+// refusal a little longer than it has asked the host to wait.
 constexpr auto kSlack = std::chrono::milliseconds(400);
 
 base::Instant instant(Clock::time_point at) {
@@ -78,8 +78,8 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     tell_end(lock);
   }
 
-  // The stream's last word comes after the end listener's last call has returned. The channel goes
-  // with this thread, as it must.
+  // The stream's last call comes after the end listener's last call has returned. This thread frees
+  // the channel, as the channel requires.
   void part(const Parting& parting) {
     if (!stream_) return;
     std::unique_lock lock(mutex_);
@@ -147,7 +147,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
           Refusal{RefusalReason::full, fmt::format("{}: {}", host_, socket.error().detail), -1});
     }
     const std::chrono::duration<double> waited = Clock::now() - begun;
-    return tl::unexpected(nobody_answers(host_, question(), waited.count()));
+    return tl::unexpected(no_answer(host_, question(), waited.count()));
   }
 
   const char* question() const {
@@ -194,7 +194,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   EndListener on_end_;
   bool is_leaving_ = false;
   bool is_telling_ = false;
-  bool is_over_ = false;  // the stream's last word was heard
+  bool is_over_ = false;  // the stream's last call was made
 };
 
 JobLink::JobLink(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's own connection to the control plane of one host, its own or that of its rack's switch:
-// joins a job there, hears how it ends, and leaves. join(), then stay(), ready() and watch().
+// A rank's connection to one control plane: a switch, its rack's switch, or rank 0. It joins a job
+// there, hears of the job's end, and leaves. join(), then stay(), ready() and watch().
 //
 // join() and ready() block, until the deadline of joining at most, whatever the host does.
 #pragma once
@@ -20,11 +20,11 @@ namespace infold::control {
 
 class JobLink {
  public:
-  // Told of the end of the job, also of that of the host, which may go without a word.
+  // Hears of the end of the job, or of the host, which may break off.
   using EndListener = std::function<void(const JobEnd&)>;
 
   struct Limits {
-    // Until the host answers at all; and until the job may start, by default words.patience later.
+    // Until the host answers at all; and until the job may start, by default hello.patience later.
     std::chrono::steady_clock::time_point connects_by =
         std::chrono::steady_clock::time_point::max();
     std::chrono::steady_clock::time_point joins_by = std::chrono::steady_clock::time_point::max();
@@ -43,19 +43,19 @@ class JobLink {
 
   const JobTerms& terms() const;
   const io::SocketAddress& host() const;  // as it was found
-  // Blocks until the other hosts have answered, which `others` says. A refusal here may come first.
+  // Blocks until `others` is requested: the other hosts have answered. A refusal may come first.
   Answer<void> stay(const std::stop_token& others);
-  // Says that this rank can receive packets, and what it has found; blocks until all can. After
-  // that the terms have the groups in use.
+  // Sends the ready report: this rank can receive packets. Blocks until all ranks can. After that
+  // the terms have the groups in use.
   Answer<void> ready(const ReadyReport& report);
   // Calls the listener from another thread, at most once, and not after leave().
   void watch(EndListener on_end);
-  // Leaves in good order: at once, but where this rank aggregates for others only when they do,
-  // and in 2.5 s at most. `abort`: why this rank's calls failed, which the others are told.
+  // Leaves in good order: at once, but if this rank aggregates for others, when they leave, and in
+  // 2.5 s at most. `abort`: why this rank's calls failed. The other ranks hear it.
   void leave(const std::optional<core::Abort>& abort = {});
-  // Instead of that while joining: why this rank cannot, which the others are told.
+  // In place of leave() while joining. The other ranks hear why this rank cannot join.
   void give_up(const Refusal& why);
-  // Ends without a word, also what another thread is at; then this may only be destroyed.
+  // Breaks off at once, also a call that another thread is in. Only the destructor may follow.
   void cut();
 
  private:

@@ -67,7 +67,7 @@ TEST(HostileHost, OneThatAcceptsAndIsSilentIsGivenUpInTime) {
   EXPECT_LT(Clock::now() - begun, kInTime);
   ASSERT_FALSE(joined.has_value());
   EXPECT_EQ(joined.error().reason, RefusalReason::too_late);
-  EXPECT_THAT(joined.error().message, HasSubstr("nobody answers at " + host.address()));
+  EXPECT_THAT(joined.error().message, HasSubstr("no answer from " + host.address()));
 }
 
 TEST(HostileHost, OneThatIsSilentIsGivenUpWithTheDeadlineOfConnecting) {
@@ -77,7 +77,7 @@ TEST(HostileHost, OneThatIsSilentIsGivenUpWithTheDeadlineOfConnecting) {
   const Joined joined = JobLink::join(host.address(), hello_of(0, 4), limits);  // patience: 20 s
   EXPECT_LT(Clock::now() - limits.connects_by, kInTime);
   ASSERT_FALSE(joined.has_value());
-  EXPECT_THAT(joined.error().message, HasSubstr("nobody answers at"));
+  EXPECT_THAT(joined.error().message, HasSubstr("no answer from"));
 }
 
 TEST(HostileHost, ARankThatIsNotThereIsAskedFor) {
@@ -217,7 +217,7 @@ TEST(HostileHost, AWaitForAConnectionCanBeGivenUp) {
   expect_given_up(address, waits);
 }
 
-// Other ranks are to hear what this one has heard elsewhere.
+// Other ranks are to hear the refusal that this one got elsewhere.
 TEST(HostileHost, WhyARankGivesUpIsSaid) {
   std::string why;
   const ScriptedHost host([&why](ScriptedHost::Stream& stream) {
@@ -233,7 +233,7 @@ TEST(HostileHost, WhyARankGivesUpIsSaid) {
   EXPECT_EQ(why, "rank 1 differs");
 }
 
-// The end of a job that ends before anybody watches is kept for who does.
+// The end of a job that ends before it is watched is kept for the watcher.
 TEST(HostileHost, AnEndThatIsEarlyIsTold) {
   const ScriptedHost host([](ScriptedHost::Stream& stream) {
     stream.Write(joined_reply());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies between a rank and its host.
+// Slow and odd connections between a rank and its host.
 #include "control/client/job_link.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One lock for a stream's state, never held while its listener is called. The stream's object lives
-// until gRPC has called OnDone(), whoever still wants to hear of it.
+// until gRPC has called OnDone(), even if its owner has gone.
 #include "control/client/job_stream.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than the other side lingers for ranks that still need us.
 constexpr auto kGoodbye = std::chrono::milliseconds(2500);
-// While joining nobody needs us.
+// While joining no other rank needs us.
 constexpr auto kEarlyGoodbye = std::chrono::milliseconds(400);
 
 grpc::ChannelArguments arguments() {
@@ -105,9 +105,9 @@ v1::JoinRequest leave_request(const Parting& parting) {
 
 }  // namespace
 
-Refusal nobody_answers(const std::string& host, const std::string& question, double seconds) {
+Refusal no_answer(const std::string& host, const std::string& question, double seconds) {
   return {RefusalReason::too_late,
-          fmt::format("nobody answers at {} for {:.1f} s: {}, and does a firewall let TCP through?",
+          fmt::format("no answer from {} for {:.1f} s: {}, and does a firewall let TCP through?",
                       host, seconds, question),
           -1};
 }
@@ -125,7 +125,7 @@ std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {
   return grpc::CreateCustomInsecureChannelFromFd("rank", connected_socket, arguments());
 }
 
-// What gRPC knows of a stream; destroys itself when gRPC is done with it.
+// The stream as gRPC has it. Destroys itself when gRPC is done with it.
 class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1::JoinReply> {
  public:
   Call(const std::shared_ptr<grpc::Channel>& channel, State* state)
@@ -133,7 +133,7 @@ class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1
     state_.store(state);
     context_.set_wait_for_ready(true);
     stub_->async()->Join(&context_, this);
-    AddHold();  // for what is said from outside of gRPC's calls
+    AddHold();  // for messages that are sent from outside of gRPC's calls
   }
   void cancel() { context_.TryCancel(); }
 
@@ -143,7 +143,7 @@ class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1
   void OnDone(const grpc::Status& status) override;
 
  private:
-  // Atomic because checkers of threads do not see the order of memory that gRPC keeps.
+  // Atomic because ThreadSanitizer does not see gRPC's own synchronisation.
   std::atomic<State*> state_ = nullptr;
   std::unique_ptr<v1::Control::Stub> stub_;
   grpc::ClientContext context_;
@@ -204,7 +204,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
       const std::lock_guard lock(mutex_);
       if (!ok) return close();
       is_answered_ = true;
-      if (reader_.is_over()) call_->cancel();  // nobody says more than an end
+      if (reader_.is_over()) call_->cancel();  // nothing follows an end
       heard = reader_.read(reply_);
       if (heard && std::holds_alternative<Refusal>(*heard)) {
         refusal_ = std::get<Refusal>(std::move(*heard));
@@ -223,7 +223,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
     if (!ok) return close();
     if (!said_.empty()) write_next();
   }
-  // The call is destroyed before the last word: with it goes its use of the channel.
+  // The call is destroyed before the listener's last call, and with it its use of the channel.
   void note_done(Call* call, const grpc::Status& status) {
     std::optional<Heard> last;
     std::shared_ptr<State> self;
@@ -268,7 +268,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   }
   void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
 
-  // With the lock. An alarm may ring after what it waits for.
+  // With the lock. An alarm may ring after the event that it limits.
   void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) {
     if (at == Clock::time_point::max()) return;
     alarm.set(at - Clock::now(), [self = shared_from_this(), ring] { (self.get()->*ring)(); });
@@ -292,7 +292,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
                              fmt::format("{} has not said for {:.1f} s that all ranks can start",
                                          options_.host, waited),
                              -1}
-                   : nobody_answers(options_.host, options_.question, waited);
+                   : no_answer(options_.host, options_.question, waited);
     call_->cancel();
   }
 
@@ -318,7 +318,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
 
   const Options options_;
   const Clock::time_point opened_;
-  std::shared_ptr<RankListener> listener_;  // until its last word; one call at a time
+  std::shared_ptr<RankListener> listener_;  // until its last call; one call at a time
   std::mutex mutex_;
   AnswerReader reader_;
   Call* call_ = nullptr;              // while gRPC is not done
@@ -328,7 +328,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   std::optional<Refusal> refusal_;
   bool is_answered_ = false;
   bool is_closed_ = false;   // towards the host
-  bool is_leaving_ = false;  // by this rank's own word
+  bool is_leaving_ = false;  // because this rank wants to
   bool is_done_ = false;     // and all is told but dismissed()
   Alarm connect_alarm_, join_alarm_, goodbye_alarm_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank's stream to the host that it joins at, over a channel that other ranks may use as well.
-// Every call returns at once. A listener hears from gRPC's threads, and only what has been checked
-// (answer_reader.h). Its last word comes when the stream no longer uses the channel.
+// Every call returns at once. A listener is called from gRPC's threads, and only with values that
+// were checked (answer_reader.h). Its last call comes when the stream no longer uses the channel.
 //
 // The deadline of joining is the rank's own and is kept here, on a steady clock.
 #pragma once
@@ -25,15 +25,15 @@ std::shared_ptr<grpc::Channel> channel_to(const std::string& address);
 // A channel over a connection that exists, which it takes; ends with it.
 std::shared_ptr<grpc::Channel> channel_over(int connected_socket);
 
-// What a rank is told of a host that is not there; `question`: what to look at first.
-Refusal nobody_answers(const std::string& host, const std::string& question, double seconds);
+// The refusal for a host that does not answer. `question`: where people are to look first.
+Refusal no_answer(const std::string& host, const std::string& question, double seconds);
 
 class JobStream final : public RankLink {
  public:
   struct Options {
     Hello hello;
     std::string host;  // for errors: "10.0.0.1:7700", "the switch's parent 10.0.0.1:7700"
-    std::string question = "is `infold switch` running there";  // if nobody answers
+    std::string question = "is `infold switch` running there";  // see no_answer()
     // Until the host answers anything, and until the job may start.
     std::chrono::steady_clock::time_point connects_by{};
     std::chrono::steady_clock::time_point joins_by{};
@@ -43,7 +43,7 @@ class JobStream final : public RankLink {
   static std::unique_ptr<JobStream> open(const std::shared_ptr<grpc::Channel>& channel,
                                          const Options& options,
                                          std::shared_ptr<RankListener> listener);
-  ~JobStream() override;  // cuts; the listener may still hear of it
+  ~JobStream() override;  // cuts; the listener's last call may still come
   JobStream(const JobStream&) = delete;
   JobStream& operator=(const JobStream&) = delete;
 
@@ -52,7 +52,7 @@ class JobStream final : public RankLink {
   // The host has 2.5 s to close the stream, 0.4 s before all_ready(); then it is cut. The first
   // call counts.
   void leave(const Parting& parting) override;
-  // Ends the stream without a word, at once.
+  // Breaks the stream off, at once.
   void cut();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a job as it travels: what a rank that leaves says of it, and what the others are told.
+// The end of a job as messages: in the Leave of one rank, and in the Ended of the others.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A site's record as it travels (spec/joining.md, J-014).
+// A site's record as a message (spec/joining.md, J-014).
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace infold::control {
 
 v1::SiteRecord message_of(const core::SiteRecord& record);
 
-// Null: it was left out. What this version does not know is passed over, and limits beyond those of
-// the protocol are the protocol's. The error says what it has, as in "elements_max of 1".
+// Null: the message lacks it. Unknown bits are passed over, and limits beyond the protocol's count
+// as the protocol's. The error names the field, as in "elements_max of 1".
 tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* message);
 
 }  // namespace infold::control

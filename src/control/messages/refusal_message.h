@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A refusal as it travels, in both directions.
+// A refusal as a message, in both directions.
 #pragma once
 
 #include "control/registrar.h"

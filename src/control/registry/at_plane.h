@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How registries bring a job to their plane.
+// How registries start a job at their plane.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace infold::control {
 
-// What the plane knows of a job, or is about to.
+// Whether the plane has a job.
 enum class AtPlane : std::uint8_t { no, starting, yes };
 
-// It takes memory for slots, which may not be there.
+// Memory for the slots may be missing: that is a refusal.
 inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {
   try {
     return plane.start_job(terms);

@@ -113,7 +113,7 @@ class CheckedPlane final : public Plane {
   std::function<void()> while_starting;
 };
 
-// Hears in the order of rank_listener.h, and exactly one last word.
+// Checks that calls come in the order of rank_listener.h, with exactly one last call.
 class CheckedEar final : public RankListener {
  public:
   CheckedEar() = default;
@@ -243,8 +243,8 @@ struct Peer {
   std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
 };
 
-// What a peer says later, by the edge that a server's streams take. Bytes are used up even where
-// nothing comes of them.
+// A peer's later messages, parsed as a server's streams do it. Bytes are used up even if there is
+// no rank to say them.
 inline void say_ready(Registrar& registrar, Choices& choices, const Peer& peer) {
   const auto report = parse_ready(ready_from(choices));
   if (report && peer.ear) registrar.ready(peer.entry, *report);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Until all are here; what follows is in job_registry_life.cc.
+// Until all ranks are here. The rest of a job's life is in job_registry_life.cc.
 #include "control/registry/job_registry.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
     : plane_(plane),
       options_(completed(std::move(options))),
       numbers_used_(std::size_t{kNumberMax} + 1) {
-  numbers_used_[0] = true;  // no job's: what has not joined has it
+  numbers_used_[0] = true;  // a job that has not joined has 0
   if (!options_.has_threads) return;
   if (plane_ != nullptr) plane_calls_.run_on_thread({});
   agenda_.run_on_thread([this] {
@@ -101,20 +101,20 @@ Refusal JobRegistry::stopping() const {
   return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
 }
 
-// Why a rank with these words cannot take its place in this job, which may be null.
+// The reason why a rank with this hello cannot enter this job, which may be null.
 std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
   const RegistryLimits& limits = options_.limits;
   if (stopping_) return stopping();
   if (job == nullptr) {
     if (jobs_.size() >= limits.jobs_max) {
       return Refusal{RefusalReason::full,
-                     fmt::format("the switch has {} jobs, as many as it may", jobs_.size())};
+                     fmt::format("the switch has {} jobs, which is its limit", jobs_.size())};
     }
     const auto of_peer = jobs_of_peer_.find(hello.peer);
     if (!hello.peer.empty() && of_peer != jobs_of_peer_.end() &&
         of_peer->second >= limits.jobs_of_peer_max) {
       return Refusal{RefusalReason::full,
-                     fmt::format("{} jobs come from {}, as many as may come from one address",
+                     fmt::format("{} jobs come from {}, which is the limit for one address",
                                  of_peer->second, hello.peer)};
     }
     return std::nullopt;
@@ -155,7 +155,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   if (plane_ == nullptr && !terms.racks.empty()) {
     return refuse(
         RefusalReason::invalid,
-        "no switch is here to be the parent of a rack's: --parent names a rank that sums");
+        "--parent names a rank that sums; the parent of a rack's switch must be a switch");
   }
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   if (plane_ != nullptr) terms.sites = plane_->sites();
@@ -171,7 +171,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   }
   if (terms.sites.empty()) {
     return refuse(RefusalReason::invalid,
-                  "nobody aggregates: this is no switch and no rank brings a site of its own");
+                  "the job has no site: this is not a switch, and no rank sums a share");
   }
   if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
   const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
@@ -195,7 +195,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   return {};
 }
 
-// Partial sums of groups are longer than what ranks send: on a narrow path there are no groups.
+// Partial sums of groups are longer than ranks' packets. On a narrow path there are no groups.
 Answer<void> JobRegistry::fit_chunks(Job& job) {
   JobTerms& terms = job.terms;
   const bool is_alone = is_one_host(terms.groups, terms.world);
@@ -212,7 +212,7 @@ Answer<void> JobRegistry::fit_chunks(Job& job) {
                             job.name, terms.datagram_bytes_max, terms.elements_max));
 }
 
-// Minima of what ranks ask for, and of those what is left here. Each rank may have slots of one
+// The least that a rank asks for, and no more than is left here. Each rank may ask for slots of one
 // kind only, and then no kind is left.
 Answer<void> JobRegistry::share_slots(Job& job) {
   JobTerms& terms = job.terms;
@@ -258,7 +258,7 @@ Answer<void> JobRegistry::take_slots(Job& job) {
   const std::uint32_t jobs_max = plane_->jobs_max() - plane_->jobs_max() / 4;
   if (!job.peer_of_slots.empty() && at_peer.jobs >= jobs_max) {
     return refuse(RefusalReason::full,
-                  fmt::format("{} jobs at the switch have rank 0 at {}, as many as may from one "
+                  fmt::format("{} jobs at the switch have rank 0 at {}, the limit for one "
                               "address; wait for the end of another job",
                               at_peer.jobs, job.peer_of_slots));
   }
@@ -269,7 +269,7 @@ Answer<void> JobRegistry::take_slots(Job& job) {
   return {};
 }
 
-// Jobs of one address have a share together, which looks to them like the whole.
+// Jobs of one address have a share together. To them the share is the whole switch.
 JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& peer) const {
   const std::uint32_t total = plane_->slots_total();
   if (peer.empty()) return {total - slots_used_, total};
@@ -279,7 +279,7 @@ JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& peer) const {
   return {std::min(total - slots_used_, share - std::min(held, share)), share};
 }
 
-// Round and round, so that a number rests as long as possible before it is given again.
+// In a circle, so that a number rests as long as possible before it is given again.
 std::optional<std::uint16_t> JobRegistry::take_number() {
   for (std::uint32_t tries = 0; tries <= kNumberMax; ++tries) {
     const std::uint16_t number = next_number_++;

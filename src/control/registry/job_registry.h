@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which jobs there are, who has come, and what they agreed on: a state machine under a lock.
+// The jobs of a control plane, their ranks and their terms: a state machine under a lock.
 //
 //   gathering --all here--> joined --all ready--> starting --plane--> running --all left--> gone
 //       \_______________________\______________________\                 \__lost, abort__> over
 //                    all refused, the job is gone                          (until all left)
 //
-// A rank that goes while its job gathers leaves its place free again. Later the job is refused to
-// all others at once, or over for them. Each rank's deadline is its own.
+// If a rank goes while its job gathers, its place is free again. Later the job is refused to all
+// other ranks at once, or is over for them. Each rank's deadline is its own.
 //
-// Which ranks sum on their own host first is proposed when all have come and settled when all are
-// ready; a job that is one host then takes nothing of the plane, and neither does one that is all
-// in one rack.
+// Host groups are proposed when all ranks have come, and settled when all are ready. A job on one
+// host then takes nothing of the plane, and neither does a job that is all in one rack.
 //
 // No other party is called under the lock. Two agendas call the plane and the listeners, each in
 // the order in which the registry decided. A plane may take long to start a job: it gets memory and
@@ -40,14 +39,14 @@
 namespace infold::control {
 
 struct RegistryLimits {
-  // A stranger keeps a name for no longer; a launcher that starts ranks over an hour starts again.
+  // A stranger keeps a job's name no longer than this. A launcher that needs longer starts again.
   base::Duration patience_max = base::seconds(3600);
   // From all here to all ready: ranks probe up to 64 sites for a second each and wait for other
   // switches. Slots are held meanwhile.
   base::Duration ready_max = base::seconds(300);
-  // A rank that aggregates is missed by the others after this; packets repeat many times in it.
+  // A rank that aggregates stays this long for the others: many retransmissions fit.
   base::Duration linger_max = base::seconds(2);
-  // Ranks hear of the end at once. Those that do not leave are let go after this.
+  // Ranks hear of the end at once. Those that do not leave are dismissed after this.
   base::Duration over_max = base::seconds(60);
   // A program has a job for each of its dozen groups; a job here takes some kilobytes.
   std::uint32_t jobs_max = 1024;
@@ -121,7 +120,7 @@ class JobRegistry final : public Registrar {
   void pass_deadlines();
   void pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t rank);
   void set_deadline(Place& place, base::Instant deadline);
-  void tell(const Place& place, std::function<void(RankListener&)> word);
+  void tell(const Place& place, std::function<void(RankListener&)> message);
   void report(ControlEvent event);
   void report(ControlEvent::Kind kind, const Job& job, int rank, std::string reason);
 
@@ -138,8 +137,8 @@ class JobRegistry final : public Registrar {
   std::map<std::string, std::uint32_t, std::less<>> jobs_of_peer_;
   std::map<std::string, AtPeer, std::less<>> at_plane_of_peer_;  // by where rank 0 is
   bool stopping_ = false;
-  Agenda agenda_;       // of what listeners hear
-  Agenda plane_calls_;  // of what the plane is told
+  Agenda agenda_;       // calls of listeners
+  Agenda plane_calls_;  // calls of the plane
 };
 
 }  // namespace infold::control

@@ -12,7 +12,7 @@
 namespace infold::control::testing {
 namespace {
 
-// Keeps no list of what it was told.
+// Keeps no record of its calls.
 class CountingPlane final : public Plane {
  public:
   std::vector<SiteAddress> sites() const override { return {{":7700", 0}}; }

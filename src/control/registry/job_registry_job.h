@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kNumberMax = std::numeric_limits<std::uint16_t>::
 enum class Phase : std::uint8_t { gathering, joined, starting, running, over };
 
 struct JobRegistry::Place {
-  std::shared_ptr<RankListener> listener;  // null: nobody is here, or all has been said
+  std::shared_ptr<RankListener> listener;  // null: no rank is here, or its last call was made
   std::uint64_t entry = 0;
   base::Instant deadline = base::Instant::never();
   bool lingers = false;  // has left, and is still needed

@@ -166,7 +166,7 @@ void JobRegistry::leave_running(const std::shared_ptr<Job>& job, std::uint32_t r
   let_go(job, rank);
 }
 
-// Whether others still need what this rank's aggregator, or it as its host's leader, sums for them.
+// Whether other ranks still need the sums of this rank's aggregator, or of it as a host leader.
 bool JobRegistry::is_needed(const Job& job, std::uint32_t rank) const {
   const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
   const HostGroup* const group = group_of(job.terms.groups, rank);
@@ -204,7 +204,7 @@ void JobRegistry::end(Job& job, const JobEnd& why) {
   }
 }
 
-// The rank's place is free, or gone for good.
+// The rank has left: its place is free, or is never filled again.
 void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   Place& place = job->places[rank];
   RankPlace& own = job->ranks[rank];
@@ -230,8 +230,8 @@ void JobRegistry::drop_if_empty(const std::shared_ptr<Job>& job) {
   if (is_empty) drop(job);
 }
 
-// The last rank has gone, or all are refused: name, number and slots are free again, the latter
-// two when the plane has heard it.
+// The last rank has gone, or all are refused. The name is free again now, number and slots when the
+// plane has forgotten the job.
 void JobRegistry::drop(const std::shared_ptr<Job>& job) {
   if (std::exchange(job->is_dropped, true)) return;
   if (job->phase >= Phase::running) report(ControlEvent::left, *job, -1, {});
@@ -311,7 +311,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
                                  job->name, rank),
                      -1});
   } else if (job->phase == Phase::running && place.lingers) {
-    // The others cannot go on without what it did for them; better to say so than to let them wait.
+    // The other ranks cannot go on without this rank's sums, and hear that now.
     end(*job, {rank, {}, {}});
     release_lingerers(job);
   } else {
@@ -327,9 +327,9 @@ void JobRegistry::set_deadline(Place& place, base::Instant deadline) {
   if (deadlines_.begin()->second == place.entry) agenda_.wake_at(deadline);
 }
 
-void JobRegistry::tell(const Place& place, std::function<void(RankListener&)> word) {
+void JobRegistry::tell(const Place& place, std::function<void(RankListener&)> message) {
   if (!place.listener) return;
-  agenda_.add([listener = place.listener, word = std::move(word)] { word(*listener); });
+  agenda_.add([listener = place.listener, message = std::move(message)] { message(*listener); });
 }
 
 void JobRegistry::report(ControlEvent event) {
@@ -337,7 +337,7 @@ void JobRegistry::report(ControlEvent event) {
 }
 
 void JobRegistry::report(ControlEvent::Kind kind, const Job& job, int rank, std::string reason) {
-  // A rank of no job may come in a refusal that a peer has made.
+  // A peer's refusal may name a rank that the job does not have.
   const auto place = static_cast<std::size_t>(rank);
   const std::string peer = place < job.ranks.size() ? job.ranks[place].hello.peer : "";
   report({kind, job.name, job.terms.job, static_cast<std::uint32_t>(job.ranks.size()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who hears what when ranks go, deadlines pass and switches stop; and which numbers jobs have.
+// Ranks that go, deadlines that pass, switches that stop; and the numbers of jobs.
 #include <map>
 #include <set>
 #include <string>
@@ -33,7 +33,7 @@ TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
   EXPECT_TRUE(plane_.ends().empty());
 }
 
-// A7: one rank's patience is nobody else's.
+// A7: one rank's patience does not count for another.
 TEST_F(Registry, EachRankWaitsAsLongAsItsOwnPatience) {
   Hello patient = hello_of(0, 3);
   patient.patience = milliseconds(20'000);
@@ -78,7 +78,7 @@ TEST_F(Registry, TheOneToLookAtWentWhereAllHaveCome) {
 }
 
 // There the registry goes with rank 0, whose deadline was the first to pass.
-TEST_F(Registry, RanksThatMeetAtRank0HearWhomItWaitedFor) {
+TEST_F(Registry, RanksThatMeetAtRank0HearWhichRankItWaitedFor) {
   JobRegistry at_rank(nullptr, options());
   Hello hasty = hello_of(0, 3);
   hasty.patience = milliseconds(100);
@@ -94,7 +94,7 @@ TEST_F(Registry, RanksThatMeetAtRank0HearWhomItWaitedFor) {
   expect_refused(come(at_rank, hello_of(1, 3)), RefusalReason::stopping, "rank 0, where the job's");
 }
 
-TEST_F(Registry, NobodyKeepsANameLongerThanTheLimit) {
+TEST_F(Registry, NoRankKeepsANameLongerThanTheLimit) {
   Hello stranger = hello_of(0, 2);
   stranger.patience = std::chrono::hours(24);
   const Rank rank = come(stranger);
@@ -126,7 +126,7 @@ TEST_F(Registry, AJobThatGathersGoesOnWithoutARankThatWent) {
   EXPECT_TRUE(waits.ear->groups().has_value());
 }
 
-// Nobody waits for it until the patience is over.
+// The others do not wait until their patience is over.
 TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
   const auto ranks = fill(3);
   registry_.ready(ranks[0].entry, {});
@@ -141,7 +141,7 @@ TEST_F(Registry, ARankThatLeavesBeforeAllAreReadyIsNamedAtOnce) {
   EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
-// A26: another switch has told it why; that is what all hear.
+// A26: another switch has refused it. All ranks hear that reason.
 TEST_F(Registry, TheReasonOfARankThatGivesUpComesFirst) {
   const auto ranks = fill(2);
   Parting parting = Parting::in_order;
@@ -149,7 +149,7 @@ TEST_F(Registry, TheReasonOfARankThatGivesUpComesFirst) {
   leave(ranks[0], parting);
   expect_refused(ranks[1], RefusalReason::mismatch, "rank 1 has other sites than rank 0");
   registry_.ready(ranks[1].entry, {});
-  leave(ranks[1], Parting::lost);  // neither changes what it heard
+  leave(ranks[1], Parting::lost);  // neither adds to its answers
 }
 
 TEST_F(Registry, SlotsOfWhatIsNeverReadyAreGivenBack) {
@@ -194,7 +194,7 @@ TEST_F(Registry, ALostRankEndsTheJobForTheOthersAndFreesItsName) {
   leave(next);
 }
 
-TEST_F(Registry, WhoDoesNotLeaveAnEndedJobIsLetGo) {
+TEST_F(Registry, ARankThatDoesNotLeaveAnEndedJobIsDismissed) {
   const auto ranks = run(2);
   leave(ranks[0], Parting::lost);
   pass(base::seconds(60));

@@ -43,7 +43,7 @@ TEST_F(Registry, EpochsAreWhatTheSourceOfEntropySays) {
   }
 }
 
-// Each of the two has slots; what both have is none, which would have ended the switch.
+// Each of the two has slots, but none of a kind that both have. It would have ended the switch.
 TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
   Hello small = hello_of(0, 2);
   small.bulk_slots = 0;
@@ -75,7 +75,7 @@ TEST_F(Registry, ARankWithOtherSitesIsNamedToAll) {
     expect_refused(rank, RefusalReason::mismatch, "rank 2 has other sites than rank 0");
   }
   EXPECT_TRUE(plane_.started().empty());
-  EXPECT_THAT(registry_.status(), IsEmpty()) << "the name is free, whoever has not left";
+  EXPECT_THAT(registry_.status(), IsEmpty()) << "the name is free, although no rank has left";
 }
 
 TEST_F(Registry, WhatThePlaneHasNoRoomForIsRefusedToAllAndForgotten) {
@@ -117,7 +117,7 @@ TEST_F(Registry, ARankThatVerifiesAloneIsNamedToAll) {
   EXPECT_TRUE(plane_.started().empty());
 }
 
-// What one rank has finished, another cannot make again: its tensors are the program's.
+// A call that one rank has finished cannot be made again: its tensors are the program's.
 TEST_F(Registry, RanksComeBackOnlyWithTheSameCallsFinished) {
   for (const ReadyReport& other :
        {ReadyReport{false, 7, {}, 12, 0}, ReadyReport{false, 7, {}, 11, 1},
@@ -152,7 +152,7 @@ TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
   EXPECT_FALSE(first.ear->refusal().has_value());
 }
 
-// Of 1000: all that it wants, then an eighth of what is free, then 16 each.
+// Of 1000: all that it wants, then an eighth of the free ones, then 16 each.
 TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
   std::vector<int> granted;
   std::uint32_t free = registry_.slots_free();
@@ -210,7 +210,7 @@ TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
   }
 }
 
-// Who asks for everything first does not get it.
+// The first job does not get all slots, even if it asks for all.
 TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
   plane_.slots = 4096;
   Hello greedy = hello_of(0, 1, "greedy");
@@ -245,16 +245,18 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
   };
   come_from("a", "1");
   const Rank second = come_from("a", "2");
-  expect_refused(come_from("a", "3"), RefusalReason::full, "2 jobs come from a, as many as may");
+  expect_refused(come_from("a", "3"), RefusalReason::full,
+                 "2 jobs come from a, which is the limit");
   EXPECT_FALSE(come_from("b", "4").ear->refusal().has_value());
-  expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, as many as it may");
+  expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, which is its limit");
   registry.leave(second.entry, Parting::lost);
   EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
 }
 
-TEST_F(Registry, AJobThatNobodySumsForIsRefused) {
+TEST_F(Registry, AJobWithoutASiteIsRefused) {
   JobRegistry without_plane(nullptr, options());
-  expect_refused(come(without_plane, hello_of(0, 1)), RefusalReason::invalid, "nobody aggregates");
+  expect_refused(come(without_plane, hello_of(0, 1)), RefusalReason::invalid,
+                 "the job has no site");
 }
 
 // With its thread, as servers have it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What aggregates at a host, as the control plane sees it.
+// The aggregators at a host, as the control plane sees them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace infold::control {
 
-// There may be none, when the ranks do it all.
+// A registry has none where ranks sum for each other.
 class Plane {
  public:
   virtual ~Plane() = default;
@@ -19,14 +19,14 @@ class Plane {
   virtual std::uint32_t slots_total() const = 0;       // of each site
   virtual std::uint32_t jobs_max() const { return 65'535; }
   virtual std::uint32_t datagram_bytes_max() const = 0;
-  // A refusal is told to all ranks; so is what it throws. A number that a living job has is
-  // refused.
+  // All ranks hear of a refusal, or of an exception's text. A number that a living job has is
+  // refused. May take long.
   virtual Answer<void> start_job(const JobTerms& terms) = 0;
   virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
   virtual void forget_job(std::uint16_t job) = 0;
 };
 
-// What a plane tells the workers of a job with this end.
+// The ABORT that a plane sends to the workers of a job with this end.
 inline core::Abort abort_for_plane(const JobEnd& end) {
   if (end.abort) return *end.abort;
   const auto rank = static_cast<std::uint16_t>(end.lost_rank.value_or(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks of the rack say; what the parent answers is in rack_relay_answers.cc.
+// Messages of the rack's ranks. The parent's answers are in rack_relay_answers.cc.
 #include "control/relay/rack_relay.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ tl::unexpected<Refusal> invalid(std::string message) {
 
 const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
 
-// One channel for all ranks: what connects to the parent is this switch.
+// One channel for all ranks, because this switch connects to the parent.
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
   options.link = [channel = channel_to(options.parent), parent = options.parent](
@@ -56,10 +56,10 @@ class RackRelay::Ear final : public RankListener {
   }
 
  private:
-  template <typename Word>
-  void pass(void (RackRelay::*hear)(std::uint64_t, const Word&), const Word& word) {
+  template <typename Message>
+  void pass(void (RackRelay::*hear)(std::uint64_t, const Message&), const Message& message) {
     const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, word);
+    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, message);
   }
 
   const std::shared_ptr<Inbox> inbox_;
@@ -109,7 +109,7 @@ Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListen
   return Entry{entry};
 }
 
-// What the parent hears in place of what the rank says: no more than this switch can do.
+// The hello that the parent gets in place of the rank's: no more than this switch can do.
 Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path_bytes) {
   if (hello.rack) {
     return invalid(
@@ -163,20 +163,20 @@ void RackRelay::open_link(std::uint64_t entry, const Hello& hello) {
   if (parting) link->leave(*parting);
 }
 
-// What a rank's link is told: only from the agenda, which keeps its order, and without the lock.
-void RackRelay::tell_link(std::uint64_t entry, std::function<void(RankLink&)> word) {
-  agenda_.add([this, entry, word = std::move(word)] {
+// Links are called from the agenda alone, which keeps the order, and without the lock.
+void RackRelay::tell_link(std::uint64_t entry, std::function<void(RankLink&)> message) {
+  agenda_.add([this, entry, message = std::move(message)] {
     std::shared_ptr<RankLink> link;
     {
       const std::lock_guard lock(mutex_);
       const auto found = ranks_.find(entry);
       if (found != ranks_.end()) link = found->second.link;
     }
-    if (link) word(*link);
+    if (link) message(*link);
   });
 }
 
-// The rank has what it waited for the parent with, or will never have it.
+// The parent has granted the rank's slots, or never will.
 void RackRelay::keep_promise(Rank& rank) {
   if (!std::exchange(rank.has_promise, false)) return;
   const auto promise = promises_.find(rank.hello.job);
@@ -225,7 +225,7 @@ void RackRelay::stop() {
   for (const auto& [key, job] : jobs_) end_at_plane(job, {});
   std::vector<std::uint64_t> refused;
   for (auto& [entry, rank] : ranks_) {
-    // To the parent, links that end without a word are this switch's end.
+    // A link that ends without Leave or Lost tells the parent that this switch has gone.
     cut(rank);
     if (!rank.went) {
       refused.push_back(entry);

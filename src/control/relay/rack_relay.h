@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks meet at a rack's switch: it decides nothing, but brings each rank's words to the
-// registry of the parent, over a link for each, and what is answered back. So one registry knows
-// all ranks, whichever switch they come through, and a rank that is lost anywhere ends the job
-// everywhere. On the way it puts in what this switch has: its slots, its limits, and its sites in
-// place of the parent's.
+// The registrar of a rack's switch. It decides nothing. It passes each rank's messages to the
+// registry of the parent, over a link for each rank, and passes the answers back. So one registry
+// knows all ranks of a job, and a rank that is lost anywhere ends the job everywhere. On the way
+// the relay puts in this switch's slots, limits and sites, in place of the parent's.
 //
-// What it cannot do is said with ready(), where all ranks of the job hear of it.
+// If this switch cannot take a job, the relay says so with ready(), and all ranks of the job hear
+// of it.
 //
 // Three threads, however many ranks there are. One tells links and listeners. One starts and ends
 // jobs at the plane, which may take long. One probes whether the parent's sites can be reached,
@@ -35,7 +35,7 @@ namespace infold::control {
 struct RackRelayOptions {
   std::string parent;             // its control address
   std::string address;            // where ranks join here, for errors
-  std::string identity;           // of this switch, in this life
+  std::string identity;           // of this switch's process
   io::SocketAddress source = {};  // of packets to the parent; unset: as the connection
   EventListener on_event = log_event;
   bool has_threads = true;  // false: a test calls work()
@@ -63,7 +63,7 @@ class RackRelay final : public Registrar {
   struct Rank;
   struct Promise;
   class Ear;
-  // What links tell their rank's listener; none is told when the relay has gone.
+  // The way from links to the relay, which may go before its links do.
   struct Inbox {
     std::mutex mutex;
     RackRelay* relay = nullptr;
@@ -79,7 +79,7 @@ class RackRelay final : public Registrar {
   void take_slots(Job& job);
   void give_back_slots(Job& job);
   void look_up(const std::shared_ptr<Job>& job);  // a task
-  void tell_link(std::uint64_t entry, std::function<void(RankLink&)> word);
+  void tell_link(std::uint64_t entry, std::function<void(RankLink&)> message);
   void say_ready(std::uint64_t entry, const Rank& rank);
   void begin(const std::shared_ptr<Job>& job);
   void start_at_plane(const std::shared_ptr<Job>& job);  // a task
@@ -112,8 +112,8 @@ class RackRelay final : public Registrar {
   std::uint32_t slots_used_ = 0;
   std::uint32_t slots_promised_ = 0;
   bool stopping_ = false;
-  Agenda agenda_;       // of what links and listeners hear
-  Agenda plane_calls_;  // of what the plane is told
+  Agenda agenda_;       // calls of links and listeners
+  Agenda plane_calls_;  // calls of the plane
   Agenda look_ups_;
 };
 

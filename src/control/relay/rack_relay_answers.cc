@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parent answers a relay's ranks, and what follows for this switch's plane.
+// The parent's answers to a relay's ranks, and the calls of this switch's plane that follow.
 #include <algorithm>
 #include <utility>
 
@@ -47,7 +47,7 @@ std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const Hello& hello, cons
                                 ", which the switch at " + options_.address + " does not sum",
                             -1};
   }
-  // What ranks hear holds until they hear of the obstacle.
+  // Ranks have valid terms until they hear of the obstacle.
   job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
   job->terms.formats = can.formats & (job->obstacle ? core::FormatSet::all() : terms.formats);
   return job;
@@ -78,8 +78,8 @@ JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
   return own;
 }
 
-// Others of this rack may still wait for the parent; what is promised to them is what is taken
-// here.
+// Other ranks of this rack may still wait for the parent. The slots that are promised to them are
+// those that the job takes here.
 void RackRelay::take_slots(Job& job) {
   const std::uint32_t total = plane_.slots_total();
   const auto promise = promises_.find(job.name);
@@ -106,9 +106,9 @@ void RackRelay::look_up(const std::shared_ptr<Job>& job) {
   }
   std::optional<Refusal> unreachable;
   if (job->up.racks.empty()) {
-    unreachable = Refusal{RefusalReason::invalid, "what is at " + options_.parent +
-                                                      " knows nothing of racks: a parent must " +
-                                                      "be an `infold switch` of this version"};
+    unreachable = Refusal{RefusalReason::invalid, "the host at " + options_.parent +
+                                                      " does not know racks: a parent must be " +
+                                                      "an `infold switch` of this version"};
   } else if (job->terms.below && !is_one_host(job->up.groups, job->up.world)) {
     const Answer<void> reached = uplink_.reach(job->terms.below->sites, job->up.datagram_bytes_max);
     if (!reached) unreachable = reached.error();
@@ -217,7 +217,7 @@ void RackRelay::go(Rank& rank) {
 void RackRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
   const auto found = ranks_.find(entry);
   if (found == ranks_.end()) return;
-  cut(found->second);  // it was the link's last word
+  cut(found->second);  // the link's last call
   if (found->second.leaves) {
     let_go(entry);
   } else {
@@ -225,7 +225,7 @@ void RackRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
   }
 }
 
-// The rank's last word. A link that has not had its own yet leaves first.
+// The last call of the rank's listener. A link whose last call is still to come leaves first.
 void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
   Rank& rank = ranks_.at(entry);
   ControlEvent event;
@@ -242,7 +242,7 @@ void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
     });
   }
   if (rank.link && rank.may_go) {
-    // To the parent the rank is in the job, and nobody else will say that it is not.
+    // To the parent the rank is in the job. Only this relay can say that it is not.
     rank.leaves = Parting::lost;
     tell_link(entry, [](RankLink& link) { link.leave(Parting::lost); });
     return;
@@ -250,7 +250,7 @@ void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
   let_go(entry);
 }
 
-// Each link says it, and each to its own rank. With nothing in it, the parent itself has gone.
+// Each link says it to its own rank. An end without a reason means that the parent has gone.
 void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
   const auto found = ranks_.find(entry);
   if (found == ranks_.end() || !found->second.job) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the end of a rank, of a rack's switch and of the parent reaches everybody.
+// The end of a rank, of a rack's switch and of the parent reaches all ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST_F(Relay, StoppingEndsWhatWaitsForOthers) {
   EXPECT_THAT(members_[0]->refusal->message, HasSubstr("the switch is stopping"));
 }
 
-// Connections to the parent break while ranks leave: whoever watches one needs the relay's lock.
+// Connections to the parent break while ranks leave. The thread that watches one needs the lock.
 TEST_F(Relay, StoppingWhileRanksGoComesToAnEnd) {
   for (int life = 0; life < 50; ++life) {
     start();

@@ -15,7 +15,7 @@
 
 namespace infold::control {
 
-// Slots that ranks who wait for the parent have asked it for.
+// Slots that ranks have asked the parent for and that the parent has not granted yet.
 struct RackRelay::Promise {
   Slots slots;
   std::uint32_t counted = 0;
@@ -31,12 +31,12 @@ struct RackRelay::Job {
   JobTerms terms;           // as our ranks do
   std::uint32_t ranks = 0;  // of this rack that have not gone
   std::uint32_t slots_held = 0;
-  bool is_looked_up = false;        // whether the parent's sites can be reached
+  bool is_looked_up = false;        // this switch has tried to reach the parent's sites
   std::optional<Refusal> obstacle;  // why this switch cannot take the job
   bool has_begun = false;           // the parent has said Go to some rank
   bool began = false;               // and our plane, if it is needed, has the job
   AtPlane at_plane = AtPlane::no;
-  std::optional<core::Abort> end;  // what the plane is told of it; none: it has not ended
+  std::optional<core::Abort> end;  // as the plane hears it; none: the job has not ended
   bool is_replaced = false;        // at the plane, by a later job of this number
   bool is_dropped = false;
 
@@ -48,12 +48,12 @@ struct RackRelay::Rank {
   std::shared_ptr<RankListener> listener;
   bool is_opening = false;         // a link
   std::shared_ptr<RankLink> link;  // null: not yet, or cut
-  std::shared_ptr<Job> job;        // null: the parent has not said it
+  std::shared_ptr<Job> job;        // null: the parent has not sent the terms
   bool has_promise = false;
   std::optional<ReadyReport> ready_report;
-  bool may_go = false;   // as the parent says
-  bool went = false;     // and was told
-  bool is_told = false;  // of the end
+  bool may_go = false;   // the parent has said Go
+  bool went = false;     // its listener has heard that all are ready
+  bool is_told = false;  // its listener has heard of the end
   std::optional<Parting> leaves;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What racks are to their parent, and what is refused where.
+// Racks at their parent, and the refusals of both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST_F(Relay, TheLeastOfAllSwitchesDecides) {
   EXPECT_EQ(members_[3]->link->terms().datagram_bytes_max, 1300U);
 }
 
-// Of 552 slots the first job takes 512, and the second what is left for it: 16 of 40.
+// Of 552 slots the first job takes 512, and the second gets 16 of the 40 that are left.
 TEST_F(Relay, LaterJobsGetWhatARackHasLeft) {
   start();
   a_->plane.slots = 552;
@@ -122,7 +122,7 @@ TEST_F(Relay, AParentThatIsNotThereIsNamed) {
   const std::string parent = root_->address();
   root_.reset();
   join({a_->address()}, [](Hello& hello) { hello.patience = milliseconds(300); });
-  expect_refused(RefusalReason::too_late, "nobody answers at the switch's parent " + parent);
+  expect_refused(RefusalReason::too_late, "no answer from the switch's parent " + parent);
 }
 
 TEST_F(Relay, AParentMustBeARoot) {

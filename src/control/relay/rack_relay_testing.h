@@ -76,7 +76,7 @@ struct Leaf {
   std::unique_ptr<ControlServer> server;
 };
 
-// One rank's link and what it heard.
+// One rank's link and the answers on it.
 struct Member {
   std::unique_ptr<JobLink> link;
   std::optional<Refusal> refusal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What registries and racks make of what their sites can.
+// Registries and racks with sites that lack abilities.
 #include <string>
 #include <vector>
 

@@ -16,7 +16,7 @@ class Uplink {
   virtual ~Uplink() = default;
   // The largest datagram that this host would send there; a refusal where no route leads there.
   virtual Answer<std::uint32_t> datagram_bytes_max() const = 0;
-  // Whether datagrams of this size reach these sites and come back. Blocks, some seconds at most.
+  // Whether datagrams of this size reach these sites and come back. Blocks for seconds at most.
   virtual Answer<void> reach(const std::vector<std::string>& sites,
                              std::uint32_t datagram_bytes) = 0;
 };

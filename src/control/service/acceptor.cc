@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who owns a connection that was handed on does not say when it closes it. Each is therefore known
-// by its socket's cookie, which no other socket ever has: where the descriptor's cookie is another
-// one, the connection is gone.
+// The owner of a connection that was handed on does not say when it closes the connection. So the
+// acceptor knows each by its socket's cookie, which no other socket ever has: if the descriptor has
+// another cookie, the connection is gone.
 #include "control/service/acceptor.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ namespace {
 constexpr auto kSweepEvery = base::milliseconds(10);
 // A peer that owes may send its rate in each stretch of this length.
 constexpr auto kStretch = base::milliseconds(200);
-// What a connection counts beside what comes over it.
+// A new connection counts as so many bytes, beside those that come over it.
 constexpr double kBytesOfConnection = 4096;
 // How long accepting rests where not even the spare descriptor helps.
 constexpr auto kRest = base::milliseconds(50);
@@ -105,7 +105,7 @@ class Acceptor::State {
   }
   void stop() {
     if (!thread_.joinable()) return;
-    // While connections are handed over, somebody counts what comes over them.
+    // Bytes are counted for as long as connections are handed over.
     hands_over_ = false;
     hand_overs_.stop();
     stops_ = true;
@@ -134,7 +134,7 @@ class Acceptor::State {
     io::FileDescriptor socket;
     base::Instant until;
   };
-  // What a peer sent in the present stretch, over these connections.
+  // Bytes that a peer sent in the present stretch, over these connections.
   struct Sent {
     std::uint64_t bytes = 0;
     std::vector<int> descriptors;
@@ -209,7 +209,7 @@ class Acceptor::State {
     if (taken != PeerCounts::Taken::yes) {
       const bool is_all = taken == PeerCounts::Taken::all_full;
       users_.turned_away(
-          peer, fmt::format("{} has {} connections, as many as it may",
+          peer, fmt::format("{} has {} connections, which is its limit",
                             is_all ? "the switch" : "the address",
                             is_all ? limits_.connections_max : limits_.connections_of_peer_max));
       return;
@@ -223,8 +223,8 @@ class Acceptor::State {
     of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
   }
 
-  // Whoever owns the connection hears that it has ended. The duplicate holds whatever the number
-  // stands for now, so that no other connection is meant where that one is gone.
+  // The owner of the connection hears that it has ended. The duplicate keeps the descriptor's
+  // socket while its cookie is compared, so that no other connection is closed.
   void close_asked() {
     bell_.silence();
     std::vector<io::SocketAddress> asked;
@@ -252,17 +252,17 @@ class Acceptor::State {
     spare_ = spare();
   }
 
-  // gRPC reads whatever comes before anybody can judge it: a header block without an end, frames
-  // that mean nothing. It makes room for as much as came without a pause, and 1.51 aborts where an
-  // int cannot count that. So a peer pays for bytes as they come. A peer that owes and still sends
-  // more than its rate loses those connections that brought no less than their mean; a rank beside
-  // a flood keeps its own.
+  // gRPC reads all bytes before we can judge them: a header block without an end, frames without a
+  // meaning. It buffers as much as came without a pause, and version 1.51 aborts if an int cannot
+  // count that. So a peer pays for bytes as they come. A peer that owes and still sends more than
+  // its rate loses those connections that brought at least the mean. A rank behind the same address
+  // as a flood keeps its connection.
   void count_bytes(int descriptor) {
     const auto found = known_.find(descriptor);
     if (found == known_.end()) return;
     Known& own = found->second;
     const std::uint64_t bytes = io::received_bytes_of(descriptor);
-    // Else of another connection, which has the number now.
+    // Else the descriptor is another connection's now.
     if (bytes <= own.bytes || cookie_of(descriptor) != own.cookie) return;
     const base::Instant now = io::monotonic_now();
     if (now - stretch_from_ >= kStretch) begin_stretch(now);
@@ -362,7 +362,7 @@ class Acceptor::State {
   const AcceptorLimits limits_;
   Users users_;
   const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
-  const io::Doorbell bell_;  // rings for what the two below say
+  const io::Doorbell bell_;  // rings for the two below
   std::atomic<bool> stops_ = false;
   std::mutex to_close_mutex_;
   std::vector<io::SocketAddress> to_close_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A listening TCP socket, a thread that accepts and counts, and one that hands connections on. A
-// connection is handed on when its first bytes have come, so that what connects and says nothing
-// costs a descriptor for a while and nothing else. Survives a shortage of descriptors: a spare one
-// is given up to turn connections away, and accepting goes on when there are some again. The
-// acceptor can close connections that it has handed on: those from an address, when asked, and
-// those of a peer that sends more than it may.
+// connection is handed on when its first bytes have come, so that a silent peer costs a descriptor
+// for a while and nothing else. Survives a shortage of descriptors: with a spare one it turns
+// connections away, and it accepts again as soon as descriptors are free. The acceptor can close
+// connections that it has handed on: those from an address, when asked, and those of a peer that
+// sends more than it may.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct AcceptorLimits {
 
 class Acceptor {
  public:
-  // `take` owns the descriptor, which is not blocking; `turned_away` hears why a peer's connection
-  // was closed. The acceptor's thread calls the others, a thread of its own `take`.
+  // `take` owns the descriptor, which is not blocking. `turned_away` gets the reason for which a
+  // connection was closed. The acceptor's thread calls the others, a thread of its own `take`.
   struct Users {
     std::function<void(int descriptor)> take;
     std::function<bool(const std::string& peer)> may_connect;

@@ -25,7 +25,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::IsEmpty;
 
-// Takes what comes until the connection ends, as gRPC does with a peer that sends without a pause.
+// Reads until the connection ends, as gRPC does with a peer that sends without a pause.
 void read_to_the_end(int descriptor) {
   const io::FileDescriptor socket(descriptor);
   for (;;) {

@@ -24,10 +24,10 @@ namespace {
 constexpr auto kGoodbye = std::chrono::milliseconds(500);
 // A rack's switch has a stream for each of its ranks, on one connection.
 constexpr int kStreamsOfConnection = 2048;
-// What HTTP/2 may buffer for a stream that we have not read. Requests are short.
+// HTTP/2 buffers so much of a stream that we have not read. Requests are short.
 constexpr int kLookaheadBytes = 8192;
 constexpr int kMetadataBytesMax = 4096;
-// gRPC's memory for each; near the sum it refuses more and closes what is idle.
+// gRPC's memory for each. Near the sum gRPC refuses connections and closes idle ones.
 constexpr std::size_t kConnectionBytes = 96 << 10;
 
 // As many as wanted, where the process may have the descriptors; else fewer in the same proportion,
@@ -51,7 +51,7 @@ class Service final : public v1::Control::CallbackService {
   }
 
  private:
-  // Atomic because checkers of threads do not see the order of memory that gRPC keeps.
+  // Atomic because ThreadSanitizer does not see gRPC's own synchronisation.
   std::atomic<StreamHost*> host_ = nullptr;
 };
 

@@ -21,7 +21,7 @@
 
 namespace infold::control {
 
-// What a switch asks the system for: as many as connections_max below, and what else is open.
+// Descriptors that a switch asks the system for: twice connections_max below.
 inline constexpr std::size_t kDescriptorsWanted = 16'384;
 // The process' other files: sockets of packets, shared memory, the program's own.
 inline constexpr std::uint32_t kDescriptorsKept = 128;
@@ -37,7 +37,7 @@ struct ServerOptions {
   // connection that counts as 4 KiB.
   std::uint32_t bytes_per_second_of_peer = 4 << 20;
   std::uint32_t bytes_at_once_of_peer = 16 << 20;
-  // Until the first bytes, HTTP/2's first words, and a stream's Hello, each.
+  // Until the first bytes, the HTTP/2 preface, and a stream's Hello, each.
   base::Duration silence_max = base::seconds(10);
   base::Duration write_max = base::seconds(5);  // for a peer to take a message
   StreamLimits streams = {};
@@ -58,7 +58,7 @@ class ControlServer {
 
   io::SocketAddress address() const;
 
-  // The most that it takes beside what an idle process has.
+  // The most that it adds to an idle process.
   struct Budget {
     std::uint32_t connections = 0;
     std::uint32_t threads = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What strangers may take of a server, and that ranks join beside them.
+// Strangers take no more of a server than they may, and ranks join beside them.
 #include "control/service/control_server.h"
 
 #include <arpa/inet.h>
@@ -254,14 +254,14 @@ TEST(ControlServer, RefusesWhatIsSaidOutOfTurn) {
   ready.mutable_ready();
   Stream early(server);
   early.say(ready);
-  EXPECT_THAT(early.hear().refused().message(), HasSubstr("out of its turn"));
+  EXPECT_THAT(early.hear().refused().message(), HasSubstr("does not follow the order of joining"));
   Stream twice(server);
   twice.say(hello(0, 2));
   twice.say(hello(0, 2));
-  EXPECT_THAT(twice.hear().refused().message(), HasSubstr("out of its turn"));
+  EXPECT_THAT(twice.hear().refused().message(), HasSubstr("does not follow the order of joining"));
   Stream empty(server);
   empty.say({});
-  EXPECT_THAT(empty.hear().refused().message(), HasSubstr("out of its turn"));
+  EXPECT_THAT(empty.hear().refused().message(), HasSubstr("does not follow the order of joining"));
   Stream heavy(server);
   v1::JoinRequest weight = hello(0, 2);
   weight.mutable_hello()->set_site_address("127.0.0.1:1");
@@ -300,7 +300,7 @@ TEST(ControlServer, AddressesThatHaveEnoughHearOfTheLimit) {
     std::this_thread::yield();
   }
   Stream third(server);
-  EXPECT_THAT(third.hear().refused().message(), HasSubstr("as many as may from one address"));
+  EXPECT_THAT(third.hear().refused().message(), HasSubstr("which is the limit for one address"));
 }
 
 // Streams that are reset at once cost as much as those that stay, and are never too many at a time.
@@ -352,7 +352,7 @@ TEST(ControlServer, AnAddressThatSendsWithoutEndLosesItsConnectionForAWhile) {
   const char* const kFlooder = "127.0.0.3:0";
   const io::FileDescriptor beside = stranger(server, kHttp2, kFlooder);
   const io::FileDescriptor flood = stranger(server, kHttp2, kFlooder);
-  // Frames of a kind that nobody knows are to be passed over (RFC 9113, 4.1).
+  // Frames of an unknown kind are to be passed over (RFC 9113, 4.1).
   const std::string frame = std::string("\0\x40\0\x77\0\0\0\0\0", 9) + std::string(1 << 14, 'x');
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   bool is_closed = false;

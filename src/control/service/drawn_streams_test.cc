@@ -81,7 +81,7 @@ class Connection {
 // Replies of each kind that drawn streams heard.
 std::array<std::atomic<int>, 8> heard_of_kind = {};
 
-// One stream with its reader, which checks the order of what it hears.
+// One stream with its reader, which checks the order of the answers.
 class Stream {
  public:
   explicit Stream(Connection& connection)
@@ -172,7 +172,7 @@ class Peer {
     }
   }
 
-  // Only for what must come: joined within its patience once it has said Hello, then go within it.
+  // Only for answers that must come: Joined within its patience after its Hello, then Go within it.
   void wait(Stream& stream) const {
     if (!parts_ && said_hello_) stream.wait_for(said_ready_ ? 2 : 1);
   }
@@ -285,7 +285,7 @@ bool join_honestly(const Server& server, std::uint32_t world) {
   return done == world;
 }
 
-TEST(DrawnStreams, LeaveNothingAndDisturbNobody) {
+TEST(DrawnStreams, LeaveNothingAndDisturbNoOtherRank) {
   Server server;
   ASSERT_TRUE(join_honestly(server, 2));
   wait_until("the first job stays", [&] { return server.registry->status().empty(); });

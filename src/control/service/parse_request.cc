@@ -54,7 +54,7 @@ Answer<SiteAddress> parse_site(const v1::Hello& hello) {
   return SiteAddress{address->text(), hello.site_weight(), true, *record};
 }
 
-// Whose packets come from there: as it is said, or where the connection comes from.
+// The address that packets come from: as the peer says, or else the connection's.
 Answer<io::SocketAddress> parse_source(const std::string& text, const io::SocketAddress& from) {
   if (text.empty()) return from;
   const bool is_short = is_plain(text, kAddressBytesMax);
@@ -69,7 +69,7 @@ Answer<io::SocketAddress> parse_source(const std::string& text, const io::Socket
 Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
   if (rack.identity().empty() || !is_plain(rack.identity(), kNameBytesMax) ||
       !is_plain(rack.address(), kAddressBytesMax)) {
-    return invalid("the rack's switch has no name or address that can be");
+    return invalid("the rack's switch has an empty or malformed identity, or a malformed address");
   }
   if (rack.sites() == 0 || rack.sites() > core::Stripe::kSitesMax) {
     return invalid(
@@ -87,16 +87,18 @@ Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress
 
 Answer<void> check_numbers(const v1::Hello& hello) {
   if (hello.world() == 0 || hello.world() > kWorldMax || hello.rank() >= hello.world()) {
-    return invalid(fmt::format("rank {} of {} cannot be: ranks are 0 to world - 1, worlds 1 to {}",
-                               hello.rank(), hello.world(), kWorldMax));
+    return invalid(
+        fmt::format("rank {} of {} is out of range: ranks are 0 to world - 1, worlds 1 to {}",
+                    hello.rank(), hello.world(), kWorldMax));
   }
   if (hello.datagram_bytes_max() < kDatagramBytesMin) {
-    return invalid(fmt::format("datagrams of {} bytes hold no chunk; {} is the least",
+    return invalid(fmt::format("datagrams of {} bytes hold no chunk; allowed: {} or more",
                                hello.datagram_bytes_max(), kDatagramBytesMin));
   }
   if (hello.datagram_bytes_max() > kDatagramBytesMax) {
-    return invalid(fmt::format("no datagram has {} bytes; {} is the most",
-                               hello.datagram_bytes_max(), kDatagramBytesMax));
+    return invalid(
+        fmt::format("datagrams of {} bytes are longer than UDP allows; allowed: {} or less",
+                    hello.datagram_bytes_max(), kDatagramBytesMax));
   }
   if (hello.small_slots() == 0 && hello.bulk_slots() == 0) {
     return invalid("a job without slots cannot sum");
@@ -194,7 +196,7 @@ Answer<Parting> parse_leave(const v1::Leave& leave) {
   Parting parting = Parting::in_order;
   if (!leave.abort().empty()) {
     parting.abort = abort_of(leave);
-    if (!parting.abort) return invalid("the reason that a rank left with is unknown");
+    if (!parting.abort) return invalid("the abort that a rank left with is malformed");
   }
   if (leave.has_why()) parting.why = parse_refusal(leave.why());
   return parting;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edge: a peer's messages become the words that registries take, or a refusal that says which
-// field is wrong. Whatever passes here keeps every limit that is checked further on, so that no
-// CHECK behind it depends on a peer.
+// The edge: a peer's messages become the values that registrars take, or a refusal that names the
+// field. A value from here keeps every limit that is checked further on, so that no CHECK depends
+// on a peer.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline constexpr int kRequestBytesMax = 4096;
 Answer<Hello> parse_hello(const v1::Hello& message, std::string peer,
                           const io::SocketAddress& from = {});
 Answer<ReadyReport> parse_ready(const v1::Ready& ready);
-// The refusal says why the rank must count as lost.
+// If it is refused, the rank counts as lost.
 Answer<Parting> parse_leave(const v1::Leave& leave);
 
 }  // namespace infold::control

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a peer may say: each field that would reach a CHECK, or cost too much, is refused by name.
+// Each field of a peer's message that would reach a CHECK, or cost too much, is refused by name.
 #include "control/service/parse_request.h"
 
 #include <functional>
@@ -79,11 +79,11 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
       {[](v1::Hello& hello) { hello.set_job(""); }, "1 to 128 characters"},
       {[](v1::Hello& hello) { hello.set_job(std::string(129, 'x')); }, "1 to 128 characters"},
       {[](v1::Hello& hello) { hello.set_job("a\nb"); }, "control character"},
-      {[](v1::Hello& hello) { hello.set_world(0); }, "rank 1 of 0 cannot be"},
+      {[](v1::Hello& hello) { hello.set_world(0); }, "rank 1 of 0 is out of range"},
       {[](v1::Hello& hello) { hello.set_world(257); }, "worlds 1 to 256"},
-      {[](v1::Hello& hello) { hello.set_rank(2); }, "rank 2 of 2 cannot be"},
-      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(511); }, "512 is the least"},
-      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(65'508); }, "65507 is the most"},
+      {[](v1::Hello& hello) { hello.set_rank(2); }, "rank 2 of 2 is out of range"},
+      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(511); }, "allowed: 512 or more"},
+      {[](v1::Hello& hello) { hello.set_datagram_bytes_max(65'508); }, "allowed: 65507 or less"},
       {[](v1::Hello& hello) {
          hello.set_small_slots(0);
          hello.set_bulk_slots(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of a server one peer may take: counts of what it has, and a rate of what it begins. A
-// peer is an IPv4 address or an IPv6 /64, which is what a host is given. Not thread safe.
+// The limits of one peer at a server: counts of things that it holds, and rates of those that it
+// begins. A peer is an IPv4 address, or an IPv6 /64, which a host gets. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class PeerRates {
   PeerRates(std::uint32_t per_second, std::uint32_t burst)
       : per_second_(per_second), burst_(burst) {}
   bool take(const std::string& peer, base::Instant now);
-  // For what has happened already: an empty bucket goes into debt, at most by what it can hold.
+  // For an event that has happened already: an empty bucket goes into debt, by its size at most.
   bool take_or_owe(const std::string& peer, base::Instant now, double amount = 1);
   // Whether the bucket has nothing for now.
   bool is_empty(const std::string& peer, base::Instant now) const;

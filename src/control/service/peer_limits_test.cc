@@ -80,9 +80,10 @@ TEST(StreamGate, SaysWhichLimitARankMeets) {
   EXPECT_TRUE(gate.open("a").has_value());
   EXPECT_TRUE(gate.open("a").has_value());
   EXPECT_EQ(gate.open("a").error().message,
-            "2 ranks at a have joined here or want to, as many as may from one address");
+            "2 ranks at a have joined here or want to, which is the limit for one address");
   EXPECT_TRUE(gate.open("b").has_value());
-  EXPECT_EQ(gate.open("c").error().message, "3 ranks have joined here or want to, as many as may");
+  EXPECT_EQ(gate.open("c").error().message,
+            "3 ranks have joined here or want to, which is the limit");
   gate.close("a");
   EXPECT_TRUE(gate.open("c").has_value());
   EXPECT_TRUE(gate.hello("a").has_value());

@@ -24,7 +24,7 @@ io::SocketAddress address_of_uri(std::string uri) {
 
 tl::unexpected<Refusal> out_of_turn() {
   return tl::unexpected<Refusal>(
-      Refusal{RefusalReason::invalid, "the rank said something out of its turn", -1});
+      Refusal{RefusalReason::invalid, "the message does not follow the order of joining", -1});
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ void RankStream::start() {
 }
 
 void RankStream::OnReadDone(bool ok) {
-  if (!ok) {  // no words come any more; whether the peer is there still is OnCancel()'s
-    part(without_a_word());
+  if (!ok) {  // the last message has come; OnCancel() says whether the peer has gone
+    part(broken_off());
     return;
   }
   if (const Answer<void> handled = handle(request_); !handled) {
@@ -122,13 +122,13 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
   return {};
 }
 
-// A rack's switch that lives says what its rank does.
-Parting RankStream::without_a_word() {
+// A stream that ends without Leave or Lost. A rack's switch that lives would send one of them.
+Parting RankStream::broken_off() {
   const std::lock_guard lock(mutex_);
   return through_rack_ ? Parting::with_switch : Parting::lost;
 }
 
-// The first word about it counts.
+// The first call counts.
 void RankStream::part(const Parting& parting) {
   std::unique_lock lock(mutex_);
   if (parting_) return;
@@ -140,7 +140,7 @@ void RankStream::part(const Parting& parting) {
 }
 
 void RankStream::OnCancel() {
-  part(without_a_word());
+  part(broken_off());
   std::unique_lock lock(mutex_);
   replies_.clear();
   finish_soon();

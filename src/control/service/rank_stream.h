@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's end of one rank's stream: brings the rank's words to a registrar and writes what its
-// listener hears. Takes no thread, and waits for nobody: at most three messages go to a rank, and a
+// The server's end of one rank's stream: passes the rank's messages to a registrar, and sends the
+// answers. It has no thread and never waits for a peer: at most three messages go to a rank, and a
 // peer that does not take one in time is cut off.
 #pragma once
 
@@ -30,13 +30,13 @@ struct StreamTimes {
   base::Duration goodbye_max = base::seconds(5);  // for the peer to take the stream's end
 };
 
-// What all streams of a server share. Outlives the server's streams, but not what they hear.
+// Shared by all streams of a server. Outlives these, but not the calls of their listeners.
 struct StreamHost {
   Registrar& registrar;
   Acceptor& acceptor;
   StreamGate gate;
   StreamTimes times;
-  EventListener on_event;  // of refusals of what no registrar hears
+  EventListener on_event;  // of refusals that no registrar makes
 };
 
 class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::JoinReply>,
@@ -64,7 +64,7 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   Answer<void> handle(const v1::JoinRequest& request);
   Answer<void> handle_hello(const v1::Hello& hello);
   void part(const Parting& parting);
-  Parting without_a_word();
+  Parting broken_off();
   void send(v1::JoinReply reply, bool is_last);
   // The two below require the lock.
   void pump();
@@ -76,8 +76,8 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   const io::SocketAddress from_;  // unset: not known
   const std::string peer_;
 
-  // gRPC orders its calls, which checkers of threads do not see: what they share is read and
-  // written with the lock.
+  // gRPC orders its calls, but ThreadSanitizer does not see that. So they use all of this with the
+  // lock.
   std::mutex mutex_;
   StreamHost* host_;  // these two are null when the stream is done
   grpc::CallbackServerContext* context_;

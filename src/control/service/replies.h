@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank is told, as it travels.
+// Answers to a rank, as messages.
 #pragma once
 
 #include <vector>

@@ -35,12 +35,13 @@ Answer<void> StreamGate::open(const std::string& peer) {
   }
   if (taken == PeerCounts::Taken::yes) return {};
   if (taken == PeerCounts::Taken::all_full) {
-    return refuse(peer, fmt::format("{} ranks have joined here or want to, as many as may",
+    return refuse(peer, fmt::format("{} ranks have joined here or want to, which is the limit",
                                     limits_.streams_max));
   }
-  return refuse(peer, fmt::format("{} ranks at {} have joined here or want to, as many as may from "
-                                  "one address",
-                                  limits_.streams_of_peer_max, peer));
+  return refuse(peer,
+                fmt::format("{} ranks at {} have joined here or want to, which is the limit for "
+                            "one address",
+                            limits_.streams_of_peer_max, peer));
 }
 
 void StreamGate::close(const std::string& peer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may connect, open a stream, and say Hello on it. Any thread.
+// Limits on connections, streams and Hellos, for each peer and in all. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ class StreamGate {
  public:
   StreamGate(const StreamLimits& limits, EventListener on_event);
 
-  // False for a peer that has opened more streams than it may, until it has paid for them in time.
-  // Its connections are closed meanwhile: to refuse a stream costs as much as to take it.
+  // False for a peer that has opened more streams than its rate allows, until time makes up for it.
+  // Its connections are closed meanwhile, because to refuse a stream costs as much as to take it.
   bool may_connect(const std::string& peer);
-  // A refusal says which limit. What it let in is given back with close().
+  // A refusal names the limit. close() gives back a stream that was let in.
   Answer<void> open(const std::string& peer);
   void close(const std::string& peer);
   Answer<void> hello(const std::string& peer);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infold/result.h>
@@ -55,8 +56,7 @@ class HostLinks {
   Result<void> join(const control::Hello& hello);
   // Blocks until all ranks are ready everywhere. Requires: join() has succeeded.
   Result<void> ready(const control::ReadyReport& report);
-  // The other ranks hear why this one does not join: for this error, or for what a control plane
-  // has said.
+  // The other ranks hear why this one does not join: a control plane's refusal, or else this error.
   void give_up(const Error& error, int rank);
   void leave(const std::optional<core::Abort>& abort);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks of one host sum in the memory that they share: the plan of a job that is one host, the
-// memory that a host group's ranks agree on, and the leaves at the group's leader. Pure.
+// Sums of one host's ranks in the memory that they share: the plan of a job on one host, the memory
+// that a host group's ranks agree on, and the leaves at the group's leader. Pure.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The leader reaches its own leaves like everybody else, over memory that it shares with itself.
+// The leader reaches its own leaves as the other ranks do, over memory that it shares with itself.
 #include "rank/session/host_share.h"
 
 #include <utility>

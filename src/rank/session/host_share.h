@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's part in its host's shared memory: the meeting it would host, then its own endpoint, and
-// at the leader the leaves, aggregators that sum what the host's ranks send and hand it on to a
-// site each, or keep it where the whole job is on one host.
+// A rank's part in its host's shared memory: the meeting that it would host, then its own endpoint,
+// and at the leader the leaves. A leaf is an aggregator that sums for the host's ranks and sends
+// the sum to its site. In a job on one host the only leaf is the site.
 //
 // open(), meet() once the group is proposed, then take_endpoint() and lead() once it is in use.
 #pragma once
@@ -21,10 +21,10 @@ namespace infold::rank {
 
 class HostShare {
  public:
-  // Null where the system offers no such memory, or does not say which host this is.
+  // Null if the system has no such memory, or does not say which host this is.
   static std::unique_ptr<HostShare> open(const std::string& host_name);
 
-  // What others need to know to find us.
+  // The host's identity and the meeting's name, for the other ranks.
   control::RankHost rank_host() const { return {identity_, meeting_->name()}; }
 
   // Comes together with the ranks of our group. False if that is not possible, or takes too long.

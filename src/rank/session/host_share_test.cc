@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks on hosts, by name: they sum the same bits whoever shares memory with whom, and do without
-// where that fails.
+// Ranks on hosts, by name. They sum the same bits whichever ranks share memory, and use the network
+// if sharing fails.
 
 #include <string>
 #include <sys/resource.h>

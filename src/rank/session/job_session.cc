@@ -133,7 +133,7 @@ Result<void> JobSession::meet() {
   return links_->join(hello());
 }
 
-// All ranks have come: the terms become a plan, and each rank tries what it says that it can.
+// All ranks have come: the terms become a plan, and each rank tries the path and the memory.
 Result<void> JobSession::settle_terms(const CallHistory& history) {
   SiteTableInput input = {options_, route_.datagram_bytes_max, kSmallSlots, kBulkSlots, {}};
   if (own_site_) input.own_site = own_site_->address();

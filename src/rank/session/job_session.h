@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps a rank in its job besides its member. It takes the steps of joining in their order and
-// owns what comes of them: the route of packets, the links to the control planes, the rank's own
-// site where ranks sum for each other, its part in the memory of its host, and at rank 0 of a job
+// Keeps a rank in its job, besides its member. It takes the steps of joining in their order and
+// owns their results: the route of packets, the links to the control planes, the rank's own site
+// where ranks sum for each other, its part in the memory of its host, and at rank 0 of a job
 // without a switch the rendezvous.
 #pragma once
 
@@ -34,7 +34,7 @@ namespace infold::rank {
 
 class JobSession final : public Network {
  public:
-  // What joining sets up for a member.
+  // The result of joining, for the rank's member.
   struct Setup {
     core::WorkerOptions worker;
     std::unique_ptr<io::Endpoint> endpoint;
@@ -94,7 +94,7 @@ class JobSession final : public Network {
   std::unique_ptr<OwnSite> own_site_;  // null: this rank sums nothing for others
   std::unique_ptr<Rendezvous> rendezvous_;
   std::optional<HostLinks> links_;
-  std::optional<core::Abort> end_;  // what the others are to hear of it
+  std::optional<core::Abort> end_;  // for the other ranks, when this one leaves
   std::atomic<bool> loss_is_logged_ = false;
 };
 

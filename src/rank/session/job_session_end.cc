@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session hears of its job's end, and what it says about it.
+// The end of a session's job: heard over connections, told to the member, and logged.
 #include <algorithm>
 
 #include "io/host/log.h"

@@ -22,7 +22,7 @@ inline Error unavailable(const std::string& message) {
 Error unavailable(const std::string& subject, const base::Error& error);
 
 Error error_of(const control::Refusal& refusal);
-// What the job's other ranks hear when this rank fails to join for such an error of its own.
+// The refusal that the job's other ranks get when this rank fails to join with this error.
 control::Refusal refusal_of(const Error& error, int rank);
 
 }  // namespace infold::rank

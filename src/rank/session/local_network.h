@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A LocalGroup's pretended network: its embedded aggregators with the thread that runs them, and
-// one endpoint per rank, joined as the options say. Endpoints outlive it; what they send then goes
-// into a queue that nobody reads. Any thread may call the const methods.
+// one endpoint per rank, joined as the options say. Endpoints outlive it. Packets that they send
+// then go into a queue without a reader. Any thread may call the const methods.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace infold::rank {
 
 class LocalNetwork final : public Network {
  public:
-  // What one rank needs to take part.
+  // One rank's end of the network.
   struct RankEnd {
     core::WorkerOptions worker;
     std::unique_ptr<io::Endpoint> endpoint;

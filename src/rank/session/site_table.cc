@@ -54,7 +54,7 @@ Result<void> add_sites(const SiteTableInput& input, const HostTerms& host, SiteT
   return {};
 }
 
-// What all calls will use that leave the format open; of automatic formats each call finds its own.
+// The formats of all calls that leave theirs open. With an automatic format each call chooses.
 core::FormatSet formats_asked(WireFormat wire) {
   using core::FormatSet;
   switch (wire) {
@@ -68,7 +68,7 @@ core::FormatSet formats_asked(WireFormat wire) {
   }
 }
 
-// A site that this rank does not know, of another rack, may lack what those that it knows have.
+// A site of another rack, which this rank does not know, may lack formats that the known ones have.
 Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms> hosts,
                            const SiteTable& table) {
   const core::FormatSet asked = formats_asked(options.wire);

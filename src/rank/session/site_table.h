@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the hosts of a job have said, as one rank knows it: the job's plan, and where each of its
-// sites is. Pure. Takes any terms that a control plane's answers can become
-// (control/client/job_answers.h), also such as do not go together.
+// The terms of all control planes of a job, as one rank's table: the job's plan, and the address of
+// each site. Pure. Takes any terms that a control plane's answers can become
+// (control/client/job_answers.h), also terms that contradict each other.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace infold::rank {
 
-// What one control plane has answered. Borrows.
+// One control plane's terms. Borrows.
 struct HostTerms {
   const control::JobTerms* terms = nullptr;
   io::SocketAddress host;  // whose sites have ports alone
@@ -35,7 +35,7 @@ struct SiteTable {
   std::optional<std::uint8_t> own;        // the site that this rank brings
 };
 
-// `datagram_bytes_max` and slots: what this rank can. `own_site`: as it was said to the first host.
+// `datagram_bytes_max` and slots: this rank's limits. `own_site`: as in the first host's hello.
 struct SiteTableInput {
   const JoinOptions& options;
   std::uint32_t datagram_bytes_max = 0;
@@ -46,7 +46,7 @@ struct SiteTableInput {
 
 Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTerms> hosts);
 
-// Again once groups are settled, which then are the same at all hosts: what sums below each site.
+// Once groups are settled, and the same at all hosts: puts the aggregators below each site.
 void settle(std::span<const HostTerms> hosts, SiteTable& table);
 
 }  // namespace infold::rank

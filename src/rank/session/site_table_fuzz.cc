@@ -39,7 +39,7 @@ struct Host {
   }
 };
 
-// What JobSession does with terms that all hosts have settled.
+// As JobSession uses terms that all hosts have settled.
 void take_part(const JoinOptions& options, const control::Hello& hello,
                std::span<const rank::HostTerms> hosts) {
   rank::SiteTableInput input = {options, hello.datagram_bytes_max, 64, 448, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The site's socket first, because it may hold what completes our own chunks.
+// Serves the site's socket first, because it may hold the last contributions to our own chunks.
 #include "rank/session/summing_endpoint.h"
 
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The endpoint of a rank that also sums. Whoever receives serves its aggregation site at the same
-// time, and what goes between the two stays in the process, so that one thread and one wake-up do
-// both, and fewer bytes go through the kernel than anywhere else. While nobody receives, others
+// The endpoint of a rank that also sums. The thread that receives serves the rank's aggregation
+// site at the same time, and packets between the two stay in the process. So one thread and one
+// wake-up do both, and fewer bytes go through the kernel. While no thread receives, other ranks
 // wait for their sums.
 #pragma once
 
@@ -42,15 +42,15 @@ class SummingEndpoint final : public io::Endpoint {
   const io::Peer own_;
   std::uint64_t sent_to_own_ = 0;
 
-  // Of whoever receives.
+  // Of the thread that receives.
   std::size_t served_ = 0;
   std::vector<io::Received> received_;
 
-  std::mutex mutex_;  // of what follows: senders and whoever receives use the site
+  std::mutex mutex_;  // of all below: senders and the thread that receives use the site
   std::unique_ptr<site::AggregationSite> site_;
   bool sleeps_ = false;
-  // Held from what is sent to the own site until the flush after it: each lock waits for all that
-  // was written before.
+  // Held from a datagram to the own site until the flush after it, because each lock waits for all
+  // that was written before.
   std::unique_lock<std::mutex> sending_;
 };
 
