@@ -9,7 +9,7 @@
 #include "core/site_order.h"
 #include "io/host/clock.h"
 #include "io/udp/udp_endpoint.h"
-#include "rank/session/host_plan.h"
+#include "rank/session/host/host_plan.h"
 #include "rank/session/join_error.h"
 
 namespace infold::rank {

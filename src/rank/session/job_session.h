@@ -23,10 +23,10 @@
 #include "rank/absence.h"
 #include "rank/member.h"
 #include "rank/network.h"
+#include "rank/session/host/host_share.h"
 #include "rank/session/host_links.h"
-#include "rank/session/host_share.h"
-#include "rank/session/own_site.h"
-#include "rank/session/packet_route.h"
+#include "rank/session/path/own_site.h"
+#include "rank/session/path/packet_route.h"
 #include "rank/session/rendezvous.h"
 #include "rank/session/site_table.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/own_site.h"
+#include "rank/session/path/own_site.h"
 
 #include <utility>
 
 #include "base/check.h"
 #include "control/job_plan.h"
-#include "rank/session/summing_endpoint.h"
+#include "rank/session/path/summing_endpoint.h"
 #include "site/neighbours.h"
 
 namespace infold::rank {

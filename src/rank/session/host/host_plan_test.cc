@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/host_plan.h"
+#include "rank/session/host/host_plan.h"
 
 #include <bit>
 

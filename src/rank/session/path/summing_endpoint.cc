@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serves the site's socket first, because it may hold the last contributions to our own chunks.
-#include "rank/session/summing_endpoint.h"
+#include "rank/session/path/summing_endpoint.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/own_site.h"
+#include "rank/session/path/own_site.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/packet_route.h"
+#include "rank/session/path/packet_route.h"
 
 #include <string>
 #include <utility>

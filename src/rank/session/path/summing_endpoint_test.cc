@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/session/summing_endpoint.h"
+#include "rank/session/path/summing_endpoint.h"
 
 #include <array>
 #include <atomic>

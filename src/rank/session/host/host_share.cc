@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The leader reaches its own leaves as the other ranks do, over memory that it shares with itself.
-#include "rank/session/host_share.h"
+#include "rank/session/host/host_share.h"
 
 #include <utility>
 
