@@ -11,8 +11,8 @@
 
 namespace infold::control {
 
-// Whether the plane has a job.
-enum class AtPlane : std::uint8_t { no, starting, yes };
+// Whether the plane has a job. `leaving`: it is about to forget the job.
+enum class AtPlane : std::uint8_t { no, starting, yes, leaving };
 
 // Memory for the slots may be missing: that is a refusal.
 inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {

@@ -221,7 +221,10 @@ void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   }
   if (job->phase == Phase::over) release_lingerers(job);
   drop_if_empty(job);
-  if (listener) agenda_.add([listener] { listener->dismissed(); });
+  if (!listener) return;
+  const auto dismiss = [this, listener] { agenda_.add([listener] { listener->dismissed(); }); };
+  // The last rank hears it when the job's slots are free, so that the next job may have them.
+  job->at_plane == AtPlane::leaving ? plane_calls_.add(dismiss) : dismiss();
 }
 
 void JobRegistry::drop_if_empty(const std::shared_ptr<Job>& job) {
@@ -240,10 +243,12 @@ void JobRegistry::drop(const std::shared_ptr<Job>& job) {
 }
 
 void JobRegistry::give_back(const std::shared_ptr<Job>& job) {
-  if (std::exchange(job->at_plane, AtPlane::no) == AtPlane::yes) {
+  if (job->at_plane == AtPlane::yes) {
+    job->at_plane = AtPlane::leaving;
     plane_calls_.add([this, job] {
       plane_->forget_job(job->terms.job);
       const std::lock_guard lock(mutex_);
+      job->at_plane = AtPlane::no;
       give_back(job);
     });
     return;

@@ -170,6 +170,35 @@ TEST(RegistryThreads, OtherJobsComeAndGoWhileOneStarts) {
   while (!slow.ear->groups()) std::this_thread::yield();
 }
 
+// Else a rank whose next job needs these slots would be refused.
+TEST(RegistryThreads, TheLastRankIsDismissedWhenTheSlotsAreFree) {
+  FakePlane plane(1);
+  std::promise<void> may_start;
+  std::atomic<int> starts = 0;
+  plane.while_starting([&, gate = may_start.get_future().share()](const JobTerms&) {
+    if (++starts == 2) gate.wait();
+  });
+  JobRegistry registry(&plane);
+  const auto enter = [&](const Hello& hello) {
+    const auto ear = std::make_shared<Ear>();
+    return Rank{registry.enter(hello, ear), ear};
+  };
+  const Rank first = enter(hello_of(0, 1, "first"));
+  registry.ready(first.entry, {});
+  while (!first.ear->groups()) std::this_thread::yield();
+  const Rank slow = enter(hello_of(0, 1, "slow"));
+  registry.ready(slow.entry, {});
+  while (starts < 2) std::this_thread::yield();
+
+  registry.leave(first.entry, Parting::in_order);
+  const Rank refused = enter(hello_of(0, 1, "slow"));
+  while (!refused.ear->refusal()) std::this_thread::yield();
+  EXPECT_FALSE(first.ear->was_dismissed()) << "the plane still has the job";
+  may_start.set_value();
+  while (!first.ear->was_dismissed()) std::this_thread::yield();
+  EXPECT_EQ(registry.slots_free(), 4096U - 512);
+}
+
 TEST(RegistryThreads, AStartThatRunsWhenTheRegistryGoesIsForgotten) {
   FakePlane plane(1);
   std::atomic<bool> starts = false;

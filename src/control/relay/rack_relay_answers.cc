@@ -299,7 +299,10 @@ void RackRelay::let_go(std::uint64_t entry) {
   const std::shared_ptr<Job> job = std::move(rank.job);
   ranks_.erase(found);
   if (job && --job->ranks == 0) drop_if_empty(job);
-  if (listener) agenda_.add([listener] { listener->dismissed(); });
+  if (!listener) return;
+  const auto dismiss = [this, listener] { agenda_.add([listener] { listener->dismissed(); }); };
+  // The last rank hears it when the job's slots are free.
+  job && job->at_plane == AtPlane::leaving ? plane_calls_.add(dismiss) : dismiss();
 }
 
 // The last rank of this rack has gone.
@@ -311,10 +314,12 @@ void RackRelay::drop_if_empty(const std::shared_ptr<Job>& job) {
 }
 
 void RackRelay::give_back(const std::shared_ptr<Job>& job) {
-  if (std::exchange(job->at_plane, AtPlane::no) == AtPlane::yes) {
+  if (job->at_plane == AtPlane::yes) {
+    job->at_plane = AtPlane::leaving;
     plane_calls_.add([this, job] {
       plane_.forget_job(job->terms.job);
       const std::lock_guard lock(mutex_);
+      job->at_plane = AtPlane::no;
       give_back_slots(*job);
     });
     return;

