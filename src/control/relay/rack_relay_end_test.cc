@@ -19,7 +19,7 @@ TEST_F(Relay, WhatEndedARanksCallsIsToldInEveryRack) {
   join(two_and_two());
   ASSERT_TRUE(all_joined());
   core::Abort abort = {core::AbortReason::mismatch, 3, 1, {}, {}};
-  abort.rank_words.shape = 1000;
+  abort.rank_signature.shape = 1000;
   members_[3]->link->leave(abort);
   for (const int rank : {0, 1, 2}) {
     const Member& member = *members_[static_cast<std::size_t>(rank)];
@@ -27,7 +27,7 @@ TEST_F(Relay, WhatEndedARanksCallsIsToldInEveryRack) {
     ASSERT_TRUE(member.end.abort.has_value());
     EXPECT_EQ(member.end.abort->reason, core::AbortReason::mismatch);
     EXPECT_EQ(member.end.abort->rank, 3);
-    EXPECT_EQ(member.end.abort->rank_words.shape, 1000U);
+    EXPECT_EQ(member.end.abort->rank_signature.shape, 1000U);
     EXPECT_EQ(member.end.lost_switch, "");
   }
   wait_for([&] { return a_->plane.ends().size() == 1; });

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/session/path/own_site.h"
 
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -57,8 +61,8 @@ TEST(OwnSite, ServesOneJobAndThenBecomesAPartOfTheRanksEndpoint) {
   header.job = terms.job;
   header.epoch = terms.epoch;
   header.round = 1;
-  header.words.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
-  std::array<std::byte, INFOLD_HEADER_BYTES> datagram;
+  header.signature.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
+  const std::span<std::byte> datagram = endpoint->place().first(INFOLD_HEADER_BYTES);
   core::write_header(header, datagram);
   endpoint->send(io::Peer{0}, datagram);
   endpoint->flush();
