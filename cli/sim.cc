@@ -248,6 +248,7 @@ ExitCode Sim::run_bench(Output& output) {
       options.format = format;
       sim::Scenario scenario = sim::named_scenario(name, seed_, options).value();
       scenario.calls[1].bulk = true;
+      scenario.check_period = 0;
       std::vector<double> rates;
       sim::NetworkCounters counters;
       std::uint32_t packets_high_water = 0;

@@ -10,11 +10,11 @@
 
 namespace infold::base {
 
-[[noreturn]] void check_failed(const char* condition, std::source_location where);
+[[noreturn, gnu::cold]] void check_failed(const char* condition, std::source_location where);
 
 // Prints both sides, so that a failure in a long simulation explains itself.
-[[noreturn]] void check_failed_values(const char* condition, std::int64_t left, std::int64_t right,
-                                      std::source_location where);
+[[noreturn, gnu::cold]] void check_failed_values(const char* condition, std::int64_t left,
+                                                 std::int64_t right, std::source_location where);
 
 }  // namespace infold::base
 

@@ -61,6 +61,7 @@ void WorkerRunner::join(Cursor& cursor) {
   options.small_slots = 1;
   options.bulk_slots = 2;
   options.limits.datagram_bytes_max = 1472;
+  options.check_period = 1;
   options.limits.elements_max = INFOLD_BLOCK_ELEMENTS_F64;
   std::vector<std::int64_t> weights = {1};
   bool takes_sparse = false;

@@ -38,6 +38,7 @@ Wiring::Wiring(const Case& model_case)
     core::WorkerOptions& options = workers_.emplace_back(plan::worker_options(plan_, rank));
     options.transfers_max = 4;
     options.seed = rank + 1U;
+    options.check_period = 1;
   }
   for (std::size_t tree = 0; tree < plan_.trees.size(); ++tree) add_tree(tree);
 }
@@ -54,6 +55,7 @@ void Wiring::add_tree(std::size_t tree) {
     const std::size_t aggregator = i == aggregators.size() ? 0 : i;
     Place place;
     place.options = plan::aggregator_options(plan_, tree, static_cast<std::uint16_t>(aggregator));
+    place.options.check_period = 1;
     if (aggregator != 0) place.parent = node_of(0);
     for (const plan::Child& child : aggregators[aggregator].children) {
       const NodeIndex node =

@@ -129,6 +129,7 @@ core::AggregatorOptions aggregator_options(bool parent) {
   options.job = kJob;
   options.epoch = kEpoch;
   options.slot_count = kSlots;
+  options.check_period = 1;
   options.world = parent ? 2 * kWorkers : kWorkers;
   for (std::uint16_t rank = 0; rank < kWorkers; ++rank) options.workers.push_back({rank, 1});
   if (parent) options.parent_worker = std::uint8_t{1};

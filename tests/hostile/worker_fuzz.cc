@@ -57,6 +57,7 @@ class Run {
     options.small_slots = 2;
     options.bulk_slots = 2;
     options.transfers_max = kTransfers;
+    options.check_period = 1;
     return options;
   }
 

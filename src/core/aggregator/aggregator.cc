@@ -9,7 +9,6 @@
 
 #include "base/aligned.h"
 #include "base/check.h"
-#include "base/digest.h"
 #include "core/packet/sparse_body.h"
 
 namespace infold::core {
@@ -111,6 +110,7 @@ Verdict Aggregator::handle(const Packet& packet, Source source) {
   outbox_sent_ = 0;
   const Verdict verdict = dispatch(packet, source);
   ++counters_[static_cast<std::size_t>(verdict)];
+  count_input();
   return verdict;
 }
 
@@ -206,12 +206,23 @@ Aggregator::Turn Aggregator::turn_of(const Packet& packet, const Copy& copy, Cop
 #endif
 }
 
+// Of the copy that a packet is about. What has not been sent is not kept for repeats.
+void Aggregator::assert_invariants(const Copy& copy) const {
+#ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
+  CHECK(copy.phase != Phase::collecting || !has_all(copy));
+  CHECK(copy.phase != Phase::forwarded || (has_all(copy) && has_parent()));
+#endif
+  CHECK(copy.phase != Phase::collecting || copy.stored_bytes == 0);
+  CHECK_THAT(copy.stored_bytes, <=, stored_bytes_max_);
+}
+
 Verdict Aggregator::handle_from_below(const Packet& packet) {
   const Header& header = packet.header;
   Copy& copy = copy_of(header.slot, header.round);
+  Copy& other = copy_of(header.slot, header.round + 1);
   const Arrays arrays = arrays_of(header.slot, header.round);
   assert_invariants(copy);
-  const Turn turn = turn_of(packet, copy, copy_of(header.slot, header.round + 1));
+  const Turn turn = turn_of(packet, copy, other);
   if (turn == Turn::stale) return Verdict::dropped_stale_round;
   if (turn == Turn::early) return Verdict::dropped_early_round;
   const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
@@ -223,17 +234,22 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
     send_pending(packet, Copy{});
     return Verdict::answered_pending;
   }
-  if (turn == Turn::next) begin(packet, copy, arrays);
+  if (turn == Turn::next) {
+    begin(packet, copy, arrays);
+    assert_turns(copy, other);
+  }
   const bool repeat = header.kind == Kind::query || copy.seen.has(header.worker);
   // Workers ask about one chunk at a time; this is the network's doing.
   if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
-  assert_invariants(copy);
+  CHECK(copy.phase != Phase::done || copy.stored_bytes >= INFOLD_HEADER_BYTES);
   return verdict;
 }
 
 void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
+  CHECK(copy.phase == Phase::done);
+  CHECK_THAT(packet.header.signature.elements, <=, elements_max_);
   copy = Copy{};
   copy.phase = Phase::collecting;
   copy.round = packet.header.round;
@@ -248,6 +264,7 @@ void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
 
 Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays arrays) {
   const Header& header = packet.header;
+  CHECK(copy.phase == Phase::collecting);
   if (header.signature != copy.signature) {
     return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
                     options_.workers[copy.first_worker].first, header.signature, copy.signature});
@@ -279,6 +296,8 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
 
 Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std::uint8_t worker) {
   const ElementLayout layout = copy.signature.layout();
+  CHECK(copy.phase == Phase::collecting);
+  CHECK_THAT(copy.stored_bytes, ==, 0U);
   Header header = job_header(Kind::result);
   header.worker = has_parent() ? *options_.parent_worker : worker;
   header.slot = slot;
@@ -312,6 +331,8 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
       copy.stored_bytes = bytes;
     }
   }
+  CHECK_THAT(copy.stored_bytes, >=, INFOLD_HEADER_BYTES);
+  CHECK_THAT(copy.stored_bytes, <=, options_.datagram_bytes_max);
   write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
   copy.phase = has_parent() ? Phase::forwarded : Phase::done;
   send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
@@ -331,6 +352,9 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   if (header.signature != copy.signature) return Verdict::dropped_malformed;
   if (!is_answer && asking_[header.slot].is_empty()) return Verdict::dropped_repeat;
 
+  // A RESULT or REALIGN of this signature is no longer than what went up, nor a PENDING than
+  // answer_.
+  CHECK_THAT(bytes, <=, is_answer ? stored_bytes_max_ : answer_.size());
   std::byte* const stored =
       is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
   write_header(header, {stored, INFOLD_HEADER_BYTES});
@@ -356,6 +380,8 @@ Header Aggregator::job_header(Kind kind) const {
 
 void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> datagram) {
   CHECK_THAT(outbox_count_, <, outbox_.size());
+  CHECK_THAT(datagram.size(), >=, INFOLD_HEADER_BYTES);
+  CHECK(to != To::parent || has_parent());
   outbox_[outbox_count_++] = {to, worker, datagram};
 }
 
@@ -396,56 +422,6 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
           codes + blocks_max_,
           specials,
           specials + elements_max_ / 64};
-}
-
-std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + asking_.capacity() * sizeof(WorkerSet) +
-         outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + lanes_.size_bytes() +
-         codes_.size_bytes() + specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
-         steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
-         packet_codes_.capacity() * sizeof(std::uint16_t);
-}
-
-void Aggregator::assert_invariants(const Copy& copy) const {
-#ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
-  const bool complete = has_all(copy);
-  CHECK(copy.phase != Phase::collecting || !complete);
-  CHECK(copy.phase != Phase::forwarded || (complete && has_parent()));
-#endif
-  CHECK_THAT(copy.stored_bytes, <=, stored_bytes_max_);
-}
-
-std::uint64_t Aggregator::digest() const {
-  base::Digest digest;
-  for (std::size_t i = 0; i < copies_.size(); ++i) {
-    const Copy& copy = copies_[i];
-    digest.add(static_cast<std::uint64_t>(copy.phase) | std::uint64_t{copy.overrange} << 8 |
-               std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
-               static_cast<std::uint64_t>(copy.lane_width) << 11 |
-               std::uint64_t{copy.came_whole} << 13 | std::uint64_t{copy.came_in_quarters} << 14 |
-               std::uint64_t{copy.round} << 32);
-    for (const std::uint64_t word : copy.seen.words()) digest.add(word);
-    digest.add(copy.contributors.digest);
-    const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
-    const bool integers = !copy.signature.layout().is_block_float();
-    if (copy.phase != Phase::collecting) {
-      digest.add({datagram, copy.stored_bytes});
-    } else if (copy.has_lanes && integers) {
-      digest.add({datagram + INFOLD_HEADER_BYTES,
-                  copy.signature.elements * copy.signature.layout().element_bytes()});
-    } else if (copy.has_lanes) {
-      const std::byte* const lanes =
-          lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
-      digest.add({lanes, copy.signature.elements * std::size_t{lane_bytes(copy.lane_width)}});
-      digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
-    }
-  }
-  for (const WorkerSet& asking : asking_) {
-    for (const std::uint64_t word : asking.words()) digest.add(word);
-  }
-  for (const std::uint64_t word : asking_for_end_.words()) digest.add(word);
-  digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);
-  return digest.value();
 }
 
 }  // namespace infold::core

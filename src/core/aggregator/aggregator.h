@@ -68,6 +68,10 @@ struct AggregatorOptions {
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   PendingForm pending = PendingForm::ranges;  // how it names the missing ranks
   const Arithmetic* arithmetic = nullptr;     // null: the scalar loops
+  // After every so many inputs all invariants are checked, in time that grows with slots. 0: never,
+  // only those of the packet's slot are. The simulator, the fuzzers and the exhaustive search set
+  // it.
+  std::uint32_t check_period = 0;
 
   // The next worker is an aggregator.
   void add_aggregator(RankRange ranks) {
@@ -200,6 +204,13 @@ class Aggregator {
   }
   Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
   void assert_invariants(const Copy& copy) const;
+  static void assert_turns(const Copy& copy, const Copy& other);
+  void assert_copy(const Copy& copy) const;
+  void assert_all() const;
+  // Checks all now and then (AggregatorOptions::check_period).
+  void count_input() {
+    if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
+  }
 
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
@@ -241,6 +252,7 @@ class Aggregator {
   std::optional<Abort> abort_;
   bool root_knows_ = false;  // of the job's end
   VerdictCounters counters_{};
+  std::uint32_t inputs_ = 0;  // counted where some of them are followed by a check of everything
 };
 
 }  // namespace infold::core

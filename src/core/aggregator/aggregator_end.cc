@@ -11,6 +11,7 @@ void Aggregator::end(const Abort& abort) {
   outbox_count_ = 0;
   outbox_sent_ = 0;
   if (!abort_) end_job(abort);
+  count_input();
 }
 
 // Each level passes the end on and tells its workers whether the root knows; until it does, the

@@ -4,6 +4,7 @@
 // one is a few stores and a list needs no memory of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -48,7 +49,9 @@ class SlotList {
   bool empty() const { return head_ == kNoSlot; }
   std::uint16_t front() const { return head_; }
 
+  // Requires: the slot is in no list.
   void push_back(std::span<WorkerSlot> slots, std::uint16_t slot) {
+    CHECK(slots[slot].next == kNoSlot && tail_ != slot);
     slots[slot].previous = tail_;
     slots[slot].next = kNoSlot;
     (tail_ == kNoSlot ? head_ : slots[tail_].next) = slot;
@@ -59,12 +62,27 @@ class SlotList {
   void remove(std::span<WorkerSlot> slots, std::uint16_t slot) {
     const std::uint16_t previous = slots[slot].previous;
     const std::uint16_t next = slots[slot].next;
+    CHECK((previous == kNoSlot ? head_ : slots[previous].next) == slot);
     (previous == kNoSlot ? head_ : slots[previous].next) = next;
     (next == kNoSlot ? tail_ : slots[next].previous) = previous;
     slots[slot].previous = slots[slot].next = kNoSlot;
   }
 
   void clear() { head_ = tail_ = kNoSlot; }
+
+  // All of them are in this state, and know their neighbours. Returns how many there are.
+  std::size_t assert_linked(std::span<const WorkerSlot> slots, WorkerSlot::State state) const {
+    std::size_t count = 0;
+    std::uint16_t previous = kNoSlot;
+    for (std::uint16_t slot = head_; slot != kNoSlot; slot = slots[slot].next) {
+      CHECK(slots[slot].state == state);
+      CHECK_THAT(slots[slot].previous, ==, previous);
+      CHECK_THAT(++count, <=, slots.size());
+      previous = slot;
+    }
+    CHECK_THAT(previous, ==, tail_);
+    return count;
+  }
 
  private:
   std::uint16_t head_ = kNoSlot;

@@ -24,16 +24,19 @@ Worker& Worker::operator=(Worker&&) noexcept = default;
 Worker::~Worker() = default;
 
 base::Result<TransferId> Worker::submit(base::Instant, const TransferRequest& request) {
+  const State::Inputs inputs(*state_);
   return state_->submit(request);
 }
 
 bool Worker::has_room_for(std::uint32_t transfers) const { return state_->has_room_for(transfers); }
 
 void Worker::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
+  const State::Inputs inputs(*state_);
   state_->set_size(id, elements, present);
 }
 
 void Worker::cancel(base::Instant now) {
+  const State::Inputs inputs(*state_);
   const std::uint16_t rank = state_->options_.rank;
   Failure failure;
   failure.error = {base::Code::cancelled, "cancel", "this rank gave the call up; join again", 0};
@@ -42,6 +45,7 @@ void Worker::cancel(base::Instant now) {
 }
 
 void Worker::leave(base::Instant now) {
+  const State::Inputs inputs(*state_);
   const std::uint16_t rank = state_->options_.rank;
   Failure failure;
   failure.error = {base::Code::aborted, "leave", "this rank has left the job", 0};
@@ -50,17 +54,20 @@ void Worker::leave(base::Instant now) {
 }
 
 void Worker::lose_rank(base::Instant now, std::uint16_t rank) {
+  const State::Inputs inputs(*state_);
   const Abort abort = {AbortReason::lost, state_->options_.rank, rank, {}, {}};
   state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
 }
 
 void Worker::lose_site(base::Instant now, std::uint8_t site) {
+  const State::Inputs inputs(*state_);
   const Abort abort = {AbortReason::stopped, state_->options_.rank, site, {}, {}};
   state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
 }
 
 // Others hear of a call that was given up: their own paths are as they were.
 void Worker::find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes) {
+  const State::Inputs inputs(*state_);
   const std::uint16_t rank = state_->options_.rank;
   Failure failure;
   failure.error = {base::Code::unsupported, "path",
@@ -71,20 +78,25 @@ void Worker::find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_
   state_->end_job(now, failure, {AbortReason::cancelled, rank, rank, {}, {}});
 }
 
-void Worker::hear_end(base::Instant now, const Abort& abort) { state_->hear_end(now, abort); }
+void Worker::hear_end(base::Instant now, const Abort& abort) {
+  const State::Inputs inputs(*state_);
+  state_->hear_end(now, abort);
+}
 
 void Worker::handle_datagram(base::Instant now, std::uint8_t site,
                              std::span<const std::byte> datagram) {
-  state_->assert_invariants();
   state_->handle_datagram(now, site, datagram);
-  state_->assert_invariants();
+  state_->count_input();
 }
 
 void Worker::expect(std::uint8_t site, std::span<const std::byte> datagram) const {
   state_->expect(site, datagram);
 }
 
-void Worker::handle_timeout(base::Instant now) { state_->handle_timeout(now); }
+void Worker::handle_timeout(base::Instant now) {
+  const State::Inputs inputs(*state_);
+  state_->handle_timeout(now);
+}
 
 std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::span<std::byte> out) {
   CHECK_THAT(out.size(), >=, state_->options_.limits.datagram_bytes_max);

@@ -58,6 +58,10 @@ struct WorkerOptions {
   std::uint16_t window_max = 65535;
   std::uint32_t transfers_max = 1024;
   std::uint64_t seed = 0;  // spreads resends
+  // After every so many inputs all invariants are checked, in time that grows with slots and
+  // transfers. 0: never, only those that cost next to nothing are. The simulator, the fuzzers and
+  // the exhaustive search set it.
+  std::uint32_t check_period = 0;
   // The wall clock's time less the instants handed in, so that workers pause together (lull.h).
   base::Duration wall_clock_offset;
 };

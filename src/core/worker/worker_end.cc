@@ -4,6 +4,7 @@
 // which rank is late, or which field two ranks disagree about and what each of them sent.
 #include <array>
 
+#include "base/check.h"
 #include "core/worker/worker_state.h"
 
 namespace infold::core {
@@ -165,6 +166,7 @@ void Worker::State::fail_all(const Failure& failure) {
     transfer.done = true;
     if (transfer.announces != 0) continue;
     --live_transfers_;
+    CHECK_THAT(event_count_, <, events_.size());
     events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, failure, 0};
   }
   for (Stream& stream : streams_) stream.first = stream.numbered = stream.end;

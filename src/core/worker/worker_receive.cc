@@ -76,10 +76,11 @@ void Worker::State::handle_answer(base::Instant now, std::uint8_t site, const Pa
     return;
   }
   switch (header.kind) {
-    case Kind::result: handle_result(now, chunk, packet); return;
-    case Kind::realign: handle_realign(now, chunk, packet); return;
-    default: handle_pending(now, chunk, packet); return;
+    case Kind::result: handle_result(now, chunk, packet); break;
+    case Kind::realign: handle_realign(now, chunk, packet); break;
+    default: handle_pending(now, chunk, packet); break;
   }
+  assert_flow(flow);
 }
 
 void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& packet) {

@@ -42,7 +42,11 @@ std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
     for (std::size_t i = 0; i < site_count; ++i) {
       std::size_t site = next_site_ + i;
       if (site >= site_count) site -= site_count;
-      if (auto transmit = send_from(flow(name, site), now, out)) {
+      Flow& from = flow(name, site);
+      if (auto transmit = send_from(from, now, out)) {
+        assert_flow(from);
+        CHECK_THAT(transmit->bytes - INFOLD_HEADER_BYTES, <=, out.size() - INFOLD_HEADER_BYTES);
+        count_input();
         next_site_ = static_cast<std::uint32_t>(site + 1 == site_count ? 0 : site + 1);
         return transmit;
       }
@@ -162,6 +166,7 @@ std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
   const std::uint16_t index = flow.next_slot;
   flow.plan = {};
   WorkerSlot& slot = flow.slots[index];
+  CHECK(slot.state == WorkerSlot::State::idle);
   slot.transfer = flow.next_transfer;
   slot.chunk = stripe_.chunk_at(flow.site, flow.next_chunk) -
                streams_[flow.stream].at(flow.next_transfer).first_chunk;
@@ -173,6 +178,7 @@ std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
   slot.overtaken = false;
   slot.realigned = false;
   slot.alone = pauses;
+  CHECK_THAT(slot.chunk, <, streams_[flow.stream].at(slot.transfer).chunk_count);
   if (flow.in_flight++ == 0) flow.burst_confirmed = false;
   stripe_.step(flow.site, flow.next_chunk);
   flow.next_slot =
@@ -247,6 +253,7 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
 
 void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now) {
   WorkerSlot& slot = flow.slots[index];
+  CHECK(slot.state != WorkerSlot::State::waiting);
   slot.state = WorkerSlot::State::waiting;
   slot.asks = false;
   slot.opened_burst = !flow.burst_confirmed;
@@ -312,6 +319,7 @@ void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
     flow.backoff = flow.backoff < kBackoffMax ? flow.backoff + 1 : kBackoffMax - 1;
   }
   arm(flow, now);
+  CHECK_THAT(flow.timeout_at.ns, >, now.ns);
 }
 
 // The chunk that was sent first of those whose contribution may be lost. Where no chunk's may be,
@@ -338,6 +346,7 @@ std::uint16_t Worker::State::chunk_to_ask_about(const Flow& flow, base::Instant 
 }
 
 void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
+  CHECK(flow.slots[index].state == WorkerSlot::State::waiting);
   flow.waiting.remove(flow.slots, index);
   flow.slots[index].state = WorkerSlot::State::resending;
   flow.slots[index].asks = asks;
@@ -347,6 +356,7 @@ void Worker::State::queue_resend(Flow& flow, std::uint16_t index, bool asks) {
 
 std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
                                                           std::span<std::byte> out) {
+  CHECK(failure_.has_value());
   for (std::size_t index = 0; index < sites_.size(); ++index) {
     Site& site = sites_[index];
     if (!site.abort_due || now < site.abort_at) continue;
@@ -358,6 +368,7 @@ std::optional<Worker::Transmit> Worker::State::send_abort(base::Instant now,
     write_header(header, out);
     write_abort(said_, out.data() + INFOLD_HEADER_BYTES);
     site.abort_at = now + wait_after_abort(++site.aborts_sent, site.path.timeout());
+    CHECK_THAT(site.aborts_sent, <=, kAbortsMax);
     if (site.aborts_sent == kAbortsMax) site.abort_due = false;
     return Transmit{static_cast<std::uint8_t>(index), INFOLD_HEADER_BYTES + sizeof(infold_abort)};
   }

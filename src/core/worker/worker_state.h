@@ -2,15 +2,16 @@
 //
 // The inside of Worker, shared by the files that implement it: worker_transfers.cc (submission to
 // event), worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
-// worker_receive.cc (what comes in), worker_end.cc (the job's end). A stream is an order of chunks;
-// a flow is the part of a stream that one site sums, with its own slots and window. Not for
-// inclusion elsewhere.
+// worker_receive.cc (what comes in), worker_end.cc (the job's end), worker_invariants.cc (what is
+// always true). A stream is an order of chunks; a flow is the part of a stream that one site sums,
+// with its own slots and window. Not for inclusion elsewhere.
 #pragma once
 
 #include <array>
 #include <vector>
 
 #include "base/aligned.h"
+#include "base/check.h"
 #include "base/prng.h"
 #include "core/packet/sparse_body.h"
 #include "core/stripe.h"
@@ -39,7 +40,24 @@ class Worker::State {
   bool has_event() const { return event_count_ > 0; }
   std::uint64_t digest() const;
   std::size_t memory_bytes() const;
-  void assert_invariants() const;
+
+  // A public function that changes the worker holds one: what must be true is true before and
+  // after.
+  class Inputs {
+   public:
+    explicit Inputs(State& state);
+    Inputs(const Inputs&) = delete;
+    Inputs& operator=(const Inputs&) = delete;
+    ~Inputs();
+
+   private:
+    State& state_;
+  };
+  // Functions that are called for every packet check the flow that they touch. Checks all now and
+  // then (WorkerOptions::check_period).
+  void count_input() {
+    if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
+  }
 
   static constexpr std::uint8_t kWholeBlocks = 16;
   static constexpr std::uint8_t kBackoffMax = 12;  // doublings of a wait
@@ -147,7 +165,20 @@ class Worker::State {
   ChunkSignature signature_of(const Chunk& chunk) const;
   Contributors expected_contributors(const Transfer& transfer) const;
 
-  // worker.cc
+  // worker_invariants.cc
+  void assert_invariants() const;
+  // When one of its packets has been handled or written.
+  void assert_flow(const Flow& flow) const {
+    CHECK_THAT(flow.in_flight, <=, flow.slots.size());
+    const bool is_idle = flow.in_flight == 0;
+    CHECK((flow.waiting.empty() && flow.resending.empty()) == is_idle);
+    CHECK((flow.timeout_at == base::Instant::never()) == is_idle);
+  }
+  void assert_all() const;
+  void assert_stream(const Stream& stream) const;
+  void assert_slots(const Flow& flow) const;
+
+  // worker_transfers.cc
   base::Result<void> check(const TransferRequest& request) const;
   bool has_room(StreamName name) const;
   Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
@@ -242,6 +273,7 @@ class Worker::State {
   Abort said_;  // what this worker tells the sites about the end
   WorkerCounters counters_;
   base::Prng prng_;
+  std::uint32_t inputs_ = 0;  // counted where some of them are followed by a check of everything
 };
 
 Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world);

@@ -185,6 +185,8 @@ void Worker::State::announce(const TransferRequest& request) {
 Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, StreamName name,
                                                 std::uint32_t per_chunk, std::uint64_t chunks) {
   Stream& stream = streams_[name];
+  CHECK(has_room(name));
+  CHECK_THAT(chunks, >, 0U);
   Transfer& transfer = stream.at(stream.end);
   transfer = Transfer{};
   transfer.request = request;
@@ -247,6 +249,7 @@ Worker::State::Chunk Worker::State::chunk_on(Flow& flow, std::uint16_t index) {
   WorkerSlot& slot = flow.slots[index];
   Transfer& transfer = streams_[flow.stream].at(slot.transfer);
   const std::uint64_t first = slot.chunk * transfer.chunk_elements;
+  CHECK_THAT(first, <=, transfer.request.elements);
   const std::uint64_t left = transfer.request.elements - first;
   const auto elements =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, transfer.chunk_elements));
@@ -269,9 +272,12 @@ Contributors Worker::State::expected_contributors(const Transfer& transfer) cons
 
 // The chunk's result is in the tensor: frees its slot, and tells when it was the last one.
 void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) {
+  Transfer& transfer = chunk.transfer;
+  CHECK(chunk.slot.state != WorkerSlot::State::idle);
+  CHECK_THAT(chunk.flow.in_flight, >, 0U);
+  CHECK(!transfer.done);
   chunk.slot.state = WorkerSlot::State::idle;
   --chunk.flow.in_flight;
-  Transfer& transfer = chunk.transfer;
   ++transfer.done_chunks;
   if (transfer.announces == 0) {
     transfer.ranks_summed = contributors.count;
@@ -281,6 +287,7 @@ void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) 
   transfer.done = true;
   pop_done(small_stream);
   Transfer& announced = streams_[bulk_stream].at(transfer.announces - 1);
+  CHECK(announced.announced && !announced.done);
   ++announced.done_chunks;
   end_if_done(announced, bulk_stream);
 }
@@ -293,9 +300,11 @@ void Worker::State::pop_done(StreamName name) {
 void Worker::State::end_if_done(Transfer& transfer, StreamName name) {
   if (!transfer.has_size) return;
   if (transfer.done_chunks < transfer.chunk_count + (transfer.announced ? 1 : 0)) return;
+  CHECK(!transfer.done);
+  CHECK_THAT(live_transfers_, >, 0U);
+  CHECK_THAT(event_count_, <, events_.size());
   transfer.done = true;
   --live_transfers_;
-  CHECK_THAT(event_count_, <, events_.size());
   events_[(first_event_ + event_count_++) % events_.size()] = {transfer.id, std::nullopt,
                                                                transfer.ranks_summed};
   pop_done(name);
@@ -350,14 +359,6 @@ std::uint64_t Worker::State::digest() const {
   for (const Site& site : sites_) digest.add(site.abort_due);
   digest.add(failure_ ? 1 + static_cast<std::uint64_t>(failure_->error.code) : 0);
   return digest.value();
-}
-
-void Worker::State::assert_invariants() const {
-  for (const Flow& flow : flows_) {
-    CHECK_THAT(flow.in_flight, <=, flow.slots.size());
-    CHECK(flow.in_flight > 0 || flow.waiting.empty());
-  }
-  CHECK_THAT(live_transfers_ + event_count_, <=, events_.size());
 }
 
 }  // namespace infold::core

@@ -119,6 +119,7 @@ class Builder {
 
   void add_worker(std::uint16_t rank) {
     core::WorkerOptions options = plan::worker_options(plan_, rank);
+    options.check_period = scenario_.check_period;
     options.window_max = scenario_.window_max;
     options.transfers_max = scenario_.transfers_max;
     options.seed = base::mix64(scenario_.seed + rank);
@@ -154,8 +155,10 @@ class Builder {
     std::vector<Port> ports;
     std::vector<HostPort> host_ports;
     for (std::size_t i = 0; i < plan_.trees[site].aggregators.size(); ++i) {
-      auto node = std::make_unique<AggregatorNode>(
-          plan::aggregator_options(plan_, site, static_cast<std::uint16_t>(i)));
+      core::AggregatorOptions options =
+          plan::aggregator_options(plan_, site, static_cast<std::uint16_t>(i));
+      options.check_period = scenario_.check_period;
+      auto node = std::make_unique<AggregatorNode>(options);
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
       ports.push_back(i == 0 ? Port{} : add_port());

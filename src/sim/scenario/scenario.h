@@ -90,6 +90,8 @@ struct Scenario {
   std::vector<CallPlan> calls;
   std::uint32_t epoch = 2;
 
+  // Of all workers and aggregators (core::WorkerOptions). 0: only time is of interest.
+  std::uint32_t check_period = 16;
   std::uint16_t window_max = 65'535;
   std::uint32_t transfers_max = 64;
 

@@ -23,6 +23,7 @@ core::AggregatorOptions aggregator_options(const PlaneJob& job) {
   options.parent_worker = job.parent_worker;
   options.datagram_bytes_max = job.datagram_bytes_max;
   options.elements_max = job.elements_max;
+  options.check_period = 1;
   return options;
 }
 
