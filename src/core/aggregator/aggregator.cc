@@ -106,8 +106,7 @@ Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source 
 }
 
 Verdict Aggregator::handle(const Packet& packet, Source source) {
-  outbox_count_ = 0;
-  outbox_sent_ = 0;
+  outbox_count_ = outbox_sent_ = 0;
   const Verdict verdict = dispatch(packet, source);
   ++counters_[static_cast<std::size_t>(verdict)];
   count_input();
@@ -115,8 +114,7 @@ Verdict Aggregator::handle(const Packet& packet, Source source) {
 }
 
 Verdict Aggregator::count_malformed() {
-  outbox_count_ = 0;
-  outbox_sent_ = 0;
+  outbox_count_ = outbox_sent_ = 0;
   ++counters_[static_cast<std::size_t>(Verdict::dropped_malformed)];
   return Verdict::dropped_malformed;
 }
