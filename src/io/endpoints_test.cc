@@ -80,7 +80,7 @@ TEST(MemoryEndpoint, ABatchStaysValidUntilTheNextReceive) {
   a.send(to_b, bytes_of("kept"));
   const auto batch = b.receive();
   a.send(to_b, bytes_of("next"));
-  a.send(to_b, bytes_of("full"));  // the kept one's place is still taken
+  a.send(to_b, bytes_of("full"));  // the place of "kept" is still taken
   EXPECT_EQ(text_of(batch[0]), "kept");
   EXPECT_EQ(receive_all(b), std::vector<std::string>{"next"});
 }
@@ -150,10 +150,10 @@ TEST(LossyEndpoint, DuplicatesAndReordersWithoutLosing) {
   EXPECT_FALSE(std::is_sorted(numbers.begin(), numbers.end()));
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  EXPECT_GE(numbers.size(), 2000U - 8);  // the last few may still be held back
+  EXPECT_GE(numbers.size(), 2000U - 8);  // the last few may still be held
 }
 
-// A whole batch may be lost, so an empty one does not mean that nothing more is there.
+// A whole batch may be lost, so more may follow an empty batch.
 TEST(LossyEndpoint, LosesWhatArrivesWhereTheOtherEndCannot) {
   MemoryEndpoint source({.queue_datagrams = 10'000});
   auto endpoint =

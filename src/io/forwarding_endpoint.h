@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint around another one, which it hands everything on to: what does something of its own
-// on the way derives from this.
+// An endpoint that passes every call on to another one. A class that changes some of the calls
+// derives from it.
 #pragma once
 
 #include <memory>

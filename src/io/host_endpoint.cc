@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two are read by turns, so that neither starves the other.
+// Memory and network are read first in turn, so neither starves the other.
 #include "io/host_endpoint.h"
 
 namespace infold::io {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The endpoint of whoever sums for a host: its ranks over shared memory, and beyond the host a UDP
-// socket. The ranks' peers come first, in the order of the memory's links, then those of UDP.
+// The endpoint of a host leader: shared memory to the host's ranks, and a UDP socket to the
+// network. The ranks are the first peers, in the order of the memory's links. Those of UDP follow.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class HostEndpoint final : public Endpoint {
 
   std::unique_ptr<SharedMemoryEndpoint> memory_;
   std::unique_ptr<UdpEndpoint> network_;
-  bool reads_network_ = false;     // the last turn was the network's
-  std::vector<Received> arrived_;  // from the network, under the numbers of this endpoint
+  bool reads_network_ = false;     // the network was read first last time
+  std::vector<Received> arrived_;  // from the network, with this endpoint's peers
 };
 
 }  // namespace infold::io

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each datagram is lost, held back or sent, then perhaps sent once more; then those held back long
-// enough go out.
+// send() loses, holds or sends a datagram, and may send it twice. Then it sends the held datagrams
+// that are due.
 #include "io/lossy_endpoint.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool LossyEndpoint::hold(Peer to, std::span<const std::byte> datagram) {
   const auto place = std::find_if(held_.begin(), held_.end(),
                                   [](const Held& held) { return held.sends_left == 0; });
   if (place == held_.end()) return false;
-  // This very send counts too.
+  // release_due() counts this send too.
   place->sends_left = 2 + static_cast<std::uint32_t>(prng_.below(held_.size()));
   place->to = to;
   place->datagram.assign(datagram.begin(), datagram.end());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint that mistreats what is sent through it: loses, duplicates and reorders datagrams with
-// the given probabilities, drawn from a seed, and counts what it did. Receiving is left alone
-// unless it is asked for, so that a link with such an endpoint at both ends suffers once in each
-// direction.
+// An endpoint that loses, duplicates and reorders sent datagrams with given probabilities. A seed
+// decides each case, and counters count them. Received datagrams are untouched by default. So a
+// link with lossy endpoints at both ends has the faults once in each direction.
 #pragma once
 
 #include <array>
@@ -18,11 +17,11 @@
 namespace infold::io {
 
 struct LossyOptions {
-  double loss = 0;  // all three in [0, 1]
+  double loss = 0;  // each of the three in [0, 1]
   double duplication = 0;
   double reordering = 0;  // of datagrams that 1 to 8 later ones overtake
   std::uint64_t seed = 0;
-  double loss_of_received = 0;  // where the other end has no such endpoint
+  double loss_of_received = 0;  // for links whose other end is not lossy
 };
 
 class LossyEndpoint final : public ForwardingEndpoint {
@@ -34,9 +33,9 @@ class LossyEndpoint final : public ForwardingEndpoint {
   EndpointCounters counters() const override;
 
  private:
-  // A datagram kept back until so many others have gone. With none, it stays: that is a loss.
+  // A datagram that is held until so many others were sent. If no others follow, it is lost.
   struct Held {
-    std::uint32_t sends_left = 0;  // 0: an empty place
+    std::uint32_t sends_left = 0;  // 0: the place is free
     Peer to{};
     std::vector<std::byte> datagram;
   };
@@ -49,7 +48,7 @@ class LossyEndpoint final : public ForwardingEndpoint {
   std::array<Held, 8> held_;
   EndpointCounters counters_;
 
-  // Of the thread that receives; counters are read by others.
+  // Of the receiving thread. Other threads read the counters.
   base::Prng receive_prng_;
   std::vector<Received> kept_;
   std::atomic<std::uint64_t> arrived_{0};

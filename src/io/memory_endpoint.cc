@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue is a circular buffer of datagrams. Senders copy in under a mutex; the receiver takes a
-// batch by number and reads it where it lies, because its places are given back only by the next
-// receive.
+// A queue is a circular buffer of datagrams. Senders copy datagrams into it under a mutex. The
+// receiver reads a batch in place. The next receive() frees the batch's places.
 #include "io/memory_endpoint.h"
 
 #include <algorithm>
@@ -17,8 +16,8 @@
 namespace infold::io {
 namespace {
 
-// Enough to make the mutex cheap per datagram, little enough that a burst is answered before its
-// end has arrived.
+// Large enough that the mutex is cheap for each datagram. Small enough that the first packets of a
+// burst are answered before the last arrive.
 constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
@@ -97,8 +96,8 @@ class MemoryEndpoint::Queue {
   std::vector<Place> places_;
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t first_ = 0;  // the oldest
-  std::size_t count_ = 0;  // lent ones included
-  std::size_t lent_ = 0;   // the first ones, being read by the receiver
+  std::size_t count_ = 0;  // with the lent ones
+  std::size_t lent_ = 0;   // the first ones, which the receiver reads
   bool sleeps_ = false;
   bool woken_ = false;
   std::array<Received, kBatchMax> batch_;

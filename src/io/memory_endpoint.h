@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network inside the process: endpoints with bounded queues that drop when they are full. Each
-// endpoint has one queue for all its peers, as a socket has. Queues take their memory when they are
-// made, and the kernel gives it when it is first written to.
+// A network inside the process. Each endpoint has one bounded queue for all its peers, as a socket
+// has, and drops datagrams when the queue is full. A queue allocates its memory at its
+// construction. The kernel provides pages at the first write.
 //
-// connect() is for the time before any traffic. An endpoint may be connected to itself. Endpoints
-// may be destroyed in any order, while no other one is sending.
+// Call connect() before any traffic. An endpoint may be connected to itself. Endpoints may be
+// destroyed in any order while no other endpoint sends.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class MemoryEndpoint final : public Endpoint {
   MemoryEndpoint(const MemoryEndpoint&) = delete;
   MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;
 
-  // Joins the two; returns the other's number at each.
+  // Connects the two. Returns the number of the second at the first, and the reverse.
   static std::pair<Peer, Peer> connect(MemoryEndpoint& first, MemoryEndpoint& second);
 
   void send(Peer to, std::span<const std::byte> datagram) override;
@@ -41,8 +41,8 @@ class MemoryEndpoint final : public Endpoint {
  private:
   class Queue;
   struct Link {
-    std::shared_ptr<Queue> queue;  // the peer's, which may have gone
-    Peer own_number{};             // this endpoint's, there
+    std::shared_ptr<Queue> queue;  // the peer's; the peer may be destroyed
+    Peer own_number{};             // of this endpoint at the peer
   };
 
   std::shared_ptr<Queue> queue_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking an address of this host, and why that failed, in the same words for UDP and TCP. Any
-// thread.
+// Binds a socket to an address of this host, and says why that failed, with the same words for UDP
+// and TCP. Any thread.
 #pragma once
 
 #include "base/result.h"
@@ -10,10 +10,10 @@
 
 namespace infold::io {
 
-// What a person must know about bind()'s errno.
+// Explains an errno of bind() to a person.
 const char* bind_problem(int reason);
 
-// A TCP socket that listens. `where` names the part that wants it, in a failure.
+// Opens a TCP socket that listens. `where` names the caller in an error.
 base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where);
 
 }  // namespace infold::io

@@ -26,13 +26,13 @@ TEST(Listen, SaysWhyAnAddressCannotBeHad) {
   ASSERT_FALSE(taken);
   EXPECT_STREQ(taken.error().where, "control");
   EXPECT_STREQ(taken.error().detail, "the address is in use");
-  // Of a range for documents, which no host has.
+  // This range is for documentation. No host has an address in it.
   const auto foreign = listen_at(*SocketAddress::parse("192.0.2.1:7700", "test"), "control");
   ASSERT_FALSE(foreign);
   EXPECT_STREQ(foreign.error().detail, "this host has no such address");
 }
 
-// Asked of the words alone: tests may run as root, who may have any port.
+// Only the text is tested, because tests may run as root, and root may take any port.
 TEST(Listen, NamesThePrivilegeOfLowPorts) {
   EXPECT_NE(std::string_view(bind_problem(EACCES)).find("below 1024"), std::string_view::npos);
 }

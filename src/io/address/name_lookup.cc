@@ -16,7 +16,7 @@ namespace {
 
 using base::Code;
 
-// Between the caller and the thread that looks up; the last of the two destroys it.
+// The caller and the thread of the look-up share this. The last owner destroys it.
 struct LookUp {
   std::mutex mutex;
   std::condition_variable_any changed;
@@ -44,7 +44,7 @@ base::Result<SocketAddress> look_up(const std::string& text, const char* what,
   std::unique_lock lock(shared->mutex);
   const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(deadline.ns)};
   const auto is_found = [&] { return shared->found.has_value(); };
-  // Where steady time ends, waiting until then would overflow.
+  // Instant::never() as a time point would overflow in wait_until().
   const bool found = deadline == base::Instant::never()
                          ? shared->changed.wait(lock, stop, is_found)
                          : shared->changed.wait_until(lock, stop, end, is_found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that change a network: a namespace with a loopback of its own, for the calling thread
-// and the threads that it starts.
+// A network namespace for tests that change the network. The calling thread and the threads that it
+// starts get a loopback interface of their own.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline bool set_loopback_mtu(int mtu_bytes) {
   return done;
 }
 
-// False without the privilege to.
+// Returns false if the process lacks the privilege.
 inline bool enter_own_network(int mtu_bytes) {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -34,7 +34,7 @@ inline bool enter_own_network(int mtu_bytes) {
   return done && set_loopback_mtu(mtu_bytes);
 }
 
-// fe80::1 on lo. The kernel makes an address usable a moment after it was added.
+// Adds fe80::1 to lo. The kernel lets sockets use an address only a moment later, so this waits.
 inline bool add_link_local_address() {
   struct {
     in6_addr address;

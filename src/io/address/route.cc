@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes as the kernel tells them, and handshakes that show which of the others work.
+// Asks the kernel for its route, and tries the other interfaces with TCP handshakes.
 #include "io/address/route.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 using base::Code;
 
 constexpr base::Duration kAnswerMax = base::milliseconds(200);
-// The shortest of so many handshakes; the first may have to find a neighbour's address.
+// The round trip is the shortest of so many handshakes. The first may have to wait for ARP.
 constexpr int kHandshakes = 3;
 
 struct FreeList {
@@ -41,7 +41,7 @@ socklen_t bytes_of(int family) {
   return family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-// A name for each address of the family that packets can leave from.
+// Returns each address of the family that packets can leave from, with its interface.
 std::vector<Route> local_addresses(int family) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return {};
@@ -102,7 +102,7 @@ class Handshake {
   bool is_answered_ = false;
 };
 
-// One handshake from each, all at once; drops those that nothing answers.
+// Makes one handshake from each address at the same time. Drops the addresses without an answer.
 void measure(std::vector<Route>& routes, const SocketAddress& there) {
   std::vector<std::unique_ptr<Handshake>> handshakes;
   for (const Route& route : routes) {
@@ -143,7 +143,7 @@ int mtu_of(const std::string& interface) {
 
 }  // namespace
 
-// What the kernel would do with a packet to there: connecting a datagram socket sends none.
+// Connects a datagram socket, which sends no packet, and reads which route the kernel chose.
 base::Result<Route> route_to(const SocketAddress& there) {
   const int fd = socket(there.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return base::fail(Code::unavailable, "route", "cannot open a socket", errno);
@@ -174,7 +174,7 @@ base::Result<std::vector<Route>> routes_to(const SocketAddress& there) {
   std::vector<Route> routes = {*own};
   SocketAddress host = there;
   host.set_port(0);
-  const bool is_here = host == own->local;  // one of this host's own addresses
+  const bool is_here = host == own->local;  // the target is on this host
   if (is_here || own->interface.empty() || own->interface == "lo") return routes;
   for (Route& other : local_addresses(there.data()->sa_family)) {
     const bool is_known = std::any_of(routes.begin(), routes.end(), [&](const Route& route) {

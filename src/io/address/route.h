@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ways lead from this host to an address: the kernel's own, and those over other interfaces.
-// Needs no privileges, and sends nothing but TCP handshakes.
+// Finds the routes from this host to an address: the kernel's own, and those over other interfaces.
+// Needs no privileges, and sends only TCP handshakes.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ namespace infold::io {
 struct Route {
   std::string interface;      // empty if no interface has the address
   SocketAddress local;        // without a port
-  int mtu_bytes = 0;          // of the route as far as the kernel knows, not of the whole path
-  int speed_mbps = 0;         // as the interface says; 0 where it does not
-  base::Duration round_trip;  // of a handshake; 0 if none was made
-  bool is_own = false;        // what the kernel takes by itself
+  int mtu_bytes = 0;          // of the route, as the kernel knows it; the path may carry less
+  int speed_mbps = 0;         // of the interface; 0 if it does not say
+  base::Duration round_trip;  // of a TCP handshake; 0 if there was none
+  bool is_own = false;        // the kernel chooses this route by itself
 };
 
-// The kernel's own route. Fails where there is none.
+// Returns the kernel's own route. Fails if the kernel has none.
 base::Result<Route> route_to(const SocketAddress& there);
 
-// The kernel's own route, then those over other interfaces from which a TCP handshake with `there`
-// was answered, accepted or not. With a single interface nothing is sent; else it takes up to a
-// quarter of a second.
+// Returns the kernel's own route first, then each route over another interface from which `there`
+// answered a TCP handshake, with an acceptance or a reset. Sends nothing if the host has a single
+// interface. Otherwise takes up to 250 ms.
 base::Result<std::vector<Route>> routes_to(const SocketAddress& there);
 
-// Of the highest speed, then of the shortest round trip; of about equals, the first.
-// Requires: !routes.empty().
+// The route of the highest speed, then of the shortest round trip. Of about equal routes, the first
+// one. Requires: !routes.empty().
 const Route& best_route(const std::vector<Route>& routes);
 
 // Bytes of the IP and UDP headers of a datagram to or from this address.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which route is the best one, and what a path turns out to carry.
+// The choice of a route, and probes of what a path carries.
 
 #include "io/address/route.h"
 
@@ -46,7 +46,7 @@ TEST(Route, HeadersAreLongerOverIpv6) {
   EXPECT_EQ(header_bytes(*SocketAddress::parse("[::1]:9", "test")), 48);
 }
 
-// A host that sends probes of up to some size back.
+// A host that echoes probes up to a given size.
 class EchoHost {
  public:
   explicit EchoHost(std::size_t bytes_max)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An IPv4 or IPv6 address with a port, as a value. An IPv4 address that arrived on an IPv6 socket
-// equals the same one written as IPv4.
+// An IPv4 or IPv6 address with a port, as a value. An IPv4 address mapped to IPv6 equals the same
+// address as IPv4.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace infold::io {
 
 class SocketAddress {
  public:
-  // Any address of no family: equals no other address.
+  // An unset address. It equals no other address.
   SocketAddress() = default;
   SocketAddress(const sockaddr* address, socklen_t bytes);
 
-  // "10.0.0.1:7700", "[fd00::1]:7700", "host:7700", ":7700" (any address). Looks names up.
-  // `what` names the option in the error, which is static text.
+  // Reads "10.0.0.1:7700", "[fd00::1]:7700", "host:7700" and ":7700" (any address). Looks names up.
+  // `what` is static text and names the option in an error.
   static base::Result<SocketAddress> parse(std::string_view text, const char* what);
-  // The same without names, for what a peer says: never waits for anything.
+  // Reads numeric addresses only, for text from a peer. Never waits.
   static base::Result<SocketAddress> parse_number(std::string_view text, const char* what);
-  // A host alone, in numbers and without brackets, as host_text() writes it. The port is 0.
+  // Reads a numeric address without port and brackets, as host_text() writes it. The port is 0.
   static base::Result<SocketAddress> parse_host(std::string_view text, const char* what);
 
   bool is_set() const { return storage_.generic.sa_family != AF_UNSPEC; }
@@ -35,14 +35,14 @@ class SocketAddress {
   std::uint16_t port() const;
   void set_port(std::uint16_t port);
   std::string host_text() const;  // without brackets
-  std::string text() const;       // as parse() reads it, with the link of a link-local address
-  // Whether the addresses are equal but for their ports. A link that only one of them names is not
-  // compared.
+  std::string text() const;       // as parse() reads it, with the interface of a link-local address
+  // Whether the addresses are equal without their ports. An interface is compared only if both
+  // addresses name one.
   bool is_same_host(const SocketAddress& other) const;
-  // For other hosts, on which the link has another name: without it.
+  // The text for other hosts: without the interface, which has another name there.
   std::string text_elsewhere() const;
   std::string host_text_elsewhere() const;  // likewise
-  // The other way: a link-local address that another host named is on the link of `there`.
+  // Gives a link-local address that another host named the interface of `there`.
   void take_link(const SocketAddress& there);
 
   const sockaddr* data() const { return &storage_.generic; }

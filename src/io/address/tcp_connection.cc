@@ -20,8 +20,8 @@ namespace {
 
 using base::Code;
 
-// A host that is started at the same time is found within a few milliseconds; one that is away is
-// then asked twenty times a second.
+// The first attempts follow within milliseconds, for hosts that start at the same time. Later
+// attempts come twenty times a second.
 constexpr base::Duration kPauseMin = base::milliseconds(1);
 constexpr base::Duration kPauseEarly = base::milliseconds(5);
 constexpr base::Duration kEarly = base::milliseconds(250);
@@ -41,7 +41,7 @@ FileDescriptor open_socket(const SocketAddress& there) {
   return fd;
 }
 
-// Waits for the outcome of one attempt, or for `stop`.
+// Waits until one attempt has succeeded or failed, or until `stop` is requested.
 bool is_connected(int fd, int stop, base::Instant deadline) {
   std::array<pollfd, 2> polled = {{{fd, POLLOUT, 0}, {stop, POLLIN, 0}}};
   const int count = poll(polled.data(), polled.size(), milliseconds_until(deadline));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A TCP connection to a host that may not listen yet: tried again, often, until a deadline.
+// Connects over TCP to a host that may not listen yet. Tries again until a deadline.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace infold::io {
 
-// Fails with deadline_exceeded, or with cancelled when `stop` is requested. The socket does not
-// block, and sends what it is given at once.
+// Fails with deadline_exceeded, or with cancelled when `stop` is requested. The socket is
+// non-blocking and has TCP_NODELAY.
 base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Instant deadline,
                                          const std::stop_token& stop = {});
 
-// Where a connection comes from, on this host.
+// The local address of a connection.
 SocketAddress local_address_of(int connected_socket);
 
-// Bytes that have come over a connection; 0 where the system does not count them.
+// The bytes received over a connection. 0 if the system does not count them.
 std::uint64_t received_bytes_of(int connected_socket);
 
 }  // namespace infold::io

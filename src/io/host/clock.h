@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clocks: nanoseconds that never go back, for drivers to hand to state machines.
-// Any thread may read it.
+// The system's clocks. Drivers hand the monotonic time to state machines. Any thread.
 #pragma once
 
 #include "base/instant.h"
@@ -9,10 +8,10 @@
 namespace infold::io {
 
 base::Instant monotonic_now();
-// The time of day, since 1970, less monotonic_now(): what makes instants of several hosts
-// comparable, as well as their clocks are set.
+// The time since 1970 minus monotonic_now(). With it, instants of several hosts can be compared as
+// exactly as their clocks agree.
 base::Duration wall_clock_offset();
-// Sleeps that long, whatever arrives.
+// Sleeps for that long, even if packets arrive.
 void rest(base::Duration duration);
 
 }  // namespace infold::io

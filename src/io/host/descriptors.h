@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many files the process may have open.
+// The number of files that the process may have open.
 #pragma once
 
 #include <cstddef>
 
 namespace infold::io {
 
-// RLIMIT_NOFILE. All bits set: no limit.
+// RLIMIT_NOFILE. A value with all bits set is no limit.
 struct DescriptorLimits {
   std::size_t now = 0;   // the soft limit
   std::size_t most = 0;  // the hard limit, up to which the process may raise the soft one
 };
 
-// Zeros where the system does not say.
+// Both are 0 if the system does not say.
 DescriptorLimits descriptor_limits();
-// What raise_descriptor_limit() would leave as the limit.
+// The limit that raise_descriptor_limit() would set.
 std::size_t raised_descriptor_limit(DescriptorLimits limits, std::size_t wanted);
-// To what the system allows this process without asking, at most `wanted`; what it is then. For
-// daemons: a program that uses select() must not have descriptors beyond 1023.
+// Raises the soft limit to the hard limit, but at most to `wanted`. Returns the new limit. For
+// daemons only: a program that uses select() must not have descriptors above 1023.
 std::size_t raise_descriptor_limit(std::size_t wanted);
 
 }  // namespace infold::io

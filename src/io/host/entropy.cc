@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel's generator, as a call or else as a file. A clock stands in where both are forbidden.
+// Calls getrandom(), or reads /dev/urandom. If both are forbidden, the clock is the source.
 #include "io/host/entropy.h"
 
 #include <cerrno>

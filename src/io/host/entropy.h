@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one source of numbers that no seed decides: for epochs that nobody can guess, and for names
-// that must differ from those of an earlier life of the same process. Any thread.
+// Unpredictable numbers from the kernel. They are the only numbers that no seed decides: epochs
+// that no attacker can guess, and names that differ from those of an earlier process. Any thread.
 #pragma once
 
 #include <cstdint>

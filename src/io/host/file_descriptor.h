@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owns an open file of the process and closes it. Says nothing of what the file is.
+// Owns a file descriptor of any kind and closes it.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ class FileDescriptor {
 
   bool is_open() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }  // whoever takes it closes it
+  int release() { return std::exchange(fd_, -1); }  // the caller closes it
 
  private:
   int fd_;

@@ -12,7 +12,7 @@
 namespace infold::io {
 
 std::string host_identity(std::string_view name) {
-  // A kernel draws this number when it starts.
+  // The kernel draws this number at random when it boots.
   char boot[64] = {};
   const FileDescriptor file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   if (!file.is_open() || read(file.get(), boot, sizeof(boot)) <= 0) return {};

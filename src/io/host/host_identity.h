@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name for the place where a process runs, equal for two processes only if they can be expected
-// to share memory: one running kernel, one network namespace, one user. A guess that saves
-// attempts, not a proof: SharedMemoryMeeting is that.
+// A name for the place where a process runs: one running kernel, one network namespace, one user.
+// Processes with equal names can probably share memory. SharedMemoryMeeting finds out whether they
+// can.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace infold::io {
 
-// `name` tells apart what else would count as one host. Empty where the system does not say.
+// A different `name` makes a different host. Empty if the system does not say where this process
+// is.
 std::string host_identity(std::string_view name);
 
 }  // namespace infold::io

@@ -42,7 +42,7 @@ void Log::tell_left_out_locked(base::Instant now, bool all) {
   }
 }
 
-// Lines before this one that were lost are told first; this one is then another to be lost.
+// First writes how many lines were lost before. If that fails, this line is lost too.
 void Log::put(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (lost_ > 0) {
     if (!put_line(status::LogLevel::warn, "log_lines_lost", {{"count", lost_}})) {
@@ -54,8 +54,7 @@ void Log::put(status::LogLevel level, std::string_view kind, status::LogFields f
   if (!put_line(level, kind, fields)) ++lost_;
 }
 
-// A line that was begun is not ended where its reader takes a part and stops, which only others
-// than pipes and files do.
+// A line stays incomplete if the reader takes a part and stops. Pipes and files never do that.
 bool Log::put_line(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (!is_ready()) return false;
   std::array<char, status::kLogLineBytesMax> room;
@@ -64,9 +63,9 @@ bool Log::put_line(status::LogLevel level, std::string_view kind, status::LogFie
   return ::write(descriptor_, room.data(), bytes) == static_cast<ssize_t>(bytes);
 }
 
-// A pipe is ready when it has room for a whole line. A reader that has stopped once is not waited
-// for again before it goes on, so that threads lose kLogPatience once. One that is gone is an error
-// here, and a signal in write().
+// poll() says that a pipe is ready when it has room for a whole line. The log waits once for a
+// reader that has stopped, and not again until the reader reads on. A pipe without a reader is an
+// error here. write() would raise SIGPIPE.
 bool Log::is_ready() {
   pollfd descriptor = {descriptor_, POLLOUT, 0};
   const int patience_ms = lost_ > 0 ? 0 : static_cast<int>(kLogPatience.ns / 1'000'000);

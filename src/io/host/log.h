@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log: what a daemon or a rank tells whoever runs it, one line for each event, on stderr. Any
-// thread may write; none waits longer than kLogPatience for a reader that has stopped, and lines
-// that then find no room are counted and told later. Writing never fails and never throws.
+// The log of a daemon or a rank: one line for each event, on stderr. Any thread may write. A thread
+// waits at most kLogPatience for a reader that has stopped. Lines that then find no room are
+// counted, and a later line tells their number. Writing never fails and never throws.
 //
 //   io::log(status::LogLevel::info, "rank_joined", {{"job", name}, {"rank", rank}});
 //
-// A kind is a literal and names what happened; it is what rates are limited by. A value may hold
-// any bytes. The process has one log, which writes errors and warnings until set_log() says
-// otherwise.
+// A kind is a literal and names what happened. The rate is limited for each kind. A value may hold
+// any bytes. The process has one log. It writes errors and warnings, unless set_log() sets another
+// level.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,13 @@ class Log {
   explicit Log(int descriptor) : descriptor_(descriptor) {}
 
   void set(status::LogOptions options);
-  // For what costs something to find out. One relaxed load.
+  // To skip the work for a line that is not written. Costs one relaxed load.
   bool takes(status::LogLevel level) const {
     return level <= level_.load(std::memory_order_relaxed);
   }
   void write(status::LogLevel level, std::string_view kind, status::LogFields fields);
-  // Tells what rates have left out so far; for a quiet moment, and `all` of it for the end.
+  // Writes how many lines the rate limit has left out. With `all`, also those of the current
+  // period.
   void tell_left_out(bool all);
 
  private:
@@ -46,13 +47,13 @@ class Log {
 
   const int descriptor_;
   std::atomic<status::LogLevel> level_ = status::LogLevel::warn;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // of the members below
   status::LogFormat format_ = status::LogFormat::text;
   status::LogRate rate_;
   std::uint64_t lost_ = 0;  // since the reader stopped
 };
 
-// The process' log, on stderr; it is never destroyed.
+// The log of the process, on stderr. It is never destroyed.
 Log& process_log();
 
 inline void set_log(status::LogOptions options) { process_log().set(options); }

@@ -32,7 +32,7 @@ class PipedLog : public testing::Test {
     close(writer_);
   }
 
-  // What has been written since the last look.
+  // The text since the last call.
   std::string read_all() const {
     std::string all;
     std::array<char, 4096> piece{};
@@ -89,14 +89,14 @@ TEST_F(PipedLog, SaysHowManyOfAKindItLeftOut) {
   EXPECT_NE(read_all().find("more_of_these kind=join_refused count=5 seconds="), std::string::npos);
 }
 
-// A reader that has stopped costs one wait, not one for each line, and hears what it missed.
+// A reader that has stopped costs one wait in all, and later gets the number of lost lines.
 TEST_F(PipedLog, AReaderThatStopsHoldsNobodyAndHearsWhatWasLost) {
   Log log(writer_);
   ASSERT_GT(fcntl(writer_, F_SETPIPE_SZ, 16384), 0);
   const std::string long_value(400, 'a');
   const base::Instant start = monotonic_now();
   for (int i = 0; i < 200; ++i) log.write(LogLevel::error, "job_ended", {{"why", long_value}});
-  // 160 lines that each waited would take 3.2 s.
+  // 160 lines with a wait each would take 3.2 s.
   EXPECT_LT(monotonic_now() - start, base::milliseconds(1'600));
   const std::size_t written = lines_of(read_all()).size();
   EXPECT_GT(written, 0U);
@@ -109,7 +109,7 @@ TEST_F(PipedLog, AReaderThatStopsHoldsNobodyAndHearsWhatWasLost) {
   EXPECT_TRUE(lines[1].ends_with("error job_ended why=last")) << lines[1];
 }
 
-// No signal, no wait, no end.
+// The process gets no signal, does not wait and does not end.
 TEST_F(PipedLog, AReaderThatIsGoneIsNoMatter) {
   Log log(writer_);
   hang_up();

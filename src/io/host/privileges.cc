@@ -8,7 +8,7 @@
 namespace infold::io {
 namespace {
 
-// Without these in the kernel's headers, by their numbers, which are part of its interface.
+// Older kernel headers lack these names. The numbers are part of the kernel's interface.
 constexpr unsigned kPerfmon = 38;
 constexpr unsigned kBpf = 39;
 
@@ -42,7 +42,7 @@ const char* capability_name(Privilege privilege) {
 bool holds(Privilege privilege) {
   const std::uint64_t held = effective_capabilities();
   const auto has = [held](unsigned which) { return (held >> which & 1) != 0; };
-  // CAP_BPF and CAP_PERFMON were once parts of it.
+  // CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON.
   const bool is_covered = privilege != Privilege::network_administration && has(CAP_SYS_ADMIN);
   return has(capability_of(privilege)) || is_covered;
 }

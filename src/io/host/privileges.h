@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process may do that not every process may, as it is now. Read only.
+// The capabilities that this process has now. Reads only.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace infold::io {
 
 enum class Privilege : std::uint8_t { network_administration, bpf, tracing };
 
-// As the kernel calls it, "CAP_BPF".
+// The kernel's name of it, as "CAP_BPF".
 const char* capability_name(Privilege privilege);
-// Whether by the capability itself or by one that the kernel takes for it.
+// Whether the process has the capability, or one that includes it.
 bool holds(Privilege privilege);
 
 }  // namespace infold::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An eventfd. A write fails only where the count is at its limit, and then the bell rings anyway.
+// An eventfd. A write fails only if the count is at its limit, and then the doorbell rings already.
 #include "io/memory/doorbell.h"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ base::Result<Doorbell> Doorbell::adopt(FileDescriptor file) {
   const ssize_t bytes = readlink(name.c_str(), kind, sizeof(kind));
   const std::string_view found(kind, bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
   if (found != "anon_inode:[eventfd]") {
-    return base::fail(base::Code::invalid_argument, "eventfd", "a peer's doorbell is none");
+    return base::fail(base::Code::invalid_argument, "eventfd", "a peer's doorbell is no eventfd");
   }
   return Doorbell(std::move(file));
 }

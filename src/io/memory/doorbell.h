@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread sleeps at until another one, here or in another process, rings: a descriptor that
-// poll() understands and that may be passed on. Rings while nobody sleeps are kept, as one.
+// Wakes a thread of this or another process. The thread sleeps in poll() at the doorbell's
+// descriptor until another thread rings. Rings before the sleep count as one ring. The descriptor
+// may be passed to another process.
 //
-// Any thread may ring; one silences.
+// Any thread may ring. One thread silences.
 #pragma once
 
 #include "base/result.h"
@@ -14,15 +15,15 @@ namespace infold::io {
 class Doorbell {
  public:
   static base::Result<Doorbell> open();
-  // One that another process has opened and passed on; refused if it is something else, since
-  // writing to that might block, or raise a signal.
+  // Takes a doorbell that another process has opened. Refuses any other kind of file, because a
+  // write to it might block or raise a signal.
   static base::Result<Doorbell> adopt(FileDescriptor file);
 
-  // A second owner of the same bell.
+  // Makes a second owner of the same doorbell.
   base::Result<Doorbell> share() const;
 
   void ring() const;
-  void silence() const;  // returns at once also where it has not rung
+  void silence() const;  // returns at once even if nobody has rung
   int descriptor() const { return file_.get(); }
 
  private:

@@ -27,7 +27,7 @@ base::Result<std::span<std::byte>> map_all(const FileDescriptor& file, std::size
 }  // namespace
 
 base::Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
-  // A file beyond this limit would end the process by a signal.
+  // The kernel would end the process with SIGXFSZ at a file beyond this limit.
   rlimit limit = {};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes) {
     return base::fail(Code::resource_exhausted, "memfd", "files may not be so large here");
@@ -36,7 +36,7 @@ base::Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
   if (!file.is_open()) {
     return base::fail(Code::unsupported, "memfd_create", "no shared memory here", errno);
   }
-  // Reserves the pages, where a size alone would leave it to the first write to find none.
+  // Reserves the pages. With a size alone, the first write could find no page.
   if (const int reason = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); reason != 0) {
     return base::fail(Code::resource_exhausted, "memfd", "no memory to share", reason);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that another process may map too, through a descriptor passed to it. It has no name, so
-// it is gone with the last process that has it, however that ends; and its size is sealed, so that
-// no peer can cut it off below an address that we read.
+// Memory that another process may map too, by a descriptor that is passed to it. The memory has no
+// name, so the kernel frees it when the last process that has it ends. Its size is sealed, so no
+// peer can shrink it below an address that this process reads.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace infold::io {
 
 class SharedMemory {
  public:
-  // Zeroed, and taken from the system at once: later use cannot run out of memory.
+  // The memory is zeroed. The system reserves all of it now, so later use cannot run out of memory.
   static base::Result<SharedMemory> create(std::size_t bytes);
-  // What a peer has created: refused unless it has this size, sealed.
+  // Maps memory that a peer has created. Refuses it unless its size is `bytes` and sealed.
   static base::Result<SharedMemory> map(FileDescriptor file, std::size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams are handed out where they lie in a queue, and given back when more is asked for.
+// receive() hands out datagrams where they lie in a queue. The next receive() frees their places.
 #include "io/memory/shared_memory_endpoint.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace infold::io {
 namespace {
 
-// Enough to ring few bells, little enough that a burst is answered before its end has arrived.
+// Large enough that doorbells ring seldom. Small enough that the first packets of a burst are
+// answered before the last arrive.
 constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
@@ -31,7 +32,7 @@ SharedMemoryEndpoint::SharedMemoryEndpoint(Doorbell own, const QueueShape& shape
   received_.reserve(kBatchMax);
 }
 
-// Of several links nobody knows which is next.
+// With several links, the link of the next datagram is not known.
 std::span<std::byte> SharedMemoryEndpoint::place() {
   return links_.size() == 1 ? links_.front().out.place() : std::span<std::byte>{};
 }
@@ -48,7 +49,7 @@ void SharedMemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   if (!link.out.has_room()) blocked_.store(true, std::memory_order_relaxed);
 }
 
-// Blocked means that some queue is full, and that its reader will ring when it no longer is.
+// The endpoint is blocked while some queue is full. The queue's reader then rings when it has room.
 void SharedMemoryEndpoint::flush() {
   for (Link& link : links_) {
     if (link.out.must_wake_reader()) link.ends.bell.ring();
@@ -63,7 +64,7 @@ void SharedMemoryEndpoint::flush() {
   blocked_.store(blocked, std::memory_order_relaxed);
 }
 
-// A few from each link by turns: what they send together belongs to the same slots.
+// Takes a few datagrams from each link in turn, because links send to the same slots together.
 std::span<const Received> SharedMemoryEndpoint::receive() {
   give_back();
   const std::size_t share = std::max<std::size_t>(1, kBatchMax / links_.size());
@@ -94,7 +95,7 @@ void SharedMemoryEndpoint::take_from(std::size_t index, std::size_t most) {
 }
 
 void SharedMemoryEndpoint::wait_beside(base::Instant deadline, pollfd* other) {
-  give_back();  // somebody may wait for the places
+  give_back();  // a writer may wait for room
   bool may_sleep = true;
   for (Link& link : links_) may_sleep = link.in.may_sleep() && may_sleep;
   if (may_sleep) {

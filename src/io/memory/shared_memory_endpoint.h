@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint over memory that this process shares with others of the host: for each of them a
-// queue in and a queue out. Whoever finds nothing to read sleeps at a doorbell, and is rung once
-// for a batch. A full queue drops what is sent to it. A party that writes nonsense into its queue
-// is heard no more, and sent nothing.
+// An endpoint over memory that this process shares with other processes of the host. Each link to
+// one of them has a queue in and a queue out. A reader that finds nothing sleeps at its doorbell,
+// which the writer rings once for a batch. A full queue drops datagrams. If a peer writes
+// impossible values into its queue, the link is broken: the endpoint neither reads it nor writes to
+// it again.
 //
-// Peer i x channels + c is channel c of link i: each link carries that many conversations.
+// Each link carries several channels. Peer i x channels + c is channel c of link i.
 #pragma once
 
 #include <atomic>
@@ -21,13 +22,13 @@
 
 namespace infold::io {
 
-// One end of two queues. Both ends may be in one process; they then share the mapping.
+// One end of two queues. Both ends may be in one process, and then share the mapping.
 struct SharedMemoryLink {
-  enum class Side : std::uint8_t { host, member };  // which of the queues it writes
+  enum class Side : std::uint8_t { host, member };  // which queue this end writes
 
   std::shared_ptr<SharedMemory> memory;
   Side side = Side::member;
-  Doorbell bell;  // the other end's
+  Doorbell bell;  // of the other end
 
   static std::size_t memory_bytes(const QueueShape& shape) { return 2 * shape.memory_bytes(); }
   std::span<std::byte> queue(bool of_host, const QueueShape& shape) const {
@@ -38,7 +39,7 @@ struct SharedMemoryLink {
 
 class SharedMemoryEndpoint final : public Endpoint {
  public:
-  // `own` is the bell that the other ends ring.
+  // The other ends ring the doorbell `own`.
   SharedMemoryEndpoint(Doorbell own, const QueueShape& shape, std::vector<SharedMemoryLink> links);
 
   std::size_t peer_count() const { return links_.size() * shape_.channels; }
@@ -49,7 +50,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   bool is_blocked() const override { return blocked_.load(std::memory_order_relaxed); }
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override { wait_beside(deadline, nullptr); }
-  // The same, and until something that is polled for happens at `other`, if there is one.
+  // As wait(), but also returns when poll() reports `other`, if it is not null.
   void wait_beside(base::Instant deadline, pollfd* other);
   void wake() override { own_.ring(); }
   EndpointCounters counters() const override { return counters_; }
@@ -61,7 +62,7 @@ class SharedMemoryEndpoint final : public Endpoint {
     SharedMemoryLink ends;
     QueueWriter out;
     QueueReader in;
-    std::atomic<bool> broken{false};  // as either thread has found
+    std::atomic<bool> broken{false};  // found by either thread
   };
 
   void give_back();
@@ -73,7 +74,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   EndpointCounters counters_;
   std::atomic<bool> blocked_{false};
 
-  std::size_t next_link_ = 0;  // whose turn it is to be read first
+  std::size_t next_link_ = 0;  // is read first next time
   std::vector<Received> received_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages keep their bounds (SOCK_SEQPACKET), so that one is whole or wrong. Members are served
-// one after the other; one that stands still uses up the deadline, and then there is no meeting.
+// SOCK_SEQPACKET keeps the bounds of messages, so a message is complete or wrong. The host serves
+// one member after the other. A member that stops uses up the deadline, and the meeting fails.
 #include "io/memory/shared_memory_meeting.h"
 
 #include <array>
@@ -42,7 +42,7 @@ tl::unexpected<base::Error> fail(const char* detail, std::int64_t value = 0) {
   return base::fail(Code::unavailable, "shared memory", detail, value);
 }
 
-// The name's first byte is 0 and its length is part of it.
+// In the abstract namespace, the first byte of a name is 0, and the length is part of the name.
 std::pair<sockaddr_un, socklen_t> address_of(const std::string& name) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -62,7 +62,7 @@ bool wait_readable(const FileDescriptor& socket, base::Instant deadline) {
   }
 }
 
-// Connecting and sending may take until the deadline.
+// Limits connect() and send() to the deadline.
 void limit_time(const FileDescriptor& socket, base::Instant deadline) {
   const std::int64_t left = std::max<std::int64_t>(1'000'000, (deadline - monotonic_now()).ns);
   const timeval time = {left / 1'000'000'000, left / 1'000 % 1'000'000};
@@ -98,7 +98,8 @@ struct Arrived {
   std::vector<FileDescriptor> files;
 };
 
-// A whole message of this kind with so many files, or nothing; what came instead is closed.
+// Returns a complete message of this kind with so many files, or nothing. Closes files that it does
+// not return.
 std::optional<Arrived> receive_message(const FileDescriptor& socket, std::uint32_t kind,
                                        std::size_t files, base::Instant deadline) {
   if (!wait_readable(socket, deadline)) return std::nullopt;
@@ -132,7 +133,7 @@ struct Guest {
   SharedMemoryLink link;
 };
 
-// From a connection to a link; nothing where the guest is none of ours, or loses heart.
+// Makes a link from a connection. Nothing if the guest does not belong to the meeting, or gives up.
 base::Result<std::optional<Guest>> receive_guest(const FileDescriptor& socket,
                                                  const MeetingTerms& terms, const Doorbell& own,
                                                  base::Instant deadline) {
@@ -140,7 +141,7 @@ base::Result<std::optional<Guest>> receive_guest(const FileDescriptor& socket,
   limit_time(socket, deadline);
   auto greeting = receive_message(socket, kGreeting, 1, deadline);
   if (!greeting || greeting->message.ticket != terms.ticket) return std::nullopt;
-  if (!(greeting->message.shape == terms.shape)) return fail("a rank wants other queues");
+  if (!(greeting->message.shape == terms.shape)) return fail("a rank has queues of another shape");
   auto bell = Doorbell::adopt(std::move(greeting->files[0]));
   if (!bell) return std::nullopt;
   auto memory = SharedMemory::create(SharedMemoryLink::memory_bytes(terms.shape));
@@ -178,7 +179,8 @@ base::Result<std::vector<SharedMemoryLink>> SharedMemoryMeeting::host(const Meet
                                                                       base::Instant deadline) {
   std::vector<std::optional<SharedMemoryLink>> places(count);
   for (std::uint32_t here = 0; here < count;) {
-    if (!wait_readable(listener_, deadline)) return fail("not all ranks of the host came", here);
+    if (!wait_readable(listener_, deadline))
+      return fail("some ranks of the host are missing", here);
     const FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.is_open()) continue;
     auto guest = receive_guest(socket, terms, own, deadline);

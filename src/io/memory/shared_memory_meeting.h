@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How processes of one host come to share memory: one is the host of the meeting and waits at a
-// local socket, the others come there; each is handed memory of its own, maps it, and says so. The
-// socket lives in the abstract namespace, so that it leaves no file behind and processes in
-// different network namespaces do not meet. Processes of other users are turned away.
+// Sets up shared memory between processes of one host. One process hosts the meeting and listens at
+// a local socket. The others connect to it. Each gets memory of its own, maps it, and confirms. The
+// socket is in the abstract namespace: it leaves no file behind, and processes in other network
+// namespaces cannot reach it. The host refuses processes of other users.
 //
 //   member:  greeting + its doorbell ............. mapped
 //   host:                    offer + memory, its doorbell
 //
-// All calls block, until a deadline. One thread.
+// All calls block until a deadline. One thread.
 #pragma once
 
 #include <string>
@@ -20,24 +20,24 @@
 
 namespace infold::io {
 
-// What both sides must know already, and agree on.
+// Both sides must have equal terms.
 struct MeetingTerms {
-  std::uint64_t ticket = 0;  // tells this meeting from others
+  std::uint64_t ticket = 0;  // identifies the meeting
   QueueShape shape;
 };
 
 class SharedMemoryMeeting {
  public:
-  // Open from now on, under a name that nobody can guess.
+  // Listens from now on, under an unpredictable name.
   static base::Result<SharedMemoryMeeting> open();
   const std::string& name() const { return name_; }
 
-  // Waits for members first to first + count - 1; a link to each, in this order. `own` is the bell
-  // that they are to ring.
+  // Waits for members first to first + count - 1. Returns a link to each, in this order. The
+  // members ring the doorbell `own`.
   base::Result<std::vector<SharedMemoryLink>> host(const MeetingTerms& terms, std::uint32_t first,
                                                    std::uint32_t count, const Doorbell& own,
                                                    base::Instant deadline);
-  // Goes to the meeting of that name.
+  // Connects to the meeting of that name.
   static base::Result<SharedMemoryLink> attend(const std::string& name, const MeetingTerms& terms,
                                                std::uint32_t member, const Doorbell& own,
                                                base::Instant deadline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The meeting at which processes come to share memory: who is let in, and what a member may do to
-// that memory afterwards.
+// Which processes a meeting accepts, and what a member may do to the memory afterwards.
 
 #include "io/memory/shared_memory_meeting.h"
 
@@ -118,8 +117,8 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
   return core::datagram_bytes(core::Kind::add, layout, 32, false);
 }
 
-// The process below sends contributions, and goes on writing into what it has sent. It leaves out
-// labels, headers and padding, which decide whether the next contribution counts.
+// The process below sends contributions, and goes on writing into sent datagrams. It does not
+// change labels, headers and padding, because these decide whether the next contribution counts.
 int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
   constexpr std::size_t kControlBytes = 256;
   constexpr std::size_t kLabelBytes = 8;
@@ -145,7 +144,7 @@ int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
   return 0;
 }
 
-// They are summed where they lie. The sums are worth nothing, but who sums comes to no harm.
+// The aggregator reads contributions in the queue. The sums are wrong, but nothing breaks.
 TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
   constexpr std::uint32_t kRounds = 20'000;
   const pid_t child = fork();
@@ -179,7 +178,7 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
 }
 
 TEST_F(Meeting, StrangersAndWrongTicketsAreLeftOut) {
-  // One says nothing sensible, one goes away, one means another meeting; then the right one comes.
+  // One sends garbage, one disconnects, one has another ticket. Then the right one comes.
   const FileDescriptor noisy = connect_to_it();
   ASSERT_GT(::send(noisy.get(), "hello", 5, 0), 0);
   connect_to_it();
@@ -201,7 +200,7 @@ TEST_F(Meeting, EndsWithoutAMissingMember) {
   const Links links = host(2, monotonic_now() + base::milliseconds(200));
   one.join();
   ASSERT_FALSE(links.has_value());
-  EXPECT_STREQ(links.error().detail, "not all ranks of the host came");
+  EXPECT_STREQ(links.error().detail, "some ranks of the host are missing");
 }
 
 TEST_F(Meeting, RingsOfAnotherShapeAreRefused) {

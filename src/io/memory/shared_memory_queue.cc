@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders of memory. A datagram is written before head rises past it (release) and read after head
-// was seen there (acquire); it is done with before tail rises past it and overwritten after tail
-// was seen there, likewise. These four make the bytes safe.
+// Memory orders. The writer writes a datagram, then stores head (release). The reader loads head
+// (acquire), then reads the datagram. Likewise, the reader finishes with a datagram, then stores
+// tail, and the writer loads tail before it overwrites the datagram.
 //
-// Sleeping is Dekker's problem: the reader says that it sleeps, then looks at head once more; the
-// writer raises head, then looks whether the reader sleeps. All four are sequentially consistent,
-// so they have one order, and in it the later of the two looks comes after both statements: either
-// the reader sees the datagram and does not sleep, or the writer sees the sleeper and wakes it. A
-// writer that waits for room and a reader that gives it back are the same with tail.
+// Sleeping is Dekker's problem. The reader sets its sleep flag, then loads head. The writer stores
+// head, then loads the sleep flag. All four are sequentially consistent and so have one order. The
+// later of the two loads comes after both stores. So the reader sees the datagram and does not
+// sleep, or the writer sees the flag and wakes the reader. A writer that waits for room and a
+// reader that frees places do the same with tail.
 //
-// The price of that order is one locked instruction for a batch, not for a datagram: push() raises
-// head with a plain release, and only must_wake_reader(), once per flush, raises it again in order.
+// That order costs one locked instruction for each batch, not for each datagram. push() stores head
+// with release. Only must_wake_reader(), called once for each flush, stores head in that order.
 #include "io/memory/shared_memory_queue.h"
 
 #include <atomic>
@@ -24,8 +24,8 @@ namespace infold::io {
 constexpr std::size_t kLine = 64;
 constexpr std::uint32_t kPlacesMax = 1U << 16;
 
-// Each word is written by one party, but for the two flags, which the other one takes down. The
-// parties' words are two lines apart, because processors fetch lines in pairs.
+// One party writes each word. Only the two flags are cleared by the other party. The words of the
+// parties are two cache lines apart, because processors fetch lines in pairs.
 struct QueueControl {
   std::uint32_t head;
   std::uint32_t writer_waits;
@@ -43,7 +43,7 @@ struct Label {
 };
 
 using Word = std::atomic_ref<std::uint32_t>;
-static_assert(Word::is_always_lock_free, "another process has no part in our locks");
+static_assert(Word::is_always_lock_free, "another process does not share our locks");
 
 std::byte* places_in(std::span<std::byte> memory, const QueueShape& shape) {
   CHECK_THAT(memory.size(), ==, shape.memory_bytes());
@@ -53,7 +53,8 @@ std::byte* places_in(std::span<std::byte> memory, const QueueShape& shape) {
   return memory.data() + sizeof(QueueControl);
 }
 
-// Takes a flag down; whether it was up. Looks first, because that costs nothing while it is down.
+// Clears a flag and returns whether it was set. Loads it first, because a load is cheap while the
+// flag is clear.
 bool take_down(std::uint32_t& flag) {
   return Word(flag).load(std::memory_order_seq_cst) != 0 &&
          Word(flag).exchange(0, std::memory_order_seq_cst) != 0;
@@ -135,7 +136,7 @@ std::optional<QueueReader::Taken> QueueReader::take() {
     if (broken_ || tail_ == head_seen_) return std::nullopt;
   }
   std::byte* const place = places_ + (tail_ & (shape_.places - 1)) * place_bytes_;
-  // Once: a peer may change it between a look that checks and one that uses.
+  // Reads the label once, because a peer may change it between the check and the use.
   Label label;
   std::memcpy(&label, place, sizeof(label));
   std::atomic_signal_fence(std::memory_order_seq_cst);

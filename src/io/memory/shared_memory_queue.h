@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue of datagrams in memory that two parties share, one writing and one reading. Nothing is
-// kept in that memory that a party needs to trust: each holds its own position itself, and takes
-// an impossible position, length or channel as the end: the queue is then broken, for good, and
-// neither gives nor takes anything more. A datagram is written and read where it lies, so a peer
-// may change its bytes at any time: a reader of it reads what decides once, as core::parse() does.
+// A queue of datagrams in memory that two parties share. One writes, the other reads. Neither
+// trusts that memory: each keeps its own position in memory of its own. An impossible position,
+// length or channel breaks the queue for good, and a broken queue takes and gives nothing.
+// Datagrams are written and read in place, so a peer may change the bytes at any time. A reader
+// must therefore read every deciding field once, as core::parse() does.
 //
 //   control: head (the writer's), tail (the reader's), who sleeps     places: label, datagram
 //
@@ -33,19 +33,20 @@ struct QueueControl;
 
 class QueueWriter {
  public:
-  // Requires: memory.size() is shape.memory_bytes(), on a cache line, zeroed before either end was
-  // made, and outlives the writer. Only tests start elsewhere than at 0, with head and tail there.
+  // Requires: memory.size() is shape.memory_bytes(). The memory starts on a cache line, was zeroed
+  // before either end was made, and outlives the writer. Only tests start at other positions than
+  // 0, and set head and tail to it.
   QueueWriter(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
   bool has_room();
-  // Where the next datagram may be written; empty without room.
+  // The memory for the next datagram. Empty without room.
   std::span<std::byte> place();
-  // Copies what does not lie at place(). False: there was no room, or the datagram is too long. A
-  // reader that is awake sees it at once.
+  // Copies the datagram unless it is in place() already. Returns false if there is no room, or if
+  // the datagram is too long. A reader that is awake sees the datagram at once.
   bool push(std::uint32_t channel, std::span<const std::byte> datagram);
-  // After pushes: whether the reader sleeps, and is to be woken now.
+  // Whether the reader sleeps and must be woken now. Call it after pushes.
   bool must_wake_reader();
-  // Has the reader wake us when there is room again; false if there already is.
+  // Asks the reader to wake the writer when there is room. Returns false if there is room already.
   bool await_room();
   bool is_broken() const { return broken_; }
 
@@ -57,7 +58,7 @@ class QueueWriter {
   QueueShape shape_;
   std::size_t place_bytes_;
   std::uint32_t head_ = 0;       // datagrams written in all, modulo 2^32
-  std::uint32_t tail_seen_ = 0;  // a value that the reader's had
+  std::uint32_t tail_seen_ = 0;  // the last value read of the reader's tail
   bool unannounced_ = false;
   bool broken_ = false;
 };
@@ -69,14 +70,14 @@ class QueueReader {
     std::span<const std::byte> datagram;
   };
 
-  // As above.
+  // As for the writer.
   QueueReader(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
-  // The oldest datagram, which stays where it is until it is given back.
+  // Takes the oldest datagram. Its place stays taken until must_wake_writer().
   std::optional<Taken> take();
-  // Gives back all that was taken; whether the writer waits for that, and is to be woken.
+  // Frees the places of all taken datagrams. Returns whether the writer waits and must be woken.
   bool must_wake_writer();
-  // Announces that the reader will sleep; false if there is something to read, and it must not.
+  // Announces that the reader will sleep. Returns false if there is a datagram: it must not sleep.
   bool may_sleep();
   void stay_awake();
   bool is_broken() const { return broken_; }

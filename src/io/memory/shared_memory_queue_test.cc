@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends in one process: order, bounds, sleepers, and a peer that writes nonsense.
+// Both ends in one process: order, bounds, sleeping, and a peer that writes impossible values.
 #include "io/memory/shared_memory_queue.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace infold::io {
 namespace {
 
-// As the queue lays them out.
+// The layout of the queue's control block.
 constexpr std::size_t kHeadAt = 0;
 constexpr std::size_t kTailAt = 128;
 constexpr std::size_t kFirstPlaceAt = 256;
@@ -73,8 +73,8 @@ TEST_F(Queue, AFullQueueTakesNothingUntilPlacesAreGivenBack) {
   EXPECT_FALSE(writer_.push(0, datagram_of(4)));
   EXPECT_TRUE(writer_.await_room());
   ASSERT_TRUE(reader_.take());
-  EXPECT_FALSE(writer_.has_room()) << "taken, but not given back";
-  EXPECT_TRUE(reader_.must_wake_writer()) << "somebody waits for room";
+  EXPECT_FALSE(writer_.has_room()) << "taken, but not freed";
+  EXPECT_TRUE(reader_.must_wake_writer()) << "the writer waits for room";
   EXPECT_TRUE(writer_.push(0, datagram_of(4)));
   EXPECT_FALSE(writer_.has_room());
   ASSERT_TRUE(reader_.take());
@@ -131,7 +131,7 @@ TEST_F(Queue, ImpossibleLabelsEndIt) {
   }
 }
 
-// Any bytes at all, over and over: the reader stays within its memory and comes to an end.
+// Random bytes, many times: the reader stays within its memory and terminates.
 TEST_F(Queue, NoiseIsSurvived) {
   base::Prng prng(11);
   for (int trial = 0; trial < 2000; ++trial) {
@@ -154,8 +154,8 @@ TEST_F(Queue, NoiseIsSurvived) {
   }
 }
 
-// Two threads, one mapping: what ThreadSanitizer watches. Each sleeps only as the protocol lets it,
-// so that a lost wake-up would be an endless test.
+// Two threads and one mapping, for ThreadSanitizer. Each thread sleeps only when the protocol
+// permits it, so the test would never end after a lost wake-up.
 TEST_F(Queue, TwoThreadsPassAllInOrder) {
   constexpr std::uint32_t kDatagrams = 20'000;
   std::atomic<int> reader_bell{0}, writer_bell{0};

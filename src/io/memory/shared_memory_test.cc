@@ -22,7 +22,7 @@ namespace {
 
 using Side = SharedMemoryLink::Side;
 
-// A host's endpoint with some members, all of this process.
+// The endpoint of a host and those of some members, all in this process.
 struct Star {
   explicit Star(std::size_t members) {
     Doorbell host_bell = *Doorbell::open();
@@ -75,7 +75,7 @@ TEST(SharedMemoryEndpoint, AFullQueueBlocksAndDropsUntilItIsRead) {
   endpoint.flush();
   EXPECT_TRUE(endpoint.is_blocked());
   EXPECT_EQ(star.host->receive().size(), kShape.places);
-  EXPECT_TRUE(star.host->receive().empty());  // which gives the places back
+  EXPECT_TRUE(star.host->receive().empty());  // frees the places
   endpoint.wait(base::Instant::never());      // the reader has rung
   endpoint.flush();
   EXPECT_FALSE(endpoint.is_blocked());

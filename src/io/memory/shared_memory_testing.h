@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of shared memory have in common: a small queue, and datagrams with a number in them.
+// For tests of shared memory: a small queue, and datagrams that contain a number.
 #pragma once
 
 #include <algorithm>

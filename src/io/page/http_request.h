@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As much of HTTP/1.1 as it takes to hand out one page: who asks for it in one short request gets
-// it, and every connection ends with its answer. Pure functions; io/page/page_server.h has the
-// sockets.
+// The part of HTTP/1.1 that serves one page. A client sends one short request, and the connection
+// ends with the answer. Pure functions. io/page/page_server.h has the sockets.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace infold::io {
 
-// Ten times what Prometheus sends.
+// Ten times as long as a request of Prometheus.
 inline constexpr std::size_t kRequestBytesMax = 4096;
 
 enum class HttpStatus : std::uint16_t {
@@ -24,11 +23,11 @@ enum class HttpStatus : std::uint16_t {
   too_large = 431,
 };
 
-// What a request for the page at `path` deserves, of which this has come so far; nothing as long as
-// it has not ended and may still be one.
+// The status for what has arrived of a request for the page at `path`. Nothing while the request is
+// incomplete and may still be valid.
 std::optional<HttpStatus> judge_request(std::string_view received, std::string_view path);
 
-// A whole answer. A page of any other status than ok says what is wrong.
+// The whole response. If the status is not ok, its page says what is wrong.
 std::string http_answer(HttpStatus status, std::string_view content_type, std::string_view page);
 
 }  // namespace infold::io

@@ -25,7 +25,7 @@ TEST(HttpRequest, IsJudgedByItsFirstLine) {
   EXPECT_EQ(with("get /metrics HTTP/1.1"), HttpStatus::method_not_allowed);
   EXPECT_EQ(with("GET /metrics HTTP/2"), HttpStatus::bad_request);
   EXPECT_EQ(with("GET /metrics"), HttpStatus::bad_request);
-  EXPECT_EQ(with("GET  HTTP/1.1"), HttpStatus::not_found);  // of nothing
+  EXPECT_EQ(with("GET  HTTP/1.1"), HttpStatus::not_found);  // an empty path
   EXPECT_EQ(with("GET"), HttpStatus::bad_request);
   EXPECT_EQ(with(""), HttpStatus::bad_request);
   EXPECT_EQ(with(std::string("\0\xff", 2)), HttpStatus::bad_request);

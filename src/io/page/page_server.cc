@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread and poll(). A connection is read until its request is judged, written until its answer
-// is out, and then read until its peer has closed: a socket closed over bytes that nobody has read
-// would take the answer back.
+// One thread and poll(). The server reads the request, writes the answer, and then reads until the
+// peer closes. Closing a socket with unread bytes would send a reset, and the peer could lose the
+// answer.
 #include "io/page/page_server.h"
 
 #include <algorithm>
@@ -36,9 +36,9 @@ using base::Instant;
 constexpr std::size_t kConnectionsMax = 16;
 constexpr base::Duration kPatience = base::seconds(5);  // from the handshake to the last byte
 constexpr base::Duration kFresh = base::milliseconds(100);
-// Of one peer, among them what it sends behind its request.
+// From one peer, with what it sends after its request.
 constexpr std::size_t kBytesMax = 64 << 10;
-// Where there are no files left for another connection, for as long nobody is let in.
+// When the process has no descriptors left, the server accepts nothing for so long.
 constexpr base::Duration kPause = base::milliseconds(100);
 
 class Connection {
@@ -51,7 +51,7 @@ class Connection {
     return {socket_.get(), static_cast<short>(is_writing() ? POLLOUT : POLLIN), 0};
   }
 
-  // Takes what has come; the status of its answer, once it is known.
+  // Reads what has arrived. Returns the status of the answer once it is known.
   std::optional<HttpStatus> read(std::string_view path) {
     std::array<char, 1024> room;
     const ssize_t bytes = recv(socket_.get(), room.data(), room.size(), 0);
@@ -80,7 +80,7 @@ class Connection {
   FileDescriptor socket_;
   Instant deadline_;
   std::size_t received_ = 0;
-  std::string request_;  // of kRequestBytesMax and one read at most
+  std::string request_;  // at most kRequestBytesMax and one read
   std::string answer_;
   std::size_t sent_ = 0;
   bool is_answered_ = false;
@@ -93,7 +93,7 @@ class PageServer::State {
  public:
   State(PageOptions options, FileDescriptor listener, Doorbell bell)
       : options_(std::move(options)), listener_(std::move(listener)), bell_(std::move(bell)) {
-    // Signals are for the program's own threads.
+    // The program's own threads handle its signals.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -147,7 +147,7 @@ class PageServer::State {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) lets_in_from_ = now + kPause;
       return;
     }
-    // In the order in which they came.
+    // The oldest is first.
     if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
     connections_.emplace_back(std::move(file), now + kPatience);
   }

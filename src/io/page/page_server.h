@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands one page of text to whoever asks for it over HTTP, on a thread of its own. Bounded in all
-// that a peer decides: connections, bytes of a request, and the time for the whole of it. A peer
-// that comes when all connections are taken gets the place of the one that has had it longest.
+// Serves one page of text over HTTP, on a thread of its own. The number of connections, the bytes
+// of a request and the time of a connection are bounded. When all connections are taken, a new one
+// replaces the oldest.
 //
-// It has no encryption and no authentication: listen where only those who may read can connect.
+// The server has no encryption and no authentication. Listen only where permitted readers can
+// connect.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,8 @@ struct PageOptions {
   SocketAddress listen;
   std::string path;  // "/metrics"
   std::string content_type;
-  // Writes the page; called on the server's thread, and ten times a second at most, so that whoever
-  // asks more often gets what is there and disturbs nobody.
+  // Writes the page. The server's thread calls it at most ten times a second. A client that asks
+  // more often gets the last page again.
   std::function<std::string()> write;
 };
 
@@ -29,7 +30,7 @@ class PageServer {
  public:
   // Throws std::system_error without a thread.
   static base::Result<std::unique_ptr<PageServer>> start(PageOptions options);
-  ~PageServer();  // writes no page after this
+  ~PageServer();  // does not call `write` after this
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 

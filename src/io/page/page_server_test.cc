@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Peers over loopback: honest, wrong, slow, many, and gone.
+// Clients over loopback: correct, wrong, slow, many, and some that disconnect.
 #include "io/page/page_server.h"
 
 #include <array>
@@ -44,7 +44,7 @@ class PageServerTest : public testing::TestWithParam<const char*> {
   static void say(const FileDescriptor& peer, std::string_view text) {
     send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
-  // All that is said until the other end closes.
+  // Reads until the other end closes.
   static std::string hear(const FileDescriptor& peer) {
     std::string heard;
     std::array<char, 4096> room;
@@ -93,12 +93,13 @@ TEST_P(PageServerTest, SendsAPageThatFitsNoBuffer) {
   more_ = std::string(8 << 20, 'x');
   const FileDescriptor slow = connection();
   say(slow, kAsk);
-  EXPECT_THAT(ask("GET /else HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));  // others meanwhile
+  // Other clients are served meanwhile.
+  EXPECT_THAT(ask("GET /else HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
   const std::string heard = hear(slow);
   EXPECT_EQ(heard.size() - heard.find("\r\n\r\n"), 4 + 7 + more_.size());
 }
 
-// Its answer arrives although it goes on talking.
+// A client gets its answer although it goes on sending.
 TEST_P(PageServerTest, EndsARequestThatIsTooLong) {
   EXPECT_THAT(ask(std::string(20'000, 'a')), StartsWith("HTTP/1.1 431"));
 }
@@ -122,7 +123,7 @@ TEST_P(PageServerTest, EndsWithPeersStillThere) {
   const SocketAddress address = server_->address();
   server_.reset();
   EXPECT_EQ(hear(silent), "");
-  // And its place can be taken at once.
+  // The address can be bound again at once.
   PageOptions options;
   options.listen = address;
   EXPECT_TRUE(PageServer::start(options).has_value());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams without a UDP checksum, which IPv4 allows, are not for us: a socket shows no
-// difference, but the kernel can drop them before it.
+// infold takes no datagrams without a UDP checksum, although IPv4 permits them. A socket
+// cannot tell them apart, so a filter in the kernel drops them.
 #pragma once
 
 namespace infold::io {
 
-// Returns whether the kernel does so from now on.
+// Returns whether the kernel filters from now on.
 bool drop_datagrams_without_checksum(int socket);
 
 }  // namespace infold::io

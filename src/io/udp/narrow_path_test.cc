@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A path whose MTU shrinks while trains go over it.
+// The MTU of a path shrinks while trains go over it.
 #include <thread>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether datagrams of full size come back from a site's host, before a job counts on it:
-// a firewall that drops UDP, or a path that carries less than its ends' MTU and does not say so,
-// would else look like an aggregator that never answers.
+// Tests before a job starts whether datagrams of full size come back from a site's host. A
+// firewall may drop UDP, or a path may carry less than the MTU of its ends and not report it.
+// Without the probe, either would look like an aggregator that never answers.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ inline constexpr base::Duration kProbeMax = base::seconds(1);
 
 struct PathReport {
   bool answers = false;       // to small datagrams
-  bool carries = false;       // those of full size, there and back
+  bool carries = false;       // datagrams of full size, both ways
   base::Duration round_trip;  // of the first one that came back
 };
 
-// Repeats both kinds until a full one has come back from each site, or for `limit`. Reads all that
-// comes to the socket. Requires: datagram_bytes of at least 64.
+// Sends small and full probes until a full one has come back from each site, or until `limit` has
+// passed. Reads everything that the socket receives. Requires: datagram_bytes of at least 64.
 std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAddress> sites,
                                     std::size_t datagram_bytes, base::Duration limit);
 PathReport probe_path(UdpSocket& socket, const SocketAddress& site, std::size_t datagram_bytes,
                       base::Duration limit);
 
-// The other end: writes the answer into `probe`, in place; false if it is none.
+// The other end: turns the probe into its answer, in place. Returns false if it is no probe.
 bool answer_probe(std::span<std::byte> probe);
 bool is_probe(std::span<const std::byte> datagram);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses to peers: those of a train share one, so that looking it up costs a pointer compare.
+// All datagrams of a train point to one address, so their peer is looked up once.
 #include "io/udp/udp_endpoint.h"
 
 #include <algorithm>

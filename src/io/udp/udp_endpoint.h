@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint over a UDP socket, for a fixed list of peers with an address each. What comes from
-// other addresses is dropped and counted.
+// An endpoint over a UDP socket, for a fixed list of peers with an address each. Drops datagrams
+// from other addresses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class UdpEndpoint final : public Endpoint {
   bool is_blocked() const override { return socket_.is_blocked(); }
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override { socket_.wait(deadline); }
-  // The same, and until there is something to read at that descriptor.
+  // As wait(), but also returns when that descriptor is readable.
   void wait_beside(base::Instant deadline, int descriptor) {
     socket_.wait_beside(deadline, descriptor);
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A UDP socket that moves trains of datagrams: many of one size in one system call, by the
-// kernel's segmentation and receive offloads, or one message each where a kernel or a path has
-// none. Whoever calls sees datagrams only.
+// A UDP socket that moves trains of datagrams: many of one length in one system call, with the
+// kernel's segmentation and receive offloads. If a kernel or a path lacks them, each datagram is a
+// message. Callers see datagrams only.
 //
-// For one thread, or for several that take turns; receive() and wait() are one party, the rest the
-// other.
+// One thread calls receive() and wait(). Another one may call the rest. Several threads may take
+// turns in either part.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ namespace infold::io {
 
 struct UdpOptions {
   SocketAddress bind;                     // port 0: any
-  std::size_t datagram_bytes_max = 1472;  // what is longer is dropped
+  std::size_t datagram_bytes_max = 1472;  // longer datagrams are dropped
   int receive_buffer_bytes = 8 << 20;     // as far as the kernel allows
-  // Less than a link's queue, so that a socket blocks where that queue would drop.
+  // Smaller than a link's queue, so the socket blocks before that queue drops packets.
   int send_buffer_bytes = 96 << 10;
-  bool offload = true;      // false: as if the kernel had no offloads
-  std::string device = {};  // the interface to use whatever the routes say; empty: the routes'
-  // What the kernel has no room for stays for a later flush(), and is_blocked() says so; else it is
-  // dropped and counted.
+  bool offload = true;      // false: uses no offloads
+  std::string device = {};  // the interface to use; empty: as routes say
+  // Keeps datagrams that the kernel has no room for until a later flush(), and reports
+  // is_blocked(). Otherwise the socket drops and counts them.
   bool keeps_blocked = false;
 };
 
@@ -39,18 +39,18 @@ struct UdpCounters {
   std::uint64_t datagrams_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
-  std::uint64_t misfits = 0;         // what came and is no datagram of ours by its length alone
-  std::uint64_t calls_sent = 0;      // system calls, or messages within one
+  std::uint64_t misfits = 0;         // received datagrams that are too long or too short
+  std::uint64_t calls_sent = 0;      // system calls, or messages in one
   std::uint64_t calls_received = 0;  // likewise
   std::uint64_t blocked = 0;         // datagrams dropped because the kernel's queue was full
-  std::uint64_t refused = 0;         // datagrams that the kernel would not send
-  std::uint64_t too_long = 0;  // datagrams longer than their path carries, as the kernel knows
+  std::uint64_t refused = 0;         // datagrams that the kernel refused to send
+  std::uint64_t too_long = 0;        // datagrams longer than the path's MTU
 };
 
-// A path that carries less than what was sent to it.
+// A path whose MTU is smaller than a datagram that was sent to it.
 struct NarrowPath {
   SocketAddress to;
-  int mtu_bytes = 0;  // as the kernel has learnt it; 0 where it does not say
+  int mtu_bytes = 0;  // as the kernel knows it; 0 if it does not
 };
 
 class UdpSocket {
@@ -65,31 +65,32 @@ class UdpSocket {
   UdpSocket& operator=(UdpSocket&& other) noexcept;
   ~UdpSocket();
 
-  // Where the next datagram that is sent may be written, of up to datagram_bytes_max, whatever its
-  // addresses: it is then not copied. Valid until the next send() or flush(). Empty where the
-  // kernel has not taken what fills this memory.
+  // Memory for the next datagram, of datagram_bytes_max. A datagram that is written there, to any
+  // address, is not copied. Valid until the next send() or flush(). Empty while the memory is full
+  // of datagrams that the kernel has not taken.
   std::span<std::byte> place();
-  // Puts the datagram in the train for these addresses, and copies it unless it is in its place()
-  // already. The train goes out when it is full, when a longer datagram follows, or with flush().
-  // `to` must live, unchanged, until then, and its address in memory tells one list from another.
+  // Adds the datagram to the train for these addresses. Copies it unless it is in place() already.
+  // The train goes out when it is full, when no other datagram can join it, or with flush(). `to`
+  // must live unchanged until then. Its address in memory identifies the list.
   void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram);
   void flush();
   bool is_blocked() const;
 
-  // What has arrived, up to a batch; valid until the next call.
+  // Reads a batch of datagrams. Valid until the next call.
   std::span<const Arrival> receive();
-  // Until something has arrived, the deadline, wake(), or, while blocked, there is room again.
+  // Returns when a datagram has arrived, at the deadline, after wake(), or when a blocked socket
+  // has room again.
   void wait(base::Instant deadline);
-  // The same, and until there is something to read at that descriptor.
+  // As wait(), but also returns when that descriptor is readable.
   void wait_beside(base::Instant deadline, int descriptor);
   void wake();  // from any thread
 
   SocketAddress local_address() const;
-  int descriptor() const;  // to poll beside others
+  int descriptor() const;  // for poll()
   bool sends_trains() const;
   bool receives_trains() const;
   UdpCounters counters() const;
-  // The first path that was found too narrow. What is longer than it carries is lost.
+  // The first path that was found too narrow. Longer datagrams to it are lost.
   const std::optional<NarrowPath>& narrow_path() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP over loopback: what is sent arrives whole and in its own pieces, with offloads and without.
+// UDP over loopback, with and without offloads: datagrams arrive complete and separate.
 
 #include <algorithm>
 #include <string>
@@ -62,7 +62,8 @@ class Udp : public testing::TestWithParam<Kind> {
   }
 };
 
-// IPv6 allows none, and of IPv4 the kernel drops them before they are counted.
+// IPv6 always has a checksum. For IPv4 the kernel drops the datagram before the socket
+// counts it.
 TEST_P(Udp, DropsDatagramsWithoutAChecksum) {
   UdpSocket to = open();
   UdpSocket from = open();
@@ -83,11 +84,11 @@ TEST_P(Udp, KeepsDatagramsApartWhateverTheirSizes) {
   UdpSocket b = open();
   const std::vector<SocketAddress> to = {b.local_address()};
   Datagrams sent, received;
-  // Trains that fill, end with a shorter datagram, and begin anew with a longer one.
+  // Trains fill up, end with a shorter datagram, and begin again with a longer one.
   for (std::size_t i = 0; i < 300; ++i) {
     sent.push_back(datagram_of(i % 100 == 99 ? 64 : i < 150 ? 1452 : 700, i));
     a.send(to, sent.back());
-    receive_more(b, received);  // buffers of ordinary users hold no hundred datagrams
+    receive_more(b, received);  // an ordinary user's buffer holds fewer than 100
   }
   a.flush();
   EXPECT_FALSE(a.is_blocked());
@@ -118,7 +119,7 @@ TEST_P(Udp, CountsBytesAndWhatIsNoDatagramOfOurs) {
   UdpSocket a = std::move(*UdpSocket::open(longer));
   UdpSocket b = open();
   const std::vector<SocketAddress> to = {b.local_address(), b.local_address()};
-  // One is more than b takes, one less than a header.
+  // One datagram is longer than b takes, one is shorter than a header.
   for (const std::size_t bytes : {1000, 2000, 20, 40}) {
     a.send(to, datagram_of(bytes, bytes));
     a.flush();
@@ -155,7 +156,7 @@ TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
   EXPECT_EQ(datagrams.back(), datagram_of(1400, 1999));
 }
 
-// Writes the datagram where the socket wants it; whether the socket said where.
+// Writes the datagram into the socket's place(). Returns false if there is none.
 bool send_in_place(UdpSocket& from, std::span<const SocketAddress> to,
                    const std::vector<std::byte>& datagram) {
   const std::span<std::byte> place = from.place();
@@ -212,7 +213,7 @@ TEST_P(Udp, LeavesADatagramInItsPlaceAndCopiesOthersBehindIt) {
             (Datagrams{datagram_of(1000, 0), datagram_of(1000, 1), datagram_of(500, 2)}));
 }
 
-// As a lossy endpoint duplicates. The first of the two may complete a train.
+// A lossy endpoint duplicates in this way. The first of the two may complete a train.
 TEST_P(Udp, SendsADatagramInItsPlaceTwice) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -255,8 +256,8 @@ TEST_P(Udp, CountersAreReadWhileAnotherThreadReceives) {
   EXPECT_EQ(seen, 200U);
 }
 
-// The kernel refuses a train to port 0, as it does one to a path that cannot cut trains. Once that
-// ended trains to everybody.
+// The kernel refuses a train to port 0, as it refuses a train on a path that cannot cut it. Once,
+// one such destination ended the trains to all.
 TEST_P(Udp, ADestinationThatTakesNoTrainsKeepsOthersTrains) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -322,7 +323,7 @@ TEST(SocketAddress, ReadsWhatItWrites) {
     EXPECT_EQ(loopback(text).text(), text);
   }
   EXPECT_TRUE(loopback(":7700").is_any());
-  // One name is an address on each link.
+  // One link-local text is a different address on each interface.
   const SocketAddress on_lo = loopback("[fe80::1%lo]:80");
   EXPECT_EQ(on_lo.text(), "[fe80::1%lo]:80");
   EXPECT_EQ(on_lo.host_text(), "fe80::1%lo");
