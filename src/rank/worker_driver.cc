@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Knows when, never what: every decision is the worker's.
+// The driver decides when to call the worker. The worker makes all other decisions.
 #include "rank/worker_driver.h"
 
 #include <algorithm>
@@ -11,21 +11,21 @@
 namespace infold::rank {
 namespace {
 
-// How long a leaving rank keeps telling aggregators that do not answer. Peers that miss it learn
-// from their own deadlines.
+// A leaving rank repeats its message to aggregators that do not answer for so long. A peer that
+// misses it reaches its own deadline.
 constexpr base::Duration kLeaveMax = base::milliseconds(200);
 
-// How long the thread leaves the endpoint to callers that come back, and how often it looks
-// meanwhile.
+// After a caller has driven, the thread leaves the wheel to callers for so long, and checks at
+// these intervals.
 constexpr base::Duration kRest = base::milliseconds(10);
 constexpr base::Duration kRestPiece = base::milliseconds(1);
-// The same where others wait for what the endpoint sums.
+// The same if other ranks wait for sums of the endpoint.
 constexpr base::Duration kRestOfSite = base::milliseconds(1);
-// Answers are taken by so many, and then answered: one look at the clock and one train for all.
+// The driver hands so many datagrams to the worker, then reads the clock once and sends one train.
 constexpr std::size_t kTrain = 32;
-// So many ahead of the one being handled, memory is asked for.
+// The driver prefetches memory for the datagram that is so many ahead.
 constexpr std::size_t kExpected = 2;
-// More than this is a transfer whose caller may be busy with something else.
+// With more in flight, the caller of the transfer may be busy with other work.
 constexpr std::uint32_t kFewInFlight = 64;
 
 }  // namespace
@@ -56,7 +56,8 @@ void WorkerDriver::run() {
   }
 }
 
-// Reads, steps and waits once; false once the driver is no longer needed, or at the deadline.
+// Receives, steps and waits once. Returns false at the deadline, or if the driver is not needed any
+// more.
 bool WorkerDriver::drive_once(base::Instant deadline) {
   const std::span<const io::Received> batch = endpoint_->receive();
   const std::size_t served = endpoint_->served().value_or(0);
@@ -73,8 +74,8 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
   return true;
 }
 
-// The thread's turn. It stays aside while a caller drives, and rests for a while after, because a
-// caller that waits for one call often waits for the next; but not while there is work.
+// The thread waits while a caller drives. Then it rests for a while, because a caller that waits
+// for one call often waits for the next. It does not rest while there is work.
 void WorkerDriver::take_wheel() {
   std::unique_lock lock(wheel_mutex_);
   for (;;) {
@@ -105,7 +106,7 @@ bool WorkerDriver::take_wheel_from_thread() {
   return true;
 }
 
-// By a caller. Nobody drives then, until the thread or the next caller does.
+// Called by a caller. No thread drives until the thread or the next caller takes the wheel.
 void WorkerDriver::return_wheel() {
   bool is_called = false;
   base::Duration rest;
@@ -123,13 +124,13 @@ void WorkerDriver::return_wheel() {
   if (is_called_) wheel_freed_.notify_all();
 }
 
-// Whether work cannot wait for the thread's next look. Notes whether there is any.
+// Whether work cannot wait for the thread's next check. Also notes whether there is work.
 bool WorkerDriver::needs_thread() {
   has_work_.store(worker_.in_flight() > 0 || worker_.failure().has_value());
   return worker_.failure().has_value() || worker_.in_flight() > kFewInFlight;
 }
 
-// When the worker wants to be called next; nothing once the thread is no longer needed.
+// Returns when the worker needs the next call, or nothing if the thread is not needed any more.
 std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch,
                                                 std::size_t served) {
   const std::lock_guard lock(mutex_);
@@ -166,9 +167,9 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   const std::size_t arrived = batch.size() + served;
   const bool is_short = arrived > 0 && arrived < kTrain / 2;
   gathers_for_ = is_short ? worker_.patience() : base::Duration{};
-  // What the sink makes of events comes after this.
+  // The sink handles the events after this function, and may give the worker new work.
   if (has_news) wanted = now;
-  // What is due cannot go out before there is room, which wakes us.
+  // Due packets cannot go out before there is room, and then wait() returns.
   if (endpoint_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = arrived == 0 ? wanted : base::Instant{};
   return wanted;
@@ -184,7 +185,7 @@ void WorkerDriver::transmit(base::Instant now) {
   }
 }
 
-// A path that has become too narrow takes none of the repeats either.
+// A path that has become too narrow would lose all retransmissions, too.
 void WorkerDriver::flush(base::Instant now) {
   endpoint_->flush();
   const auto narrow = endpoint_->narrow_peer();
@@ -198,7 +199,7 @@ void WorkerDriver::flush(base::Instant now) {
 void WorkerDriver::after_command(base::Instant now) {
   transmit(now);
   flush(now);
-  // A job that has ended has events to hand out at once.
+  // If the job has ended, its events must be handed out at once.
   if (needs_thread()) {
     const std::lock_guard lock(wheel_mutex_);
     if (!is_called_ && !wheel_taken_) wheel_freed_.notify_all();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins one core::Worker to an endpoint: a thread that reads, calls, drains, writes and sleeps
-// until the worker's next deadline. Other threads reach the worker through with_worker(), which
-// sends at once what their command produced, so that a call does not wait for the thread to wake.
+// Runs one core::Worker on an endpoint. The driver's thread receives packets, hands them to the
+// worker, sends the worker's packets, and sleeps until the worker's next deadline. Other threads
+// use the worker through with_worker(). It sends the command's packets at once, so a call does not
+// wait for the thread to wake.
 //
-// A thread that waits for a result may drive meanwhile (drive_until), so that the result need not
-// be handed from one thread to another; the driver's own thread then steps aside. Whoever drives
-// has the wheel: it alone receives and waits.
+// A thread that waits for a result may drive meanwhile (drive_until). Then no thread has to wake
+// for the result. The driver's own thread steps aside. The driving thread has the wheel: it alone
+// receives and waits.
 //
-// Events go to the sink on the thread that drives. Any thread may call any method, but
-// leave(), stop() and the destructor are for one.
+// The sink gets events on the driving thread. Any thread may call any method, except that one
+// thread calls leave(), stop() and the destructor.
 #pragma once
 
 #include <atomic>
@@ -33,21 +34,21 @@ namespace infold::rank {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Under the driver's lock: note it, and nothing that takes time.
+  // Called under the driver's lock. Must only note the event.
   virtual void take(base::Instant now, const core::Event& event) = 0;
-  // After some events, without the lock.
+  // Called after some events, without the lock.
   virtual void settle() = 0;
 };
 
 class WorkerDriver {
  public:
   // `endpoint` has one peer per site, in the order of options.sites. `sink` outlives the driver.
-  // Throws std::system_error when no thread can be had.
+  // Throws std::system_error without a thread.
   WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint,
                EventSink& sink);
   ~WorkerDriver();
 
-  // Calls use(worker, now) with the lock held, then sends and wakes what that made necessary.
+  // Calls use(worker, now) with the lock held. Then sends packets and wakes the thread as needed.
   template <typename Use>
   decltype(auto) with_worker(Use&& use) {
     const std::lock_guard lock(mutex_);
@@ -56,7 +57,7 @@ class WorkerDriver {
     return std::forward<Use>(use)(worker_, now);
   }
 
-  // Drives on this thread until done() or the deadline; returns at once while another thread does.
+  // Drives on this thread until done() or the deadline. Returns at once if another caller drives.
   template <typename Done>
   void drive_until(Done&& done, base::Instant deadline) {
     if (!take_wheel_from_thread()) return;
@@ -65,25 +66,25 @@ class WorkerDriver {
     return_wheel();
   }
 
-  // Another life: a new worker and its endpoint. Requires: the old worker's job has ended and its
-  // events have been handed out.
+  // Replaces the worker and its endpoint. Requires: the old worker's job has ended, and its events
+  // were handed out.
   void restart(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint);
 
-  // Makes whoever drives look whether that is still wanted.
+  // Makes the driving thread check whether it should go on.
   void wake();
 
-  // What the endpoint did, and how many datagrams went out.
+  // The endpoint's counters.
   io::EndpointCounters endpoint_counters();
 
-  // Leaves the job. Where the endpoint serves a site, which other ranks may still need, the thread
-  // goes on, and calls in flight get their events soon. Elsewhere this is stop().
+  // Leaves the job. If the endpoint serves a site, other ranks may still need it. Then the thread
+  // goes on, and calls in flight get their events soon. Otherwise this is stop().
   void leave();
-  // Leaves the job and ends the thread: at once where the aggregators confirm, else after 200 ms.
-  // Calls in flight get their events before it returns.
+  // Leaves the job and ends the thread: when the aggregators confirm, or after 200 ms. Calls in
+  // flight get their events before it returns.
   void stop();
 
  private:
-  // Does the second half of with_worker() whatever the first returned.
+  // Does the second half of with_worker(), after any return type of the first.
   class AfterCommand {
    public:
     AfterCommand(WorkerDriver& driver, base::Instant now) : driver_(driver), now_(now) {}
@@ -111,28 +112,28 @@ class WorkerDriver {
   std::mutex mutex_;
   core::Worker worker_;
   std::unique_ptr<io::Endpoint> endpoint_;
-  bool serves_site_ = false;  // as the endpoint says to whoever has the wheel
+  bool serves_site_ = false;  // of the endpoint
   EventSink& sink_;
-  std::vector<std::byte> out_;  // one datagram being written
-  // The instant that the thread sleeps until, or is about to; in the past while it is awake.
+  std::vector<std::byte> out_;  // a datagram that has no place() in the endpoint
+  // The driving thread sleeps until this instant, or is about to. In the past while it is awake.
   base::Instant sleeps_until_;
-  // Where packets come one by one, waking up for each costs more than the packet: whoever drives
-  // lets some gather first, as long as the worker has patience.
+  // If packets arrive one by one, to wake up for each costs more than the packet. The driving
+  // thread lets some gather for so long, at most for the worker's patience.
   base::Duration gathers_for_;
   site::Polling polling_;
-  bool waits_shortly_ = false;  // for few packets, all of which are under way
+  bool waits_shortly_ = false;  // for few packets, all in flight
   base::Instant ends_at_ = base::Instant::never();
 
-  // Of the wheel, below mutex_ in the order of locks.
+  // Of the wheel. wheel_mutex_ is locked after mutex_.
   std::mutex wheel_mutex_;
   std::condition_variable wheel_freed_;
   bool wheel_taken_ = false;
   bool is_over_ = false;    // the thread has ended
-  bool is_called_ = false;  // it should not rest
+  bool is_called_ = false;  // the thread should not rest
   base::Instant rests_until_;
   std::atomic<bool> caller_drives_{false};  // or waits for the wheel
   std::atomic<bool> has_work_{false};
-  std::atomic<bool> restarts_{false};  // whoever drives lets go
+  std::atomic<bool> restarts_{false};  // the driving thread lets go of the wheel
   std::thread thread_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A packet's job and worker are in its header; where the answer goes is the aggregator's to say.
+// The header names the packet's job and worker. The aggregator says where the answer goes.
 #include "site/aggregation_site.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kJobNumbers = 1 << 16;
 
-// Whether a worker's packet has passed all checks of R-007: answers then go where it came from.
+// Whether a worker's packet has passed all checks of R-007. Answers then go to its source address.
 bool was_accepted(core::Verdict verdict) {
   return verdict <= core::Verdict::answered_ended ||
          verdict == core::Verdict::dropped_stale_round ||
@@ -41,14 +41,14 @@ AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t 
   sources.resize(workers.size());
 }
 
-// Whether answers to the worker go there already.
+// Whether answers to the worker go to that address already.
 bool AggregationSite::Job::is_known(std::uint8_t worker, const io::SocketAddress& from) const {
   return worker < addresses.size() && addresses[place_of(worker)] == from;
 }
 
-// Nothing of the worker in this process comes through a socket.
+// The worker in this process sends nothing through a socket.
 bool AggregationSite::Job::may_come(std::uint8_t worker, const io::SocketAddress& from) const {
-  if (worker >= sources.size()) return true;  // the aggregator says that there is no such worker
+  if (worker >= sources.size()) return true;  // the aggregator refuses the worker number
   if (worker == own) return false;
   return !sources[worker].is_set() || sources[worker].is_same_host(from);
 }
@@ -148,7 +148,7 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
     return;
   }
   last_was_small_ = header.slot < job->small_slots;
-  // Workers say who they are and may be anywhere, even where the parent is.
+  // A worker may be at any address, even at the parent's. Its header names it.
   core::Source source;
   bool is_new = false;
   if (from == nullptr) {
@@ -175,8 +175,7 @@ void AggregationSite::count_malformed(std::span<const std::byte> datagram) {
   }
 }
 
-// Of the first, the second, the fourth and so on, so that a flood says little, however long it
-// lasts.
+// Logs the first such packet, the second, the fourth and so on, so a flood makes few lines.
 void AggregationSite::warn_of(const Job& job, const core::Header& header,
                               const io::SocketAddress& from) {
   const std::uint64_t count =
@@ -191,7 +190,7 @@ void AggregationSite::warn_of(const Job& job, const core::Header& header,
            {"dropped", count}});
 }
 
-// Never larger than what came, so that a forged sender gains nothing by it.
+// The echo is as long as the probe, so a forged source address gains no amplification.
 void AggregationSite::echo(std::span<const std::byte> probe, const io::SocketAddress& to) {
   ++past_[count_index(PlaneVerdict::answered_probe)];
   echo_.assign(probe.begin(), probe.end());

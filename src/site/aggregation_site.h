@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A socket and the aggregators behind it, of any number of jobs. A worker's packets come from one
-// host. Its answers go to the port that its last valid packet came from, so that it may sit
-// behind a NAT and needs no open port. One worker may be in this process: what goes between it and
-// its aggregator takes no socket.
+// host. Answers go to the port of the worker's last valid packet, so a worker may be behind
+// a NAT and needs no open port. One worker may be in this process. Packets between it and its
+// aggregator do not pass through a socket.
 //
-// Has no thread and no lock: whoever owns it calls serve() when something has arrived.
+// Has no thread and no lock. The owner calls serve() when a datagram has arrived.
 #pragma once
 
 #include <array>
@@ -25,18 +25,18 @@
 namespace infold::site {
 
 struct SiteStatistics {
-  PacketCounts packets{};  // of all jobs there have been
+  PacketCounts packets{};  // of all jobs, also the removed ones
   io::UdpCounters socket;
-  std::vector<JobPackets> jobs;  // of those there are
+  std::vector<JobPackets> jobs;  // of present jobs
 };
 
 class AggregationSite final : public PacketServer {
  public:
   explicit AggregationSite(io::UdpSocket socket);
 
-  // What a job's slots may take is set aside here, and taken when packets first use it. Slots below
-  // `small_slots` are for small tensors, whose ranks wait for every answer. What the aggregator
-  // sends up goes to the parent, and what comes down comes from there.
+  // Reserves the memory of the job's slots. The kernel provides pages when packets first use them.
+  // Slots below `small_slots` are for small tensors, whose ranks wait for every answer. The
+  // aggregator sends its sums to the parent, and takes answers from the parent's address alone.
   class Job {
    public:
     Job(const core::AggregatorOptions& options, std::uint16_t small_slots,
@@ -44,7 +44,7 @@ class AggregationSite final : public PacketServer {
 
    private:
     friend class AggregationSite;
-    // The worker in this process comes last, where it has no address.
+    // The worker in this process is last, because it has no address.
     std::size_t place_of(std::uint8_t worker) const;
     std::size_t remote_count() const { return addresses.size() - (own ? 1 : 0); }
     bool is_known(std::uint8_t worker, const io::SocketAddress& from) const;
@@ -52,18 +52,19 @@ class AggregationSite final : public PacketServer {
 
     core::Aggregator aggregator;
     std::uint16_t small_slots;
-    std::vector<io::SocketAddress> addresses;  // unset until a worker has been heard of
+    std::vector<io::SocketAddress> addresses;  // unset until the worker's first packet
     std::size_t known = 0;
     std::optional<std::uint8_t> own;
     std::array<io::SocketAddress, 1> parent;
     std::vector<core::RankRange> workers;
-    std::vector<io::SocketAddress> sources;  // by worker; unset: anywhere
+    std::vector<io::SocketAddress> sources;  // by worker; unset: any host
   };
 
   bool has_job(std::uint16_t number) const { return jobs_[number] != nullptr; }
-  // Puts it in the place of the one that has the number, and hands that one out; null: none.
+  // Sets the job of that number and gives back the one before. Null stands for no job.
   void swap_job(std::uint16_t number, std::unique_ptr<Job>& job);
-  // Tells the job's workers. Its aggregator stays, to repeat the answer, until it is removed.
+  // Tells the job's workers of the end. The aggregator stays and repeats that answer until the job
+  // is removed.
   void end_job(std::uint16_t number, const core::Abort& abort);
   void end_all_jobs(const core::Abort& abort);
   SiteStatistics statistics() const;
@@ -73,12 +74,13 @@ class AggregationSite final : public PacketServer {
   void wait(base::Instant deadline) override { socket_.wait(deadline); }
   void wake() override { socket_.wake(); }
 
-  // From now on that worker of that job is in this process, and nowhere else.
+  // From now on that worker of that job is in this process, and packets of it from the socket are
+  // dropped.
   void adopt(std::uint16_t job, std::uint8_t worker);
-  // From that worker. What goes to others stays until serve() or flush().
+  // Takes a datagram from that worker. Answers to others go out with serve() or flush().
   void handle_own(std::span<const std::byte> datagram);
   bool has_answers() const { return !answers_.places.empty(); }
-  // To that worker; valid until the next call.
+  // The answers to that worker. Valid until the next call.
   std::span<const std::span<const std::byte>> take_answers();
 
   void flush() { socket_.flush(); }
@@ -87,10 +89,10 @@ class AggregationSite final : public PacketServer {
   bool uses_trains() const { return socket_.sends_trains() && socket_.receives_trains(); }
 
  private:
-  // As many as a queue of the kernel's holds; more are dropped, as there.
+  // As many as a socket's queue in the kernel holds. More are dropped, as there.
   static constexpr std::size_t kAnswersMax = 2048;
 
-  // Datagrams behind each other, and which is which.
+  // Datagrams one after the other.
   struct Answers {
     std::vector<std::byte> bytes;
     std::vector<std::pair<std::size_t, std::size_t>> places;  // where each begins, and its length
@@ -109,8 +111,8 @@ class AggregationSite final : public PacketServer {
   io::UdpSocket socket_;
   io::SocketAddress address_;
   std::vector<std::unique_ptr<Job>> jobs_;  // by number
-  std::vector<std::uint16_t> numbers_;      // of those there are
-  PacketCounts past_{};                     // of jobs that have been removed, and of none
+  std::vector<std::uint16_t> numbers_;      // of present jobs
+  PacketCounts past_{};                     // of removed jobs, and of packets of no job
   bool last_was_small_ = false;
   std::array<io::SocketAddress, 1> echo_to_;
   std::vector<std::byte> echo_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whose word an aggregator with a socket takes, and where its answers go.
+// Which sources an aggregator with a socket accepts, and where its answers go.
 #include "site/aggregation_site.h"
 
 #include <vector>
@@ -58,7 +58,7 @@ class Site : public ::testing::Test {
     return datagram;
   }
 
-  // Returns what the site says of it.
+  // Returns the verdict of the site.
   core::Verdict send(io::UdpSocket& from, const std::vector<std::byte>& datagram) {
     const PacketCounts before = site_.statistics().packets;
     const std::vector<io::SocketAddress> to = {site_.address()};
@@ -72,7 +72,7 @@ class Site : public ::testing::Test {
     return core::Verdict::count_;
   }
 
-  // Whether the next datagram that comes to either of the two comes to this one.
+  // Whether the next datagram to one of the two goes to `expected`.
   static bool comes_to(io::UdpSocket& expected, io::UdpSocket& other) {
     while (expected.receive().empty()) expected.wait(io::monotonic_now() + base::milliseconds(10));
     return other.receive().empty();

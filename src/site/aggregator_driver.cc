@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A datagram's link says which aggregator it is for, and whose it can be: a worker's link brings
-// nothing of the parent or of another worker.
+// The link of a datagram decides its aggregator and its sender. A worker cannot send packets of the
+// parent or of another worker.
 #include "site/aggregator_driver.h"
 
 #include <algorithm>

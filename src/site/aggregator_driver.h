@@ -22,7 +22,7 @@ class AggregatorDriver final : private PacketServer {
     core::AggregatorOptions options;
     std::vector<io::Peer> workers;  // in the order of options.workers
     std::optional<io::Peer> parent;
-    std::uint16_t small_slots = 0;  // below it are those for small tensors
+    std::uint16_t small_slots = 0;  // slots below it are for small tensors
   };
 
   // Every peer of the endpoint belongs to one node. Throws std::system_error without a thread.
@@ -50,7 +50,7 @@ class AggregatorDriver final : private PacketServer {
   std::vector<Link> links_;  // by peer
   std::unique_ptr<io::Endpoint> endpoint_;
   bool last_was_small_ = false;
-  std::optional<ServeLoop> loop_;  // begins last and ends first
+  std::optional<ServeLoop> loop_;  // starts last and stops first
 };
 
 }  // namespace infold::site

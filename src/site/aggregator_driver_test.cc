@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A leaf in memory: every rank has a link of its own, and cannot speak for anybody else.
+// A leaf in memory. Every rank has a link of its own, and cannot send in another rank's name.
 #include "site/aggregator_driver.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST_F(Leaf, TakesResultsFromTheParentsLinkAlone) {
   rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));
   EXPECT_EQ(next_at(parent_), core::Kind::add);
   rank1_.send(io::Peer{0}, packet(core::Kind::result, 0));
-  rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));  // a repeat, which goes up again
+  rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));  // a repeat: the sum goes up again
   EXPECT_EQ(next_at(parent_), core::Kind::add);
   EXPECT_EQ(count_of(core::Verdict::dropped_wrong_way), 1U);
   EXPECT_EQ(count_of(core::Verdict::delivered), 0U);

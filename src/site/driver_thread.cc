@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread inherits the signal mask of its creator, so that is changed for a moment.
+// A thread inherits its creator's signal mask, so the creator blocks all signals for a moment.
 #include "site/driver_thread.h"
 
 #include <pthread.h>

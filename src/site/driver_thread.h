@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How drivers start their threads: named for debuggers, and with all signals blocked, so that the
-// host program's handlers run on the host program's threads.
+// Starts the threads of drivers. Each has a name for debuggers and blocks all signals, so the host
+// program's signal handlers run on the host program's threads.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace infold::site {
 
-// Throws std::system_error when no thread can be had.
+// Throws std::system_error if the system gives no thread.
 std::thread start_driver_thread(const char* name, std::function<void()> body);
 
 }  // namespace infold::site

@@ -14,7 +14,7 @@ io::SocketAddress at(const std::vector<io::SocketAddress>& list, std::size_t ind
 
 }  // namespace
 
-// A rack's switch speaks for its ranks, and the first rank of a host group for the group.
+// A rack's switch sends for its ranks, and the first rank of a host group for the group.
 std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
                                               const core::AggregatorOptions& options) {
   std::vector<io::SocketAddress> sources;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who sends packets to an aggregator of a job, and from where. Plain values.
+// The senders of packets to an aggregator of a job, and their addresses. Plain
+// values.
 #pragma once
 
 #include <vector>
@@ -12,12 +13,12 @@
 namespace infold::site {
 
 struct Neighbours {
-  io::SocketAddress parent = {};  // with its port; unset: none
-  // By worker, the host that its packets come from. Unset, or not in the list: anywhere.
+  io::SocketAddress parent = {};  // with its port; unset: no parent
+  // By worker, the host that sends its packets. Unset or missing: any host.
   std::vector<io::SocketAddress> workers = {};
 };
 
-// What the connections of the job's ranks and racks vouch for.
+// The source addresses that the control connections of ranks and racks vouch for.
 // Requires: these are the options of this job's aggregator (aggregator_options).
 std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
                                               const core::AggregatorOptions& options);

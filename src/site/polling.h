@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a thread that waits for a short answer looks again at once or sleeps. Falling asleep and
-// being woken takes longer than the answer to a small tensor; who looks again lets all others run
-// in between, so that it costs the less the more there is to do.
+// Decides whether a thread that waits for a short answer polls again or sleeps. To sleep and be
+// woken takes longer than the answer to a small tensor. A polling thread lets all others run
+// between two polls, so polling costs little when there is other work.
 //
-// How long it looks adapts, as hypervisors do for idle guests: it doubles with every sleep that was
-// short enough to have been spent looking, and a long one ends it.
+// The time limit of polling adapts, as hypervisors do for idle guests. It doubles after every sleep
+// that polling could have replaced. A long wait sets it to 0.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace infold::site {
 
 class Polling {
  public:
-  // There was nothing to read. True: let others run, and look again. False: sleep. Of waits that
-  // are `short_lived`, as for a small tensor, and of no others is anything learnt.
+  // Nothing has arrived. Returns true to poll again after a yield, false to sleep. The limit adapts
+  // only to waits that are `short_lived`, as for a small tensor.
   bool looks_again(base::Instant now, bool short_lived) {
     if (!std::exchange(waits_, short_lived) || !short_lived) {
       since_ = now;
@@ -29,7 +29,7 @@ class Polling {
     return !sleeps_;
   }
 
-  // The same with the waiting: sleep() is called only where looking again does not pay.
+  // The same, and also yields, or calls sleep() if polling does not pay.
   template <typename Sleep>
   void wait(base::Instant now, bool short_lived, Sleep&& sleep) {
     if (looks_again(now, short_lived)) {
@@ -39,7 +39,7 @@ class Polling {
     }
   }
 
-  // There was something.
+  // Something has arrived.
   void found(base::Instant now) {
     if (!std::exchange(waits_, false)) return;
     if (now - since_ > kMost) {
@@ -50,13 +50,13 @@ class Polling {
   }
 
  private:
-  // The sum of a few packets, when processors are busy. Of 20, 50 and 200 us the last was best, by
-  // a third at 4 KiB.
+  // The time to sum a few packets when processors are busy. Of 20, 50 and 200 us, the last was
+  // best, by a third at 4 KiB.
   static constexpr base::Duration kMost = base::microseconds(200);
   static constexpr base::Duration kLeast = base::microseconds(10);
 
   base::Duration limit_;  // 0: sleep at once
-  base::Instant since_;   // the first look of this wait
+  base::Instant since_;   // the first poll of this wait
   bool waits_ = false;
   bool sleeps_ = false;
 };

@@ -10,17 +10,17 @@ using base::Duration;
 using base::Instant;
 using base::microseconds;
 
-// A thread that looks every microsecond while it may, for something that comes after a while.
+// A thread that polls every microsecond while it may, until something arrives.
 class Waiting : public testing::Test {
  protected:
-  // For how long it looked before it slept, if it did.
+  // Returns how long the thread polled before it slept, or until the arrival.
   Duration wait(Duration comes_after, bool short_lived = true) {
     const Instant begin = now_;
     const Instant end = now_ + comes_after;
     while (now_ < end && polling_.looks_again(now_, short_lived)) now_ = now_ + microseconds(1);
     const Duration looked = now_ - begin;
     now_ = end;
-    // A sleep may be interrupted by something else.
+    // A sleep may end early for another reason.
     if (looked < comes_after) {
       EXPECT_FALSE(polling_.looks_again(now_, short_lived));
     }
@@ -39,7 +39,8 @@ TEST_F(Waiting, LearnsFromShortSleeps) {
   EXPECT_EQ(wait(microseconds(50)), microseconds(20));
   EXPECT_EQ(wait(microseconds(50)), microseconds(40));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(wait(microseconds(50)), microseconds(50));
-  EXPECT_EQ(wait(microseconds(150)), microseconds(80)) << "what was enough is not more than enough";
+  EXPECT_EQ(wait(microseconds(150)), microseconds(80))
+      << "the limit does not grow after a poll that sufficed";
 }
 
 TEST_F(Waiting, OneLongWaitEndsIt) {
@@ -55,7 +56,7 @@ TEST_F(Waiting, LongTransfersNeitherPollNorTeach) {
   EXPECT_EQ(wait(microseconds(20)), Duration{});
   for (int i = 0; i < 10; ++i) wait(microseconds(20));
   EXPECT_EQ(wait(microseconds(5'000), false), Duration{});
-  EXPECT_EQ(wait(microseconds(20)), microseconds(20)) << "what small tensors taught is kept";
+  EXPECT_EQ(wait(microseconds(20)), microseconds(20)) << "the limit of small tensors is kept";
 }
 
 }  // namespace

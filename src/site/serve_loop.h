@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread of aggregators, whatever carries their packets: serves a batch, runs the commands of
-// other threads before the next, and where nothing arrived looks again or sleeps. Aggregators have
-// no timers, so there is nothing else to do.
+// The thread that runs aggregators. It serves a batch of packets, then runs the commands of other
+// threads. If nothing has arrived, it polls or sleeps. Aggregators have no timers, so it does
+// nothing else.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace infold::site {
 
-// Aggregators and what their packets arrive by. One thread calls all but wake().
+// Aggregators, with the socket or the endpoint of their packets. One thread calls all but wake().
 class PacketServer {
  public:
   virtual ~PacketServer() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop's thread owns the site, so whatever reads or changes it is a command.
+// The loop's thread uses the site, so other threads read and change it by commands.
 #include "site/switch_shard.h"
 
 #include <utility>

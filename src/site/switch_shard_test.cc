@@ -39,7 +39,7 @@ std::vector<std::byte> question(std::uint16_t job, std::uint32_t epoch) {
   return datagram;
 }
 
-// What the shard has made of a packet to this job and epoch.
+// The shard's counters after a packet to this job and epoch.
 PacketCounts counts_after(SwitchShard& shard, std::uint16_t job, std::uint32_t epoch) {
   const auto sum = [](const PacketCounts& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
@@ -56,7 +56,8 @@ PacketCounts counts_after(SwitchShard& shard, std::uint16_t job, std::uint32_t e
   return counts;
 }
 
-// A4: whatever a registry does, a second job of that number is refused, and the first one lives on.
+// A4: the shard refuses a second job of a number, whatever the registry does. The first job lives
+// on.
 TEST(SwitchShard, ALivingJobKeepsItsNumber) {
   constexpr auto kStale = count_index(core::Verdict::dropped_stale_epoch);
   SwitchShard shard(open_socket());

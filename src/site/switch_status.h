@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch at one moment, whichever plane it is: what metrics show while it runs and its report at
-// its end. Plain values.
+// The state of a switch at one moment, for metrics and for its final report. Both planes fill it
+// in. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct Traffic {
   std::uint64_t bytes = 0;
 };
 
-// What a plane knows of one job.
+// The counters of one job.
 struct JobPackets {
   std::uint16_t job = 0;
   core::VerdictCounters verdicts{};
   std::size_t memory_bytes = 0;
 };
 
-// What moving packets took in user space.
+// The work of a switch in user space to move packets.
 struct SocketWork {
-  std::uint64_t calls_received = 0;  // system calls, or messages within one
+  std::uint64_t calls_received = 0;  // system calls, or messages in one
   std::uint64_t calls_sent = 0;
   std::uint64_t unsent = 0;  // datagrams that the kernel did not take
 };
@@ -40,10 +40,10 @@ struct SwitchStatus {
   std::uint32_t slots_used = 0;
   Traffic received;
   Traffic sent;
-  PacketCounts packets{};             // of all jobs there have been
-  std::vector<JobPackets> by_job;     // of those there are
+  PacketCounts packets{};             // of all jobs, present and removed
+  std::vector<JobPackets> by_job;     // of present jobs
   std::size_t memory_bytes = 0;       // of slots
-  std::optional<SocketWork> sockets;  // none where packets never come to a process
+  std::optional<SocketWork> sockets;  // none for a switch in the kernel
 };
 
 }  // namespace infold::site

@@ -11,9 +11,9 @@
 namespace infold::rank {
 namespace {
 
-// IPv6 and UDP, which a real network would take from the MTU.
+// The headers of IPv6 and UDP, which a real network takes from the MTU.
 constexpr int kHeaderBytes = 48;
-// In-memory paths hold few packets: this many slots keep both ends of one busy, and an
+// Paths in memory hold few packets. So many slots keep both ends of a path busy, and an
 // aggregator's memory near 4 MB.
 constexpr std::uint16_t kSmallSlots = 32;
 constexpr std::uint16_t kBulkSlots = 96;
@@ -42,7 +42,7 @@ class Builder {
   explicit Builder(const LocalGroupOptions& options)
       : options_(options),
         plan_(plan_of(options)),
-        // Every rank may have all its slots under way at once, and once more for repeats.
+        // Every rank may have packets of all its slots in flight, and a repeat of each.
         switch_(std::make_unique<io::MemoryEndpoint>(io::MemoryEndpointOptions{
             plan_.datagram_bytes_max, 2 * kSlots * plan_.world * plan_.trees.size()})) {
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
