@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Claims, loads, attaches, listens; and at its end all that backwards.
+// Claims the interfaces, loads and attaches the program, and listens. The end undoes these in
+// reverse.
 #include "xdp/kernel_switch.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Attempt<std::vector<Interface>> find_interfaces(const std::vector<std::string>& 
   return found;
 }
 
-// What every interface carries and the program sums, as a datagram.
+// The longest datagram that every interface carries and the program sums.
 std::uint32_t largest_datagram(const std::vector<Interface>& interfaces,
                                const KernelSwitchOptions& options) {
   std::uint32_t packet = options.packet_bytes_max;
@@ -77,7 +78,7 @@ Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOpt
   }
   io::UdpOptions udp;
   udp.bind = options.listen;
-  // A socket that takes trains would have the kernel couple packets that carry notes.
+  // For a socket that receives trains, the kernel would coalesce packets that carry notes.
   udp.offload = false;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
   if (!socket) return cannot(options.listen.text() + ": " + socket.error().detail);
@@ -127,10 +128,10 @@ base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& control
   return {};
 }
 
-// Jobs are told over both planes before anything goes away.
+// Tells all jobs their end over both planes before the program is detached.
 KernelSwitch::~KernelSwitch() {
   control_.reset();
-  registrar_.reset();  // its thread speaks to the program
+  registrar_.reset();  // its thread uses the program
   const std::lock_guard lock(mutex_);
   for (const auto& [number, job] : jobs_)
     tell(number, job, {core::AbortReason::stopped, 0, 0, {}, {}});
@@ -175,17 +176,17 @@ void KernelSwitch::end_job(std::uint16_t job, const core::Abort& abort) {
   if (found != jobs_.end()) tell(job, found->second, abort);
 }
 
-// What was on its way through the program must not find the slots of another job in its hands.
+// A packet that is inside the program must not reach slots that belong to another job by then.
 void KernelSwitch::forget_job(std::uint16_t job) {
   const std::lock_guard lock(mutex_);
   if (jobs_.erase(job) == 0) return;
   program_.close_job(job);
-  if (!Program::wait_for_packets()) return;  // then they stay unused
+  if (!Program::wait_for_packets()) return;  // then the slots stay unused
   program_.remove_job(job);
 }
 
-// once to everybody who has been heard of. Whoever misses it asks, and the program repeats.
-// Whether the root knows is the program's affair, which says so when a worker asks.
+// sends the end once to every worker with a known address. A worker that misses it asks, and
+// the program repeats it. The program answers whether the root knows.
 void KernelSwitch::tell(std::uint16_t number, const Job& job, const core::Abort& abort) {
   const std::optional<infold_abort> kept = program_.end_job(number, abort);
   if (!kept) return;
@@ -208,7 +209,7 @@ void KernelSwitch::tell(std::uint16_t number, const Job& job, const core::Abort&
   send(job.parent, datagram);
 }
 
-// A probe that carries what makes its echo the job's.
+// A probe with the job's number and epoch, which identify the echo.
 void KernelSwitch::probe_parent(std::uint16_t number, const Job& job) {
   core::Header header;
   header.job = number;

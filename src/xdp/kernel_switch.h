@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole switch whose sums are made in the kernel: the packet program at some interfaces, and the
-// control plane that brings jobs to it. This process is not on the packets' path; it tells jobs
-// their end, watches the interfaces, and takes the program away again.
+// A switch whose sums are made in the kernel: the packet program at some interfaces, and the
+// control plane that sets jobs up. This process is not on the packets' path. It tells jobs their
+// end, watches the interfaces, and detaches the program at its end.
 //
-// Packets are at one address, so that a job's are all IPv4 or all IPv6.
+// Packets use one address, so a job's packets are all IPv4 or all IPv6.
 //
-// Where a parent is above this switch, the program must know its neighbour before the first sum
-// goes there. This process sends a probe to each job's parent, again every second: the kernel's
-// routes and its table of neighbours find the way, and the program learns it from the echo. So
-// nothing here looks next hops up or follows their changes.
+// If this switch has a parent, the program must know the parent's next hop before the first sum
+// goes there. So this process sends a probe to each job's parent, again every second. The kernel's
+// routes and neighbour table deliver the probe, and the program learns the next hop from the echo.
+// This process needs no route look-ups.
 //
-// One thread owns a switch and calls watch(); the control plane's call what is control::Plane's.
+// One thread owns a switch and calls watch(). The control plane's threads call the methods of
+// control::Plane.
 #pragma once
 
 #include <atomic>
@@ -38,19 +39,20 @@
 namespace infold::xdp {
 
 struct KernelSwitchOptions {
-  io::SocketAddress listen;   // one of this host's, not "any"
+  io::SocketAddress listen;   // an address of this host, not "any"
   io::SocketAddress control;  // unset: the same, over TCP
   std::vector<std::string> interfaces;
-  std::uint32_t slots = 4096;          // of all jobs together
-  std::uint32_t packet_bytes_max = 0;  // with IP and UDP; interfaces and the program may want less
-  bool pin = false;                    // leave the program at the interfaces when this ends
-  io::SocketAddress parent;            // control of the switch above this one; unset: none
+  std::uint32_t slots = 4096;  // of all jobs together
+  std::uint32_t packet_bytes_max =
+      0;                     // with IP and UDP headers; the MTU or the program may limit it
+  bool pin = false;          // the program stays at the interfaces at the end
+  io::SocketAddress parent;  // control address of the parent; unset: none
 };
 
 class KernelSwitch final : public control::Plane {
  public:
   static Attempt<std::unique_ptr<KernelSwitch>> start(const KernelSwitchOptions& options);
-  ~KernelSwitch() override;  // tells all jobs
+  ~KernelSwitch() override;  // ends all jobs
 
   struct Port {
     Interface interface;
@@ -63,8 +65,8 @@ class KernelSwitch final : public control::Plane {
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
   site::SwitchStatus status();  // from any thread
 
-  // For at most this long, then tells what has changed, in sentences. A worker behind an interface
-  // that is gone is lost to its job; one behind an interface that is down may come back.
+  // Watches for at most this long. Returns the changes, as sentences. A job loses a worker behind
+  // an interface that is gone. A worker behind an interface that is down may come back.
   std::vector<std::string> watch(base::Duration duration);
   bool has_interfaces() const;
 
@@ -82,7 +84,7 @@ class KernelSwitch final : public control::Plane {
     std::uint8_t number_at_parent = 0;
     io::SocketAddress parent;                     // its site; unset: none
     std::vector<io::SocketAddress> sources = {};  // by worker
-    std::set<std::uint8_t> told_of = {};          // workers with packets from elsewhere
+    std::set<std::uint8_t> told_of = {};          // workers whose wrong source was logged
   };
 
   KernelSwitch(const KernelSwitchOptions& options, std::vector<Claim> claims, Program program,
@@ -101,19 +103,19 @@ class KernelSwitch final : public control::Plane {
   void send(const io::SocketAddress& to, std::span<const std::byte> datagram);
 
   KernelSwitchOptions options_;
-  std::vector<Claim> claims_;  // given up last
+  std::vector<Claim> claims_;  // released last
   std::uint32_t datagram_bytes_max_ = 0;
   Program program_;
   std::vector<Port> ports_;
-  std::mutex mutex_;                   // of what is sent, and of the program's jobs
+  std::mutex mutex_;                   // of the socket's sending, and of the program's jobs
   std::map<std::uint16_t, Job> jobs_;  // by number
-  io::UdpSocket socket_;               // holds the port; sends what this process says
-  // Datagrams that came to our port past the program, which alone can sum them.
+  io::UdpSocket socket_;               // reserves the port; sends this process's packets
+  // Datagrams that bypassed the program and came to the socket. Only the program can sum them.
   std::atomic<std::uint64_t> strays_{0};
   base::Instant parents_asked_at_;
   bool told_of_unsummed_ = false;
   bool told_of_unsendable_ = false;
-  std::uint64_t wrong_sources_ = 0;  // looked at
+  std::uint64_t wrong_sources_ = 0;  // at the last look
   std::unique_ptr<switches::UdpUplink> uplink_;
   std::unique_ptr<control::Registrar> registrar_;
   std::unique_ptr<control::ControlServer> control_;

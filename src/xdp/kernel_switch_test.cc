@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a switch in the kernel refuses by itself, whatever the registry above it has checked.
+// A switch in the kernel refuses wrong jobs itself, even if the registry has checked them.
 #include "xdp/kernel_switch.h"
 
 #include <cstdlib>
@@ -49,7 +49,7 @@ class KernelSwitchTest : public testing::OwnNamespace {
   std::unique_ptr<KernelSwitch> switch_;
 };
 
-// A4: a living aggregator would be replaced, and its ranks would wait for their deadlines.
+// A4: otherwise the second job would replace a living aggregator, and ranks would time out.
 TEST_F(KernelSwitchTest, ANumberOfALivingJobIsRefused) {
   ASSERT_TRUE(switch_->start_job(terms(7, 1)).has_value());
   const control::Answer<void> second = switch_->start_job(terms(7, 2));

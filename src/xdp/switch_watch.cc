@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What changes while a switch works, and what it says about that.
+// Watches interfaces and counters while a switch works, and reports changes.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace infold::xdp {
 
-// Looks again and again rather than being told: a few calls for each interface, and nothing that
-// lasts can be missed.
+// Polls instead of waiting for notifications. That costs a few calls for each interface, and misses
+// no lasting change.
 std::vector<std::string> KernelSwitch::watch(base::Duration duration) {
   std::vector<std::string> news;
   look_for_parents();
@@ -54,8 +54,8 @@ bool KernelSwitch::has_interfaces() const {
                      [](const Port& port) { return port.state != LinkState::gone; });
 }
 
-// A parent that has not been heard is asked at every look. A known one may have moved to another
-// neighbour, and what is sent to the old one is lost without a word.
+// A parent that has not answered gets a probe each time. A known parent gets one each second,
+// because it may have moved to another next hop, and packets to the old one would be lost.
 void KernelSwitch::look_for_parents() {
   constexpr base::Duration kAgain = base::seconds(1);
   const base::Instant now = io::monotonic_now();
@@ -68,7 +68,7 @@ void KernelSwitch::look_for_parents() {
   }
 }
 
-// Probes among them are not answered: the packets that follow would not be summed either.
+// Probes among them get no answer, because the packets after them would not be summed either.
 void KernelSwitch::count_strays(std::vector<std::string>& news) {
   for (const io::UdpSocket::Arrival& arrival : socket_.receive()) {
     if (hears_parent(arrival.datagram)) continue;
@@ -80,7 +80,7 @@ void KernelSwitch::count_strays(std::vector<std::string>& news) {
   }
 }
 
-// Whether it is the echo of a probe, and the program has seen it, too.
+// Whether the datagram is the echo of a probe, and the program has seen it, too.
 bool KernelSwitch::hears_parent(std::span<const std::byte> datagram) {
   if (datagram.size() != INFOLD_HEADER_BYTES || datagram[0] != std::byte{INFOLD_ECHO_MAGIC}) {
     return false;
@@ -103,7 +103,7 @@ void KernelSwitch::look_at_ports(std::vector<std::string>& news) {
     switch (port.state) {
       case LinkState::up: news.push_back(name + " is up again"); break;
       case LinkState::down:
-        news.push_back(name + " is down; its workers repeat themselves until it is up");
+        news.push_back(name + " is down; its workers retransmit until it is up");
         break;
       case LinkState::gone:
         news.push_back(name + " is gone; start the switch again if it comes back");
@@ -138,18 +138,18 @@ void KernelSwitch::look_at_counters(std::vector<std::string>& news) {
   if (now[INFOLD_XDP_DROPPED_UNSUMMED] != 0 && !told_of_unsummed_) {
     told_of_unsummed_ = true;
     news.push_back(
-        "packets come whose senders have left the checksum to a card that is none; they are "
-        "dropped: turn that off where they are sent, with ethtool -K INTERFACE tx off");
+        "packets arrive without a checksum, because their senders leave it to a card that they "
+        "lack; they are dropped: run ethtool -K INTERFACE tx off at the senders");
   }
   if (now[INFOLD_XDP_DROPPED_UNSENDABLE] != 0 && !told_of_unsendable_) {
     told_of_unsendable_ = true;
     news.push_back(
-        "answers cannot leave: the driver gives packet programs no room before a packet");
+        "answers cannot be sent: the driver gives packet programs no room before a packet");
   }
 }
 
-// Once for each worker: a rank whose packets leave by another address than its connection waits
-// until its deadline, and does not know why.
+// Logs once for each worker. Without the log, a rank whose packets leave from another address than
+// its connection would time out without a reason.
 void KernelSwitch::look_at_sources() {
   const std::uint64_t dropped = program_.counters()[INFOLD_XDP_DROPPED_WRONG_SOURCE];
   if (std::exchange(wrong_sources_, dropped) == dropped) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that attach programs: each has namespaces of its own, with a pair of interfaces. Tests
-// are skipped where that is not allowed. The process stays in the last test's namespaces.
+// For tests that attach programs. Each has namespaces of its own, with a pair of interfaces. The
+// test is skipped without the privilege. The process stays in the last test's namespaces.
 #pragma once
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace infold::xdp::testing {
 class OwnNamespace : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Interfaces, and pins, of this test's own.
+    // This test has its own interfaces and its own pins.
     if (geteuid() != 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root";
     ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
     ASSERT_EQ(mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Links of the kernel wherever it has them: a link ends with the last descriptor or pin of it.
+// Uses links of the kernel where it has them. A link ends with its last descriptor or pin.
 #include "xdp/attach/attachment.h"
 
 #include <cerrno>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr char kFileSystem[] = "/sys/fs/bpf";
 constexpr char kFolder[] = "/sys/fs/bpf/infold";
-// In the kernel's interface since 6.6, by its number because the headers may be older.
+// In the kernel's interface since 6.6. Given as a number, because the headers may be older.
 constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
-// By which a filter of ours is recognised and replaced: nobody else's number, it is hoped, and if
-// it is, by the program's name.
+// The handle of infold's filters, by which a later switch finds and replaces one. If another
+// program has the same number, the name of the program tells them apart.
 constexpr std::uint32_t kFilterHandle = 0x1f0d;
 constexpr std::uint32_t kFilterPriority = 0x1f0d;
 constexpr char kIngressName[] = "send_noted";
@@ -43,24 +43,24 @@ void unpin(const Interface& interface) {
   for (const std::string& path : {packets_pin(interface), ingress_pin(interface)}) {
     const int link = bpf_obj_get(path.c_str());
     if (link < 0) continue;
-    bpf_link_detach(link);  // at once, whoever else may hold it
+    bpf_link_detach(link);  // at once, even if another process holds it
     unlink(path.c_str());
     close(link);
   }
   rmdir(pin_folder(interface).c_str());
 }
 
-// A pinned link of an earlier switch, now with this program; -1 if there is none that works.
+// Puts this program into the pinned link of an earlier switch. Returns -1 if none works.
 int take_over(const std::string& path, int program) {
   const int link = bpf_obj_get(path.c_str());
   if (link < 0) return -1;
   if (bpf_link_update(link, program, nullptr) == 0) return link;
-  unlink(path.c_str());  // its interface is gone
+  unlink(path.c_str());  // the interface is gone
   close(link);
   return -1;
 }
 
-// The program that stands in the way, as far as this process may know.
+// Names the program that is already attached, if this process may know it.
 std::string describe_program(std::uint32_t id) {
   bpf_prog_info info{};
   std::uint32_t bytes = sizeof(info);
@@ -91,14 +91,14 @@ int link_packets(const Interface& interface, int program, std::uint32_t mode) {
   return bpf_link_create(program, static_cast<int>(interface.index), BPF_XDP, &options);
 }
 
-// The filter of ours at an interface's ingress, in the words of libbpf's calls.
+// infold's filter at an interface's ingress, in the structures of libbpf.
 struct Filter {
   explicit Filter(const Interface& interface) {
     hook.sz = sizeof(hook);
     hook.ifindex = static_cast<int>(interface.index);
     hook.attach_point = BPF_TC_INGRESS;
   }
-  // A value for each call, which writes its answers there.
+  // A fresh value for each call, because the call writes its answer into it.
   bpf_tc_opts place() const {
     bpf_tc_opts options{};
     options.sz = sizeof(options);
@@ -143,7 +143,7 @@ Attempt<Attachment> Attachment::attach(const Interface& interface, const AttachO
   if (!options.pin && can_pin) unpin(interface);
   const bool takes_over = options.pin && access(packets_pin(interface).c_str(), F_OK) == 0;
   if (!takes_over && packets_program_at(interface) != 0) return cannot(taken_text(interface));
-  // Behind before in front: no note may find nobody.
+  // The ingress program comes first, so that no note of the packet program is lost.
   if (Attempt<void> done = attachment.attach_ingress(options); !done) return cannot(done.error());
   if (Attempt<void> done = attachment.attach_packets(options); !done) return cannot(done.error());
   if (Attempt<void> done = attachment.pin(); !done) return cannot(done.error());
@@ -166,8 +166,8 @@ Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
   return attach_filter(options.ingress_program);
 }
 
-// Before Linux 6.6. The queueing discipline that it hangs on stays, since others may use it by now;
-// without a filter it does nothing.
+// Before Linux 6.6. The queueing discipline of the filter stays, because other filters may use it
+// by now. Without a filter it does nothing.
 Attempt<void> Attachment::attach_filter(int program) {
   Filter filter(interface_);
   const int made = bpf_tc_hook_create(&filter.hook);
@@ -235,7 +235,7 @@ Attachment::Attachment(Attachment&& other) noexcept
       packets_(std::exchange(other.packets_, -1)),
       ingress_(std::exchange(other.ingress_, -1)) {}
 
-// In front before behind.
+// The packet program goes first, so that no note of it is lost.
 Attachment::~Attachment() {
   if (packets_ >= 0) close(packets_);
   if (ingress_ >= 0) close(ingress_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The packet program at one interface, and the program behind it at the host's ingress. Both go
-// with this object, and with its process however that ends, unless they are pinned; the one
-// exception is told by what_stays().
+// The packet program at one interface, and the program behind it at the host's ingress. Both are
+// detached when this object or its process ends, however the process ends. Pinned programs stay. On
+// old kernels the ingress program may stay too: see what_stays().
 //
 //   /sys/fs/bpf/infold/net4026531840-if7/packets    a pinned attachment, which the next switch that
 //   /sys/fs/bpf/infold/net4026531840-if7/ingress    pins takes over without a gap between programs
@@ -19,7 +19,7 @@ namespace infold::xdp {
 struct AttachOptions {
   int packets_program = -1;
   int ingress_program = -1;
-  bool pin = false;     // false removes what an earlier one has pinned
+  bool pin = false;     // false removes what an earlier switch has pinned
   bool use_tcx = true;  // false: as on kernels before 6.6
 };
 
@@ -32,11 +32,11 @@ class Attachment {
   ~Attachment();
 
   bool is_native() const { return is_native_; }
-  bool took_over() const { return took_over_; }  // from an earlier switch that had pinned
-  // Why the driver did not take the program itself; empty if it did.
+  bool took_over() const { return took_over_; }  // from an earlier switch that had pinned it
+  // Why the driver refused to run the program itself. Empty if the driver runs it.
   const std::string& why_generic() const { return why_generic_; }
-  // Kernels before 6.6 keep the ingress program when a process is killed. It touches nothing then,
-  // and the next switch at the interface replaces it.
+  // Kernels before 6.6 keep the ingress program when a process is killed. The program then changes
+  // nothing, and the next switch at the interface replaces it.
   bool ingress_outlives_us() const { return ingress_ < 0; }
 
  private:
@@ -56,8 +56,8 @@ class Attachment {
   int ingress_ = -1;
 };
 
-// Numbers of programs at an interface, 0 for none: of anybody's at its packets, and of the filter
-// in our place at its ingress, which is where one of ours goes before Linux 6.6.
+// The id of a program at an interface, 0 for none. The first is of any packet program. The second
+// is of the filter at the handle that infold uses at the ingress before Linux 6.6.
 std::uint32_t packets_program_at(const Interface& interface);
 std::uint32_t ingress_filter_at(const Interface& interface);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is attached to an interface of a network namespace of this test's own, above all as on
-// kernels before 6.6, whose ingress has no links. tests/network has the rest, in real processes.
+// Attaches programs in a network namespace of the test's own, mainly as on kernels before 6.6,
+// whose ingress has no links. tests/network tests the rest, in real processes.
 #include "xdp/attach/attachment.h"
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 class AttachmentTest : public testing::OwnNamespace {
  protected:
-  // Two programs for all tests of a process: loading them takes longer than all the rest.
+  // All tests of a process share two programs, because loading takes longer than the tests.
   static const Program& program() {
     static const std::unique_ptr<Program> loaded = load();
     return *loaded;
@@ -53,7 +53,7 @@ class AttachmentTest : public testing::OwnNamespace {
             .use_tcx = false};
   }
 
-  // For what the kernel does when it gets round to it.
+  // Waits for work that the kernel does later.
   static void wait_until(const std::function<bool()>& condition) {
     for (int i = 0; i < 5000 && !condition(); ++i) io::rest(base::milliseconds(1));
     EXPECT_TRUE(condition());
@@ -73,7 +73,7 @@ TEST_F(AttachmentTest, AFilterGoesWithItsAttachment) {
   EXPECT_EQ(packets_program_at(near_), 0U);
 }
 
-// As a killed process leaves it: nothing of its is destroyed.
+// The state after a killed process: no destructor has run.
 TEST_F(AttachmentTest, AFilterThatWasLeftBehindIsReplaced) {
   const pid_t killed = fork();
   if (killed == 0) {
@@ -83,7 +83,9 @@ TEST_F(AttachmentTest, AFilterThatWasLeftBehindIsReplaced) {
   int status = -1;
   ASSERT_EQ(waitpid(killed, &status, 0), killed);
   ASSERT_EQ(status, 0);
-  wait_until([this] { return packets_program_at(near_) == 0; });  // its link goes a moment later
+  wait_until([this] {
+    return packets_program_at(near_) == 0;
+  });  // the kernel removes the link a moment later
   const std::uint32_t before = ingress_filter_at(near_);
   ASSERT_NE(before, 0U);
 
@@ -148,7 +150,7 @@ TEST_F(AttachmentTest, LinksOfTheKernelNeedNoFilter) {
   options.use_tcx = true;
   const auto attached = Attachment::attach(near_, options);
   ASSERT_TRUE(attached.has_value()) << attached.error();
-  // Before Linux 6.6 there are none.
+  // Before Linux 6.6 there are no ingress links.
   EXPECT_EQ(ingress_filter_at(near_) != 0, attached->ingress_outlives_us());
   EXPECT_NE(packets_program_at(near_), 0U);
 }
@@ -165,7 +167,7 @@ TEST_F(AttachmentTest, AnotherProgramIsNotReplaced) {
   EXPECT_EQ(ingress_filter_at(near_), filter_before);
 }
 
-// Of veth, and of a bridge, which has no driver that could.
+// veth, and a bridge, whose driver runs no packet programs.
 TEST_F(AttachmentTest, TheModeIsKnownBeforeWhereTheKernelTells) {
   ASSERT_EQ(std::system("ip link add across type bridge"), 0);
   for (const char* name : {"near", "across"}) {
@@ -209,7 +211,7 @@ TEST_F(AttachmentTest, AnInterfaceIsUpDownOrGone) {
   EXPECT_TRUE(near_.is_veth());
   EXPECT_EQ(near_.mtu, 1500U);
   ASSERT_EQ(std::system("ip link del near && ip link add near type bridge"), 0);
-  EXPECT_EQ(state_of(near_), LinkState::gone);  // another one of that name
+  EXPECT_EQ(state_of(near_), LinkState::gone);  // this is another interface of that name
   EXPECT_FALSE(find_interface("a name that is too long for any").has_value());
 }
 

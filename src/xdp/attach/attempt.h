@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What may fail on this host, for reasons that name its interfaces: the error is a sentence for the
-// person at the terminal, and says what to do.
+// A result that may fail for reasons of this host. The error is a sentence for the person at the
+// terminal, names the interface, and says what to do.
 #pragma once
 
 #include <string>

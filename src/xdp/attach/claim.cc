@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A listening socket of the abstract kind: whoever connects learns from the kernel who listens.
+// A listening socket in the abstract namespace. A process that connects learns the listener's
+// process from the kernel.
 #include "xdp/attach/claim.h"
 
 #include <cerrno>
@@ -17,11 +18,12 @@ int open_socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 socklen_t name_socket(const Interface& interface, sockaddr_un& address) {
   const std::string name = "infold-switch-at-" + std::to_string(interface.index);
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // after a zero: no file
+  std::memcpy(address.sun_path + 1, name.data(),
+              name.size());  // after a zero byte: the abstract namespace
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// 0 if it has just gone, or lives where this process cannot see it.
+// The listener's process. 0 if it has just ended, or if this process cannot see it.
 pid_t holder_of(const sockaddr_un& address, socklen_t bytes) {
   const int asking = open_socket();
   ucred holder{};

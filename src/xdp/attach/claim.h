@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One switch at an interface, whatever is attached to it: a name without a file, in the interface's
-// network namespace, that goes away with its process however that ends.
+// Permits one switch at an interface, whatever is attached to the interface. A claim is a name in
+// the abstract namespace of the interface's network namespace. The kernel frees it when the process
+// ends.
 #pragma once
 
 #include "xdp/attach/attempt.h"
@@ -11,7 +12,7 @@ namespace infold::xdp {
 
 class Claim {
  public:
-  // The error names the process that has it.
+  // The error names the process that has the claim.
   static Attempt<Claim> take(const Interface& interface);
   Claim(Claim&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   Claim& operator=(Claim&&) = delete;

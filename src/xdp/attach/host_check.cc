@@ -34,7 +34,7 @@ HostFinding inspect_kernel() {
   return finding;
 }
 
-// Names of those that are missing, with commas between.
+// The names of the missing capabilities, with commas between.
 std::string missing_capabilities() {
   std::string missing;
   for (const Privilege each : kNeeded) {

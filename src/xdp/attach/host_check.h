@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What packet programs need of the kernel and of this process, asked before anything is changed.
+// Checks before any change whether the kernel and this process can run packet programs.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace infold::xdp {
 
-// Nothing starts without the kernel's version and the capabilities; the error is one sentence,
-// which names every capability that is missing.
+// The kernel's version and the capabilities, without which no switch starts. The error is one
+// sentence and names every missing capability.
 Attempt<void> check_host();
 
-// The same and what else matters, thing by thing.
+// The same and all other requirements, one by one.
 struct HostFinding {
   std::string name;
   bool ok = true;
   std::string found;
-  std::string advice;  // what to do, empty if ok
+  std::string advice;  // what to do; empty if ok
 };
 std::vector<HostFinding> inspect_host();
-// How a switch would sum at this interface, and what its workers would notice.
+// How a switch would sum at this interface, and what that means for its workers.
 HostFinding inspect_interface(const Interface& interface);
 
 }  // namespace infold::xdp

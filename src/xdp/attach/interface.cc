@@ -14,7 +14,7 @@
 namespace infold::xdp {
 namespace {
 
-// Asks the kernel about the interface of this name; false if there is none, or no answer.
+// Asks the kernel about the interface of this name. Returns false if there is none, or no answer.
 bool ask(unsigned long what, ifreq& about, const char* name) {
   std::memcpy(about.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
   const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

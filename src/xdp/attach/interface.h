@@ -10,23 +10,24 @@
 
 namespace infold::xdp {
 
-// What fits a page with the headers around it, which some drivers want for native mode.
+// The MTU whose frames fit a page with the headers around them. Some drivers need it for native
+// mode.
 inline constexpr std::uint32_t kNativeMtuSure = 3498;
 
 struct Interface {
   std::string name;
   unsigned index = 0;
   std::uint32_t mtu = 0;
-  std::string driver;  // empty where nobody says
+  std::string driver;  // empty if the kernel does not say
 
-  // Ends in another interface of the same machine.
+  // A veth pair ends in another interface of the same machine.
   bool is_veth() const { return driver == "veth"; }
 };
 
 Attempt<Interface> find_interface(const std::string& name);
 
-// An interface that was removed, or moved to another namespace, is gone for good: one that comes
-// back under its name is another one.
+// An interface that was removed or moved to another namespace is gone for good. If an interface of
+// the same name appears, it is another interface.
 enum class LinkState : std::uint8_t { up, down, gone };
 LinkState state_of(const Interface& interface);
 

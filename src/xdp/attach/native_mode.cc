@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel's list of what network devices can do, over generic netlink: one question for the
-// number of the list, which each boot gives anew, and one for the device.
+// Asks the kernel's netdev family of generic netlink what a device can do. One request gets the id
+// of the family, which changes with each boot. Another one asks about the device.
 #include "xdp/attach/native_mode.h"
 
 #include <array>
@@ -17,8 +17,7 @@
 namespace infold::xdp {
 namespace {
 
-// Of the kernel's <linux/netdev.h>, which came with 6.3, by their numbers because the headers may
-// be older.
+// From the kernel's <linux/netdev.h> of 6.3. Given as numbers, because the headers may be older.
 constexpr char kFamily[] = "netdev";
 constexpr std::uint8_t kGetDevice = 1;
 constexpr std::uint16_t kIndexAttribute = 1;
@@ -28,7 +27,7 @@ constexpr std::uint64_t kRunsPrograms = 1;
 constexpr std::size_t kHeaderBytes = NLMSG_HDRLEN + GENL_HDRLEN;
 using Room = std::array<char, 8192>;
 
-// The value of an attribute of this kind in an answer; empty if there is none.
+// The value of the attribute of this kind in an answer. Empty if it is missing.
 std::span<const char> find_attribute(std::span<const char> answer, std::uint16_t kind) {
   for (std::size_t at = kHeaderBytes; at + NLA_HDRLEN <= answer.size();) {
     nlattr head;
@@ -49,7 +48,8 @@ struct Question {
   std::span<const char> value;
 };
 
-// Sends it and reads the answer's one message, which lies in `room`; empty if the kernel says no.
+// Sends the request and reads the one message of the answer into `room`. Empty if the kernel
+// refuses.
 std::span<const char> ask(int netlink, const Question& question, Room& room) {
   const std::size_t attribute_bytes = NLA_HDRLEN + question.value.size();
   room = {};
@@ -67,7 +67,7 @@ std::span<const char> ask(int netlink, const Question& question, Room& room) {
   if (bytes < static_cast<ssize_t>(kHeaderBytes)) return {};
   std::memcpy(&head, room.data(), sizeof(head));
   if (head.nlmsg_type != question.family || head.nlmsg_len > static_cast<std::size_t>(bytes)) {
-    return {};  // an error, above all
+    return {};  // mostly an error
   }
   return std::span<const char>(room).first(head.nlmsg_len);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a driver runs packet programs itself, asked without attaching one.
+// Finds out whether a driver runs packet programs itself, without attaching one.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace infold::xdp {
 
-// Nothing where the kernel does not tell, which it does since 6.3. An interface that offers it may
-// still refuse it, for an MTU that is too large.
+// Nothing if the kernel does not tell. Linux 6.3 and later do. An interface that offers native mode
+// may still refuse it if its MTU is too large.
 std::optional<bool> offers_native_mode(const Interface& interface);
 
 }  // namespace infold::xdp

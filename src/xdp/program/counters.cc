@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The packet program's counters under the names that both planes have.
+// Reads the packet program's counters, which have the names of both planes.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -22,7 +22,7 @@ using core::Verdict;
 using site::count_index;
 using site::PlaneVerdict;
 
-// Each of the program's counters and the reason that it stands for.
+// Each counter of the program, and its outcome.
 constexpr std::pair<int, std::size_t> kReasons[] = {
     {INFOLD_XDP_CONTRIBUTED, count_index(Verdict::contributed)},
     {INFOLD_XDP_COMPLETED, count_index(Verdict::completed)},
@@ -53,7 +53,7 @@ constexpr std::pair<int, std::size_t> kReasons[] = {
     {INFOLD_XDP_HEARD_ECHO, count_index(PlaneVerdict::heard_echo)},
 };
 
-// The numbers are the same, so that no table is needed but this one, which leaves none out.
+// The numbers are equal and complete, so the code needs no table at run time.
 constexpr bool are_all_the_same() {
   int next = 0;
   for (const auto& [number, index] : kReasons) {
@@ -65,7 +65,7 @@ static_assert(are_all_the_same(), "a counter of bpf/state.h lacks its reason in 
 static_assert(INFOLD_XDP_COUNTERS == count_index(PlaneVerdict::dropped_stray),
               "a reason of packet_counts.h lacks its counter in bpf/state.h");
 
-// What each processor has at the start of each entry of a map, entry by entry.
+// Reads the start of each entry of a map, for each processor.
 template <typename Value>
 std::vector<Value> read_each(const bpf_map* map) {
   const auto processors = static_cast<std::size_t>(libbpf_num_possible_cpus());
@@ -76,7 +76,7 @@ std::vector<Value> read_each(const bpf_map* map) {
   std::uint32_t next = 0;
   const int failed = bpf_map_lookup_batch(bpf_map__fd(map), nullptr, &next, keys.data(),
                                           bytes.data(), &entries, nullptr);
-  // The end of the map is an error to the kernel.
+  // The kernel reports the end of the map as an error.
   CHECK(failed == 0 || errno == ENOENT);
   CHECK_THAT(entries, ==, bpf_map__max_entries(map));
   std::vector<Value> values(entries * processors);

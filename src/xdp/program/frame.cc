@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of Ethernet, IPv4, IPv6 and UDP, written and checked byte by byte.
+// Writes and checks the headers of Ethernet, IPv4, IPv6 and UDP.
 #include "xdp/program/frame.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::size_t get16(const std::byte* at) {
   return std::to_integer<std::size_t>(at[0]) << 8 | std::to_integer<std::size_t>(at[1]);
 }
 
-// RFC 1071, not complemented; the sum of what is right together with its checksum is 0xffff.
+// The sum of RFC 1071, not complemented. The sum over correct data and its checksum is 0xffff.
 std::size_t sum(std::span<const std::byte> bytes, std::size_t start = 0) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     start += std::to_integer<std::size_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);

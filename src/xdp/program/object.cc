@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The assembler puts the object file in place, so that no generator and no copy of it is needed.
+// The assembler includes the object file, so the build needs no generator and no copy of it.
 #include "xdp/program/object.h"
 
 // INFOLD_BPF_OBJECT is the file's path, in quotes.

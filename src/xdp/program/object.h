@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compiled packet program, which travels inside our binary.
+// The compiled packet program, which is part of the binary.
 #pragma once
 
 #include <cstddef>

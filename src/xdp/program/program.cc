@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libbpf's calls, and the values of the maps.
+// Calls libbpf, and writes the values of the maps.
 #include "xdp/program/program.h"
 
 #include <algorithm>
@@ -123,7 +123,7 @@ Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
-// No element takes less than a byte.
+// An element takes at least a byte.
 core::SiteRecord Program::record() const {
   core::SiteRecord record;
   record.elements_max = std::min(elements_max_, datagram_bytes_max_);
@@ -209,7 +209,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
 }
 
 base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
-  // First fit: jobs come and go seldom, and there are few.
+  // First fit is enough, because jobs are few and change seldom.
   std::uint32_t first = 0;
   for (bool moved = true; moved;) {
     moved = false;
@@ -244,7 +244,7 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
   const auto index = static_cast<std::uint32_t>(free - jobs_.begin());
 
   infold_xdp_slot slot{};
-  slot.copies[1].round = ~0U;  // as if chunks 0 and -1 had been summed
+  slot.copies[1].round = ~0U;  // as if chunks 0 and -1 were summed
   for (std::uint32_t i = 0; i < options.slot_count; ++i) {
     const std::uint32_t key = *first + i;
     CHECK(bpf_map_update_elem(map("slots"), &key, &slot, BPF_ANY) == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a switch that is attached does to its jobs while packets arrive.
+// Changes jobs of an attached switch while packets arrive.
 #include <cerrno>
 #include <cstring>
 #include <unistd.h>
@@ -48,8 +48,8 @@ void Program::close_job(std::uint16_t job) {
   CHECK(bpf_map_update_elem(map("job_indices"), &number, &none, BPF_ANY) == 0);
 }
 
-// The kernel has no call for this alone. But it promises that whoever has put another map into a
-// map of maps may change the one taken out: it waits for all programs that may still hold it.
+// The kernel has no call for this alone. But when a map in a map of maps is replaced, the kernel
+// waits for all programs that may still use the old map.
 base::Result<void> Program::wait_for_packets() {
   const std::uint32_t key = 0;
   const int inner =
