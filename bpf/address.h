@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where workers are: packets in a worker's name come from one host, and answers go to the port that
- * the last valid one came from (src/site/aggregation_site.cc does the same), so that workers may
- * sit behind a NAT. A parent is spoken to first: it answers the host's probe, whose way the
- * kernel's routes and neighbours decide.
+ * The addresses of workers and of the parent. A worker's packets come from one host. Answers go to
+ * the port of its last valid packet, so a worker may be behind a NAT (as in
+ * src/site/aggregation_site.cc). The host sends a probe to the parent first, by the kernel's routes
+ * and neighbours, and the parent's echo shows its next hop.
  */
 #pragma once
 
 #include "bpf/parse.h"
 
-/* Where a packet comes from and which of our addresses it came to. */
+/* The source of a packet, and which of our addresses it was sent to. */
 INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
                           struct infold_xdp_member* from) {
   const uint8_t* const data = (const uint8_t*)(long)ctx->data;
@@ -37,7 +37,7 @@ INLINE int read_addresses(struct xdp_md* ctx, const struct work* w,
   return 1;
 }
 
-/* whether the packet comes from where its worker's packets do. */
+/* whether the packet comes from its worker's host. */
 INLINE int is_from_source(struct xdp_md* ctx, const struct work* w) {
   const uint8_t* const data = (const uint8_t*)(long)ctx->data;
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
@@ -53,8 +53,8 @@ INLINE int is_from_source(struct xdp_md* ctx, const struct work* w) {
          source.word[1] == *(const uint64_t*)(data + 30);
 }
 
-/* Where such a packet came from, for the host to tell. Of two processors' the address may be a
- * mixture. */
+/* Keeps the source of such a packet, so that the host can log it. If two processors write at once,
+ * the address may be a mixture. */
 INLINE void note_wrong_source(struct xdp_md* ctx, const struct infold_xdp_job* job,
                               const struct work* w) {
   struct infold_xdp_member from;
@@ -89,8 +89,8 @@ INLINE int is_same_port(const struct infold_xdp_member* a, const struct infold_x
          a->address.word[0] == b->address.word[0];
 }
 
-/* R-005: whether a packet for workers comes from the parent; from anywhere, as long as it is not
- * known where that is. */
+/* R-005: whether a packet for workers comes from the parent. Any source will do while the parent's
+ * address is unknown. */
 INLINE int is_from_parent(struct xdp_md* ctx, const struct work* w) {
   struct infold_xdp_member here;
   const struct infold_xdp_member* const parent = member_of(w);
@@ -98,8 +98,8 @@ INLINE int is_from_parent(struct xdp_md* ctx, const struct work* w) {
   return parent->port.wire == 0 || is_same_port(&here, parent);
 }
 
-/* Two processors that learn different places at once leave a mixture, which the next packet of
- * the worker sets right: an answer lost, as on a wire. Returns whether the packet may be taken. */
+/* If two processors learn different addresses at once, a mixture stays until the worker's next
+ * packet. That costs an answer, as a loss on a wire does. Returns whether to accept the packet. */
 INLINE int learn(struct xdp_md* ctx, const struct work* w) {
   struct infold_xdp_member here;
   struct infold_xdp_member* const member = member_of(w);

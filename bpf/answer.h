@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a packet becomes its answer. An answer to its sender goes back in the frame that came, given
- * the answer's length, bytes and addresses. What goes to others, or does not fit, goes up to the
- * program at the host's ingress (bpf/ingress.h), with a note that says to whom.
+ * Turns a packet into its answer. An answer to the sender goes back in the frame that arrived, with
+ * new length, bytes and addresses. An answer to others, or one that does not fit, goes up to the
+ * program at the host's ingress (bpf/ingress.h), with a note that names the receivers.
  */
 #pragma once
 
 #include "bpf/checksum.h"
 #include "bpf/maps.h"
 
-/* Swaps where it came from with where it came to, and writes lengths and checksums anew. */
+/* Swaps source and destination, and writes new lengths and checksums. */
 INLINE void readdress_ipv4(uint8_t* data, uint32_t datagram_bytes) {
   uint8_t* const ip = data + kEthernetBytes;
   const uint32_t source = *(uint32_t*)(ip + 12);
@@ -45,7 +45,7 @@ INLINE void readdress_ends(uint8_t* data, uint8_t* udp, uint32_t datagram_bytes)
   *(uint16_t*)(udp + 6) = 0;
 }
 
-/* Of the pseudo-header, without the datagram. */
+/* The sum of the pseudo-header, without the datagram. */
 INLINE uint64_t pseudo_sum(const uint8_t* ip, int is_ipv4, uint32_t udp_bytes) {
   uint64_t sum = bpf_htonl(kProtocolUdp) + (uint64_t)bpf_htonl(udp_bytes);
   if (is_ipv4) {
@@ -60,7 +60,7 @@ INLINE int readdress(struct xdp_md* ctx, struct work* w) {
   uint8_t* data = (uint8_t*)(long)ctx->data;
   const uint8_t* end = (const uint8_t*)(long)ctx->data_end;
   const int is_ipv4 = w->at == kDatagramAt4;
-  if (data + kDatagramAt6 > end) return 0; /* holds for IPv4 too: a datagram has 32 bytes */
+  if (data + kDatagramAt6 > end) return 0; /* also for IPv4: a datagram has at least 32 bytes */
   uint8_t* const udp = data + (is_ipv4 ? kDatagramAt4 : kDatagramAt6) - kUdpBytes;
   if (udp + kUdpBytes > end) return 0;
   const uint32_t bytes = w->answer_bytes;
@@ -107,7 +107,7 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   if (at > kDatagramAt6) return 0;
   if (w->answer_from == kFromSmall) {
     if (bytes > sizeof(w->small)) return 0;
-    OPAQUE(bytes); /* or clang makes one comparison of both, of a difference */
+    OPAQUE(bytes); /* otherwise clang merges both comparisons into one of a difference */
     if (bytes < INFOLD_HEADER_BYTES) return 0;
     return bpf_xdp_store_bytes(ctx, at, (void*)w->small, bytes) == 0;
   }
@@ -117,13 +117,13 @@ INLINE int write_datagram(struct xdp_md* ctx, const struct work* w) {
   return bpf_xdp_store_bytes(ctx, at, from, bytes) == 0;
 }
 
-/* What is stored for the parent gives way to the parent's answer, of the same round. */
+/* The parent's answer replaces the stored sum of the same round. */
 INLINE int may_go(const struct infold_xdp_copy* copy, uint32_t to) {
   return to != INFOLD_XDP_TO_PARENT || REREAD(copy->phase) == INFOLD_XDP_FORWARDED;
 }
 
-/* An answer is copied without the lock: whether it was still the one that was meant. Remembers its
- * sum, since adding it up costs as much as copying it, and repeats are all alike. */
+/* The answer was copied without the lock. Returns whether it was still the right one. Also stores
+ * its sum, because summing costs as much as copying, and all repeats are alike. */
 INLINE int was_still_stored(const struct work* w) {
   struct infold_xdp_slot* const slot = entry(&slots, w->slot);
   if (!slot) return 0;
@@ -133,7 +133,7 @@ INLINE int was_still_stored(const struct work* w) {
   return 1;
 }
 
-/* A short answer to a shorter question needs little, and there is room before every frame: the
+/* A short answer to a shorter query needs a few bytes more. Every frame has room before it, so the
  * headers move up. */
 INLINE int grow_before(struct xdp_md* ctx, const struct work* w, uint32_t more) {
   uint8_t headers[kDatagramAt6];
@@ -182,8 +182,8 @@ INLINE void write_range(struct work* w, uint32_t at, uint32_t first, uint32_t co
   out[at].count = infold_to_be16((uint16_t)count);
 }
 
-/* How many bits are 0 below the lowest 1; of no 1 it is 0. The product has a different top for each
- * power of two. */
+/* The number of 0 bits below the lowest 1, and 0 if there is no 1. The product has different top
+ * bits for each power of two. */
 INLINE uint32_t zeros_below(uint64_t value) {
   static const uint8_t position[64] = {
       0,  1,  56, 2,  57, 49, 28, 3,  61, 58, 42, 50, 38, 29, 17, 4,  62, 47, 59, 36, 45, 43,
@@ -192,12 +192,12 @@ INLINE uint32_t zeros_below(uint64_t value) {
   return position[(value & (0 - value)) * 0x03f79d71b4ca8b09 >> 58];
 }
 
-/* R-065 where workers are the ranks of their numbers, and 64 at most: range by range. */
+/* R-065 for at most 64 workers that are the ranks of their numbers: range by range. */
 INLINE void list_missing_bits(struct work* w, uint64_t missing) {
   for (uint32_t at = 0; at < INFOLD_PENDING_RANGES_MAX; ++at) {
     if (missing == 0) break;
     const uint32_t first = zeros_below(missing);
-    const uint64_t after = ~(missing | ((1ULL << first) - 1)); /* 0s that follow the range */
+    const uint64_t after = ~(missing | ((1ULL << first) - 1)); /* the 0 bits after the range */
     const uint32_t end = after == 0 ? 64 : zeros_below(after);
     write_range(w, at, first, end - first);
     w->ranges = at + 1;
@@ -209,8 +209,8 @@ struct missing {
   struct work* w;
 };
 
-/* R-065, one worker of up to 256: the missing ranks, ranges that touch joined. A loop of the
- * kernel's, which the verifier follows once. */
+/* R-065, one of up to 256 workers: adds its missing ranks, and joins adjacent ranges. A loop of the
+ * kernel runs it, so the verifier follows it once. */
 static long add_missing(uint32_t worker, const void* context) {
   const struct missing* const missing = context;
   struct work* const w = missing->w;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of workers whose packets went up to the parent and have no answer yet (R-064, R-083). They
- * stand in a slot or a job, and change without its lock: what is lost by that is asked again.
+ * Sets of workers whose packets went up to the parent and have no answer yet (R-064, R-083). A slot
+ * or a job has such a set, and changes it without its lock. If a change is lost, the worker asks
+ * again.
  */
 #pragma once
 
@@ -11,7 +12,7 @@ INLINE void add_asking(uint64_t* asking, uint32_t worker) {
   __sync_fetch_and_or(&asking[worker >> 6 & 3], 1ULL << (worker & 63));
 }
 
-/* Whether the worker was one of them; from now on it is not. */
+/* Removes the worker, and returns whether it was in the set. */
 INLINE int take_asking(uint64_t* asking, uint32_t worker) {
   const uint64_t bit = 1ULL << (worker & 63);
   return (__sync_fetch_and_and(&asking[worker >> 6 & 3], ~bit) & bit) != 0;

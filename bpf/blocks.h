@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block floats into 64-bit lanes (R-032, R-033), mirroring core/aggregator/aggregator_sum.cc. Each
- * block's step is decided from its codes and then taken on 32 elements at a time; all of it runs
- * under the slot's lock. The step goes through memory, where the verifier loses sight of it: one
- * path for all steps in place of one for each.
+ * Adds block floats to 64-bit lanes (R-032, R-033), as core/aggregator/aggregator_sum.cc does. A
+ * block's codes decide its step, which is then applied to 32 elements at a time. All of it runs
+ * under the slot's lock. The step goes through memory, so the verifier does not know it, and
+ * follows one path for all steps.
  */
 #pragma once
 
@@ -13,10 +13,10 @@ enum { kGroup = 32, kGroupsMax = INFOLD_XDP_ELEMENTS_MAX / kGroup };
 /* Whether elements follow the codes of a contribution. */
 enum holds { kNumbers, kCodesAlone };
 enum action { kSkipBlock, kStoreBlock, kAddBlock, kShiftAndAddBlock };
-/* Mantissas this wide, as log2 of their bytes, are another aggregator's lanes. */
+/* Mantissas of this width (log2 of their bytes) are the lanes of another aggregator. */
 enum { kLaneShift = 3 };
 
-/* Where a contribution's parts lie. */
+/* The offsets of a contribution's parts. */
 struct parts {
   const uint8_t* low;
   const uint8_t* high;
@@ -24,7 +24,7 @@ struct parts {
   const uint8_t* end;
 };
 
-/* Without branches, each of which the verifier would follow both ways in every block. */
+/* Without branches, because the verifier would follow both sides of each in every block. */
 INLINE int32_t smaller(int32_t a, int32_t b) {
   int32_t is_less = (a - b) >> 31;
   OPAQUE(is_less);
@@ -32,13 +32,13 @@ INLINE int32_t smaller(int32_t a, int32_t b) {
 }
 INLINE int32_t larger_code(int32_t a, int32_t b) { return a + b - smaller(a, b); }
 
-/* The smaller of two codes of blocks that are not empty: a 0 counts as larger than all others. */
+/* The smaller code of two blocks. Code 0 stands for an empty block and counts as the largest. */
 INLINE int32_t finer(int32_t a, int32_t b) {
   return (smaller((a - 1) & 0xffff, (b - 1) & 0xffff) + 1) & 0xffff;
 }
 
-/* -1 where the packet ends, which it does not: a path that leads out of the loop costs the verifier
- * less than one that goes on with fewer bytes known. */
+/* Returns -1 if the packet ends, which never happens. A path out of the loop costs the verifier
+ * less than a path that goes on with fewer known bytes. */
 INLINE int32_t read_code(const uint8_t* at, const uint8_t* end, uint32_t block, int wide) {
   if (!wide) return at + block + 1 > end ? -1 : at[block];
   if (at + 2 * block + 2 > end) return -1;
@@ -48,12 +48,12 @@ INLINE int32_t read_code(const uint8_t* at, const uint8_t* end, uint32_t block, 
 
 INLINE uint32_t is_set(int32_t value) {
   int32_t negative = -value;
-  OPAQUE(negative); /* or clang makes a branch of it */
+  OPAQUE(negative); /* otherwise clang makes a branch */
   return (uint32_t)(value | negative) >> 31;
 }
 
-/* How this block joins the lanes; 0 codes are those of empty blocks. Shifts are from the left of a
- * 64-bit word, where a mantissa stands when its sign is extended. */
+/* Decides how this block is added to the lanes. Code 0 stands for an empty block. Shifts count from
+ * the left of a 64-bit word, where a mantissa is when its sign is extended. */
 INLINE void plan_block(struct work* w, struct infold_xdp_copy* copy, struct infold_xdp_codes* codes,
                        uint32_t block, int32_t low, int32_t high, uint32_t shift) {
   const int32_t lane_low = codes->low[block];
@@ -74,7 +74,7 @@ INLINE void plan_block(struct work* w, struct infold_xdp_copy* copy, struct info
   w->action = (uint8_t)(taken & (0 - (adds & (1U ^ copy->overrange))));
 }
 
-/* A chunk's first contribution finds all blocks empty. */
+/* All blocks are empty before a chunk's first contribution. */
 INLINE void begin_codes(struct infold_xdp_copy* copy, struct infold_xdp_codes* codes) {
   if (copy->has_lanes) return;
   uint64_t* const words = (uint64_t*)codes;
@@ -82,7 +82,7 @@ INLINE void begin_codes(struct infold_xdp_copy* copy, struct infold_xdp_codes* c
   copy->has_lanes = 1;
 }
 
-/* The mantissa in the lanes' unit. Spreads are such that `by` is not negative. */
+/* The mantissa in the lanes' unit. The limit of spreads keeps `by` at 0 or more. */
 INLINE int64_t mantissa(const uint8_t* at, uint32_t index, uint32_t shift, uint32_t by) {
   switch (shift) {
     case 0: return (int64_t)((uint64_t)at[index] << 56) >> by;
@@ -127,7 +127,7 @@ INLINE void add_group(int64_t* into, const uint8_t* from, const struct work* w, 
   }
 }
 
-/* The same element by element, for a block that is not whole. */
+/* The same element by element, for an incomplete block. */
 INLINE void add_singly(const struct work* w, int64_t* into, const uint8_t* from, const uint8_t* end,
                        uint32_t elements, uint32_t shift) {
   const uint32_t by = w->mantissa_shift;
@@ -141,7 +141,7 @@ INLINE void add_singly(const struct work* w, int64_t* into, const uint8_t* from,
   }
 }
 
-/* Adds what was found beforehand, outside the lock (bpf/specials.h). */
+/* Adds the specials that were found before, without the lock (bpf/specials.h). */
 INLINE void add_specials(const struct infold_xdp_specials* found, uint32_t elements,
                          struct infold_xdp_copy* copy, struct infold_xdp_codes* codes) {
   const uint32_t words = (elements + 63) >> 6;
@@ -154,7 +154,7 @@ INLINE void add_specials(const struct infold_xdp_specials* found, uint32_t eleme
   }
 }
 
-/* Decides on the block that begins with this group, if one does. Returns whether it could. */
+/* Decides the step of a block that begins with this group. Returns false if that failed. */
 INLINE int begin_group(const struct place* at, struct infold_xdp_codes* codes,
                        const struct parts* from, uint32_t group, uint32_t shift, int wide) {
   if (wide && group & 1) return 1;
@@ -167,7 +167,7 @@ INLINE int begin_group(const struct place* at, struct infold_xdp_codes* codes,
   return 1;
 }
 
-/* Whole groups, then what is left over. That exponents are too far apart shows in the copy. */
+/* Complete groups, then the rest. The copy tells whether exponents are too far apart. */
 INLINE void add_blocks(const struct place* at, struct infold_xdp_codes* codes, int64_t* lane,
                        const struct parts* from, uint32_t shift, int holds, int wide) {
   struct work* const w = at->w;
@@ -183,7 +183,7 @@ INLINE void add_blocks(const struct place* at, struct infold_xdp_codes* codes, i
   }
   const uint32_t elements = REREAD(w->elements);
   uint32_t first = elements & ~(uint32_t)(kGroup - 1);
-  OPAQUE(first); /* so that what is compared is what is used */
+  OPAQUE(first); /* so that the compared value is the used one */
   if (elements == first || first > config.elements_max - kGroup) return;
   const uint32_t group = first / kGroup;
   if (!begin_group(at, codes, from, group, shift, wide) || holds == kCodesAlone) return;
@@ -191,8 +191,8 @@ INLINE void add_blocks(const struct place* at, struct infold_xdp_codes* codes, i
              elements & (kGroup - 1), shift);
 }
 
-/* ADD, PARTIAL and OVERRANGE. `shift` is that of what is added, lanes or mantissas. Blocks of f64
- * have programs of their own: where one serves both, the verifier of Linux 6.1 follows so many
+/* ADD, PARTIAL and OVERRANGE. `shift` gives the width of the added lanes or mantissas. Blocks of
+ * f64 have programs of their own. For a program of both, the verifier of Linux 6.1 follows so many
  * paths that it gives up. */
 INLINE int add_contribution(struct xdp_md* ctx, uint32_t shift, int holds, int wide) {
   struct place at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For measurements only, and loaded for nothing else: the least that a packet program can do, to
- * which the aggregator is compared.
+ * Loaded for measurements only: the least that a packet program can do, for comparison with the
+ * aggregator.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ INLINE void swap_words(uint32_t* a, uint32_t* b) {
   *b = was;
 }
 
-/* Whether a frame came to our port over IPv4. */
+/* Whether the frame is for our port over IPv4. */
 INLINE int is_for_us(const uint8_t* data, const uint8_t* end) {
   const uint8_t* const ip = data + kEthernetBytes;
   const uint8_t* const udp = ip + kIpv4Bytes;
@@ -26,8 +26,8 @@ SEC("xdp") int discard(struct xdp_md* ctx) {
                                                                                          : XDP_PASS;
 }
 
-/* Sends what came to our port over IPv4 back as it is. Both checksums stay right. Not by XDP_TX,
- * after which veth does not wake a receiver that has no packet program. */
+/* Sends packets for our port over IPv4 back unchanged. Both checksums stay correct. Does not use
+ * XDP_TX, because veth then does not wake a receiver without a packet program. */
 SEC("xdp") int bounce(struct xdp_md* ctx) {
   uint8_t* const data = (uint8_t*)(long)ctx->data;
   uint8_t* const ip = data + kEthernetBytes;

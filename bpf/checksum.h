@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The checksums of IP and UDP: sums of 16-bit words with the carries added back (RFC 1071). Sums
- * are kept in 64 bits, where the carries of a whole packet have room, and folded once.
+ * The checksums of IP and UDP: sums of 16-bit words with the carries added back (RFC 1071). A sum
+ * has 64 bits, which hold the carries of a whole packet, and is folded once.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ INLINE uint32_t fold(uint64_t sum) {
   return (uint32_t)sum;
 }
 
-/* Of an IPv4 header without options, whose other fields stand. */
+/* Of an IPv4 header without options. Its other fields must be set. */
 INLINE void write_ipv4_sum(uint8_t* ip) {
   *(uint16_t*)(ip + 10) = 0;
   uint64_t sum = 0;
@@ -23,15 +23,15 @@ INLINE void write_ipv4_sum(uint8_t* ip) {
   *(uint16_t*)(ip + 10) = (uint16_t)~fold(sum);
 }
 
-/* The sum of a stored answer counts only with its round, of which it holds the last bits: whoever
- * has added it up may be late to write it. */
+/* The sum of a stored answer is valid only for its round, and so contains the round's last bits. A
+ * processor may write the sum late. */
 INLINE uint32_t marked_sum(uint32_t sum, uint32_t round) { return sum | round << 16; }
 
-/* Of `bytes` bytes from `p` on; of less when the packet ends before. */
+/* The sum of `bytes` bytes from `p`, or of fewer if the packet ends before. */
 static __attribute__((noinline)) uint64_t sum_of_bytes(const uint8_t* p, const uint8_t* end,
                                                        uint32_t bytes) {
   uint64_t sum = 0;
-  uint64_t odd = 0; /* a second sum, so that additions need not wait for each other */
+  uint64_t odd = 0; /* a second sum, so additions do not wait for each other */
   uint32_t left = bytes;
   for (uint32_t step = 0; step <= kStepsMax; ++step) {
     if (left < kStepBytes || p + kStepBytes > end) break;

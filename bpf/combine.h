@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums, minima, maxima and unions of bits of integers in place, mirroring `combine` in
- * core/aggregator/arithmetic.cc. No branches: a wrong guess costs a processor as much as ten
- * additions, and the verifier would follow both sides of each.
+ * Sums, minima, maxima and bitwise or of integers in place, as `combine` in
+ * core/aggregator/arithmetic.cc. Without branches: a mispredicted branch costs as much as ten
+ * additions, and the verifier would follow both sides of each branch.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 
 enum combination { kStore, kSum, kMin, kMax, kOr };
 
-/* The smaller number's distance from b, 0 if that is b. */
+/* The difference of the smaller number to b. 0 if b is the smaller. */
 INLINE int64_t below(int64_t a, int64_t b) {
   const int64_t distance = (int64_t)((uint64_t)a - (uint64_t)b);
   int64_t is_less = (distance ^ ((a ^ b) & (distance ^ a))) >> 63;
-  OPAQUE(is_less); /* or clang makes a branch of it */
+  OPAQUE(is_less); /* otherwise clang makes a branch */
   return distance & is_less;
 }
 
@@ -44,8 +44,8 @@ INLINE void combine_one(uint8_t* into, const uint8_t* from, uint32_t shift, int 
   }
 }
 
-/* Sums of all bytes, or all 16-bit words, of 8 bytes at once: the top bits, which would carry into
- * the neighbour, are added apart. */
+/* Adds all bytes, or all 16-bit words, of 8 bytes at once. The top bits would carry into the
+ * neighbour, so they are added separately. */
 INLINE uint64_t sum_in_parts(uint64_t a, uint64_t b, uint64_t tops) {
   return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
 }
@@ -75,8 +75,8 @@ INLINE void combine_step(uint8_t* into, const uint8_t* from, uint32_t shift, int
   }
 }
 
-/* `elements` are *element_bytes bytes of a packet that ends at `end`; `sum` lies in a map's value
- * with room for `room` bytes, a constant. */
+/* `elements` are *element_bytes bytes of a packet that ends at `end`. `sum` is in a map's value
+ * with `room` bytes, a constant. */
 INLINE void combine(uint8_t* sum, uint32_t room, const uint8_t* elements, const uint8_t* end,
                     const uint32_t* element_bytes, uint32_t shift, int how) {
   const uint32_t bytes = *element_bytes;
@@ -94,8 +94,8 @@ INLINE void combine(uint8_t* sum, uint32_t room, const uint8_t* elements, const 
   const uint32_t again = REREAD(*element_bytes);
   uint32_t at = again & ~(uint32_t)(kStepBytes - 1);
   uint32_t rest = again & (kStepBytes - 1);
-  OPAQUE(at);   /* so that what is compared is what is used */
-  OPAQUE(rest); /* or clang leaves out the loop's own end, which bounds it for the verifier */
+  OPAQUE(at);   /* so that the compared value is the used one */
+  OPAQUE(rest); /* otherwise clang drops the loop's end, which the verifier needs as a bound */
   if (at > room - kStepBytes) return;
   from = elements + at;
   for (uint32_t i = 0; i < kStepBytes; i += 1U << shift) {

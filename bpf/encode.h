@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes to the mantissas of a result (R-035), mirroring `encode` in core/aggregator/arithmetic.cc,
- * and the other answers that are written when a chunk of block floats is complete. The copy is in
- * phase CLOSING, so no lock is held, and the kernel's loop runs over blocks, followed once by the
- * verifier.
+ * Encodes lanes as the mantissas of a result (R-035), as `encode` in core/aggregator/arithmetic.cc,
+ * and writes the other answers to a complete chunk of block floats. The copy is in phase CLOSING,
+ * so no lock is held. The kernel's loop runs over blocks, so the verifier follows it once.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 enum { kBlock = INFOLD_BLOCK_ELEMENTS, kLargestBlock = INFOLD_BLOCK_ELEMENTS_F64 };
 
-/* What the loops over blocks need. */
+/* The context of the loops over blocks. */
 struct writing {
   struct work* w;
   struct infold_xdp_codes* codes;
@@ -22,13 +21,13 @@ struct writing {
 };
 
 struct encoding {
-  int32_t shift; /* right; from the lanes' unit to the result's */
+  int32_t shift; /* to the right, from the lanes' unit to the result's */
   int32_t code;
   uint64_t limit;
-  int exact; /* no sum is so large that halves or infinities need care */
+  int exact; /* no sum is so large that rounding or infinities matter */
 };
 
-/* Six halvings without branches, whose every outcome the verifier would follow. */
+/* Six halvings without branches, because the verifier would follow every outcome. */
 INLINE uint32_t top_bit(uint64_t value) {
   uint32_t top = 0;
   UNROLL for (uint32_t log = 6; log-- != 0;) {
@@ -46,7 +45,7 @@ INLINE uint64_t round_shift(uint64_t value, int32_t shift) {
   return (value + half - 1 + (value >> (shift & 63) & 1)) >> (shift & 63);
 }
 
-/* Without a branch, which a processor would guess wrongly about four times a block. */
+/* Without a branch, which a processor would mispredict about four times a block. */
 INLINE uint64_t larger(uint64_t a, uint64_t b) {
   const int64_t less = (int64_t)(a - b);
   int64_t is_less = less >> 63;
@@ -59,8 +58,8 @@ INLINE uint64_t magnitude(int64_t value) {
   return (uint64_t)(value ^ sign) - (uint64_t)sign;
 }
 
-/* The largest magnitude, of even and odd elements apart, so that one need not wait for the other.
- * 2^63 is the one that the comparison takes for less than 0; it shows in `seen_bits`. */
+/* The largest magnitudes of even and of odd elements, so that one need not wait for the other. The
+ * comparison takes 2^63 for a negative number. `seen_bits` shows that case. */
 INLINE uint64_t largest_of(const int64_t* lane, uint64_t largest, uint64_t* seen_bits) {
   uint64_t odd = 0;
   UNROLL for (uint32_t i = 0; i < kBlock; i += 2) {
@@ -96,8 +95,8 @@ INLINE void store_mantissa(uint8_t* out, uint32_t index, uint32_t shift, int64_t
   }
 }
 
-/* An arithmetic shift after adding just under a half, and the rest to a half where the result would
- * be odd, rounds to nearest, ties to even, for both signs. */
+/* Rounds to nearest, ties to even, for both signs. Adds just under a half, and the rest to a half
+ * if the result would be odd, then shifts arithmetically. */
 INLINE void encode_group(const int64_t* lane, uint8_t* out, const struct encoding* e,
                          uint32_t shift) {
   if (e->shift <= 0) {
@@ -126,7 +125,7 @@ struct careful {
   uint32_t shift;
 };
 
-/* One element as the scalar loop has it, for sums that only a liar or the largest floats reach. */
+/* One element as in the scalar loop, for sums that only a lying worker or huge floats reach. */
 static long encode_carefully(uint32_t index, const void* context) {
   const struct careful* const in = context;
   const int64_t value = in->lane[index & (kBlock - 1)];

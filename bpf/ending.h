@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a job ends, and how that reaches every worker of a tree (spec section 8), mirroring
- * core/aggregator/aggregator_end.cc. What ends is the job, under the job's own lock.
+ * Ends a job, and tells every worker of a tree (spec section 8), as
+ * core/aggregator/aggregator_end.cc does. The job's own lock protects its end.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct open_chunks {
   uint32_t down;
 };
 
-/* One copy of one slot, the last bit of the index says which: does it wait for the worker, or,
- * asked by the parent, is it open at all? */
+/* Looks at one copy of a slot, which the index's last bit chooses. For a worker: does the copy wait
+ * for it? For the parent: is the copy open? */
 static long find_open(uint32_t index, const void* context) {
   const struct open_chunks* const open = context;
   struct work* const w = open->w;
@@ -37,16 +37,16 @@ INLINE uint8_t some_chunk_is_open(const struct infold_xdp_job* job, struct work*
   return (uint8_t)w->is_open;
 }
 
-/* What is said of the end, and what is to be said and to whom, as decided under the lock. */
+/* The reported end, and the messages to send, as decided under the lock. */
 struct ending {
   struct infold_abort abort;
   uint32_t verdict;
   uint8_t to;
   uint8_t root_knows;
-  uint8_t is_said; /* by a packet */
+  uint8_t is_said; /* reported by a packet */
   uint8_t down;
   uint8_t is_from_root;
-  uint8_t is_open; /* some chunk, for which it matters that a rank has left */
+  uint8_t is_open; /* some chunk still needs the rank that has left */
   uint8_t reserved[2];
 };
 
@@ -59,7 +59,7 @@ INLINE int is_left(const struct infold_abort* abort) {
   return abort->reason.wire == bpf_htons(INFOLD_ABORT_LEFT);
 }
 
-/* A job has news of its end twice, so that nobody makes the kernel look at its slots more often. */
+/* A job has news of its end at most twice, so peers cannot make the kernel scan its slots often. */
 INLINE int asks_for_open(const struct infold_xdp_job* job, const struct ending* end) {
   return end->is_said && is_news(job, end) && is_left(job->ended ? &job->abort : &end->abort);
 }
@@ -155,7 +155,7 @@ SEC("xdp") int take_abort(struct xdp_md* ctx) {
              bpf_xdp_load_bytes(ctx, at + INFOLD_HEADER_BYTES, &end.abort, sizeof(end.abort))) {
     return XDP_ABORTED;
   }
-  /* Where nobody looked, another processor has ended the job meanwhile: all may be told. */
+  /* Without a scan, another processor has ended the job meanwhile. Then all may be told. */
   end.is_open = 1;
   if (asks_for_open(job, &end)) end.is_open = some_chunk_is_open(job, w, end.down);
 

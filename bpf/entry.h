@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first program of each packet: is it ours, is it a packet of a job here, and which program
- * does its work? Mirrors core::Aggregator::dispatch.
+ * The first program for each packet. Decides whether the packet is ours and of a job here, and
+ * which program handles it, as core::Aggregator::dispatch does.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "bpf/settle.h"
 
 enum { kNoVerdict = -1 };
-/* As the kind of what is no packet of a job, and which no packet can have. It stands in memory so
- * that the verifier follows one way through the checksum, not two. */
+/* The kind of datagrams that are no packets of a job. No packet can have it. It is in memory, so
+ * the verifier follows one path through the checksum and not two. */
 enum { kProbe = 0, kEcho = 15 };
 
 INLINE int add_blocks_program(const struct work* w) {
@@ -31,7 +31,7 @@ INLINE int program_of(const struct work* w) {
   }
 }
 
-/* A constant index makes each a direct jump. */
+/* With a constant index, each is a direct jump. */
 INLINE int jump(struct xdp_md* ctx, int program) {
   switch (program) {
     case kAddIntegers: return go_on(ctx, kAddIntegers);
@@ -68,15 +68,15 @@ INLINE int check_job(struct xdp_md* ctx, const struct infold_header* h,
   return kNoVerdict;
 }
 
-/* R-017. Answered here, so that what comes back has passed where results will pass. Finds the
- * packet again: a pointer kept across the checksum would make the verifier follow that once for
- * IPv4 and once for IPv6. */
+/* R-017. The program answers probes, so the echo takes the path that results will take. Looks the
+ * packet up again. With a pointer kept across the checksum, the verifier would follow the checksum
+ * once for IPv4 and once for IPv6. */
 INLINE int answer_probe(struct xdp_md* ctx, struct work* w) {
   const uint32_t at = w->at;
   const uint8_t magic = INFOLD_ECHO_MAGIC;
   if (at > kDatagramAt6 || bpf_xdp_store_bytes(ctx, at, (void*)&magic, 1)) return XDP_ABORTED;
   count(w, INFOLD_XDP_ANSWERED_PROBE);
-  w->job = 0; /* of none; a note names one */
+  w->job = 0; /* of no job; a note needs a value */
   w->answer_from = kFromPacket;
   w->answer_to = INFOLD_XDP_TO_SENDER;
   w->answer_bytes = w->bytes;
@@ -84,9 +84,8 @@ INLINE int answer_probe(struct xdp_md* ctx, struct work* w) {
   return go_on(ctx, kAnswer);
 }
 
-/* Whether a datagram is the echo of what our host has sent to a job's parent, with the job's number
- * and epoch where a header has them. It says where the parent is before the first sum goes there.
- */
+/* Whether a datagram is the echo of our host's probe to a job's parent. It has the job's number and
+ * epoch at their places in a header. It shows the parent's next hop before the first sum. */
 INLINE int is_echo_of_parent(const struct infold_header* h, struct work* w) {
   if (h->magic != INFOLD_ECHO_MAGIC) return 0;
   const uint32_t* const index = entry(&job_indices, infold_from_be16(h->job));
@@ -96,7 +95,7 @@ INLINE int is_echo_of_parent(const struct infold_header* h, struct work* w) {
   return job && job->has_parent && infold_from_be32(h->epoch) == job->epoch;
 }
 
-/* What a datagram to us is. Returns an XDP action, or -1 with all fields set. */
+/* Examines a datagram to us. Returns an XDP action, or -1 with all fields set. */
 INLINE int identify(struct xdp_md* ctx, const struct infold_header* h, struct work* w) {
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
   if (!parse(h, end, w)) return drop(w, INFOLD_XDP_DROPPED_MALFORMED);
@@ -110,7 +109,7 @@ INLINE int identify(struct xdp_md* ctx, const struct infold_header* h, struct wo
   return why == kNoVerdict ? kNoVerdict : drop(w, (uint32_t)why);
 }
 
-/* Here and not in a program of its own: going on to that would take as long as the copy. */
+/* Not a program of its own, because a tail call takes as long as the copy. */
 INLINE int send_stored(struct xdp_md* ctx, struct work* w) {
   count(w, INFOLD_XDP_REPLAYED);
   w->answer_to = INFOLD_XDP_TO_WORKER;
@@ -118,10 +117,10 @@ INLINE int send_stored(struct xdp_md* ctx, struct work* w) {
   return send_answer(ctx, w);
 }
 
-/* A packet that changes nothing, from where its worker is known to be, is answered without the
- * lock: all of a copy changes only after its round has, and its phase becomes DONE only after the
- * answer stands there, so that what is read before the round is read again is that round's.
- * Whatever needs more thought goes on to where the lock is. */
+/* Answers without the lock a packet that changes nothing and comes from its worker's known address.
+ * A copy's fields change only after its round. Its phase becomes DONE only after the answer is
+ * stored. So all that is read before the round is read again belongs to that round. Other packets
+ * go on to a program that takes the lock. */
 INLINE int answer_known(struct xdp_md* ctx, struct work* w, struct infold_xdp_copy* copy) {
   if ((int32_t)(w->round - REREAD(copy->round)) < 0) return drop(w, INFOLD_XDP_DROPPED_STALE_ROUND);
   const uint32_t phase = REREAD(copy->phase);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host has to say about a job: that it has ended. Called by the kernel's test-run and
- * attached to nothing, so that the job's own lock decides whose word was the first (R-080).
+ * The host calls this program by the kernel's test-run to end a job. It is attached to nothing. The
+ * job's own lock decides which reported end was the first (R-080).
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "bpf/maps.h"
 
-/* The words of the call are a job's index, the reason, a rank, and the other number. */
+/* The arguments are a job's index, the reason, a rank, and the other rank. */
 SEC("tc") int end_job(struct __sk_buff* skb) {
   struct infold_xdp_job* const job = entry(&jobs, skb->cb[0]);
   if (!job) return TC_ACT_SHOT;

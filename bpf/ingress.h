@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program at the host's ingress, behind the packet program on the same interface. There a
- * packet can grow and can be sent more than once, which a frame in a driver cannot. It takes only
- * what carries a note: notes stand in the host's memory before a packet, where no wire reaches.
+ * The program at the host's ingress, behind the packet program on the same interface. Here a packet
+ * can grow and can be sent more than once. A frame in a driver cannot. The program takes only
+ * packets with a note. A note is in the host's memory before the packet, so none can arrive over a
+ * wire.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "bpf/answer.h"
 #include "bpf/asking.h"
 
-/* Whose copies go out: what is the same for all of them. */
+/* The values that are equal for all copies that go out. */
 struct sending {
   struct __sk_buff* skb;
   uint32_t first_member; /* of the job, in `members` */
@@ -23,9 +24,9 @@ struct sending {
   uint32_t job;
 };
 
-/* Erases it as well: veth hands a packet on with what stands before it, its other end may be
- * another switch of this machine, and receivers there would not couple packets whose notes differ.
- */
+/* Reads the note and erases it. veth passes on the bytes before a packet. Its other end may be
+ * another switch of this machine, and receivers there would not coalesce packets with different
+ * notes. */
 INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) {
   struct infold_xdp_note* const found = (void*)(long)skb->data_meta;
   if ((const uint8_t*)(found + 1) > (const uint8_t*)(long)skb->data) return 0;
@@ -36,7 +37,7 @@ INLINE int read_note(const struct __sk_buff* skb, struct infold_xdp_note* note) 
   return 1;
 }
 
-/* Puts the stored answer in the packet's place. Returns whether it was still there. */
+/* Replaces the packet by the stored answer. Returns whether the answer was still stored. */
 INLINE int fill(struct __sk_buff* skb, const struct infold_xdp_note* note, uint32_t at) {
   struct infold_xdp_slot* const slot = entry(&slots, note->copy >> 1);
   const uint8_t* const from = entry(&stored, note->copy);
@@ -71,7 +72,7 @@ INLINE void write_ipv6(uint8_t* ip, const struct infold_xdp_member* to, uint32_t
 INLINE int address_to(const struct sending* what, const struct infold_xdp_member* to) {
   uint8_t* const data = (uint8_t*)(long)what->skb->data;
   const uint8_t* const end = (const uint8_t*)(long)what->skb->data_end;
-  if (data + kDatagramAt6 > end) return 0; /* holds for IPv4 too: a datagram has 32 bytes */
+  if (data + kDatagramAt6 > end) return 0; /* also for IPv4: a datagram has at least 32 bytes */
   const int is_ipv4 = what->at == kDatagramAt4;
   uint8_t* const ip = data + kEthernetBytes;
   uint8_t* const udp = data + (is_ipv4 ? kDatagramAt4 : kDatagramAt6) - kUdpBytes;
@@ -94,8 +95,8 @@ INLINE int address_to(const struct sending* what, const struct infold_xdp_member
   return 1;
 }
 
-/* Returns the interface behind which this receiver is, 0 if there is no sending to it: of one that
- * nobody has heard from yet nobody knows where it is. */
+/* Returns the interface of this receiver. 0 if its address is unknown, because no packet of it has
+ * arrived. */
 INLINE uint32_t address_member(const struct sending* what, uint32_t number) {
   const struct infold_xdp_member* const to = entry(&members, what->first_member + number);
   if (!to || to->ifindex == 0) return 0;
@@ -117,7 +118,7 @@ static long send_to(uint32_t number, const void* context) {
   return 0;
 }
 
-/* Whether the packet is for those who ask, and this worker did; from now on it does not. */
+/* Whether this worker gets a packet for asking workers. Removes it from the asking ones. */
 INLINE int was_asking(const struct sending* what, uint32_t worker) {
   if (what->to == INFOLD_XDP_TO_ASKING_FOR_END) {
     struct infold_xdp_job* const job = entry(&jobs, what->job);
@@ -153,8 +154,8 @@ INLINE uint32_t sum_datagram(const struct __sk_buff* skb, uint32_t at, uint32_t 
                            (const uint8_t*)(long)skb->data_end, bytes));
 }
 
-/* Gives the packet the answer's length and bytes. Returns the sum of the datagram, 0 if the answer
- * is gone. */
+/* Gives the packet the answer's length and bytes. Returns the sum of the datagram. 0 if the answer
+ * is no longer stored. */
 INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* note) {
   const uint32_t at = datagram_at(skb);
   const uint32_t bytes = note->answer_bytes;
@@ -164,11 +165,11 @@ INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* not
   return sum_datagram(skb, at, bytes);
 }
 
-/* The checksum that a packet leaves with was added up here, and whoever receives it in this
- * machine's memory need not do it again. On a wire nothing shows it. */
+/* Marks the checksum as verified, because it was computed here. A receiver in this machine need not
+ * verify it again. A wire does not carry the mark. */
 INLINE void say_it_is_summed(struct __sk_buff* skb) { bpf_csum_level(skb, BPF_CSUM_LEVEL_INC); }
 
-/* What ends a job goes to workers as ABORTED and to the parent as ABORT. */
+/* The end of a job goes to workers as ABORTED and to the parent as ABORT. */
 INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* job) {
   uint8_t start[4];
   if (bpf_skb_load_bytes(what->skb, what->at, start, sizeof(start))) return;
@@ -181,7 +182,7 @@ INLINE void turn_to_parent(struct sending* what, const struct infold_xdp_job* jo
   what->sum = sum_datagram(what->skb, what->at, what->bytes);
 }
 
-/* What is not ours goes on to whatever else the host has at its ingress. */
+/* Other packets go on to the next program at the host's ingress. */
 SEC("tc") int send_noted(struct __sk_buff* skb) {
   struct infold_xdp_note note;
   if (!read_note(skb, &note)) return TC_ACT_UNSPEC;
@@ -217,9 +218,8 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
   return send_last(&what, INFOLD_XDP_PARENT);
 }
 
-/* For tests only, and loaded for nothing else: the kernel's test-run gives a packet no note, so
- * the note comes in the words that it does give, and the packet is addressed to one member in place
- * of being sent. */
+/* Loaded for tests only. The kernel's test-run gives a packet no note, so the note comes in the
+ * context of the test-run. The packet is addressed to one member and not sent. */
 SEC("tc") int fill_noted(struct __sk_buff* skb) {
   struct infold_xdp_note note = {0};
   note.copy = skb->cb[0];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the program keeps what it knows. The loader sets sizes before the kernel sees them, so
- * that a program for small packets is not larger than it must be.
+ * The maps of the program. The loader sets their sizes before the kernel loads them, so a program
+ * for small packets takes little memory.
  */
 #pragma once
 
 #include "bpf/consts.h"
 
-/* Set before loading; the verifier takes each field for the constant that it is. */
+/* Set before loading. The verifier takes each field as a constant. */
 const volatile struct infold_xdp_config config SEC(".rodata.config");
 
 /* Index into `jobs` plus one by job number, 0 for no such job. */
@@ -33,7 +33,7 @@ struct {
   __type(value, struct infold_xdp_member);
 } members SEC(".maps");
 
-/* The last one. */
+/* The last such packet. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -48,7 +48,7 @@ struct {
   __type(value, struct infold_xdp_slot);
 } slots SEC(".maps");
 
-/* The three below have an entry for each copy of each slot: 2 x slot + (round mod 2). */
+/* The next three have an entry for each copy of each slot: 2 x slot + (round mod 2). */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 2);
@@ -56,7 +56,7 @@ struct {
   __type(value, struct infold_xdp_codes);
 } codes SEC(".maps");
 
-/* The datagram kept for repeats; integers are summed in it. config.stored_bytes_max each. */
+/* The datagram that repeats get. Integers are summed in it. config.stored_bytes_max each. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 2);
@@ -72,7 +72,7 @@ struct {
   __uint(value_size, INFOLD_XDP_ELEMENTS_MAX * 8);
 } lanes SEC(".maps");
 
-/* Of packets of no job here first, then of each job, by its index plus one. */
+/* First those of packets of no job, then those of each job, by its index plus one. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 2);
@@ -80,9 +80,9 @@ struct {
   __type(value, struct infold_xdp_counters);
 } counters SEC(".maps");
 
-/* One packet's way through the programs; a processor handles one packet at a time. */
+/* The state of one packet across programs. A processor handles one packet at a time. */
 struct work {
-  struct infold_xdp_traffic traffic; /* of all packets; first, where the loader looks for it */
+  struct infold_xdp_traffic traffic; /* of all packets; must be first for the loader */
   uint32_t at;                       /* of the datagram in the frame */
   uint32_t bytes;                    /* of the datagram */
   uint32_t job;                      /* index */
@@ -106,23 +106,23 @@ struct work {
   uint64_t signature;
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
-  uint32_t first_worker; /* of the chunk: with whom a mismatch is */
+  uint32_t first_worker; /* of the chunk, named in a mismatch */
   uint64_t first_signature;
 
-  /* What the present block asks for. */
+  /* The step of the present block. */
   int32_t spread;
   uint8_t action;
   uint8_t lane_shift;
   uint8_t mantissa_shift;
   uint8_t overflowed; /* some sum was beyond the largest exponent code */
 
-  /* What loops of the kernel's find (bpf/consts.h). */
+  /* Results of the kernel's loops (bpf/consts.h). */
   uint32_t ranges; /* of missing ranks, listed in `small` */
   uint32_t first;  /* ranks of the range that was begun last */
   uint32_t after;
-  uint32_t is_open; /* some chunk is, for which the end of a job matters */
+  uint32_t is_open; /* some chunk still needs the ended job's ranks */
 
-  /* The answer: bytes of `stored`, of `small`, or the datagram that came. */
+  /* The answer: bytes of `stored`, of `small`, or the datagram that arrived. */
   uint32_t answer_bytes;
   uint32_t answer_sum; /* of its bytes, 0 if not known */
   uint8_t answer_from;
@@ -133,7 +133,7 @@ struct work {
 
 INLINE int travels_down(uint32_t kind) { return kind >= INFOLD_KIND_RESULT; }
 
-/* Those of the packet at hand. */
+/* Of the present packet. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
@@ -141,7 +141,7 @@ struct {
   __type(value, struct infold_xdp_specials);
 } specials SEC(".maps");
 
-/* Why a packet goes to the program that ends jobs. */
+/* The reason to run the program that ends jobs. */
 enum end_cause { kSaidByPacket, kMismatchedSignature, kEndedBefore };
 
 enum answer_from { kFromStored, kFromSmall, kFromPacket };
@@ -153,7 +153,7 @@ struct {
   __type(value, struct work);
 } works SEC(".maps");
 
-/* The programs that a packet may go on to. */
+/* The programs that may run after the first. */
 #define PROGRAMS(each)                                                                             \
   each(Run, infold_switch) each(TakeBare, take_bare) each(AddIntegers, add_integers)               \
       each(AddBfp8, add_bfp8) each(AddBfp16, add_bfp16) each(AddBfp32, add_bfp32)                  \
@@ -193,7 +193,7 @@ INLINE void count(const struct work* w, uint32_t what) {
   if (all && what < INFOLD_XDP_COUNTERS) ++all->count[what];
 }
 
-/* Ends a packet's way. Counts only what no program before has counted. */
+/* Finishes a packet. Counts it only if no program before has counted it. */
 INLINE int drop(const struct work* w, uint32_t why) {
   count(w, why);
   return XDP_DROP;
@@ -204,7 +204,7 @@ INLINE void count_sent(struct work* w, uint32_t bytes) {
   w->traffic.sent_bytes += bytes;
 }
 
-/* A jump that does not come back; when it cannot be made the packet is lost, as on a wire. */
+/* A tail call. If it fails, the packet is lost, as on a wire. */
 INLINE int go_on(struct xdp_md* ctx, uint32_t program) {
   bpf_tail_call(ctx, &programs, program);
   return XDP_ABORTED;

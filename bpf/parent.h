@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parent sends (R-053): its answers go to all workers unchanged, and are kept for their
- * repeats. What is still missing goes to those who ask.
+ * Handles packets of the parent (R-053). Its answers go to all workers unchanged, and are stored
+ * for repeats. PENDING goes to the asking workers.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 enum parental { kTheAnswer, kTheMissing, kNotAwaited };
 
-/* Whether it answers a chunk that went up. Sets `why` to the counter otherwise. */
+/* Whether the packet answers a chunk that went up. Otherwise sets `why` to the counter. */
 INLINE int match_parent(struct infold_xdp_copy* copy, const struct work* w, uint32_t* why) {
   if (copy->round != w->round) {
     *why = (int32_t)(w->round - copy->round) < 0 ? INFOLD_XDP_DROPPED_STALE_ROUND

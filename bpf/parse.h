@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a frame to a datagram that is ours, and from the datagram to checked fields (R-002 to
- * R-006). What is not addressed to the aggregator is recognised before anything else of it is read.
+ * Finds a datagram for the aggregator in a frame, and checks its fields (R-002 to R-006). A packet
+ * to another address is recognised before anything else of it is read.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ INLINE int is_our_address(uint64_t high, uint64_t low) {
 
 INLINE uint64_t mapped_ipv4(uint32_t address) { return (uint64_t)address << 32 | 0xffff0000; }
 
-/* Finds a UDP datagram for us. Options and fragments are left to the host: no worker sends them. */
+/* Finds a UDP datagram for us. Leaves options and fragments to the host. No worker sends them. */
 INLINE int find_ipv4(const uint8_t* data, const uint8_t* end, struct work* w) {
   const uint8_t* const ip = data + kEthernetBytes;
   const uint8_t* const udp = ip + kIpv4Bytes;
@@ -65,10 +65,10 @@ INLINE int find_datagram(const uint8_t* data, const uint8_t* end, struct work* w
   return kNotOurs;
 }
 
-/* R-001: of what is to be summed or believed. Not for packets that change nothing. A sender on the
- * same machine leaves the sum to a card that never comes, with the sum of the pseudo-header in its
- * place; that proves nothing, and is told apart so that somebody can turn it off. Returns whether
- * it is right; `why` is the counter if not. */
+/* R-001: verifies the checksum of packets that change state, and not of others. A sender on the
+ * same machine may leave the checksum to a card that does not exist. The field then has the sum of
+ * the pseudo-header, which verifies nothing. That case has a counter of its own, so that people can
+ * turn it off. Returns whether the checksum is right. If not, `why` is the counter. */
 INLINE int checksum_is_right(struct xdp_md* ctx, const struct work* w, uint32_t* why) {
   const uint8_t* const data = (const uint8_t*)(long)ctx->data;
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
@@ -112,7 +112,7 @@ INLINE int ends_job(uint32_t kind) {
   return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
 }
 
-/* Whether what follows `used` bytes of codes in the word in which they end is 0. */
+/* Whether the bytes after `used` bytes of codes are 0, up to the end of their word. */
 INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end, uint32_t used) {
   if ((used & 3) == 0) return 1;
   uint32_t at = INFOLD_HEADER_BYTES + (used & ~3U);
@@ -122,7 +122,7 @@ INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end
   return word + 4 <= end && *(const uint32_t*)word >> 8 * (used & 3) == 0;
 }
 
-/* whether padding behind codes is 0. A partial sum may have another word of it. */
+/* whether the padding after codes is 0. A partial sum may have another word of padding. */
 INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
   const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
   const uint32_t used = blocks_of(w) << (w->wide + is_partial);
@@ -136,8 +136,8 @@ INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const
   return word + 4 <= end && *(const uint32_t*)word == 0;
 }
 
-/* All codes of f64 joined, four bytes at a time. A function of its own, so that the verifier
- * follows its loop once. */
+/* The bitwise or of all codes of f64, four bytes at a time. A function of its own, so that the
+ * verifier follows its loop once. */
 static __attribute__((noinline)) uint32_t join_codes(const uint8_t* at, const uint8_t* end,
                                                      uint32_t bytes) {
   uint32_t any = 0;
@@ -181,7 +181,7 @@ INLINE int abort_fits(const struct infold_header* h, const uint8_t* end) {
   return reason != 0 && reason < INFOLD_ABORT_REASON_COUNT && said->reserved.wire == 0;
 }
 
-/* flags that packets of this kind have, and fields that it leaves empty. */
+/* the flags of this kind of packet, and the fields that must be empty. */
 INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
   if (w->flags) {
     if (w->flags & ~infold_flags_of(w->kind)) return 0;
@@ -195,10 +195,10 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
   return !ends_job(w->kind) || (h->slot.wire | h->round.wire | w->signature) == 0;
 }
 
-/* What lengths alone do not show. */
+/* The checks beyond lengths. */
 INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
   if (!w->is_blocks) return ends_job(w->kind) ? abort_fits(h, end) : 1;
-  /* First what most packets are. */
+  /* The most frequent kind first. */
   if (w->kind == INFOLD_KIND_ADD && !w->wide) return last_code_word_fits(h, end, blocks_of(w));
   if (ends_job(w->kind) || w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY ||
       w->kind == INFOLD_KIND_PENDING) {
@@ -224,7 +224,7 @@ INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
     return 0;
   }
   if (w->elements << w->element_shift > INFOLD_PAYLOAD_BYTES_MAX) return 0;
-  if (w->flags & INFOLD_FLAG_SPARSE) return 0; /* which ranks are told when they join */
+  if (w->flags & INFOLD_FLAG_SPARSE) return 0; /* ranks learn that when they join */
   const int adds =
       kind == INFOLD_KIND_ADD || kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE;
   if (adds) return h->contributors.wire != 0;
@@ -250,7 +250,7 @@ INLINE int body_fits(const struct infold_header* h, const struct work* w) {
   }
 }
 
-/* core::parse. Fills in all but job, slot and copy. */
+/* As core::parse. Sets all fields but job, slot and copy. */
 INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work* w) {
   if (h->magic != INFOLD_MAGIC || h->version_kind >> 4 != INFOLD_VERSION) return 0;
   w->kind = h->version_kind & 15;

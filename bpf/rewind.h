@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For measurements only, and loaded for nothing else: puts a frame and a slot back as they were,
- * then runs the aggregator, so that a test-run can repeat what changes both.
+ * Loaded for measurements only: restores a frame and a slot, then runs the aggregator. So a
+ * test-run can repeat an operation that changes both.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ SEC("xdp") int rewind_and_run(struct xdp_md* ctx) {
   const int more = (int)bytes - (int)(ctx->data_end - ctx->data);
   if (more != 0 && bpf_xdp_adjust_tail(ctx, more)) return XDP_ABORTED;
   if (bytes > sizeof(to->frame)) return XDP_ABORTED;
-  OPAQUE(bytes); /* or clang makes one comparison of both, of a difference */
+  OPAQUE(bytes); /* otherwise clang merges both comparisons into one of a difference */
   if (bytes < kEthernetBytes) return XDP_ABORTED;
   if (bpf_xdp_store_bytes(ctx, 0, to->frame, bytes)) return XDP_ABORTED;
   struct infold_xdp_slot* const slot = entry(&slots, to->slot);

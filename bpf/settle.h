@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What follows from the slot rules once the lock is free: the verdict is counted, and the packet
- * goes on to the program that writes its answer, or nowhere.
+ * Runs after the slot rules, without the lock: counts the verdict, and goes on to the program that
+ * writes the answer, if there is one.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ INLINE int answer(struct xdp_md* ctx, struct work* w, uint32_t verdict, uint32_t
   return go_on(ctx, kAnswer);
 }
 
-/* Of what the checksum vouches for: a copy that was forwarded only now is seen without it. */
+/* Only for verified packets: a copy that was forwarded just now is seen without a checksum. */
 INLINE void note_asking(const struct work* w) {
   struct infold_xdp_slot* const slot = entry(&slots, w->slot);
   struct infold_xdp_job* const job = entry(&jobs, w->job);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slot rules (spec section 5), mirroring core/aggregator/aggregator.cc. What stands here runs
- * under the slot's lock, where kernel 6.1 allows no call of any kind, so all of it is inlined. A
- * copy that was completed and whose answer takes work is left in phase CLOSING: its processor alone
- * touches it then, without the lock.
+ * The slot rules (spec section 5), as in core/aggregator/aggregator.cc. This code runs under the
+ * slot's lock, where kernel 6.1 permits no calls, so all of it is inlined. If the answer to a
+ * completed copy takes work, the copy gets the phase CLOSING. Then its processor alone uses it,
+ * without the lock.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 enum outcome {
   kStale,
   kEarly,
-  kEnded,     /* the job has, and the chunk is not complete */
-  kAsksNext,  /* a query for a chunk that nobody has begun */
-  kBusy,      /* not now: another processor has just changed what was known */
-  kRepeats,   /* whose contribution is in; w->answer_* and w->seen say how things stand */
-  kMismatch,  /* its signature is not the chunk's */
-  kAdds,      /* a new contribution, to be taken now */
-  kTaken,     /* one that was */
-  kCloses,    /* the last one; the answer is still to be written */
-  kCompleted, /* the last one; the answer stands in `stored` */
+  kEnded,     /* the job has ended, and the chunk is not complete */
+  kAsksNext,  /* a query for a chunk without contributions */
+  kBusy,      /* another processor has just changed the copy */
+  kRepeats,   /* the contribution is known; w->answer_* and w->seen have the state */
+  kMismatch,  /* the signature differs from the chunk's */
+  kAdds,      /* a new contribution, to be added now */
+  kTaken,     /* a contribution that was added */
+  kCloses,    /* the last contribution; the answer is not written yet */
+  kCompleted, /* the last contribution; the answer is in `stored` */
 };
 
 INLINE int all_in(const uint64_t* seen, const struct infold_xdp_job* job) {
@@ -45,11 +45,11 @@ INLINE void note_answer(const struct infold_xdp_copy* copy, struct work* w) {
   w->answer_sum = sum >> 16 == (w->round & 0xffff) ? sum & 0xffff : 0;
 }
 
-/* From here on others may read the answer without the lock: it stands there before they see this.
- */
+/* From here on, other processors may read the answer without the lock. It is stored before they see
+ * this. */
 INLINE void become_done(struct infold_xdp_copy* copy) {
   union {
-    uint32_t word; /* the kernel exchanges no single bytes */
+    uint32_t word; /* the kernel has no atomic exchange of bytes */
     uint8_t phase;
   } state = {*(const uint32_t*)&copy->phase};
   state.phase = INFOLD_XDP_DONE;
@@ -57,8 +57,8 @@ INLINE void become_done(struct infold_xdp_copy* copy) {
 }
 
 INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
-  /* Others look without the lock: whoever sees the new round sees nobody of the old one in `seen`,
-   * and sees it before any new byte stands in the old answer's place. */
+  /* Other processors read without the lock. One that sees the new round sees no worker of the old
+   * one in `seen`. It sees the round before any new byte overwrites the old answer. */
   UNROLL for (uint32_t i = 0; i < INFOLD_XDP_SEEN_WORDS; ++i) copy->seen[i] = 0;
   __sync_lock_test_and_set(&copy->round, w->round);
   copy->phase = INFOLD_XDP_COLLECTING;
@@ -74,7 +74,7 @@ INLINE void begin(struct infold_xdp_copy* copy, const struct work* w) {
   copy->contributors.digest = 0;
 }
 
-/* up to the point where elements matter. */
+/* before any elements are used. */
 INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* other,
                  const struct infold_xdp_job* job, struct work* w) {
   const int32_t ahead = (int32_t)(w->round - copy->round);
@@ -103,9 +103,9 @@ INLINE int admit(struct infold_xdp_copy* copy, const struct infold_xdp_copy* oth
   return kAdds;
 }
 
-/* What is known of a copy without its lock, enough to see that a packet cannot change it. A round
- * only grows and a worker once seen stays so, hence what was true a moment ago still is. Where the
- * copy is forwarded, a repeat marks its worker as asking. */
+/* Reads enough of a copy without its lock to see that a packet cannot change it. A round only
+ * grows, and a worker stays in `seen`, so a fact that was true still holds. If the copy is
+ * forwarded, a repeat marks its worker as asking. */
 INLINE int changes_nothing(const struct infold_xdp_copy* copy, const struct work* w) {
   const int32_t ahead = (int32_t)(w->round - REREAD(copy->round));
   if (ahead < 0) return 1;
@@ -131,8 +131,8 @@ INLINE void write_header(uint8_t* out, uint32_t kind, uint32_t flags,
   h->contributor_digest = infold_to_be32(copy->contributors.digest);
 }
 
-/* Marks the contribution, and sees whether it was the last. Integers and skips are answered by what
- * stands in `stored` already; only the header is missing. */
+/* Marks the contribution, and decides whether it was the last. For integers and skips, `stored` has
+ * the answer already, except for its header. */
 INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct infold_xdp_job* job,
                  struct work* w) {
   copy->seen[w->worker >> 6 & 3] |= 1ULL << (w->worker & 63);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NaN and infinities of a contribution (R-036), found before the lock is taken: they become two
- * sets of bits in the processor's own memory and zeros in the packet, which is then added like any
- * other. A partial sum brings its sets with it (R-051).
+ * Finds NaN and infinities of a contribution (R-036) before the lock is taken. They become two sets
+ * of bits in the processor's own memory, and zeros in the packet, which is then added like any
+ * other. A partial sum contains its sets (R-051).
  */
 #pragma once
 
@@ -60,7 +60,7 @@ static long search_group32(uint32_t group, const void* in) { return search_group
 INLINE int copy_sets(const struct search* in) {
   const uint32_t words = (in->w->elements + 63) >> 6;
   if (words == 0) return 1;
-  /* From 8 to 512, however the verifier counts. */
+  /* From 8 to 512, also for the verifier. */
   const uint32_t bytes = 8 * ((words - 1) & 63) + 8;
   const uint32_t at =
       in->w->at + INFOLD_HEADER_BYTES + partial_exponent_bytes(in->w) + 8 * in->w->elements;
@@ -76,7 +76,7 @@ SEC("xdp") int take_specials(struct xdp_md* ctx) {
     return copy_sets(&in) ? go_on(ctx, kAddPartial + in.w->wide) : XDP_ABORTED;
   }
   in.at = in.w->at + INFOLD_HEADER_BYTES + exponent_bytes(in.w);
-  /* Whole words, so that no half of one is left from the packet before. */
+  /* Complete words, so that no half is left of the packet before. */
   const uint32_t groups = 2 * ((in.w->elements + 63) >> 6);
   switch (in.w->element_shift) {
     case 0: kernel_loop(groups, search_group8, &in); return go_on(ctx, add_blocks_program(in.w));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the packet program and its loader share: configuration, and the values of the maps. The
- * program trusts these and nothing that a packet says. C11 and C++; layouts are those of the maps,
- * so that both sides see the same bytes.
+ * Shared by the packet program and its loader: configuration, and the values of the maps. The
+ * program trusts these values, and no packet. C11 and C++. The layouts are those of the maps, so
+ * both sides see the same bytes.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "wire/infold_wire.h"
 
 enum {
-  /* What fits one page beside a driver's headroom and tailroom and the headers of IPv6 and UDP. */
+  /* Fits one page with a driver's headroom and tailroom and the headers of IPv6 and UDP. */
   INFOLD_XDP_DATAGRAM_BYTES_MAX = 3456,
   INFOLD_XDP_ELEMENTS_MAX = 3456,
   INFOLD_XDP_BLOCKS_MAX = INFOLD_XDP_ELEMENTS_MAX / INFOLD_BLOCK_ELEMENTS,
@@ -28,7 +28,7 @@ enum {
   INFOLD_XDP_MEMBERS = INFOLD_WORKERS_MAX + 1
 };
 
-/* Counters: core::Verdict in its order, then what only a packet program sees, in the order of
+/* Counters: core::Verdict in its order, then those of a packet program alone, in the order of
  * site::PlaneVerdict. */
 enum infold_xdp_count {
   INFOLD_XDP_CONTRIBUTED,
@@ -54,13 +54,12 @@ enum infold_xdp_count {
   INFOLD_XDP_VERDICT_COUNT,
 
   INFOLD_XDP_DROPPED_CHECKSUM = INFOLD_XDP_VERDICT_COUNT,
-  INFOLD_XDP_DROPPED_BUSY, /* another processor is changing the chunk; the worker will repeat itself
-                            */
-  INFOLD_XDP_DROPPED_BROKEN,     /* addressed to us, but lengths or IP checksum are wrong */
-  INFOLD_XDP_DROPPED_UNSUMMED,   /* its sender left the checksum to a card that it does not have */
+  INFOLD_XDP_DROPPED_BUSY,     /* another processor is changing the chunk; the worker retransmits */
+  INFOLD_XDP_DROPPED_BROKEN,   /* addressed to us, with wrong lengths or IP checksum */
+  INFOLD_XDP_DROPPED_UNSUMMED, /* the sender left the checksum to a card that it lacks */
   INFOLD_XDP_DROPPED_UNSENDABLE, /* the driver takes no notes, or the frame has no room */
   INFOLD_XDP_ANSWERED_PROBE,     /* */
-  INFOLD_XDP_HEARD_ECHO, /* likewise: of a probe that this host has sent to a job's parent */
+  INFOLD_XDP_HEARD_ECHO,         /* R-017, of this host's probe to a job's parent */
   INFOLD_XDP_COUNTERS
 };
 
@@ -68,7 +67,7 @@ struct infold_xdp_counters {
   uint64_t count[INFOLD_XDP_COUNTERS];
 };
 
-/* Datagrams to the aggregator and of it, and their bytes without headers. */
+/* Datagrams to and from the aggregator, and their bytes without headers. */
 struct infold_xdp_traffic {
   uint64_t received_packets;
   uint64_t received_bytes;
@@ -76,20 +75,20 @@ struct infold_xdp_traffic {
   uint64_t sent_bytes;
 };
 
-/* An IPv4 address is written as ::ffff:a.b.c.d, in network order. */
+/* An IPv4 address is stored as ::ffff:a.b.c.d, in network order. */
 struct infold_xdp_address {
   uint64_t word[2];
 };
 
-/* Read-only data of the program: the verifier sees constants and drops what cannot happen. */
+/* Read-only data of the program. The verifier sees constants and removes unreachable code. */
 struct infold_xdp_config {
   uint32_t elements_max;     /* of any job's chunks, a multiple of 64 */
   uint32_t stored_bytes_max; /* of any datagram, a multiple of 64 */
   uint32_t slots;            /* of all jobs together */
   uint32_t jobs;             /* entries of the table of jobs */
-  infold_be16 port;          /* the aggregator's */
+  infold_be16 port;          /* of the aggregator */
   uint16_t address_count;
-  uint8_t grows;   /* whether frames of this driver have room behind them */
+  uint8_t grows;   /* whether frames of this driver have room at their end */
   uint8_t bounces; /* whether a frame that goes back with XDP_TX arrives */
   uint16_t reserved;
   struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
@@ -99,7 +98,7 @@ enum infold_xdp_phase {
   INFOLD_XDP_DONE,
   INFOLD_XDP_COLLECTING,
   INFOLD_XDP_FORWARDED,
-  /* Complete, and owned by the processor that writes its answer outside the lock. */
+  /* Complete. One processor owns the copy and writes its answer without the lock. */
   INFOLD_XDP_CLOSING
 };
 
@@ -109,14 +108,14 @@ struct infold_xdp_contributors {
   uint32_t digest;
 };
 
-/* core::Aggregator::Copy. */
+/* As core::Aggregator::Copy. */
 struct infold_xdp_copy {
   uint8_t phase;
   uint8_t overrange;
   uint8_t has_lanes;
   uint8_t has_specials;
   uint32_t round;
-  uint64_t signature; /* bytes 16 to 23 of the header, as they lie there */
+  uint64_t signature; /* bytes 16 to 23 of the header, unchanged */
   uint16_t stored_bytes;
   uint16_t first_worker;
   uint32_t stored_sum; /* for the UDP checksum: marked_sum (bpf/checksum.h), once it was sent */
@@ -124,8 +123,9 @@ struct infold_xdp_copy {
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
 };
 
-/* One lock for both copies: R-062 compares them. One of them is forwarded at a time; `asking` are
- * the workers whose repeats of it went up and have no answer (R-064), changed without the lock. */
+/* Both copies have one lock, because R-062 compares them. One of them is forwarded at a time.
+ * `asking` has the workers whose repeats of it went up and have no answer (R-064). It changes
+ * without the lock. */
 struct infold_xdp_slot {
   struct bpf_spin_lock lock;
   uint32_t reserved;
@@ -133,7 +133,7 @@ struct infold_xdp_slot {
   uint64_t asking[INFOLD_XDP_SEEN_WORDS];
 };
 
-/* A bit an element, NaN in both. */
+/* One bit for each element. A NaN is in both. */
 struct infold_xdp_specials {
   uint64_t plus[INFOLD_XDP_SPECIAL_WORDS_MAX];
   uint64_t minus[INFOLD_XDP_SPECIAL_WORDS_MAX];
@@ -159,28 +159,28 @@ struct infold_xdp_job {
   uint8_t parent_worker;
   int32_t spread[4]; /* of bfp8, bfp16, bfp32; four, so that a mask bounds the index */
   uint64_t expected[INFOLD_XDP_SEEN_WORDS];
-  /* What the program changes, under the lock. */
+  /* The program changes these under the lock. */
   struct bpf_spin_lock lock;
   uint8_t ended;
   uint8_t root_knows;
-  uint8_t is_plain; /* each worker is the rank of its number, and no other */
+  uint8_t is_plain; /* each worker is the rank of its number alone */
   uint8_t reserved2;
   struct infold_abort abort;
   uint32_t world;
   uint32_t reserved3;
-  /* After the end: whose ABORT, or repeat of a forwarded chunk, went up and has no answer. Changed
-   * without the lock. */
+  /* After the end: workers whose ABORT, or repeat of a forwarded chunk, went up and has no answer.
+   * Changes without the lock. */
   uint64_t asking[INFOLD_XDP_SEEN_WORDS];
 };
 
-/* A direct worker, or the parent: the ranks it speaks for, the sum of their digests (R-015),
- * whether it is an aggregator, where its packets come from (R-007; all 0: anywhere), and where it
- * was last heard. The parent's address and port are said beforehand, and nothing else is the
- * parent; port 0: any may be. */
+/* A direct worker, or the parent: its ranks, the sum of their digests (R-015), whether it is an
+ * aggregator, its source address (R-007; all 0: any), and the address of its last packet. The
+ * loader sets the parent's address and port, and only packets from there are the parent's. Port 0:
+ * any. */
 struct infold_xdp_member {
   uint16_t first;
   uint16_t count;
-  uint32_t ifindex; /* 0: not heard of yet */
+  uint32_t ifindex; /* 0: no packet yet */
   uint8_t mac[6];
   uint8_t own_mac[6];
   infold_be16 port;
@@ -192,7 +192,7 @@ struct infold_xdp_member {
   struct infold_xdp_address source;
 };
 
-/* Of the last packet that was not from its worker's source: for people. */
+/* Of the last packet from a wrong source, for the log. */
 struct infold_xdp_wrong_source {
   struct infold_xdp_address address;
   uint16_t job; /* number */
@@ -200,9 +200,9 @@ struct infold_xdp_wrong_source {
   uint8_t reserved[5];
 };
 
-/* To whom a packet goes. A packet for workers and the parent is the end of a job, which the parent
- * gets as ABORT instead of ABORTED. What goes to its sender is addressed already. What goes to
- * those who ask, the slot's `asking` or for ABORTED the job's, goes to nobody else. */
+/* The receivers of a packet. A packet for workers and the parent is the end of a job, which the
+ * parent gets as ABORT and not as ABORTED. A packet to its sender has its addresses already. A
+ * packet for asking workers goes to those in the slot's `asking`, or for ABORTED in the job's. */
 enum {
   INFOLD_XDP_TO_WORKER = 1,
   INFOLD_XDP_TO_ALL = 2,
@@ -212,31 +212,31 @@ enum {
   INFOLD_XDP_TO_ASKING_FOR_END = 32
 };
 
-/* Travels before the packet, in the host's memory only, to the program at the ingress. */
+/* Before the packet, in the host's memory only, for the program at the ingress. */
 enum { INFOLD_XDP_NOTE_MAGIC = 0x1f01d0f1 };
 struct infold_xdp_note {
   uint32_t magic;
   uint32_t epoch;
   uint32_t job;  /* index */
-  uint32_t copy; /* whose stored datagram it is, where the packet is too short to hold it */
+  uint32_t copy; /* of the stored datagram, if the packet is too short for it */
   uint32_t round;
   uint16_t answer_bytes;
   uint8_t to;
   uint8_t worker;
-  uint32_t in_packet; /* the answer stands in the packet already; else it is the stored one */
+  uint32_t in_packet; /* the answer is in the packet already; otherwise it is stored */
 };
 
 INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_copy) == 64, "a cache line");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_note) % 4 == 0, "a rule for metadata");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_xdp_note) <= 32, "a rule for metadata on Linux 6.1");
 
-/* For measurements: what the kernel is to put back before each of many runs on one frame. */
+/* For measurements: the state to restore before each of many runs on one frame. */
 enum { INFOLD_XDP_REWIND_BYTES_MAX = 3520 };
 struct infold_xdp_rewind {
   uint32_t slot;
   uint32_t frame_bytes;
-  uint32_t only;       /* does nothing else, so that the cost of this can be subtracted */
-  uint32_t left_bytes; /* to which `only` cuts the frame, as the aggregator does */
+  uint32_t only;       /* only restores, so that its cost can be subtracted */
+  uint32_t left_bytes; /* `only` cuts the frame to this length, as the aggregator does */
   struct infold_xdp_copy copies[2];
   uint8_t frame[INFOLD_XDP_REWIND_BYTES_MAX];
 };

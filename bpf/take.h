@@ -7,7 +7,7 @@
 #include "bpf/combine.h"
 #include "bpf/settle.h"
 
-/* All that a contribution needs, found or not at all. */
+/* All maps' values that a contribution needs. */
 struct place {
   struct work* w;
   struct infold_xdp_job* job;
@@ -30,8 +30,8 @@ INLINE int find_place(struct place* place) {
   return 1;
 }
 
-/* SKIP and QUERY, and whatever is known to be a repeat. If it is none after all, because another
- * processor has begun the slot's next chunk meanwhile, its worker will send it again. */
+/* SKIP and QUERY, and all packets that are known to be repeats. If another processor has begun the
+ * slot's next chunk meanwhile, the packet is no repeat, and its worker retransmits it. */
 SEC("xdp") int take_bare(struct xdp_md* ctx) {
   struct place at;
   if (!find_place(&at)) return XDP_ABORTED;
@@ -46,7 +46,7 @@ SEC("xdp") int take_bare(struct xdp_md* ctx) {
 INLINE void add_elements(struct xdp_md* ctx, const struct place* at, const uint8_t* elements) {
   const uint8_t* const end = (const uint8_t*)(long)ctx->data_end;
   uint8_t* const sum = at->stored + INFOLD_HEADER_BYTES;
-  const uint32_t room = config.stored_bytes_max; /* the slack holds more than the header takes */
+  const uint32_t room = config.stored_bytes_max; /* the slack is longer than the header */
   const uint32_t shift = at->w->element_shift;
   const uint32_t* const bytes = &at->w->element_bytes;
   if (!at->copy->has_lanes) {
@@ -56,7 +56,7 @@ INLINE void add_elements(struct xdp_md* ctx, const struct place* at, const uint8
   }
   const uint32_t reduction = at->w->reduction;
   if (reduction == INFOLD_REDUCTION_OR) {
-    /* Bits have no width; bytes end where any element may. */
+    /* Bits have no width, and any element ends at a byte. */
     combine(sum, room, elements, end, bytes, 0, kOr);
     return;
   }

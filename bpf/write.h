@@ -18,7 +18,7 @@ INLINE int find_writing(struct place* at, struct writing* to) {
   return to->codes && to->lanes;
 }
 
-/* A last block that is not whole is worked on as if it were; what lies behind it counts as 0. */
+/* Handles an incomplete last block as a complete one. The lanes after it count as 0. */
 INLINE void clear_rest(const struct writing* to) {
   const uint32_t used = to->w->elements & (kLargestBlock - 1);
   uint32_t first = to->w->elements & ~(uint32_t)(kLargestBlock - 1);
@@ -30,7 +30,7 @@ INLINE void clear_rest(const struct writing* to) {
   }
 }
 
-/* Codes are padded with zeros to whole words. */
+/* Zeros pad codes to complete words. */
 INLINE void clear_padding(const struct writing* to, uint32_t bytes) {
   OPAQUE(bytes);
   if (bytes < 8) {
@@ -41,8 +41,8 @@ INLINE void clear_padding(const struct writing* to, uint32_t bytes) {
   *(uint64_t*)(to->body + bytes - 8) = 0;
 }
 
-/* The header, and with the lock again the copy's new phase: repeats find the answer from here on.
- */
+/* Writes the header, then sets the copy's new phase under the lock. From here on, repeats get the
+ * answer. */
 INLINE int finish(struct xdp_md* ctx, const struct place* at, uint32_t kind, uint32_t flags,
                   uint32_t body_bytes) {
   write_header(at->stored, kind, flags, at->copy, at->job, at->w);
