@@ -54,8 +54,8 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  // Memory for the next datagram. A datagram that is written there, to any peer, is not copied.
-  // Valid until the next send() or flush(). Empty if the endpoint has no such memory, or no room.
+  // Memory for the next datagram, to any peer, which saves its copy as a rule. Valid until the next
+  // send() or flush(). Empty if the endpoint has no such memory, or no room.
   virtual std::span<std::byte> place() { return {}; }
   // Copies the datagram unless it is in place(). May hold it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One train for each destination at a time. A train that the kernel has no room for stays, and its
-// part of the room with it. The room is written from its start again once no train is left.
+// There is one train for each destination at a time. Datagrams that the kernel has no room for stay
+// in their train.
 #include "io/udp/train_sender.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <netinet/udp.h>
+#include <utility>
 
 #include "io/address/route.h"
 
@@ -15,46 +16,29 @@ namespace infold::io {
 
 // Whether a datagram of so many bytes may follow those of the train.
 bool TrainSender::Train::has_room_for(std::size_t datagram) const {
-  return !closed && datagram <= datagram_bytes && bytes + datagram <= kTrainBytes &&
-         bytes < datagram_bytes * kTrainDatagrams;
-}
-
-// Requires: has_room_for() the datagram, or no datagram is there.
-void TrainSender::Train::append(std::span<std::byte> datagram) {
-  if (bytes == 0) {
-    datagram_bytes = datagram.size();
-    part_count = 0;
-  }
-  iovec* const last = part_count == 0 ? nullptr : &parts[part_count - 1];
-  if (last != nullptr &&
-      static_cast<std::byte*>(last->iov_base) + last->iov_len == datagram.data()) {
-    last->iov_len += datagram.size();
-  } else {
-    parts[part_count++] = {datagram.data(), datagram.size()};
-  }
-  bytes += datagram.size();
-  closed = datagram.size() < datagram_bytes;
+  if (used == 0) return true;
+  return !closed && datagram <= datagram_bytes && used + datagram <= kTrainBytes &&
+         used < datagram_bytes * kTrainDatagrams;
 }
 
 TrainSender::TrainSender(int socket, const UdpOptions& options)
     : socket_(socket),
       datagram_bytes_max_(std::min(options.datagram_bytes_max, kTrainBytes)),
-      keeps_blocked_(options.keeps_blocked),
-      // Not cleared: pages that no packet needs are never touched.
-      room_(std::make_unique_for_overwrite<std::byte[]>(kRoomBytes)) {
+      keeps_blocked_(options.keeps_blocked) {
   int value = 0;
   socklen_t bytes = sizeof(value);
   sends_trains_ = options.offload && getsockopt(socket, SOL_UDP, UDP_SEGMENT, &value, &bytes) == 0;
+  // Not cleared: pages that no packet needs are never touched. A place() needs room behind any
+  // train.
+  for (Train& train : trains_) {
+    train.bytes = std::make_unique_for_overwrite<std::byte[]>(kTrainBytes + datagram_bytes_max_);
+  }
 }
 
 std::span<std::byte> TrainSender::place() {
-  if (trains_used_ == 0) room_used_ = 0;
-  if (kRoomBytes - room_used_ < datagram_bytes_max_) {
-    flush();
-    if (trains_used_ != 0) return {};
-    room_used_ = 0;
-  }
-  return {room_.get() + room_used_, datagram_bytes_max_};
+  const Train& train = trains_[trains_[last_].next];
+  if (train.closed) return {};
+  return {train.bytes.get() + train.used, datagram_bytes_max_};
 }
 
 void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
@@ -62,54 +46,52 @@ void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::b
     ++counters_.refused;
     return;
   }
-  std::byte* at = room_.get() + room_used_;
-  const bool is_in_place = datagram.data() == at;
-  if (!is_in_place) at = place().data();
-  Train* const train = at != nullptr ? train_for(to, datagram.size()) : nullptr;
+  Train* const train = train_for(to, datagram.size());
   if (train == nullptr) {
-    ++counters_.blocked;  // the kernel has not taken the earlier ones
+    ++counters_.blocked;
     return;
   }
-  // The datagram may be one that was sent before, and lie in the room itself.
-  if (!is_in_place) std::memmove(at, datagram.data(), datagram.size());
-  if (train->bytes == 0) {
+  if (train->used == 0) {
     train->to = to;
-    ++trains_used_;
+    train->datagram_bytes = datagram.size();
   }
-  train->append({at, datagram.size()});
-  room_used_ = static_cast<std::size_t>(at - room_.get()) + datagram.size();
+  // A datagram that is not in its place may still be in this train, where it was sent before.
+  std::byte* const at = train->bytes.get() + train->used;
+  if (datagram.data() != at) std::memmove(at, datagram.data(), datagram.size());
+  train->used += datagram.size();
+  train->closed = datagram.size() < train->datagram_bytes;
+  const auto index = static_cast<std::size_t>(train - trains_.data());
+  trains_[std::exchange(last_, index)].next = index;
   counters_.datagrams_sent += to.size();
   counters_.bytes_sent += to.size() * datagram.size();
-  // Now rather than before the next one, which is perhaps in its place by then.
+  // A full train goes out now, so that the next datagram has its place at the train's start.
   if (!train->closed && !train->has_room_for(train->datagram_bytes)) note_dispatch(*train);
 }
 
 void TrainSender::flush() {
   bool blocked = false;
   for (Train& train : trains_) {
-    if (train.bytes > 0 && !dispatch(train)) blocked = true;
+    if (train.used > 0 && !dispatch(train)) blocked = true;
   }
   blocked_.store(blocked, std::memory_order_relaxed);
 }
 
-// The train that this datagram may join, or an empty one. Sends others to make room, and returns
-// null where the kernel takes none of them.
+// The train that this datagram may join, or an empty one. Sends trains to make room. Null if the
+// kernel takes none of them.
 TrainSender::Train* TrainSender::train_for(std::span<const SocketAddress> to, std::size_t bytes) {
   Train* empty = nullptr;
   for (Train& train : trains_) {
-    if (train.bytes == 0) {
-      empty = empty == nullptr ? &train : empty;
-      continue;
+    if (train.to.data() == to.data() && train.to.size() == to.size()) {
+      if (train.has_room_for(bytes)) return &train;
+      note_dispatch(train);
+      return train.used == 0 ? &train : nullptr;
     }
-    if (train.to.data() != to.data() || train.to.size() != to.size()) continue;
-    if (train.has_room_for(bytes)) return &train;
-    note_dispatch(train);
-    return train.bytes == 0 ? &train : nullptr;
+    if (train.used == 0 && empty == nullptr) empty = &train;
   }
   if (empty != nullptr) return empty;
   for (Train& train : trains_) {
     note_dispatch(train);
-    if (train.bytes == 0) return &train;
+    if (train.used == 0) return &train;
   }
   return nullptr;
 }
@@ -118,7 +100,7 @@ void TrainSender::note_dispatch(Train& train) {
   if (!dispatch(train)) blocked_.store(true, std::memory_order_relaxed);
 }
 
-// Hands a train to the kernel; false if some of it stays. Nothing is added to such a train.
+// Gives a train to the kernel. Returns false if some of it stays. Such a train takes no more.
 bool TrainSender::dispatch(Train& train) {
   train.closed = true;
   while (train.to_done < train.to.size()) {
@@ -126,7 +108,7 @@ bool TrainSender::dispatch(Train& train) {
     const int taken = sendmmsg(socket_, messages_.data(), static_cast<unsigned>(messages),
                                MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken > 0) {
-      for (int i = 0; i < taken; ++i) advance(train, message_bytes_[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < taken; ++i) advance(train, parts_[static_cast<std::size_t>(i)].iov_len);
       counters_.calls_sent += static_cast<std::uint64_t>(taken);
       continue;
     }
@@ -134,9 +116,9 @@ bool TrainSender::dispatch(Train& train) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
       if (keeps_blocked_) return false;
       skip(train, counters_.blocked);
-    } else if (message_bytes_[0] > train.datagram_bytes) {
-      // A device or a tunnel that cannot cut trains, or an address that is none. Single datagrams
-      // show which, and other destinations keep their trains.
+    } else if (parts_[0].iov_len > train.datagram_bytes) {
+      // The device or tunnel cannot cut trains, or the address is wrong. Single datagrams show
+      // which of the two. Other destinations keep their trains.
       note_without_trains(train.to[train.to_done]);
     } else if (errno == EMSGSIZE) {
       note_narrow(train.to[train.to_done]);
@@ -145,44 +127,25 @@ bool TrainSender::dispatch(Train& train) {
       skip(train, counters_.refused);
     }
   }
-  train.bytes = train.to_done = train.bytes_done = 0;
+  train.used = train.to_done = train.bytes_done = 0;
   train.closed = false;
-  --trains_used_;
   return true;
 }
 
-// Messages for what has not gone out, as many as there is room for.
-std::size_t TrainSender::lay_out(Train& train) {
+// Writes messages for the rest of the train, as many as there is room for.
+std::size_t TrainSender::lay_out(const Train& train) {
   std::size_t count = 0;
-  for (std::size_t to = train.to_done; to < train.to.size() && count < kMessages; ++to) {
-    const bool is_begun = to == train.to_done && train.bytes_done > 0;
-    if (is_begun || !takes_trains(train.to[to])) {
-      count = lay_out_singly(train, to, count);
-      continue;
-    }
-    write_message(count, train.to[to], std::span(train.parts).first(train.part_count));
-    message_bytes_[count] = train.bytes;
-    if (train.bytes > train.datagram_bytes) mark_as_train(count, train.datagram_bytes);
-    ++count;
-  }
-  return count;
-}
-
-// A message for each datagram that has not gone to that destination. Returns how many there are
-// with the `count` before.
-std::size_t TrainSender::lay_out_singly(const Train& train, std::size_t to, std::size_t count) {
-  std::size_t done = to == train.to_done ? train.bytes_done : 0;
-  for (const iovec& part : std::span(train.parts).first(train.part_count)) {
-    std::size_t at = std::min(done, part.iov_len);
-    done -= at;
-    while (at < part.iov_len && count < kMessages) {
-      const std::size_t bytes = std::min(train.datagram_bytes, part.iov_len - at);
-      datagrams_[count] = {static_cast<std::byte*>(part.iov_base) + at, bytes};
-      message_bytes_[count] = bytes;
-      write_message(count, train.to[to], {&datagrams_[count], 1});
-      ++count;
+  std::size_t at = train.bytes_done;
+  for (std::size_t to = train.to_done; to < train.to.size(); ++to, at = 0) {
+    const bool whole = takes_trains(train.to[to]);
+    while (at < train.used && count < kMessages) {
+      const std::size_t left = train.used - at;
+      const std::size_t bytes = whole ? left : std::min(left, train.datagram_bytes);
+      parts_[count] = {train.bytes.get() + at, bytes};
+      address_message(count++, train.to[to], train.datagram_bytes);
       at += bytes;
     }
+    if (count == kMessages) break;
   }
   return count;
 }
@@ -192,7 +155,7 @@ bool TrainSender::takes_trains(const SocketAddress& to) const {
   return sends_trains_ && std::find(without_trains_.begin(), end, to) == end;
 }
 
-// Where there are more than the table holds, each in turn costs a call that fails.
+// If there are more of them than the table holds, each in turn costs a failing system call.
 void TrainSender::note_without_trains(const SocketAddress& to) {
   without_trains_[without_trains_next_] = to;
   without_trains_next_ = (without_trains_next_ + 1) % kWithoutTrainsMax;
@@ -205,20 +168,17 @@ void TrainSender::note_narrow(const SocketAddress& to) {
   narrow_path_ = NarrowPath{to, route ? route->mtu_bytes : 0};
 }
 
-void TrainSender::write_message(std::size_t index, const SocketAddress& to,
-                                std::span<iovec> parts) {
+void TrainSender::address_message(std::size_t index, const SocketAddress& to,
+                                  std::size_t datagram_bytes) {
   msghdr& message = messages_[index].msg_hdr;
   message = {};
   message.msg_name = const_cast<sockaddr*>(to.data());
   message.msg_namelen = to.bytes();
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-}
-
-// Tells the kernel to cut the message into datagrams of this length.
-void TrainSender::mark_as_train(std::size_t index, std::size_t datagram_bytes) {
-  msghdr& message = messages_[index].msg_hdr;
-  message.msg_control = &controls_[index];
+  message.msg_iov = &parts_[index];
+  message.msg_iovlen = 1;
+  if (parts_[index].iov_len <= datagram_bytes) return;
+  Control& control = controls_[index];
+  message.msg_control = &control;
   message.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
   cmsghdr* const header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_UDP;
@@ -230,14 +190,14 @@ void TrainSender::mark_as_train(std::size_t index, std::size_t datagram_bytes) {
 
 void TrainSender::advance(Train& train, std::size_t bytes) {
   train.bytes_done += bytes;
-  if (train.bytes_done < train.bytes) return;
+  if (train.bytes_done < train.used) return;
   train.bytes_done = 0;
   ++train.to_done;
 }
 
 // Gives up one message.
 void TrainSender::skip(Train& train, std::uint64_t& counter) {
-  const std::size_t bytes = message_bytes_[0];
+  const std::size_t bytes = parts_[0].iov_len;
   counter += (bytes + train.datagram_bytes - 1) / train.datagram_bytes;
   advance(train, bytes);
 }

@@ -4,11 +4,10 @@
 // train, which the kernel cuts into datagrams (UDP_SEGMENT). Where a kernel or a path has no such
 // offload, each datagram is a message, and one system call takes many.
 //
-// All trains have their datagrams in one room, in the order in which they were sent. A train is a
-// list of the stretches of the room that it takes. So a datagram may be written in the room before
-// anybody knows its destination, and the kernel reads it there.
+// A datagram may be written into a train before its destination is known. The sender predicts the
+// train: the one that followed the last train before. It copies the datagram if that was wrong.
 //
-// Its callers take turns. Any thread may call is_blocked(). Does not own the socket.
+// Callers take turns. Any thread may call is_blocked(). Does not own the socket.
 #pragma once
 
 #include <array>
@@ -29,23 +28,22 @@ class TrainSender {
   // `socket` stays open as long as this lives.
   TrainSender(int socket, const UdpOptions& options);
 
-  // All as UdpSocket's.
+  // As those of UdpSocket.
   std::span<std::byte> place();
   void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram);
   void flush();
   bool is_blocked() const { return blocked_.load(std::memory_order_relaxed); }
   bool sends_trains() const { return sends_trains_; }
   const std::optional<NarrowPath>& narrow_path() const { return narrow_path_; }
-  // Of what was sent.
+  // Only those of sending are set.
   const UdpCounters& counters() const { return counters_; }
 
  private:
-  // A datagram of maximal length holds so much, and the kernel cuts it into at most 64 segments.
+  // The kernel takes no longer message, and cuts it into at most 64 segments.
   static constexpr std::size_t kTrainBytes = 65'000;
   static constexpr std::size_t kTrainDatagrams = 64;
   // Destinations in turn: results to all workers, answers to single ones.
   static constexpr std::size_t kTrains = 8;
-  static constexpr std::size_t kRoomBytes = kTrains * kTrainBytes;
   static constexpr std::size_t kMessages = 64;
 
   union Control {
@@ -53,33 +51,28 @@ class TrainSender {
     char room[CMSG_SPACE(sizeof(std::uint16_t))];
   };
 
-  // Empty while `bytes` is 0.
   struct Train {
-    std::span<const SocketAddress> to;
-    // Neighbours in the room are one part. Each part is whole datagrams.
-    std::array<iovec, kTrainDatagrams> parts;
-    std::size_t part_count = 0;
-    std::size_t bytes = 0;
-    std::size_t datagram_bytes = 0;  // of each but perhaps the last
-    bool closed = false;             // its last datagram is a shorter one, or some of it has gone
-    // How far it has gone out.
+    std::span<const SocketAddress> to;  // of an empty train: the last destination
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t used = 0;            // 0: empty
+    std::size_t datagram_bytes = 0;  // of each datagram, except that the last may be shorter
+    bool closed = false;   // takes no more: the last datagram is shorter, or some have gone
+    std::size_t next = 0;  // the train that followed this one last time
+    // The progress of sending.
     std::size_t to_done = 0;
-    std::size_t bytes_done = 0;  // towards to[to_done]
+    std::size_t bytes_done = 0;  // to to[to_done]
 
     bool has_room_for(std::size_t datagram) const;
-    void append(std::span<std::byte> datagram);
   };
 
   Train* train_for(std::span<const SocketAddress> to, std::size_t bytes);
   void note_dispatch(Train& train);
   bool dispatch(Train& train);
-  std::size_t lay_out(Train& train);
-  std::size_t lay_out_singly(const Train& train, std::size_t to, std::size_t count);
+  std::size_t lay_out(const Train& train);
   bool takes_trains(const SocketAddress& to) const;
   void note_without_trains(const SocketAddress& to);
   void note_narrow(const SocketAddress& to);
-  void write_message(std::size_t index, const SocketAddress& to, std::span<iovec> parts);
-  void mark_as_train(std::size_t index, std::size_t datagram_bytes);
+  void address_message(std::size_t index, const SocketAddress& to, std::size_t datagram_bytes);
   static void advance(Train& train, std::size_t bytes);
   void skip(Train& train, std::uint64_t& counter);
 
@@ -90,22 +83,19 @@ class TrainSender {
   std::atomic<bool> blocked_{false};
   UdpCounters counters_;
 
-  // Destinations that get single datagrams.
+  // Destinations whose datagrams are sent singly.
   static constexpr std::size_t kWithoutTrainsMax = 64;
   std::array<SocketAddress, kWithoutTrainsMax> without_trains_;
   std::size_t without_trains_count_ = 0;
   std::size_t without_trains_next_ = 0;
   std::optional<NarrowPath> narrow_path_;
 
-  std::unique_ptr<std::byte[]> room_;
-  std::size_t room_used_ = 0;
   std::array<Train, kTrains> trains_;
-  std::size_t trains_used_ = 0;
+  std::size_t last_ = 0;  // the train of the last datagram
 
-  // Of the system call that sends.
+  // For the system call.
   std::array<mmsghdr, kMessages> messages_;
-  std::array<std::size_t, kMessages> message_bytes_;
-  std::array<iovec, kMessages> datagrams_;  // that are a message each
+  std::array<iovec, kMessages> parts_;
   std::array<Control, kMessages> controls_;
 };
 

@@ -65,9 +65,9 @@ class UdpSocket {
   UdpSocket& operator=(UdpSocket&& other) noexcept;
   ~UdpSocket();
 
-  // Memory for the next datagram, of datagram_bytes_max. A datagram that is written there, to any
-  // address, is not copied. Valid until the next send() or flush(). Empty while the memory is full
-  // of datagrams that the kernel has not taken.
+  // Memory for the next datagram, of datagram_bytes_max, in the train that probably takes it. The
+  // datagram is copied only if its addresses differ from the predicted ones. Valid until the next
+  // send() or flush(). Empty if that train takes no more.
   std::span<std::byte> place();
   // Adds the datagram to the train for these addresses. Copies it unless it is in place() already.
   // The train goes out when it is full, when no other datagram can join it, or with flush(). `to`
