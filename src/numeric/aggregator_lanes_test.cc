@@ -95,9 +95,9 @@ Header header_of(const Case& test, std::uint16_t worker, std::uint32_t round,
   header.flags = from.has_specials ? INFOLD_FLAG_SPECIALS : 0;
   header.worker = static_cast<std::uint8_t>(worker);
   header.round = round;
-  header.words.elements = static_cast<std::uint16_t>(test.elements);
-  header.words.format = static_cast<std::uint8_t>(static_cast<unsigned>(test.layout.dtype) << 4 |
-                                                  static_cast<unsigned>(test.layout.format));
+  header.signature.elements = static_cast<std::uint16_t>(test.elements);
+  header.signature.format = static_cast<std::uint8_t>(
+      static_cast<unsigned>(test.layout.dtype) << 4 | static_cast<unsigned>(test.layout.format));
   header.contributors = {1, 1, core::rank_digest(worker)};
   return header;
 }
