@@ -41,7 +41,9 @@ class Options {
   void flag(std::string_view name, bool& value, std::string_view help);
   // A flag that also takes 0 or 1: --check, --check 1.
   void toggle(std::string_view name, std::optional<bool>& value, std::string_view help);
-  void text(std::string_view name, std::string& value, std::string_view help);
+  // `type` shows in the help what to type.
+  void text(std::string_view name, std::string& value, std::string_view help,
+            std::string_view type = "TEXT");
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
@@ -49,6 +51,9 @@ class Options {
   // Quantities as cli/line/quantity.h reads them: "10G", "25MB".
   void rate(std::string_view name, double& bits_per_second, Range<double> allowed,
             std::string_view help);
+  // The same, or "none", which stands for `unlimited`.
+  void rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
+                    double unlimited, std::string_view help);
   void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
              std::string_view help);
   // A size that may stay unset.

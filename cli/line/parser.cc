@@ -201,8 +201,9 @@ void Options::toggle(std::string_view name, std::optional<bool>& value, std::str
   })->expected(0, 1);
 }
 
-void Options::text(std::string_view name, std::string& value, std::string_view help) {
-  add_value(app_, name, help, value, "TEXT", "text", [&value](const std::string& typed) {
+void Options::text(std::string_view name, std::string& value, std::string_view help,
+                   std::string_view type) {
+  add_value(app_, name, help, value, std::string(type), "text", [&value](const std::string& typed) {
     value = typed;
     return true;
   });
@@ -247,6 +248,22 @@ void Options::rate(std::string_view name, double& bits_per_second, Range<double>
               if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
               bits_per_second = *parsed;
               return true;
+            });
+}
+
+void Options::rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
+                           double unlimited, std::string_view help) {
+  takes_rates_ = true;
+  add_value(app_, name, help, short_rate(bits_per_second),
+            fmt::format("none|{}..{}", short_rate(allowed.low), short_rate(allowed.high)),
+            fmt::format("none, or a rate from {} to {} such as 10G or 100mbit",
+                        short_rate(allowed.low), short_rate(allowed.high)),
+            [=, &bits_per_second](const std::string& typed) {
+              const auto parsed = parse_rate(typed);
+              const bool fits = parsed && *parsed >= allowed.low && *parsed <= allowed.high;
+              if (typed == "none") bits_per_second = unlimited;
+              if (fits) bits_per_second = *parsed;
+              return fits || typed == "none";
             });
 }
 

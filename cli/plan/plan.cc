@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // infold plan: predicts the time of an all-reduce with its sums in each possible place, before
-// anything is installed. It turns options into a predict::Question. plan_table.cc prints answers,
-// and plan_measure.cc measures them on the links of a lab.
+// anything is installed. It turns options into a predict::Question. plan_processors.cc has the
+// costs of processors, plan_table.cc prints answers, and plan_measure.cc measures them in a lab.
 
 #include <algorithm>
 #include <optional>
@@ -14,10 +14,12 @@
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
 #include "cli/plan/plan_measure.h"
+#include "cli/plan/plan_processors.h"
 #include "cli/plan/plan_table.h"
 #include "codec/format_choice.h"
 #include "core/stripe.h"
 #include "lab/interrupt.h"
+#include "lab/measure/processor_costs.h"
 #include "predict/verdict.h"
 
 namespace infold::cli {
@@ -48,6 +50,11 @@ Value named(const Value (&values)[kCount], const char* (*name)(Value), std::stri
   return *found;
 }
 
+// As it is typed.
+std::string rate_word(double bits_per_second) {
+  return bits_per_second < predict::kUnlimited ? short_rate(bits_per_second) : "none";
+}
+
 class Plan final : public Command {
  public:
   std::string_view name() const override { return "plan"; }
@@ -58,11 +65,12 @@ class Plan final : public Command {
   void declare(Options& options) override {
     options.whole<std::uint32_t>("--workers", workers_, {2, INFOLD_WORKERS_MAX},
                                  "Number of workers, each on a host of its own");
-    options.rate("--link", link_, kRates,
-                 "Rate of each worker's link in bits per second, each way");
+    options.rate_or_none("--link", link_, kRates, predict::kUnlimited,
+                         "Rate of each worker's link in bits per second, each way; none where "
+                         "nothing limits it");
     options.list(
         "--site", "host:RATE|switch|workers",
-        fmt::format("switch, workers, or host:RATE with a rate from {} to {}, at most {} "
+        fmt::format("switch, workers, or host:RATE with none or a rate from {} to {}, at most {} "
                     "hosts in all",
                     short_rate(kRates.low), short_rate(kRates.high), core::Stripe::kSitesMax),
         "A place for sums: host:RATE (a host with one link), switch (in the path, with a link for "
@@ -81,23 +89,33 @@ class Plan final : public Command {
                                  "on links that tc shapes, as with --verify");
     options.whole<std::uint32_t>("--threads", threads_, {1, 64},
                                  "Threads of infold switch on each host");
-    options.choice(
-        "--processors", processors_, {"measured", "any"},
-        "measured counts the processor time of packets on our machines; any counts none, so "
-        "that links alone decide");
+    processors_.declare(options);
+    options.whole<std::uint32_t>("--shared-processors", shared_processors_, {0, 1024},
+                                 "Processors of the one machine that runs all workers and sites; "
+                                 "0 where each has its own machine");
     options.flag(
         "--verify", verify_,
         "Also measure the placements, on links of a network lab on this machine; needs root");
+    options.exclude("--verify", "--shared-processors");
     options.examples(
         "  infold plan --workers 8 --link 10G --site host:100G\n"
         "  infold plan --workers 8 --link 10G --site host:100G --threads 8\n"
+        "  infold plan --processors measure --save-processors node.costs\n"
+        "  infold plan --workers 8 --link 100G --site switch --processors node.costs\n"
+        "  infold plan --workers 4 --link none --site switch --processors measure "
+        "--shared-processors 2\n"
         "  infold plan --workers 16 --link 25G --site host:100G --site host:100G --size 1GB\n"
         "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json\n"
         "  infold plan --verify --workers 4 --link 100M --site host:100M --site switch --size 4MB");
   }
 
   ExitCode run(Output& output) override {
+    const lab::InterruptGuard guard;
     predict::Question question;
+    if (const std::string problem = processors_.problem(); !problem.empty()) {
+      output.log("infold plan: {}\n", problem);
+      return ExitCode::kBadUsage;
+    }
     const auto format = codec::choose_format({.type = named(kTypes, data_type_name, dtype_),
                                               .wire = named(kWires, wire_format_name, wire_),
                                               .world = workers_});
@@ -111,21 +129,21 @@ class Plan final : public Command {
     question.switch_in_path = switch_;
     if (!site_typed_) {
       question.switch_in_path = true;
-      question.hosts = {{"host:" + short_rate(link_), link_}};
+      question.hosts = {{"host:" + rate_word(link_), link_}};
     }
     question.tensor_bytes = size_;
     question.framing = framing_;
     question.framing.frame_bytes =
         frame_bytes_.value_or(verify_ ? kShapedFrameBytes : predict::Framing().frame_bytes);
     question.rtt_s = rtt_us_ * 1e-6;
-    // A lab's links are too slow for its processors to matter, or are refused.
-    if (processors_ == "measured" && !verify_) {
-      question.processors = predict::measured_processors();
-      question.processors.host_threads = threads_;
-    }
+    question.host_threads = threads_;
+    question.shared_processors = shared_processors_;
 
     const FormatNames names = {dtype_, core::format_name(format->layout.format)};
     if (verify_) return verify(output, question, names);
+    const auto costs = processors_.costs(output, false);
+    if (!costs) return refuse(output, costs.error());
+    question.processors = *costs;
     print_question(output, question, names);
     const std::vector<predict::Placement> placements = predict::predict(question);
     print_placements(output, placements, {});
@@ -134,16 +152,24 @@ class Plan final : public Command {
   }
 
  private:
-  static ExitCode verify(Output& output, const predict::Question& question,
-                         const FormatNames& names) {
-    const lab::InterruptGuard guard;
-    const std::vector<predict::Placement> placements = predict::predict(question);
+  static ExitCode refuse(Output& output, const std::string& reason) {
+    output.log("infold plan: --processors {}\n", reason);
+    return ExitCode::kBadUsage;
+  }
+
+  // All parties of the lab share the processors of this machine.
+  ExitCode verify(Output& output, predict::Question question, const FormatNames& names) const {
     const lab::Places places = lab::Places::find();
-    if (const auto refusal =
-            refuse_to_measure(question, names, placements, this_lab_machine(places))) {
+    if (const auto refusal = refuse_to_measure(question, names, predict::predict(question),
+                                               this_lab_machine(places))) {
       output.log("infold plan: --verify: {}\n", refusal->text);
       return refusal->bad_usage ? ExitCode::kBadUsage : ExitCode::kFailed;
     }
+    const auto costs = processors_.costs(output, true);
+    if (!costs) return refuse(output, costs.error());
+    question.processors = *costs;
+    question.shared_processors = lab::processor_count();
+    const std::vector<predict::Placement> placements = predict::predict(question);
     const auto measured = measure_placements(
         question, names, placements, places,
         [&output](const predict::Placement& placement, unsigned iterations) {
@@ -175,7 +201,12 @@ class Plan final : public Command {
       return true;
     }
     if (!typed.starts_with(kHost) || hosts_.size() == core::Stripe::kSitesMax) return false;
-    const auto rate = parse_rate(std::string_view(typed).substr(kHost.size()));
+    const std::string_view typed_rate = std::string_view(typed).substr(kHost.size());
+    if (typed_rate == "none") {
+      hosts_.push_back({typed, predict::kUnlimited});
+      return true;
+    }
+    const auto rate = parse_rate(typed_rate);
     if (!rate || *rate < kRates.low || *rate > kRates.high) return false;
     // One spelling for each rate, so that equal hosts are counted together.
     hosts_.push_back({std::string(kHost) + short_rate(*rate), *rate});
@@ -191,7 +222,8 @@ class Plan final : public Command {
   std::optional<std::uint32_t> frame_bytes_;
   bool verify_ = false;
   std::uint32_t threads_ = 1;
-  std::string processors_ = "measured";
+  ProcessorsOption processors_;
+  std::uint32_t shared_processors_ = 0;
   double rtt_us_ = 50;
   std::vector<predict::Host> hosts_;
   bool switch_ = false;

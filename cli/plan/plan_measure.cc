@@ -33,15 +33,20 @@ constexpr double kSecondsPerPlacement = 3;
 constexpr double kIterationsMin = 3;
 constexpr double kIterationsMax = 200;
 
+// Links without a limit are those of the processors, which the prediction knows.
+bool is_limited(double bits_per_second) { return bits_per_second < predict::kUnlimited; }
+
 std::string rate_words(double bits_per_second) {
+  if (!is_limited(bits_per_second)) return "none";
   return fmt::format("{}mbit", bits_per_second / 1e6);
 }
 
 // Divides all rates and the size by the same factor, so that this machine can carry the links.
 std::string scaled_down(const predict::Question& question, double rate_most) {
   double highest = question.worker_rates.front();
-  for (const predict::Host& host : question.hosts)
-    highest = std::max(highest, host.bits_per_second);
+  for (const predict::Host& host : question.hosts) {
+    if (is_limited(host.bits_per_second)) highest = std::max(highest, host.bits_per_second);
+  }
   const double by_host = highest / kLinkMost;
   const double by_sum =
       question.worker_rates.front() * static_cast<double>(question.worker_rates.size()) / rate_most;
@@ -53,7 +58,8 @@ std::string scaled_down(const predict::Question& question, double rate_most) {
       "; with rates and size divided by {:g} it takes as long, except for round trips: --link {}",
       factor, short_rate(question.worker_rates.front() / factor));
   for (const predict::Host& host : question.hosts) {
-    text += " --site host:" + short_rate(host.bits_per_second / factor);
+    const bool limited = is_limited(host.bits_per_second);
+    text += " --site host:" + (limited ? short_rate(host.bits_per_second / factor) : "none");
   }
   return text + " --size " + short_bytes(static_cast<std::uint64_t>(bytes));
 }
@@ -62,11 +68,12 @@ std::optional<std::string> too_fast(const predict::Question& question, const Lab
   const double all = kRatePerCore * machine.cores;
   const auto workers = static_cast<double>(question.worker_rates.size());
   for (const predict::Host& host : question.hosts) {
-    if (host.bits_per_second <= kLinkMost) continue;
+    if (host.bits_per_second <= kLinkMost || !is_limited(host.bits_per_second)) continue;
     return fmt::format("a machine shapes links of up to {}, and {} is faster{}",
                        predict::rate_text(kLinkMost), host.name, scaled_down(question, all));
   }
   const double link = question.worker_rates.front();
+  if (!is_limited(link)) return std::nullopt;
   if (link > kLinkMost) {
     return fmt::format("a machine shapes links of up to {}, not of {}{}",
                        predict::rate_text(kLinkMost), predict::rate_text(link),

@@ -62,6 +62,19 @@ TEST(PlanMeasure, RefusesRatesThatTheProcessorWouldLimitAndAdvises) {
   EXPECT_EQ(refusal(question(8, 500e6), large), "");
 }
 
+TEST(PlanMeasure, TakesLinksWithoutALimit) {
+  predict::Question unshaped = question(4, predict::kUnlimited);
+  unshaped.hosts = {{"host:none", predict::kUnlimited}};
+  EXPECT_EQ(refusal(unshaped, machine()), "");
+  const lab::LabLinks links = lab_links(unshaped);
+  EXPECT_EQ(links.rate, "none");
+  EXPECT_THAT(links.rates_at, ElementsAre(Pair(4, "none")));
+
+  predict::Question fast = question(4, 10e9);
+  fast.hosts = {{"host:none", predict::kUnlimited}};
+  EXPECT_THAT(refusal(fast, machine()), HasSubstr("--link 100M --site host:none --size 40KB"));
+}
+
 TEST(PlanMeasure, RefusesQuestionsThatNoLabCanAnswer) {
   LabMachine other = machine();
   other.is_root = false;

@@ -107,18 +107,23 @@ bool has_unequal_shares(const predict::Placement& placement) {
 }  // namespace
 
 void print_question(Output& output, const predict::Question& question, const FormatNames& names) {
-  output.text("{} workers with links of {}, {} of {} as {}, MTU {}, round trip {}\n\n",
-              question.worker_rates.size(), predict::rate_text(question.worker_rates.front()),
+  const double rate = question.worker_rates.front();
+  const bool has_limit = rate < predict::kUnlimited;
+  output.text("{} workers with links {}, {} of {} as {}, MTU {}, round trip {}\n\n",
+              question.worker_rates.size(),
+              has_limit ? "of " + predict::rate_text(rate) : "without a limit",
               predict::bytes_text(static_cast<double>(question.tensor_bytes)), names.dtype,
               names.wire, question.framing.mtu, predict::time_text(question.rtt_s));
   output.object({{"workers", question.worker_rates.size()},
-                 {"link_bits_per_second", question.worker_rates.front()},
+                 {"link_bits_per_second", has_limit ? nlohmann::ordered_json(rate) : nullptr},
                  {"bytes", question.tensor_bytes},
                  {"dtype", names.dtype},
                  {"wire", names.wire},
                  {"mtu", question.framing.mtu},
                  {"frame_bytes", question.framing.frame_bytes},
-                 {"rtt_us", std::round(question.rtt_s * 1e9) / 1e3}});
+                 {"rtt_us", std::round(question.rtt_s * 1e9) / 1e3},
+                 {"threads", question.host_threads},
+                 {"shared_processors", question.shared_processors}});
 }
 
 void print_placements(Output& output, const std::vector<predict::Placement>& placements,

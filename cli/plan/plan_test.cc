@@ -2,6 +2,8 @@
 //
 // Tests infold plan as a person types it: its output, and the options that it refuses.
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,68 @@ TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
               AllOf(HasSubstr("host:100G   86.3 ms"), Not(HasSubstr("processor "))));
 }
 
+TEST(PlanCommand, ProcessorsOfOneMachineAreTheLimitWhereLinksHaveNone) {
+  const Outcome outcome = plan({"--workers", "4", "--link", "none", "--site", "switch", "--site",
+                                "host:none", "--shared-processors", "2"});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("4 workers with links without a limit, 100 MB"),
+                    HasSubstr("switch waits for processors: its packets take "),
+                    HasSubstr(" on the 2 processors of the machine.\n"), Not(HasSubstr("inf "))));
+  const auto lines = plan({"--link", "none", "--json"}).objects();
+  EXPECT_TRUE(lines.front()["link_bits_per_second"].is_null());
+  EXPECT_EQ(lines[1]["limit"], "processor");
+}
+
+class File {
+ public:
+  explicit File(const std::string& text) : path_(testing::TempDir() + "infold-plan-test.costs") {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_;
+};
+
+TEST(PlanCommand, ReadsTheCostsOfProcessorsFromAFile) {
+  const File file(
+      "rank_packet_ns = 1000\nrank_element_ns = 0\nsite_packet_ns = 2000\nsite_element_ns = 0\n"
+      "own_packet_ns = 3000\nown_element_ns = 0\nring_byte_ns = 1\n");
+  const auto lines =
+      plan({"--workers", "2", "--size", "1408000", "--link", "none", "--site", "switch",
+            "--shared-processors", "1", "--processors", file.path(), "--json"})
+          .objects();
+  // 1000 chunks of two ranks: 2 x 1 us, and 2 x 2 us for their contributions.
+  double switch_ms = 0;
+  for (const json& line : lines) {
+    if (line.value("placement", "") == "switch") switch_ms = line["processors_ms"];
+  }
+  EXPECT_NEAR(switch_ms, 6, 1e-6);
+}
+
+TEST(PlanCommand, SaysWhatIsWrongWithAFileOfCosts) {
+  const auto refusal = [](const char* path) {
+    const Outcome outcome = plan({"--processors", path});
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.log;
+  };
+  EXPECT_THAT(refusal("/nowhere/node.costs"),
+              HasSubstr("--processors must be table, any, measure or a file; cannot read "
+                        "'/nowhere/node.costs': No such file or directory"));
+  EXPECT_THAT(refusal("/"), HasSubstr("cannot read '/': Is a directory"));
+  const File wrong("rank_packet_ns = fast\n");
+  EXPECT_THAT(refusal(wrong.path()),
+              HasSubstr(std::string(wrong.path()) +
+                        ": line 1: rank_packet_ns is a number from 0 to 1000000, not 'fast'"));
+  const File empty("");
+  EXPECT_THAT(refusal(empty.path()), HasSubstr(": rank_packet_ns is missing"));
+  const File large(std::string(20'000, '#'));
+  EXPECT_THAT(refusal(large.path()), HasSubstr("more than 16384 bytes"));
+}
+
 TEST(PlanCommand, SitesAreAddedUp) {
   EXPECT_THAT(placements(plan({"--site", "host:10G", "--site", "host:25G", "--site", "switch",
                                "--site", "host:10gbit", "--json"})),
@@ -116,14 +180,19 @@ TEST(PlanCommand, NamesTheOptionAndWhatItAllows) {
     const char* message;
   } kCases[] = {
       {{"--workers", "1"}, "--workers must be a whole number from 2 to 256, not '1'"},
-      {{"--link", "10GB"}, "--link must be a rate from 1M to 10T such as 10G or 100mbit"},
-      {{"--link", "11T"}, "--link must be a rate from 1M to 10T"},
+      {{"--link", "10GB"}, "--link must be none, or a rate from 1M to 10T such as 10G or 100mbit"},
+      {{"--link", "11T"}, "--link must be none, or a rate from 1M to 10T"},
       {{"--site", "switch", "--site", "host"}, "--site must be switch, workers, or host:RATE"},
-      {{"--site", "host:1k"}, "with a rate from 1M to 10T, at most 64 hosts in all, not 'host:1k'"},
+      {{"--site", "host:1k"},
+       "with none or a rate from 1M to 10T, at most 64 hosts in all, not 'host:1k'"},
       {{"--size", "0"}, "--size must be a size from 1B to 1TB such as 4KB or 25MiB, not '0'"},
       {{"--mtu", "500"}, "--mtu must be a whole number from 576 to 65535"},
       {{"--rtt-us", "-1"}, "--rtt-us must be a number from 0 to 1000000"},
       {{"--wire", "f32"}, "--wire must be one of automatic, bfp32, bfp16, bfp8"},
+      {{"--save-processors", "x"},
+       "--save-processors saves what --processors measure finds; give both"},
+      {{"--shared-processors", "1025"},
+       "--shared-processors must be a whole number from 0 to 1024, not '1025'"},
       {{"--dtype", "i32", "--wire", "bfp8"}, "wire format bfp8 is for sums and averages of floats"},
   };
   for (const auto& each : kCases) {

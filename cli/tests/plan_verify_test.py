@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold plan --verify` in small, and presses Ctrl-C on it: no trace of its lab may stay.
+"""Measures processors, then runs `infold plan --verify` in small, and presses Ctrl-C on it: no
+trace of its lab may stay.
 
 Usage: plan_verify_test.py INFOLD
-Needs root; where a lab cannot be had, ends with status 77 and the reason.
+A lab needs root; where it cannot be had, ends with status 77 and the reason.
 """
 
 import json
@@ -12,12 +13,35 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 
 from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
 
-PLAN = ("plan", "--verify", "--workers", "3", "--site", "switch", "--site", "host:100M", "--site",
-        "host:100M")
+PLAN = ("plan", "--verify", "--processors", "any", "--workers", "3", "--site", "switch", "--site",
+        "host:100M", "--site", "host:100M")
 SLOW = (*PLAN, "--link", "50M")
+
+
+def measures_processors(infold):
+    """Over loopback, without root; a plan made from the saved file says the same."""
+    shared = ("--link", "none", "--site", "switch", "--shared-processors", "2", "--json")
+    with tempfile.TemporaryDirectory() as folder:
+        costs = str(pathlib.Path(folder) / "node.costs")
+        said = []
+        for words in (("measure", "--save-processors", costs), (costs,)):
+            result = subprocess.run([infold, "plan", "--processors", *words, *shared], check=False,
+                                    text=True, capture_output=True, timeout=SECONDS)
+            check(result.returncode == 0, f"{words}: {result.returncode}: {result.stderr}")
+            said.append([json.loads(line) for line in result.stdout.splitlines()])
+        names = [line.split(" = ")[0] for line in pathlib.Path(costs).read_text().splitlines()[1:]]
+    measured = said[0][0]
+    check(len(names) == 7 and all(name in measured for name in names), f"{names}: {measured}")
+    # No processor works on a chunk in less than 10 ns, or takes a millisecond for it.
+    for party in ("rank", "site"):
+        chunk_ns = measured[f"{party}_packet_ns"] + 352 * measured[f"{party}_element_ns"]
+        check(10 < chunk_ns < 1e6, measured)
+    times = [[line.get("time_ms", 0) for line in lines] for lines in (said[0][1:], said[1])]
+    check(all(abs(first - second) <= 0.01 * first for first, second in zip(*times)), times)
 
 
 def refuses(infold):
@@ -71,6 +95,7 @@ def stops(infold):
 
 def main():
     infold = str(pathlib.Path(sys.argv[1]).resolve())
+    measures_processors(infold)
     if os.geteuid() != 0:
         result = subprocess.run([infold, *PLAN], check=False, text=True, capture_output=True)
         check(result.returncode == 1 and "needs root" in result.stderr, result.stderr)

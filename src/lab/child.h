@@ -26,6 +26,8 @@ class Child {
   Child& operator=(const Child&) = delete;
   Child& operator=(Child&&) = delete;
 
+  // Of the process, to read the kernel's counts of it. Requires: poll() has returned nothing yet.
+  int pid() const { return pid_; }
   // Returns the exit status once the process has ended. If a signal ended it, the status is 128 and
   // the signal's number.
   std::optional<int> poll();

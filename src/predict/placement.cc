@@ -23,18 +23,20 @@ namespace {
 constexpr std::uint32_t kHopsThroughSite = 2;
 constexpr const char* kWorkerLink = "a worker's link";
 constexpr const char* kWorker = "a worker";
+constexpr const char* kMachine = "the machine";
 
 struct Site {
   std::string name;
   plan::SiteLink link;
   double rate = 0;
-  double processor_s = 0;  // to sum the whole tensor; 0: as fast as any link
+  double work_s = 0;   // of all its threads, to sum the whole tensor; 0: as fast as any link
+  double threads = 1;  // that share this work
 
-  // What shares are balanced by. A worker's own packets cost its processor the same wherever they
-  // are summed, so that only a dedicated host's time follows from its share alone.
+  // The basis of shares. A worker's own packets cost its processor much the same wherever they are
+  // summed, so that only a dedicated host's time follows from its share alone.
   plan::SiteLink bound() const {
     plan::SiteLink slower = link;
-    if (!link.on_worker) slower.per_share_s = std::max(link.per_share_s, processor_s);
+    if (!link.on_worker) slower.per_share_s = std::max(link.per_share_s, work_s / threads);
     return slower;
   }
 };
@@ -52,15 +54,17 @@ struct Model {
     slowest = *std::min_element(asked.worker_rates.begin(), asked.worker_rates.end());
     const auto chunks = static_cast<double>(passage.chunks);
     const double chunk_elements = static_cast<double>(elements) / chunks;
-    rank_s = chunks * asked.processors.rank_chunk_s(chunk_elements);
-    site_s = workers * chunks * asked.processors.site_chunk_s(chunk_elements);
+    rank_s = chunks * asked.processors.rank.of(chunk_elements);
+    contributions_s = chunks * asked.processors.site.of(chunk_elements);
+    own_s = chunks * asked.processors.own.of(chunk_elements);
   }
 
   Site on_host(const Host& host) const {
     return {host.name,
             {0, workers * passage_bits / host.bits_per_second, false},
             host.bits_per_second,
-            site_s / question.processors.host_threads};
+            workers * contributions_s,
+            static_cast<double>(question.host_threads)};
   }
   // Its own contributions go out but for its share's, which stay in memory; that share's results
   // go out to the others. As many bytes come in.
@@ -69,11 +73,17 @@ struct Model {
     return {fmt::format("worker {}", rank),
             {passage_s, (workers - 2) * passage_s, true},
             question.worker_rates[rank],
-            site_s};
+            own_s + (workers - 1) * contributions_s - rank_s};
   }
-  // Each port carries a passage in and one out, so the slowest worker's is the busiest.
-  // It sums as fast as its ports carry.
-  Site in_path() const { return {"switch", {0, passage_bits / slowest, false}, slowest, 0}; }
+  // Each port carries a passage in and one out, so the slowest worker's is the busiest. A switch
+  // of its own sums as fast as its ports carry. On a machine that all share, it is a process.
+  Site in_path() const {
+    Site site{"switch", {0, passage_bits / slowest, false}, slowest};
+    if (question.shared_processors == 0) return site;
+    site.work_s = workers * contributions_s;
+    site.threads = question.host_threads;
+    return site;
+  }
 
   const Question& question;
   double workers = 0;
@@ -81,8 +91,10 @@ struct Model {
   Passage passage;
   double passage_bits = 0;
   double slowest = 0;
-  double rank_s = 0;  // of a rank's processor, for its own chunks
-  double site_s = 0;  // of one processor that sums the whole tensor
+  // Of one processor, for one worker's chunks:
+  double rank_s = 0;           // at the rank, with sums made elsewhere
+  double contributions_s = 0;  // at the site that sums them
+  double own_s = 0;            // both of these in one process
 };
 
 // The busiest processor so far, or this one.
@@ -90,6 +102,12 @@ void note_processor(Placement& placement, double seconds, const std::string& who
   if (seconds <= placement.processors_s) return;
   placement.processors_s = seconds;
   placement.busiest_processor = whose;
+}
+
+// All processor time of a sum, on the processors of the one machine that all share.
+void note_machine(Placement& placement, const Question& question, double seconds) {
+  if (question.shared_processors == 0) return;
+  note_processor(placement, seconds / question.shared_processors, kMachine);
 }
 
 void settle_time(Placement& placement, double rtt_s) {
@@ -114,6 +132,7 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
   placement.hops = kHopsThroughSite;
   placement.links_s = floor_s;
   note_processor(placement, model.rank_s, kWorker);
+  double machine_s = model.workers * model.rank_s;
   placement.busiest_link = kWorkerLink;
   placement.busiest_rate = model.slowest;
   const auto chunks = static_cast<double>(model.passage.chunks);
@@ -123,14 +142,16 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
     const double whole = std::min(1.0, std::ceil(share * chunks - 1e-9) / chunks);
     const plan::SiteLink& link = sites[i].link;
     const double own_s = link.on_worker ? model.rank_s : 0;
-    note_processor(placement, own_s + whole * sites[i].processor_s,
+    note_processor(placement, own_s + whole * sites[i].work_s / sites[i].threads,
                    link.on_worker ? kWorker : sites[i].name);
+    machine_s += share * sites[i].work_s;
     const double link_s = link.fixed_s + whole * link.per_share_s;
     if (link_s <= placement.links_s) continue;
     placement.links_s = link_s;
     placement.busiest_link = link.on_worker ? kWorkerLink : sites[i].name;
     placement.busiest_rate = sites[i].rate;
   }
+  note_machine(placement, model.question, machine_s);
   settle_time(placement, model.question.rtt_s);
   return placement;
 }
@@ -148,9 +169,10 @@ Placement ring(const Model& model) {
   placement.busiest_rate = model.slowest;
   const std::uint64_t message = tcp_link_bytes(part, model.question.framing);
   placement.links_s = 8 * placement.hops * static_cast<double>(message) / model.slowest;
-  note_processor(placement,
-                 placement.hops * static_cast<double>(part) * model.question.processors.ring_byte_s,
-                 kWorker);
+  const double rank_s =
+      placement.hops * static_cast<double>(part) * model.question.processors.ring_byte_s;
+  note_processor(placement, rank_s, kWorker);
+  note_machine(placement, model.question, model.workers * rank_s);
   settle_time(placement, model.question.rtt_s);
   return placement;
 }

@@ -2,8 +2,7 @@
 //
 // Where a job could have its sums made, and how long an all-reduce would take in each place. A
 // model of links and processors (docs/plan.md): every link carries its rate both ways at once,
-// every processor takes packets one after another, nothing is lost. Pure; nothing here opens a
-// socket.
+// every processor takes packets one after another, and no packet is lost. Pure: it opens no socket.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,9 @@
 #include "predict/processors.h"
 
 namespace infold::predict {
+
+// A rate of links that have no limit, as between processes of one machine.
+inline constexpr double kUnlimited = 1e15;
 
 struct Host {
   std::string name;  // as in "host:100G"; equal names are equal hosts
@@ -31,6 +33,9 @@ struct Question {
   Framing framing;
   double rtt_s = 50e-6;  // host to host and back
   Processors processors;
+  std::uint32_t host_threads = 1;  // of each dedicated host's switch
+  // Of the one machine that runs all workers and sites, as in a lab; 0: each has its own machine.
+  std::uint32_t shared_processors = 0;
 };
 
 enum class PlacementKind : std::uint8_t { ring, switch_in_path, hosts, workers, mixed };
@@ -47,7 +52,7 @@ struct Placement {
   double time_s = 0;              // busy_s() and the hops
   double links_s = 0;             // of the busiest link
   double processors_s = 0;        // of the busiest processor
-  std::string busiest_processor;  // a host's name, or "a worker"
+  std::string busiest_processor;  // a host's name, "a worker", or "the machine"
   std::uint32_t hops = 0;         // one-way trips between hosts that follow one upon another
   std::string busiest_link;       // a host's name, or "a worker's link"
   double busiest_rate = 0;        // bits per second

@@ -77,27 +77,61 @@ TEST(Placement, AFastHostWaitsForItsProcessors) {
   EXPECT_EQ(one.busiest_processor, "host:100G");
   EXPECT_GT(one.time_s, 0.4);
   EXPECT_LT(one.time_s, 0.6);
-  question.processors.host_threads = 4;
+  question.host_threads = 4;
   const Placement four = by_name(question)["host:100G"];
   EXPECT_NEAR(four.processors_s, one.processors_s / 4, 1e-9);
-  question.processors.host_threads = 64;
+  question.host_threads = 64;
   const Placement many = by_name(question)["host:100G"];
   EXPECT_FALSE(many.is_processor_bound());
   EXPECT_EQ(many.busiest_processor, "a worker") << "its own packets, which no site takes off it";
   EXPECT_NEAR(many.time_s, kPassageBytes * 8 / 10e9 + 50e-6, 1e-9);
 }
 
+double chunks_of(const Question& question) {
+  return static_cast<double>(
+      passage_of(question.layout, question.tensor_bytes / 4, question.framing).chunks);
+}
+
 TEST(Placement, AWorkerThatSumsPaysForBoth) {
   Question question = eight_workers();
   question.worker_rates.assign(8, 100 * kGigabit);
-  question.processors = {.rank_packet_s = 1e-6, .site_packet_s = 2e-6};
+  question.processors = {.rank = {1e-6, 0}, .site = {2e-6, 0}, .own = {4e-6, 0}};
   auto placements = by_name(question);
-  const double chunks = static_cast<double>(
-      passage_of(question.layout, question.tensor_bytes / 4, question.framing).chunks);
-  // Its own chunks, and an eighth of eight ranks'.
-  EXPECT_NEAR(placements["workers"].processors_s, chunks * 3e-6, 1e-5);
+  // Seven of its chunks go to others and cost 1 us. The eighth that it sums costs 4 us for its own
+  // contribution and 2 us for each of seven others.
+  EXPECT_NEAR(placements["workers"].processors_s,
+              chunks_of(question) * (7.0 + 4 + 7 * 2) / 8 * 1e-6, 1e-4);
   EXPECT_TRUE(placements["workers"].is_processor_bound());
+  EXPECT_EQ(placements["workers"].busiest_processor, "a worker");
   EXPECT_FALSE(placements["ring"].is_processor_bound());
+}
+
+TEST(Placement, PartiesOfOneMachineShareItsProcessors) {
+  Question question = eight_workers();
+  question.worker_rates.assign(8, kUnlimited);
+  question.hosts = {{"host:none", kUnlimited}};
+  question.switch_in_path = true;
+  question.processors = {
+      .rank = {3e-6, 0}, .site = {2e-6, 0}, .own = {4e-6, 0}, .ring_byte_s = 1e-9};
+  question.shared_processors = 2;
+  auto placements = by_name(question);
+  const double chunks = chunks_of(question);
+  // Eight ranks and eight contributions for each chunk, on two processors.
+  for (const char* name : {"switch", "host:none"}) {
+    EXPECT_NEAR(placements[name].processors_s, chunks * (8 * 3 + 8 * 2) / 2 * 1e-6, 1e-6) << name;
+    EXPECT_TRUE(placements[name].is_processor_bound()) << name;
+    EXPECT_EQ(placements[name].busiest_processor, "the machine") << name;
+  }
+  EXPECT_NEAR(placements["workers"].processors_s, chunks * (7 * 3 + 4 + 7 * 2) / 2 * 1e-6, 1e-6);
+  EXPECT_NEAR(placements["ring"].processors_s, 8 * 14 * 12.5e6 / 2 * 1e-9, 1e-6);
+
+  // One thread sums, however many processors there are.
+  question.shared_processors = 64;
+  placements = by_name(question);
+  EXPECT_NEAR(placements["switch"].processors_s, chunks * 8 * 2e-6, 1e-6);
+  EXPECT_EQ(placements["switch"].busiest_processor, "switch");
+  question.host_threads = 4;
+  EXPECT_NEAR(by_name(question)["switch"].processors_s, chunks * 8 * 2 / 4 * 1e-6, 1e-6);
 }
 
 // Shares follow the slower of port and processors, so that a host that cannot keep up gets less.

@@ -70,8 +70,9 @@ Sentence slow_hosts(const Question& question, const Placement& placement, const 
   const double links_s = ring.time_s - placement.hops * question.rtt_s / 2;
   const double equal = links_s > 0 ? 8 * workers * static_cast<double>(passage.link_bytes) / links_s
                                    : std::numeric_limits<double>::infinity();
-  if (equal >= workers * slowest)
+  if (equal >= workers * slowest) {
     return text + " Faster ports would make it no faster than a ring.";
+  }
   return text +
          fmt::format(
              " It takes {} of {}{} to equal the ring, and of {} to keep up with the workers' "
@@ -83,18 +84,28 @@ Sentence slow_hosts(const Question& question, const Placement& placement, const 
 // That faster links would change nothing, and what would.
 Sentence slow_processors(const Question& question, const Placement& placement) {
   if (!placement.is_processor_bound()) return std::nullopt;
-  std::string text = fmt::format(
-      "{} waits for processors: {} takes {} for its packets, the busiest link {}.", placement.name,
-      placement.busiest_processor, time_text(placement.processors_s), time_text(placement.links_s));
-  if (placement.busiest_processor.starts_with("host:")) {
-    const double threads = question.processors.host_threads;
+  const std::string time = time_text(placement.processors_s);
+  if (placement.busiest_processor == "the machine") {
+    return fmt::format(
+        "{} waits for processors: its packets take {} on the {} processor{} of the machine.",
+        placement.name, time, question.shared_processors,
+        question.shared_processors == 1 ? "" : "s");
+  }
+  std::string text = fmt::format("{} waits for processors: the packets of {} take {}",
+                                 placement.name, placement.busiest_processor, time);
+  // Without a limit there is no time to compare with.
+  const bool has_limit = placement.busiest_rate < kUnlimited;
+  if (has_limit) text += fmt::format(", the busiest link {}", time_text(placement.links_s));
+  text += '.';
+  if (has_limit && placement.busiest_processor.starts_with("host:")) {
+    const double threads = question.host_threads;
     text += fmt::format(" With {:.0f} threads (--threads) the host would keep up.",
                         std::ceil(threads * placement.processors_s / placement.links_s));
   }
   return text;
 }
 
-// Whether hops are most of a call's time.
+// Whether hops take most of a call's time.
 bool is_small(const Question& question, const Placement& placement) {
   return placement.hops * question.rtt_s / 2 > placement.busy_s();
 }
@@ -121,7 +132,7 @@ Sentence on_workers(const Question& question, const Placement& placement, const 
                        bytes, placement.hops, ring.hops);
 }
 
-// How much of the difference from a ring is the format's, not the placement's.
+// How much of the difference from a ring the format makes, and not the placement.
 Sentence wire_bytes(const Question& question, const Placement& best) {
   const std::uint32_t own = 8 * element_bytes(question.layout.dtype);
   const std::uint32_t wire = 8 * question.layout.element_bytes();
@@ -149,7 +160,7 @@ struct Unit {
   const char* name;
 };
 
-// In the largest unit of which there is at least one, after rounding.
+// In the largest unit of which the rounded value has at least one.
 template <std::size_t kCount>
 std::string scaled(double value, const std::array<Unit, kCount>& largest_first) {
   for (const Unit& unit : largest_first) {
@@ -182,6 +193,7 @@ std::vector<std::string> verdict(const Question& question,
 }
 
 std::string rate_text(double bits_per_second) {
+  if (bits_per_second >= kUnlimited) return "no limit";
   return scaled(
       bits_per_second,
       std::array<Unit, 4>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}}});

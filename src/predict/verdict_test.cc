@@ -92,10 +92,41 @@ TEST(Verdict, SaysThatHopsAreWhatSmallTensorsCost) {
                                   "14: ")));
 }
 
+TEST(Verdict, SaysWhichProcessorsDecide) {
+  Question question = workers(8);
+  question.hosts = {{"host:100G", 100e9}};
+  // 71,023 chunks: 8 contributions of 1 us each on one thread, beside 86 ms of links.
+  question.processors.site = {1e-6, 0};
+  EXPECT_THAT(verdict_on(question),
+              Contains("host:100G waits for processors: the packets of host:100G take 568 ms, the "
+                       "busiest link 86.3 ms. With 7 threads (--threads) the host would keep up."));
+  question.processors.rank = {2e-6, 0};
+  question.host_threads = 8;
+  EXPECT_THAT(verdict_on(question),
+              Contains("host:100G waits for processors: the packets of a worker take 142 ms, the "
+                       "busiest link 86.3 ms."));
+}
+
+TEST(Verdict, SaysThatOneMachinesProcessorsDecide) {
+  Question question = workers(2);
+  question.worker_rates.assign(2, kUnlimited);
+  question.switch_in_path = true;
+  question.processors.rank = question.processors.site = {1e-6, 0};
+  question.shared_processors = 1;
+  EXPECT_THAT(verdict_on(question),
+              Contains("switch waits for processors: its packets take 284 ms on the 1 processor of "
+                       "the machine."));
+  // Without a limit of links there is nothing to compare with.
+  question.shared_processors = 4;
+  EXPECT_THAT(verdict_on(question),
+              Contains("switch waits for processors: the packets of switch take 142 ms."));
+}
+
 TEST(Verdict, QuantitiesHaveThreeDigits) {
   EXPECT_EQ(rate_text(10e9), "10 Gbit/s");
   EXPECT_EQ(rate_text(45.714e9), "45.7 Gbit/s");
   EXPECT_EQ(rate_text(999.9e6), "1 Gbit/s");
+  EXPECT_EQ(rate_text(kUnlimited), "no limit");
   EXPECT_EQ(bytes_text(1), "1 B");
   EXPECT_EQ(bytes_text(188'671'920), "189 MB");
   EXPECT_EQ(time_text(0.0862), "86.2 ms");
