@@ -26,7 +26,7 @@ Member::Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint)
   steps_done_.reserve(options_.worker.transfers_max);
   driver_.emplace(options_.worker, std::move(endpoint), *this);
   if (options_.rejoin.attempt)
-    absence_.emplace(*this, std::move(options_.rejoin), options_.deadline);
+    rejoiner_.emplace(*this, std::move(options_.rejoin), options_.deadline);
   if (options_.verify) checked_.emplace(*this);
 }
 
@@ -34,7 +34,7 @@ Member::~Member() { leave(); }
 
 void Member::leave() {
   if (checked_) checked_->close();
-  if (absence_) absence_->close();
+  if (rejoiner_) rejoiner_->close();
   const std::optional<core::Abort> end =
       driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
   driver_->leave();
@@ -57,7 +57,7 @@ void Member::lose_site(std::uint8_t site, const std::string& lost_switch) {
   }
   driver_->with_worker(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
-  if (absence_ && has_lost_site()) absence_->begin();
+  if (rejoiner_ && has_lost_site()) rejoiner_->begin();
 }
 
 void Member::hear_end(const core::Abort& abort) {
@@ -90,7 +90,7 @@ void Member::resume(Reentry entry) {
     const std::lock_guard lock(pool_mutex_);
     lost_switch_.clear();
   }
-  for (Call* const call : absence_->end()) {
+  for (Call* const call : rejoiner_->end()) {
     give_back_staging(*call);
     call->start_over();
     launch_or_refuse(*call, call->request);
@@ -141,11 +141,11 @@ Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
       request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
   call.description.deadline =
       call.description.started + base::Duration{std::min(deadline, kDeadlineMax).count()};
-  if (absence_) {
+  if (rejoiner_) {
     call.request_list.assign(request.list.begin(), request.list.end());
     call.request = request;
     call.request.list = call.request_list;
-    if (absence_->add(call)) return handle;
+    if (rejoiner_->add(call)) return handle;
   }
   launch_or_refuse(call, request);
   return handle;
@@ -160,7 +160,7 @@ void Member::launch_or_refuse(Call& call, const CallRequest& request) {
   }
   if (!error) return;
   const bool is_over = error->code == Code::aborted;
-  if (is_over && absence_ && has_lost_site() && absence_->keep(call)) return;
+  if (is_over && rejoiner_ && has_lost_site() && rejoiner_->keep(call)) return;
   refuse(call, std::move(*error));
 }
 
@@ -210,7 +210,7 @@ void Member::settle() {
 void Member::conclude(Call& call, base::Instant now) {
   Result<Completion> result = Completion{call.ranks_summed};
   if (call.failure) {
-    if (absence_ && is_site_lost(*call.failure) && absence_->keep(call)) return;
+    if (rejoiner_ && is_site_lost(*call.failure) && rejoiner_->keep(call)) return;
     const std::lock_guard lock(pool_mutex_);
     Error error = describe(*call.failure, failed_call(call, now));
     if (end_reason_.empty()) end_reason_ = error.message;
@@ -235,7 +235,7 @@ void Member::conclude(Call& call, base::Instant now) {
 }
 
 void Member::finish(Call& call, Result<Completion> result) {
-  if (absence_) absence_->remove(call);
+  if (rejoiner_) rejoiner_->remove(call);
   give_back_staging(call);
   call.finish(std::move(result));
 }
@@ -291,7 +291,7 @@ Error Member::job_over_error(const Call& call) {
 
 std::optional<Error> Member::failure() {
   const std::optional<core::Failure> failure = worker_failure();
-  if (!failure || (absence_ && is_site_lost(*failure))) return std::nullopt;
+  if (!failure || (rejoiner_ && is_site_lost(*failure))) return std::nullopt;
   const std::lock_guard lock(pool_mutex_);
   FailedCall none = {CallName{},          0,           false, options_.worker.rank, {},
                      options_.site_names, lost_switch_};
@@ -308,7 +308,7 @@ FailedCall Member::failed_call(const Call& call, base::Instant now) const {
 }
 
 void Member::cancel(const Call& call) {
-  if (absence_ && absence_->keeps(call)) absence_->give_up("this rank gave a call up");
+  if (rejoiner_ && rejoiner_->keeps(call)) rejoiner_->give_up("this rank gave a call up");
   driver_->with_worker([&](core::Worker& worker, base::Instant now) {
     const bool in_flight = std::find(active_.begin(), active_.end(), &call) != active_.end();
     if (in_flight || (call.is_checked && !call.done())) worker.cancel(now);

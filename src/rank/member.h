@@ -26,12 +26,12 @@
 #include "codec/format_choice.h"
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
-#include "rank/absence.h"
 #include "rank/calls/call.h"
 #include "rank/calls/request.h"
 #include "rank/calls/scratch_pool.h"
 #include "rank/checked_calls.h"
 #include "rank/network.h"
+#include "rank/rejoiner.h"
 #include "rank/worker_driver.h"
 
 namespace infold::rank {
@@ -89,7 +89,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   // The job is over at another rank, which has left.
   void hear_end(const core::Abort& abort);
 
-  // For its absence.
+  // For the rejoiner.
   void leave_network();
   void resume(Reentry entry);
   void fail_kept(Call& call, const std::string& why);
@@ -197,7 +197,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::string lost_switch_;  // its address, if it was not one of the sites
 
   std::optional<WorkerDriver> driver_;   // its thread uses all of the above
-  std::optional<Absence> absence_;       // its thread uses the driver, too
+  std::optional<Rejoiner> rejoiner_;     // its thread uses the driver, too
   std::optional<CheckedCalls> checked_;  // likewise
 };
 

@@ -51,7 +51,7 @@ class Call {
   };
   Description description;
   bool is_checked = false;  // stands for calls that CheckedCalls makes
-  // To make it again where the job may come back (absence.h), which also guards the last two.
+  // To make it again where the job may come back (rejoiner.h), which also guards the last two.
   CallRequest request;
   std::vector<MutableTensorView> request_list;  // the request's own, which its caller may drop
   bool input_survives = true;                   // should the call fail

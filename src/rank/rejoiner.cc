@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/absence.h"
+#include "rank/rejoiner.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,13 +22,13 @@ bool is_final(const Error& error) {
 
 }  // namespace
 
-Absence::Absence(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience)
+Rejoiner::Rejoiner(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience)
     : member_(member),
       rejoin_(std::move(rejoin)),
       patience_(patience),
       thread_([this] { run(); }) {}
 
-bool Absence::add(Call& call) {
+bool Rejoiner::add(Call& call) {
   const std::lock_guard lock(mutex_);
   call.order = ++last_order_;
   call.is_kept = state_ == State::away;
@@ -37,7 +37,7 @@ bool Absence::add(Call& call) {
   return call.is_kept;
 }
 
-void Absence::remove(Call& call) {
+void Rejoiner::remove(Call& call) {
   const std::lock_guard lock(mutex_);
   const auto place = std::find(calls_.begin(), calls_.end(), &call);
   if (place == calls_.end()) return;
@@ -47,7 +47,7 @@ void Absence::remove(Call& call) {
   if (state_ == State::away) changed_.notify_all();
 }
 
-bool Absence::keep(Call& call) {
+bool Rejoiner::keep(Call& call) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::over) return false;
   changed_.notify_all();
@@ -61,30 +61,30 @@ bool Absence::keep(Call& call) {
   return true;
 }
 
-bool Absence::keeps(const Call& call) {
+bool Rejoiner::keeps(const Call& call) {
   const std::lock_guard lock(mutex_);
   return call.is_kept;
 }
 
-void Absence::begin() {
+void Rejoiner::begin() {
   const std::lock_guard lock(mutex_);
   if (state_ == State::present) state_ = State::away;
   changed_.notify_all();
 }
 
-void Absence::give_up(const std::string& why) {
+void Rejoiner::give_up(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::over) why_over_ = why;
   state_ = State::over;
   changed_.notify_all();
 }
 
-void Absence::close() {
+void Rejoiner::close() {
   give_up("this rank has left the job");
   if (thread_.joinable()) thread_.join();
 }
 
-std::vector<Call*> Absence::end() {
+std::vector<Call*> Rejoiner::end() {
   const std::lock_guard lock(mutex_);
   if (state_ == State::over) return {};
   state_ = State::present;
@@ -93,7 +93,7 @@ std::vector<Call*> Absence::end() {
   return calls_;
 }
 
-void Absence::run() {
+void Rejoiner::run() {
   std::unique_lock lock(mutex_);
   while (state_ != State::over) {
     changed_.wait(lock, [this] { return state_ != State::present; });
@@ -112,7 +112,7 @@ void Absence::run() {
 }
 
 // Nothing once the job is back, else why it is not.
-std::optional<std::string> Absence::come_back() {
+std::optional<std::string> Rejoiner::come_back() {
   const base::Instant limit = io::monotonic_now() + base::Duration{patience_.count()};
   std::string why;
   std::unique_lock lock(mutex_);
@@ -139,7 +139,7 @@ std::optional<std::string> Absence::come_back() {
   return why_over_;
 }
 
-CallHistory Absence::history() const {
+CallHistory Rejoiner::history() const {
   const std::uint64_t finished = calls_.empty() ? last_order_ : calls_.front()->order - 1;
   if (finished + calls_.size() == last_order_) return {finished, 0};
   base::Digest digest;
@@ -155,7 +155,7 @@ CallHistory Absence::history() const {
 }
 
 // Until the first call that is kept would be late.
-std::chrono::nanoseconds Absence::time_left(base::Instant limit) const {
+std::chrono::nanoseconds Rejoiner::time_left(base::Instant limit) const {
   for (const Call* const call : calls_) limit = std::min(limit, call->description.deadline);
   return std::chrono::nanoseconds((limit - io::monotonic_now()).ns);
 }

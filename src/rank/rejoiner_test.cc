@@ -40,11 +40,11 @@ class LateRank {
 };
 
 // A job whose switch the test stops and starts.
-class Absence : public ::testing::Test {
+class Rejoining : public ::testing::Test {
  protected:
   static constexpr int kWorld = 3;
 
-  Absence() : address_(free_address()), server_(start_switch(address_.c_str())) {
+  Rejoining() : address_(free_address()), server_(start_switch(address_.c_str())) {
     options_ = options_of(0, kWorld);
     options_.switches = {address_};
   }
@@ -116,7 +116,7 @@ class Absence : public ::testing::Test {
 
 std::vector<float> ones(std::size_t elements) { return std::vector<float>(elements, 1.0F); }
 
-TEST_F(Absence, CallsInFlightAreMadeAgain) {
+TEST_F(Rejoining, CallsInFlightAreMadeAgain) {
   run_with_a_late_rank(
       [&](Communicator& comm, LateRank& late) {
         testing::check_sums(comm);
@@ -132,22 +132,22 @@ TEST_F(Absence, CallsInFlightAreMadeAgain) {
       [&] { restart_switch(); });
 }
 
-TEST_F(Absence, AlsoThroughSharedMemory) { sum_around_a_restart({"a", "a", "b"}); }
+TEST_F(Rejoining, AlsoThroughSharedMemory) { sum_around_a_restart({"a", "a", "b"}); }
 
-TEST_F(Absence, AlsoWhereRanksSumBesideTheSwitch) {
+TEST_F(Rejoining, AlsoWhereRanksSumBesideTheSwitch) {
   options_.sites = Sites::mixed;
   sum_around_a_restart();
 }
 
 // The job's name is free at the one that stayed as soon as all have left it.
-TEST_F(Absence, AlsoWhereAnotherSwitchStays) {
+TEST_F(Rejoining, AlsoWhereAnotherSwitchStays) {
   const auto stays = start_switch("127.0.0.1:0");
   options_.switches.insert(options_.switches.begin(), stays->control_address().text());
   sum_around_a_restart();
 }
 
 // As often as one likes, also with nothing in flight, and calls made meanwhile wait.
-TEST_F(Absence, CallsMadeMeanwhileWait) {
+TEST_F(Rejoining, CallsMadeMeanwhileWait) {
   constexpr int kTimes = 3;
   std::latch idle[kTimes] = {std::latch(kWorld), std::latch(kWorld), std::latch(kWorld)};
   std::latch gone[kTimes] = {std::latch(1), std::latch(1), std::latch(1)};
@@ -180,7 +180,7 @@ TEST_F(Absence, CallsMadeMeanwhileWait) {
       });
 }
 
-TEST_F(Absence, EveryKindOfCallIsMadeAgain) {
+TEST_F(Rejoining, EveryKindOfCallIsMadeAgain) {
   run_with_a_late_rank(
       [&](Communicator& comm, LateRank& late) {
         const auto rank = static_cast<float>(comm.rank());
@@ -226,7 +226,7 @@ TEST_F(Absence, EveryKindOfCallIsMadeAgain) {
       [&] { restart_switch(); });
 }
 
-TEST_F(Absence, ComparedCallsComeBackToo) {
+TEST_F(Rejoining, ComparedCallsComeBackToo) {
   options_.verify = true;
   run_with_a_late_rank(
       [&](Communicator& comm, LateRank& late) {
@@ -242,7 +242,7 @@ TEST_F(Absence, ComparedCallsComeBackToo) {
       [&] { restart_switch(); });
 }
 
-TEST_F(Absence, EndsWithTheDeadline) {
+TEST_F(Rejoining, EndsWithTheDeadline) {
   options_.deadline = seconds(3);
   run_without_switch([&](Communicator& comm) {
     std::vector<float> tensor = ones(100);
@@ -256,7 +256,7 @@ TEST_F(Absence, EndsWithTheDeadline) {
   });
 }
 
-TEST_F(Absence, MayBeDeclined) {
+TEST_F(Rejoining, MayBeDeclined) {
   options_.rejoin = false;
   run_without_switch([&](Communicator& comm) {
     std::vector<float> tensor = ones(100);
@@ -266,7 +266,7 @@ TEST_F(Absence, MayBeDeclined) {
   });
 }
 
-TEST_F(Absence, IsNotForCallsWhoseInputMayBeGone) {
+TEST_F(Rejoining, IsNotForCallsWhoseInputMayBeGone) {
   options_.deadline = seconds(3);  // rank 2 waits for the others in vain
   run_with_a_late_rank(
       [&](Communicator& comm, LateRank& late) {
@@ -279,7 +279,7 @@ TEST_F(Absence, IsNotForCallsWhoseInputMayBeGone) {
       [&] { stop_switch(); });
 }
 
-TEST_F(Absence, IsCutShortByLeavingAndByGivingUp) {
+TEST_F(Rejoining, IsCutShortByLeavingAndByGivingUp) {
   run_without_switch([&](Communicator& comm) {
     std::vector<float> tensor = ones(100);
     Handle call = comm.all_reduce(tensor);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank does while its job is without a switch: calls in flight are kept, a thread joins the
-// job again, and the member then makes them once more, in their order. All ranks have to come back
-// with the same calls finished, because the tensors of a finished call are the program's again.
+// Joins the job again after a switch was lost, and makes the calls in flight once more. The calls
+// are kept meanwhile; a thread joins the job, and the member then makes the calls in their order.
+// All ranks must come back with the same calls finished, because a finished call's tensors are the
+// program's again.
 //
-//   present -> away -> present      the job is back
-//              away -> over         in vain: the calls that were kept fail
+//   present -> away -> present      the rank has joined the job again
+//              away -> over         the rank could not, or may not: the kept calls fail
 //
 // Any thread may call anything; close() is for one.
 #pragma once
@@ -51,11 +52,11 @@ struct Rejoin {
   std::chrono::nanoseconds pause{};  // after one that failed
 };
 
-class Absence {
+class Rejoiner {
  public:
   // Throws std::system_error when no thread can be had.
-  Absence(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience);
-  ~Absence() { close(); }
+  Rejoiner(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience);
+  ~Rejoiner() { close(); }
 
   // A call begins. true: the job is away, and the call is kept.
   bool add(Call& call);
