@@ -89,7 +89,7 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
       member.worker = std::move(end.worker);
       member.wire = options.wire;
       member.deadline = options.deadline;
-      member.network = group.network_;
+      member.membership = group.network_;
       member.verify = options.verify;
       group.members_.push_back(
           std::make_shared<rank::Member>(std::move(member), std::move(end.endpoint)));

@@ -67,7 +67,7 @@ std::vector<Communicator> job_with_broken_rank(int world, int broken) {
     MemberOptions member;
     member.worker = std::move(end.worker);
     member.deadline = std::chrono::seconds(10);
-    member.network = network;
+    member.membership = network;
     member.verify = true;
     communicators.emplace_back(
         std::make_shared<Member>(std::move(member), std::move(end.endpoint)));

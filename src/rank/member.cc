@@ -39,8 +39,8 @@ void Member::leave() {
       driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
   driver_->leave();
   if (checked_) checked_->stop();
-  if (end && options_.network) options_.network->note_end(*end);
-  options_.network.reset();
+  if (end && options_.membership) options_.membership->note_end(*end);
+  options_.membership.reset();
   driver_->stop();
 }
 
@@ -74,10 +74,10 @@ bool Member::has_lost_site() {
   return failure && is_site_lost(*failure);
 }
 
-void Member::leave_network() {
+void Member::end_membership() {
   const std::optional<core::Failure> failure = worker_failure();
-  if (failure && is_site_lost(*failure)) options_.network->note_site_lost(failure->site);
-  options_.network.reset();
+  if (failure && is_site_lost(*failure)) options_.membership->note_site_lost(failure->site);
+  options_.membership.reset();
 }
 
 // Calls that are being made come behind those that are made again.
@@ -85,7 +85,7 @@ void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   lack_for_sets_ = find_lack_for_sets(entry.worker, options_.site_names);
   driver_->restart(entry.worker, std::move(entry.endpoint));
-  options_.network = std::move(entry.network);
+  options_.membership = std::move(entry.membership);
   {
     const std::lock_guard lock(pool_mutex_);
     lost_switch_.clear();

@@ -30,7 +30,7 @@
 #include "rank/calls/request.h"
 #include "rank/calls/scratch_pool.h"
 #include "rank/checked_calls.h"
-#include "rank/network.h"
+#include "rank/membership.h"
 #include "rank/rejoiner.h"
 #include "rank/worker_driver.h"
 
@@ -49,7 +49,7 @@ struct MemberOptions {
   core::WorkerOptions worker;
   WireFormat wire = WireFormat::automatic;
   std::chrono::nanoseconds deadline{};
-  std::shared_ptr<Network> network;          // kept until the member has left the job
+  std::shared_ptr<Membership> membership;    // kept until the member has left the job
   std::vector<std::string> site_names = {};  // for errors; may be empty
   Paths paths = {};
   bool verify = false;  // see JoinOptions
@@ -90,7 +90,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   void hear_end(const core::Abort& abort);
 
   // For the rejoiner.
-  void leave_network();
+  void end_membership();
   void resume(Reentry entry);
   void fail_kept(Call& call, const std::string& why);
 

@@ -119,7 +119,7 @@ std::optional<std::string> Rejoiner::come_back() {
   // Every call in flight hears of the end; only then is it known which are finished.
   changed_.wait(lock, [this] { return kept_ == calls_.size() || state_ == State::over; });
   lock.unlock();
-  member_.leave_network();
+  member_.end_membership();
   lock.lock();
   while (state_ != State::over) {
     const std::chrono::nanoseconds left = time_left(limit);

@@ -27,7 +27,7 @@
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
 #include "rank/calls/call.h"
-#include "rank/network.h"
+#include "rank/membership.h"
 
 namespace infold::rank {
 
@@ -43,8 +43,9 @@ struct CallHistory {
 struct Reentry {
   core::WorkerOptions worker;
   std::unique_ptr<io::Endpoint> endpoint;
-  std::shared_ptr<Network> network;
-  std::function<void(Member&)> watch;  // tells it of lost ranks and sites until the network's end
+  std::shared_ptr<Membership> membership;
+  // Tells the member of lost ranks and sites, as long as the membership lasts.
+  std::function<void(Member&)> watch;
 };
 // How a member comes back. Without `attempt` it cannot.
 struct Rejoin {

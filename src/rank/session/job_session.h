@@ -21,7 +21,7 @@
 #include "io/endpoint.h"
 #include "io/udp/udp_socket.h"
 #include "rank/member.h"
-#include "rank/network.h"
+#include "rank/membership.h"
 #include "rank/rejoiner.h"
 #include "rank/session/host/host_share.h"
 #include "rank/session/host_links.h"
@@ -32,7 +32,7 @@
 
 namespace infold::rank {
 
-class JobSession final : public Network {
+class JobSession final : public Membership {
  public:
   // The result of joining, for the rank's member.
   struct Setup {

@@ -12,12 +12,12 @@
 
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
-#include "rank/network.h"
+#include "rank/membership.h"
 #include "site/aggregator_driver.h"
 
 namespace infold::rank {
 
-class LocalNetwork final : public Network {
+class LocalNetwork final : public Membership {
  public:
   // One rank's end of the network.
   struct RankEnd {
