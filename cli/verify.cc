@@ -175,7 +175,7 @@ class Verify final : public Command {
     const MutableTensorView result(got.data(), got.size() / bytes, each.type);
     const TensorView view(input_.data(), input_.size() / bytes, each.type);
     holds_rows_ = false;
-    if (each.is_sparse) return sum_without_zeros(communicator, each, result, options);
+    if (each.is_sparse) return sum_sparse(communicator, each, result, options);
     switch (each.collective) {
       case lab::Collective::all_reduce:
         if (!each.in_place) return communicator.all_reduce(view, result, options);
@@ -195,8 +195,8 @@ class Verify final : public Command {
 
   // Each rank gives its tensor and takes its result in another way, and changes the way with each
   // call.
-  Handle sum_without_zeros(Communicator& communicator, const lab::VerifyCase& each,
-                           MutableTensorView result, CallOptions options) {
+  Handle sum_sparse(Communicator& communicator, const lab::VerifyCase& each,
+                    MutableTensorView result, CallOptions options) {
     const std::uint64_t turn = each.seed + static_cast<std::uint64_t>(communicator.rank());
     if (turn % 3 == 0) {
       options.layout = Layout::blocks;

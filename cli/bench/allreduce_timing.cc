@@ -90,7 +90,7 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
   const Statistics after = communicator.statistics();
   timing.resent = after.packets_resent - before.packets_resent;
   timing.asked = after.packets_asked - before.packets_asked;
-  timing.without_zeros = after.calls_without_zeros - before.calls_without_zeros;
+  timing.calls_sparse = after.calls_sparse - before.calls_sparse;
   if (calls.check) {
     const int world = communicator.world();
     timing.wrong = tensors.wrong(world, calls.reduction, tolerance_of(calls, world));

@@ -39,7 +39,7 @@ struct Timing {
   double cpu_seconds = 0;
   std::uint64_t resent = 0;
   std::uint64_t asked = 0;
-  std::uint64_t without_zeros = 0;  // calls that left out zeros
+  std::uint64_t calls_sparse = 0;  // calls that left out zeros
   std::string error;
   std::optional<std::uint64_t> wrong;  // wrong elements of the last result; unset: not checked
 };

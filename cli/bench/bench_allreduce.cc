@@ -292,7 +292,7 @@ class BenchAllreduce final : public Command {
                    {"cpu_s_per_gb", figures.cpu_s_per_gb},
                    {"retransmits", timing.resent},
                    {"questions", timing.asked},
-                   {"without_zeros", timing.without_zeros},
+                   {"calls_sparse", timing.calls_sparse},
                    {"check", figures.verdict},
                    {"ranks_in_memory", statistics.ranks_in_memory},
                    {"contributions_on_network", statistics.contributions_on_network}});

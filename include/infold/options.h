@@ -63,12 +63,12 @@ struct Completion {
 // Counts since the communicator was made.
 struct Statistics {
   std::uint64_t calls = 0;
-  std::uint64_t calls_without_zeros = 0;  // calls whose blocks of zeros were left out
-  std::uint64_t packets_sent = 0;         // all of them
-  std::uint64_t packets_resent = 0;       // packets of packets_sent that are retransmits
-  std::uint64_t packets_asked = 0;        // packets of packets_sent that only ask for a late answer
-  std::uint64_t packets_received = 0;     // answers that were used
-  std::uint64_t packets_ignored = 0;      // repeats, strays and damaged ones
+  std::uint64_t calls_sparse = 0;      // calls that left out zeros
+  std::uint64_t packets_sent = 0;      // all of them
+  std::uint64_t packets_resent = 0;    // packets of packets_sent that are retransmits
+  std::uint64_t packets_asked = 0;     // packets of packets_sent that only ask for a late answer
+  std::uint64_t packets_received = 0;  // answers that were used
+  std::uint64_t packets_ignored = 0;   // repeats, strays and damaged ones
   std::uint32_t packets_in_flight = 0;
   std::uint32_t window = 0;  // the window: the most that may be in flight now
 

@@ -108,7 +108,7 @@ py::object statistics_of(const Backend& backend) {
   if (!now) return py::none();
   py::dict counts;
   counts["calls"] = now->calls;
-  counts["calls_without_zeros"] = now->calls_without_zeros;
+  counts["calls_sparse"] = now->calls_sparse;
   counts["packets_sent"] = now->packets_sent;
   counts["packets_resent"] = now->packets_resent;
   counts["packets_received"] = now->packets_received;

@@ -118,13 +118,13 @@ def _automatic(rank, world):
             check_same(f"of {len(tensor)}", _summed(tensor, "SUM"), wanted)
     _summed(torch.ones(10, dtype=torch.bool), "SUM")
     _summed(full, "MIN")
-    return infold.statistics()["calls_without_zeros"], infold.statistics(dense)
+    return infold.statistics()["calls_sparse"], infold.statistics(dense)
 
 
 def test_automatic_leaves_out_zeros(path):
     answers = run_ranks(3, _automatic, options=vars(path) | {"layout": "automatic"})
     assert len({count for count, _ in answers}) == 1 and answers[0][0] > 0
-    assert all(dense["calls_without_zeros"] == 0 for _, dense in answers)
+    assert all(dense["calls_sparse"] == 0 for _, dense in answers)
 
 
 def _with_agreed_exponents(rank, world):
@@ -274,10 +274,10 @@ def _choosing(rank, world):
     every = torch.arange(_ROWS)
     for _ in range(80):
         _step(model, every)
-    before = infold.statistics()["calls_without_zeros"]
+    before = infold.statistics()["calls_sparse"]
     for _ in range(80):
         _step(model, every)
-    return before, infold.statistics()["calls_without_zeros"] - before
+    return before, infold.statistics()["calls_sparse"] - before
 
 
 def test_automatic_is_the_layout_of_that_name():

@@ -55,7 +55,7 @@ TEST(AutomaticLayout, ManyInFlightOfSeveralSizesAndDensities) {
   constexpr std::size_t kCalls = 5 * kBehind;
   constexpr std::size_t kInFlight = 10;
   LocalGroup group = make_group({.world = 3});
-  std::vector<std::uint64_t> without_zeros(3);
+  std::vector<std::uint64_t> sparse_calls(3);
   on_every_rank(group, [&](Communicator& comm, int rank) {
     base::Prng pauses(static_cast<std::uint64_t>(rank));
     for (std::size_t first = 0; first < kCalls; first += kInFlight) {
@@ -76,12 +76,12 @@ TEST(AutomaticLayout, ManyInFlightOfSeveralSizesAndDensities) {
         EXPECT_TRUE(same_bits(chosen[i], dense[i])) << first + i;
       }
     }
-    without_zeros[static_cast<std::size_t>(rank)] = comm.statistics().calls_without_zeros;
+    sparse_calls[static_cast<std::size_t>(rank)] = comm.statistics().calls_sparse;
   });
-  EXPECT_EQ(without_zeros[1], without_zeros[0]);
-  EXPECT_EQ(without_zeros[2], without_zeros[0]);
-  EXPECT_GT(without_zeros[0], 0U);
-  EXPECT_LT(without_zeros[0], kCalls);
+  EXPECT_EQ(sparse_calls[1], sparse_calls[0]);
+  EXPECT_EQ(sparse_calls[2], sparse_calls[0]);
+  EXPECT_GT(sparse_calls[0], 0U);
+  EXPECT_LT(sparse_calls[0], kCalls);
 }
 
 TEST(AutomaticLayout, LooksAtFullTensorsNowAndThen) {
@@ -92,9 +92,9 @@ TEST(AutomaticLayout, LooksAtFullTensorsNowAndThen) {
       expect_done(comm.all_reduce(tensor, {.layout = Layout::automatic}).wait(), 2);
     };
     for (std::size_t i = 0; i < kBehind; ++i) call();
-    EXPECT_EQ(comm.statistics().calls_without_zeros, kBehind) << "nothing was known";
+    EXPECT_EQ(comm.statistics().calls_sparse, kBehind) << "nothing was known";
     for (std::size_t i = 0; i < kBehind; ++i) call();
-    EXPECT_EQ(comm.statistics().calls_without_zeros, kBehind + 1);
+    EXPECT_EQ(comm.statistics().calls_sparse, kBehind + 1);
   });
 }
 
@@ -144,9 +144,9 @@ TEST(AutomaticLayout, IsDenseWhereZerosCannotBeLeftOut) {
     expect_done(comm.reduce_scatter(parts, tensor, {.layout = layout}).wait(), 2);
     std::vector<float> shorter(4095);
     expect_done(comm.all_reduce(shorter, {.layout = layout}).wait(), 2);
-    EXPECT_EQ(comm.statistics().calls_without_zeros, 0U);
+    EXPECT_EQ(comm.statistics().calls_sparse, 0U);
     expect_done(comm.all_reduce(tensor, {.layout = layout}).wait(), 2);
-    EXPECT_EQ(comm.statistics().calls_without_zeros, 1U);
+    EXPECT_EQ(comm.statistics().calls_sparse, 1U);
   });
 }
 

@@ -225,7 +225,7 @@ void Member::conclude(Call& call, base::Instant now) {
     return;
   } else {
     if (call.choice) note_outcome(call);
-    if (call.block_steps > 0) ++calls_without_zeros_;
+    if (call.block_steps > 0) ++calls_sparse_;
     // Nothing was there to be summed, but all have called.
     const bool gathers = call.description.name.in_parts &&
                          call.description.name.collective == core::Collective::broadcast;
@@ -346,7 +346,7 @@ Statistics Member::statistics() {
   });
   statistics.packets_sent = driver_->endpoint_counters().sent;
   statistics.calls = calls_;
-  statistics.calls_without_zeros = calls_without_zeros_;
+  statistics.calls_sparse = calls_sparse_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;
   statistics.contributions_on_network = options_.paths.parties_on_network;
   return statistics;

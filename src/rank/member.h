@@ -178,7 +178,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   MemberOptions options_;
   std::mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_{0};
-  std::atomic<std::uint64_t> calls_without_zeros_{0};
+  std::atomic<std::uint64_t> calls_sparse_{0};
   std::string lack_for_sets_;  // by calls_mutex_; see find_lack_for_sets()
 
   std::vector<Call*> active_;         // by the driver's lock

@@ -76,7 +76,7 @@ static void choose_priorities(infold_communicator* communicator) {
   }
 }
 
-static void leave_out_zeros(infold_communicator* communicator) {
+static void sum_sparse(infold_communicator* communicator) {
   infold_call_options options = infold_call_options_default();
   infold_handle* handle = NULL;
   infold_code code = INFOLD_OK;
@@ -88,7 +88,7 @@ static void leave_out_zeros(infold_communicator* communicator) {
   tensor[where[0]] = 5;
   tensor[where[1]] = -1;
   code = infold_all_reduce(communicator, tensor, tensor, 1000, INFOLD_TYPE_I32, &options, &handle);
-  expect_done(code, handle, "a call without its zeros");
+  expect_done(code, handle, "a sparse call");
   for (int i = 0; i < 1000; ++i) {
     wrong += tensor[i] != (i == where[0] ? 5 * RANKS : i == where[1] ? -RANKS : 0);
   }
@@ -166,7 +166,7 @@ void* make_every_call(void* communicator) {
   gather_and_scatter(communicator);
   sum_lists(communicator);
   choose_priorities(communicator);
-  leave_out_zeros(communicator);
+  sum_sparse(communicator);
   sum_rows(communicator);
   root_and_barrier(communicator);
   return NULL;

@@ -70,7 +70,7 @@ inline void run_job(int world, const JoinOptions& common, const Body& body,
 }
 
 // Row `rank` of some, and the last; even ranks pass these rows, odd ones the whole tensor.
-inline void check_sum_without_zeros(Communicator& communicator) {
+inline void check_sparse_sum(Communicator& communicator) {
   constexpr std::size_t kRows = 3000, kLength = 40;
   const int world = communicator.world();
   std::vector<std::int64_t> indices = {communicator.rank() * 5, kRows - 1};
@@ -119,7 +119,7 @@ inline void check_sums(Communicator& communicator) {
   std::vector<std::int32_t> tensor(3000, communicator.rank());
   ASSERT_TRUE(communicator.broadcast(tensor, world - 1).wait());
   EXPECT_EQ(tensor[2999], world - 1);
-  check_sum_without_zeros(communicator);
+  check_sparse_sum(communicator);
   ASSERT_TRUE(communicator.barrier().wait());
 }
 

@@ -126,7 +126,7 @@ TEST(SiteRecords, AutomaticLayoutIsDenseWhereTheSiteCannotJoinSets) {
       EXPECT_EQ(tensor[7], 3.0F);
       EXPECT_EQ(tensor[kElements - 1], 0.0F);
     }
-    EXPECT_EQ(comm.statistics().calls_without_zeros, 0U);
+    EXPECT_EQ(comm.statistics().calls_sparse, 0U);
   });
 }
 
