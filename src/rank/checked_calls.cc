@@ -20,7 +20,7 @@ bool is_same_for_all(const CallRequest& request) {
 }
 
 // Then ranks may hold their results in different ways.
-bool leaves_out_zeros(const CallRequest& request) {
+bool is_sparse(const CallRequest& request) {
   return request.rows.has_value() || request.options.layout != Layout::dense;
 }
 
@@ -76,7 +76,7 @@ Result<Completion> CheckedCalls::make(const Item& item) {
   const Result<Completion> done = member_.begin(item.request, name).wait();
   if (!done || !is_same_for_all(item.request)) return done;
   std::optional<Error> error;
-  if (leaves_out_zeros(item.request)) {
+  if (is_sparse(item.request)) {
     error = check(item, [&](const Peers& peers) {
       return item.request.output_rows != nullptr
                  ? find_sparse_divergence(*item.request.output_rows, peers)

@@ -20,7 +20,7 @@ constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 Member::Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint)
     : options_(std::move(options)),
-      lack_for_sets_(find_lack_for_sets(options_.worker, options_.site_names)) {
+      sparse_obstacle_(find_sparse_obstacle(options_.worker, options_.site_names)) {
   active_.reserve(options_.worker.transfers_max);
   finished_.reserve(options_.worker.transfers_max);
   steps_done_.reserve(options_.worker.transfers_max);
@@ -83,7 +83,7 @@ void Member::end_membership() {
 // Calls that are being made come behind those that are made again.
 void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
-  lack_for_sets_ = find_lack_for_sets(entry.worker, options_.site_names);
+  sparse_obstacle_ = find_sparse_obstacle(entry.worker, options_.site_names);
   driver_->restart(entry.worker, std::move(entry.endpoint));
   options_.membership = std::move(entry.membership);
   {

@@ -58,8 +58,8 @@ struct MemberOptions {
 
 // Why the ranks cannot join their sets of blocks (R-076), as in "the site at 10.0.0.1:7700 does not
 // sum i32". Empty: they can. The same at all ranks but for the name.
-std::string find_lack_for_sets(const core::WorkerOptions& worker,
-                               std::span<const std::string> site_names);
+std::string find_sparse_obstacle(const core::WorkerOptions& worker,
+                                 std::span<const std::string> site_names);
 
 class Member final : public EventSink, public std::enable_shared_from_this<Member> {
  public:
@@ -141,8 +141,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   static bool leaves_layout_open(const CallRequest& request, const FormatChoice& choice);
   std::optional<Error> choose_layout(Call& call, const CallRequest& request,
                                      const FormatChoice& choice);
-  std::optional<Error> refuse_zeros_left_out(const CallRequest& request,
-                                             const FormatChoice& choice) const;
+  std::optional<Error> refuse_sparse(const CallRequest& request, const FormatChoice& choice) const;
   core::TransferRequest opinions_request(Call& call) const;
   void note_outcome(const Call& call);
   core::TransferRequest blank_transfer(const Call& call, const CallRequest& request,
@@ -179,7 +178,7 @@ class Member final : public EventSink, public std::enable_shared_from_this<Membe
   std::mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> calls_sparse_{0};
-  std::string lack_for_sets_;  // by calls_mutex_; see find_lack_for_sets()
+  std::string sparse_obstacle_;  // by calls_mutex_; see find_sparse_obstacle()
 
   std::vector<Call*> active_;         // by the driver's lock
   std::vector<Finished> finished_;    // by the driver's thread

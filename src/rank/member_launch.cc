@@ -18,17 +18,17 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
                                   static_cast<std::uint32_t>(world())});
   if (!choice) return choice.error();
 
-  bool leaves_out_zeros = request.rows || request.options.layout == Layout::blocks;
-  if (leaves_out_zeros) {
-    if (std::optional<Error> error = refuse_zeros_left_out(request, *choice)) return error;
+  bool is_sparse = request.rows || request.options.layout == Layout::blocks;
+  if (is_sparse) {
+    if (std::optional<Error> error = refuse_sparse(request, *choice)) return error;
   }
   if (request.rows) return launch_rows(call, request, *choice);
   if (leaves_layout_open(request, *choice)) {
     if (std::optional<Error> error = choose_layout(call, request, *choice)) return error;
     // The choice is made in any case: ranks whose job comes back at other sites count alike.
-    leaves_out_zeros = call.choice->is_sparse && lack_for_sets_.empty();
+    is_sparse = call.choice->is_sparse && sparse_obstacle_.empty();
   }
-  if (leaves_out_zeros) return launch_blocks(call, request, *choice);
+  if (is_sparse) return launch_blocks(call, request, *choice);
   if (request.is_list) return launch_list(call, request, *choice);
   return request.in_parts ? launch_parts(call, request, *choice)
                           : launch_whole(call, request, *choice);

@@ -18,8 +18,8 @@ constexpr core::WireFormat kSetFormat = core::WireFormat::i32;
 
 }  // namespace
 
-std::string find_lack_for_sets(const core::WorkerOptions& worker,
-                               std::span<const std::string> site_names) {
+std::string find_sparse_obstacle(const core::WorkerOptions& worker,
+                                 std::span<const std::string> site_names) {
   if (worker.formats.has(kSetFormat)) return "";
   std::string site = "a switch between this rank and the others";
   for (std::size_t i = 0; i < worker.sites.size() && i < site_names.size(); ++i) {
@@ -30,14 +30,14 @@ std::string find_lack_for_sets(const core::WorkerOptions& worker,
   return site + " does not sum " + core::format_name(kSetFormat);
 }
 
-std::optional<Error> Member::refuse_zeros_left_out(const CallRequest& request,
-                                                   const FormatChoice& choice) const {
+std::optional<Error> Member::refuse_sparse(const CallRequest& request,
+                                           const FormatChoice& choice) const {
   if (choice.agreed) {
     return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format"};
   }
-  if (lack_for_sets_.empty()) return std::nullopt;
+  if (sparse_obstacle_.empty()) return std::nullopt;
   return Error{Code::unsupported,
-               lack_for_sets_ + ", in which ranks join what they have, so that no zeros can be " +
+               sparse_obstacle_ + ", in which ranks join what they have, so that no zeros can be " +
                    "left out; " +
                    (request.rows ? "pass the whole tensor" : "make the layout dense")};
 }
@@ -89,7 +89,7 @@ void Member::note_outcome(const Call& call) {
   outcome.was_alone = call.begins_alone && calls_ == call.description.name.number;
   outcome.whole = io::monotonic_now() - call.launched;
   if (call.block_steps > 0) {
-    outcome.union_blocks = call.block_sum->union_blocks();
+    outcome.present = call.block_sum->blocks_present();
     outcome.blocks = call.block_sum->blocks();
     outcome.joining = call.joined - call.launched;
     outcome.opinions = call.opinions;

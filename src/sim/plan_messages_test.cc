@@ -152,7 +152,7 @@ TEST(PlanMessages, AreMoreThanThoseOfASparseSum) {
       call.collective = Collective::all_reduce;
       if (core::is_float(call.layout.dtype)) call.layout.format = WireFormat::bfp32;
     }
-    call.leaves_out_zeros = true;
+    call.is_sparse = true;
     call.values.kind = oracle::ValueKind::sparse;
     Simulation simulation(scenario);
     LoadMeter meter;

@@ -99,7 +99,7 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   PacketText fields;
   std::vector<std::string> values;
   std::int64_t root = 0;
-  bool leaves_out_zeros = false;
+  bool is_sparse = false;
   auto call = std::make_unique<Call>();
   while (cursor.peek() != "expect") {
     if (cursor.peek() == "[") {
@@ -107,7 +107,7 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
     } else if (cursor.accept("root")) {
       root = cursor.take_number();
     } else if (cursor.accept("blocks")) {
-      leaves_out_zeros = true;
+      is_sparse = true;
     } else if (cursor.accept("rows")) {
       call->row_count = static_cast<std::uint64_t>(cursor.take_number());
       if (!cursor.accept("at")) cursor.fail("rows need 'at [PLACES]'");
@@ -127,7 +127,7 @@ void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   last_.signature.shape = static_cast<std::uint32_t>(request.elements) +
                           static_cast<std::uint32_t>(root) * INFOLD_SHAPE_ROOT_FACTOR;
   // A refused call gives the outcome "refused", and the worker sends nothing.
-  if (start(*call, request, leaves_out_zeros)) calls_.push_back(std::move(call));
+  if (start(*call, request, is_sparse)) calls_.push_back(std::move(call));
 }
 
 core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketText& fields,
@@ -149,7 +149,7 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
 }
 
 // False if the worker refuses the call.
-bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros) {
+bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool is_sparse) {
   if (call.row_count > 0) {
     const sparse::Rows rows = {call.dtype, call.rows, call.input.data(), 1};
     call.block_sum.begin({.dense = request,
@@ -157,10 +157,10 @@ bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool 
                           .output_row_elements = 1,
                           .rank = rank_,
                           .world = world_});
-  } else if (leaves_out_zeros) {
+  } else if (is_sparse) {
     call.block_sum.begin({.dense = request, .rank = rank_, .world = world_});
   }
-  if (call.row_count > 0 || leaves_out_zeros) call.block_steps = call.block_sum.steps();
+  if (call.row_count > 0 || is_sparse) call.block_steps = call.block_sum.steps();
   for (std::uint32_t i = 0; i < std::max(1U, call.block_steps); ++i) {
     const auto id = worker_->submit(now_, call.block_steps > 0 ? call.block_sum.step(i) : request);
     if (!id) return false;

@@ -30,8 +30,8 @@ class WorkerRunner {
     std::vector<std::byte> output;
     std::uint64_t first_transfer = 0;
     std::uint64_t last_transfer = 0;
-    sparse::BlockSum block_sum;     // for a call that leaves out zeros
-    std::uint32_t block_steps = 0;  // the elements of that tensor
+    sparse::BlockSum block_sum;     // for a sparse call
+    std::uint32_t block_steps = 0;  // its transfers; 0 for any other call
     std::vector<std::int64_t>
         rows;                     // for rows of one element: indices of the input, or of the result
     std::uint64_t row_count = 0;  // of the whole tensor; 0 if the tensor is given as a whole
@@ -41,7 +41,7 @@ class WorkerRunner {
   void submit(const Step& step, Cursor& cursor);
   core::TransferRequest request_of(const Step& step, const PacketText& fields,
                                    const std::vector<std::string>& values, Call& call) const;
-  bool start(Call& call, const core::TransferRequest& request, bool leaves_out_zeros);
+  bool start(Call& call, const core::TransferRequest& request, bool is_sparse);
   void begin_next_step(Call& call, std::uint32_t done);
   void finish(Call& call);
   void take_events();

@@ -95,8 +95,8 @@ Aggregator::Aggregator(const AggregatorOptions& options)
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet) {
   const Malformed malformed = parse(datagram, packet);
   if (malformed != Malformed::none) return malformed;
-  const bool leaves_out_zeros = packet.is_sparse() && travels_down(packet.header.kind);
-  return leaves_out_zeros ? Malformed::sparse : Malformed::none;
+  const bool goes_down_sparse = packet.is_sparse() && travels_down(packet.header.kind);
+  return goes_down_sparse ? Malformed::sparse : Malformed::none;
 }
 
 Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source source) {

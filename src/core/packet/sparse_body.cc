@@ -23,7 +23,7 @@ void write_head(std::uint32_t chunks, infold_grain grain, std::byte* body) {
 
 // What is absent is zero, which changes no sum. Specials are marked for a packet as a whole, so
 // that chunks with and without them would say the same.
-bool can_leave_out_zeros(const Header& header) {
+bool may_be_sparse(const Header& header) {
   const Reduction reduction = header.signature.reduction();
   const bool has_sum = header.kind == Kind::add || header.kind == Kind::result;
   return has_sum && header.contributors.count != 0 && reduction != Reduction::min &&
@@ -65,7 +65,7 @@ Malformed check_quarters(const Packet& packet, std::uint32_t chunks) {
 
 // A result leaves out quarters or nothing, and has a packet of its own.
 Malformed check_sparse(const Packet& packet) {
-  if (!can_leave_out_zeros(packet.header)) return Malformed::sparse;
+  if (!may_be_sparse(packet.header)) return Malformed::sparse;
   if (packet.body.size() < sizeof(infold_sparse)) return Malformed::truncated;
   const infold_sparse head = read_head(packet);
   const std::uint32_t chunks = infold_from_be16(head.chunks);

@@ -226,7 +226,7 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
     ++counters_.resent;
   }
   if (contributes && !chunk.slot.asks) {
-    const bool is_thin = leaves_out_zeros(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
+    const bool is_thin = sends_sparse(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
     return is_thin ? write_thin(chunk, out) : write_whole(chunk, out);
   }
   if (chunk.slot.asks) ++counters_.sent_query;

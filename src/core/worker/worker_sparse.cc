@@ -21,7 +21,7 @@ constexpr std::size_t kEstimateSlack = 8;
 
 }  // namespace
 
-bool Worker::State::leaves_out_zeros(const Flow& flow, const Transfer& transfer) const {
+bool Worker::State::sends_sparse(const Flow& flow, const Transfer& transfer) const {
   return transfer.request.present != nullptr && transfer.contributes &&
          options_.sites[flow.site].takes_sparse;
 }
@@ -48,7 +48,7 @@ BlockSet Worker::State::present_in(const Transfer& transfer, std::uint64_t chunk
 // Requires: may_send_next().
 Worker::State::Bundle Worker::State::plan_bundle(Flow& flow, bool pauses) const {
   const Transfer& transfer = streams_[flow.stream].at(flow.next_transfer);
-  if (!leaves_out_zeros(flow, transfer)) return {1, false};
+  if (!sends_sparse(flow, transfer)) return {1, false};
   const ElementLayout layout = transfer.request.layout;
   const std::uint32_t elements = transfer.chunk_elements;
   const std::uint32_t blocks = layout.block_count(elements);

@@ -220,7 +220,7 @@ class Worker::State {
     std::uint32_t chunks = 0;
     bool waits = false;  // to become fuller; answers to others are on their way
   };
-  bool leaves_out_zeros(const Flow& flow, const Transfer& transfer) const;
+  bool sends_sparse(const Flow& flow, const Transfer& transfer) const;
   BlockSet present_in(const Transfer& transfer, std::uint64_t chunk) const;
   Bundle plan_bundle(Flow& flow, bool pauses) const;
   static void note_grain(Flow& flow, std::size_t in_quarters, std::size_t in_blocks);

@@ -70,7 +70,7 @@ bool draw_size_later(const CallPlan& call) {
   return can_be && !call.agreed && base::mix64(call.values.seed + 2) % 5 == 0;
 }
 
-bool draw_leaving_out_zeros(const CallPlan& call) {
+bool draw_sparse(const CallPlan& call) {
   const bool is_sum =
       call.collective == Collective::all_reduce || call.collective == Collective::reduce;
   const bool zeros_say_nothing =
@@ -113,7 +113,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
     call.sized_by_previous = draw_size_later(call);
-    call.leaves_out_zeros = draw_leaving_out_zeros(call);
+    call.is_sparse = draw_sparse(call);
     left -= std::min(left, call.elements);
     calls.push_back(call);
   }

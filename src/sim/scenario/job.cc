@@ -112,7 +112,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
   }
   if (receives(call, rank) && !call.in_place) own.output.resize(call.offset_bytes + bytes);
   const std::uint32_t blocks = call.layout.block_count(static_cast<std::uint32_t>(call.elements));
-  if (call.leaves_out_zeros && contributes(call, rank)) {
+  if (call.is_sparse && contributes(call, rank)) {
     own.present.resize(core::BlockSet::word_count(blocks));
     numeric::find_presence(call.layout.dtype, own.input.data() + call.offset_bytes, call.elements,
                            own.present.data());

@@ -101,7 +101,7 @@ std::string describe(const Scenario& scenario) {
                         collective_name(call.collective), reduction_name(call.reduction),
                         data_type_name(call.layout.dtype), core::format_name(call.layout.format),
                         call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
-                        call.leaves_out_zeros ? " without zeros" : "", call.elements,
+                        call.is_sparse ? " sparse" : "", call.elements,
                         oracle::value_kind_name(call.values.kind));
   }
   return text;

@@ -32,7 +32,7 @@ struct CallPlan {
   bool after_previous = false;  // sends nothing before the previous call is done
   // Takes its place at once; its size is known when the previous call is done.
   bool sized_by_previous = false;
-  bool leaves_out_zeros = false;  // sends no block of zeros to sites that take such packets
+  bool is_sparse = false;  // sends no block of zeros to sites that take such packets
   // All ranks share one input and one output, and results are not compared. For tensors so large
   // that a copy per rank would not fit, in tests that measure only time.
   bool bulk = false;
