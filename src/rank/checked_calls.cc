@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "rank/divergence.h"
-#include "rank/member.h"
 
 namespace infold::rank {
 namespace {
@@ -26,7 +25,8 @@ bool is_sparse(const CallRequest& request) {
 
 }  // namespace
 
-CheckedCalls::CheckedCalls(Member& member) : member_(member), thread_([this] { run(); }) {}
+CheckedCalls::CheckedCalls(int rank, int world, Begin begin)
+    : rank_(rank), world_(world), begin_(std::move(begin)), thread_([this] { run(); }) {}
 
 CheckedCalls::~CheckedCalls() { stop(); }
 
@@ -58,22 +58,22 @@ void CheckedCalls::run() {
     const bool left = closed_;
     lock.unlock();
     item.call->finish(left ? tl::unexpected(Error{Code::cancelled,
-                                                  call_text(item.call->description.name) +
+                                                  call_text(item.call->name) +
                                                       ": this rank has left the job before it",
-                                                  member_.rank(), ""})
+                                                  rank_, ""})
                            : make(item));
   }
 }
 
 Result<Completion> CheckedCalls::make(const Item& item) {
-  const CallName name = item.call->description.name;
+  const CallName name = item.call->name;
   if (!divergence_.empty()) {
     return tl::unexpected(Error{Code::aborted,
                                 call_text(name) + ": the job had ended before (" + divergence_ +
                                     ")" + kMakeNewCommunicators,
                                 -1, ""});
   }
-  const Result<Completion> done = member_.begin(item.request, name).wait();
+  const Result<Completion> done = begin_(item.request, name).wait();
   if (!done || !is_same_for_all(item.request)) return done;
   std::optional<Error> error;
   if (is_sparse(item.request)) {
@@ -95,17 +95,17 @@ Result<Completion> CheckedCalls::make(const Item& item) {
 
 template <typename Find>
 std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
-  const CallName name = item.call->description.name;
+  const CallName name = item.call->name;
   const CallOptions options = {.reduction = Reduction::max,
                                .deadline = item.request.options.deadline};
-  const Peers peers = {
-      member_.rank(), member_.world(), [&](std::span<std::int64_t> in_place) -> Result<void> {
-        const MutableTensorView view(in_place);
-        const CallRequest request = {core::Collective::all_reduce, view, view, 0, options};
-        const auto done = member_.begin(request, name).wait();
-        if (!done) return tl::unexpected(done.error());
-        return {};
-      }};
+  const Peers peers = {rank_, world_, [&](std::span<std::int64_t> in_place) -> Result<void> {
+                         const MutableTensorView view(in_place);
+                         const CallRequest request = {core::Collective::all_reduce, view, view, 0,
+                                                      options};
+                         const auto done = begin_(request, name).wait();
+                         if (!done) return tl::unexpected(done.error());
+                         return {};
+                       }};
   const Result<std::optional<Divergence>> found = find(peers);
   if (!found) return found.error();
   if (!*found) return std::nullopt;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// From events to results.
 #include "rank/member.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
+#include "codec/format_choice.h"
 #include "io/host/clock.h"
+#include "rank/calls/sparse_obstacle.h"
 
 namespace infold::rank {
 namespace {
@@ -20,14 +19,19 @@ constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 Member::Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint)
     : options_(std::move(options)),
-      sparse_obstacle_(find_sparse_obstacle(options_.worker, options_.site_names)) {
-  active_.reserve(options_.worker.transfers_max);
-  finished_.reserve(options_.worker.transfers_max);
-  steps_done_.reserve(options_.worker.transfers_max);
-  driver_.emplace(options_.worker, std::move(endpoint), *this);
+      sparse_obstacle_(find_sparse_obstacle(options_.worker, options_.site_names)),
+      end_reason_(options_.worker.rank, options_.site_names),
+      calls_(*this),
+      in_flight_(options_.worker, std::move(endpoint),
+                 [this](Call& call, base::Instant now) { conclude(call, now); }) {
   if (options_.rejoin.attempt)
-    rejoiner_.emplace(*this, std::move(options_.rejoin), options_.deadline);
-  if (options_.verify) checked_.emplace(*this);
+    rejoiner_.emplace(static_cast<Rejoiner::Owner&>(*this), std::move(options_.rejoin),
+                      options_.deadline);
+  if (options_.verify) {
+    checked_.emplace(rank(), world(), [this](const CallRequest& request, CallName name) {
+      return begin(request, name);
+    });
+  }
 }
 
 Member::~Member() { leave(); }
@@ -36,37 +40,34 @@ void Member::leave() {
   if (checked_) checked_->close();
   if (rejoiner_) rejoiner_->close();
   const std::optional<core::Abort> end =
-      driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
-  driver_->leave();
+      driver().with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
+  driver().leave();
   if (checked_) checked_->stop();
   if (end && options_.membership) options_.membership->note_end(*end);
   options_.membership.reset();
-  driver_->stop();
+  driver().stop();
 }
 
 void Member::lose_rank(std::uint32_t rank) {
-  driver_->with_worker([rank](core::Worker& worker, base::Instant now) {
+  driver().with_worker([rank](core::Worker& worker, base::Instant now) {
     worker.lose_rank(now, static_cast<std::uint16_t>(rank));
   });
 }
 
 void Member::lose_site(std::uint8_t site, const std::string& lost_switch) {
-  {
-    const std::lock_guard lock(pool_mutex_);
-    lost_switch_ = lost_switch;
-  }
-  driver_->with_worker(
+  end_reason_.set_lost_switch(lost_switch);
+  driver().with_worker(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
-  if (rejoiner_ && has_lost_site()) rejoiner_->begin();
+  if (rejoiner_ && has_lost_site()) rejoiner_->note_lost_switch();
 }
 
 void Member::hear_end(const core::Abort& abort) {
-  driver_->with_worker(
+  driver().with_worker(
       [&abort](core::Worker& worker, base::Instant now) { worker.hear_end(now, abort); });
 }
 
 std::optional<core::Failure> Member::worker_failure() {
-  return driver_->with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
+  return driver().with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
 }
 
 bool Member::has_lost_site() {
@@ -84,43 +85,35 @@ void Member::end_membership() {
 void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   sparse_obstacle_ = find_sparse_obstacle(entry.worker, options_.site_names);
-  driver_->restart(entry.worker, std::move(entry.endpoint));
+  driver().restart(entry.worker, std::move(entry.endpoint));
   options_.membership = std::move(entry.membership);
-  {
-    const std::lock_guard lock(pool_mutex_);
-    lost_switch_.clear();
-  }
-  for (Call* const call : rejoiner_->end()) {
-    give_back_staging(*call);
+  end_reason_.set_lost_switch({});
+  for (Call* const call : rejoiner_->come_back()) {
     call->start_over();
-    launch_or_refuse(*call, call->request);
+    launch_or_refuse(*call, call->again.request);
   }
   entry.watch(*this);
 }
 
 void Member::fail_kept(Call& call, const std::string& why) {
-  const std::optional<core::Failure> failure = worker_failure();
-  Error error = {Code::unavailable, call_text(call.description.name), -1, ""};
-  {
-    const std::lock_guard lock(pool_mutex_);
-    if (failure) error = describe(*failure, failed_call(call, io::monotonic_now()));
-    error.message += "; " + why;
-    if (end_reason_.empty()) end_reason_ = error.message;
-  }
-  error.message += kMakeNewCommunicators;
-  finish(call, tl::unexpected(std::move(error)));
-  driver_->wake();  // its caller may be driving, with nothing to come
+  finish(call, tl::unexpected(
+                   end_reason_.of_failed(call, worker_failure(), io::monotonic_now(), "; " + why)));
+  driver().wake();  // its caller may be driving, with nothing to come
+}
+
+Handle Member::handle_of(Call& call) {
+  return Handle(std::shared_ptr<Call>(shared_from_this(), &call));
 }
 
 Handle Member::start(const CallRequest& request) {
   const std::lock_guard turn(calls_mutex_);
-  const CallName name = {request.collective, ++calls_, request.in_parts};
+  const CallName name = {request.collective, ++calls_made_, request.in_parts};
   if (!checked_) return begin_in_turn(request, name);
-  Call& call = acquire_call();
-  call.description.name = name;
+  Call& call = calls_.acquire();
+  call.name = name;
   call.is_checked = true;
   checked_->add(call, request);
-  return Handle(std::shared_ptr<Call>(shared_from_this(), &call));
+  return handle_of(call);
 }
 
 Handle Member::begin(const CallRequest& request, CallName name) {
@@ -129,24 +122,18 @@ Handle Member::begin(const CallRequest& request, CallName name) {
 }
 
 Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
-  Call& call = acquire_call();
-  call.description.name = name;
-  call.description.started = io::monotonic_now();
-  Handle handle(std::shared_ptr<Call>(shared_from_this(), &call));
+  Call& call = calls_.acquire();
+  call.name = name;
+  call.started = io::monotonic_now();
+  Handle handle = handle_of(call);
   if (std::optional<Error> error = check_request(request, rank(), world())) {
     refuse(call, std::move(*error));
     return handle;
   }
   const std::chrono::nanoseconds deadline =
       request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
-  call.description.deadline =
-      call.description.started + base::Duration{std::min(deadline, kDeadlineMax).count()};
-  if (rejoiner_) {
-    call.request_list.assign(request.list.begin(), request.list.end());
-    call.request = request;
-    call.request.list = call.request_list;
-    if (rejoiner_->add(call)) return handle;
-  }
+  call.deadline = call.started + base::Duration{std::min(deadline, kDeadlineMax).count()};
+  if (rejoiner_ && rejoiner_->add(call, request)) return handle;
   launch_or_refuse(call, request);
   return handle;
 }
@@ -164,176 +151,108 @@ void Member::launch_or_refuse(Call& call, const CallRequest& request) {
   refuse(call, std::move(*error));
 }
 
-Call& Member::acquire_call() {
-  const std::lock_guard lock(pool_mutex_);
-  if (free_calls_.empty()) return all_calls_.emplace_back(*this);
-  Call& call = *free_calls_.back();
-  free_calls_.pop_back();
-  call.reset();
-  return call;
-}
+std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
+  const Result<FormatChoice> format =
+      request.collective == core::Collective::barrier
+          ? FormatChoice{}
+          : codec::choose_format({request.collective, request.input.type, request.options.reduction,
+                                  request.options.wire, options_.wire,
+                                  static_cast<std::uint32_t>(world())});
+  if (!format) return format.error();
 
-void Member::take(base::Instant now, const core::Event& event) {
-  const auto place = std::find_if(active_.begin(), active_.end(), [&](const Call* call) {
-    return call->first_transfer <= event.id && event.id <= call->last_transfer;
-  });
-  // An agreement's event says nothing that its data's event does not say too.
-  Call* call = place == active_.end() ? nullptr : *place;
-  if (call != nullptr) {
-    if (event.failure && !call->failure) call->failure = event.failure;
-    call->ranks_summed = std::max(call->ranks_summed, event.ranks_summed);
-    const auto step = static_cast<std::uint32_t>(static_cast<std::uint64_t>(event.id) -
-                                                 static_cast<std::uint64_t>(call->first_transfer));
-    if (step + 1 < call->block_steps && !call->failure) steps_done_.push_back({call, step});
-    if (--call->transfers_left == 0) {
-      active_.erase(place);
-    } else {
-      call = nullptr;
-    }
+  bool is_sparse = request.rows || request.options.layout == Layout::blocks;
+  if (is_sparse) {
+    if (auto error = refuse_sparse(request, *format, sparse_obstacle_)) return error;
   }
-  finished_.push_back({call, now});
-}
-
-void Member::settle() {
-  for (const StepDone& done : steps_done_) begin_next_step(*done.call, done.step);
-  steps_done_.clear();
-  if (finished_.empty()) return;
-  for (const Finished& finished : finished_) {
-    if (finished.call != nullptr) conclude(*finished.call, finished.at);
+  LaunchTerms terms = {*format, rank(), world(), call.deadline};
+  if (AutomaticLayout::decides(request, *format)) {
+    if (auto error = automatic_layout_.choose(call, request, *format, in_flight_)) return error;
+    const sparse::LayoutChoice::Choice& choice = *call.layout.choice;
+    // The choice is made in any case: ranks whose job comes back at other sites count alike.
+    is_sparse = choice.is_sparse && sparse_obstacle_.empty();
+    terms.started = call.layout.launched;
+    if (choice.asks) terms.opinion = choice.opinion;
   }
-  const std::lock_guard lock(pool_mutex_);
-  transfers_ended_ += finished_.size();
-  finished_.clear();
-  transfer_ended_.notify_all();
+  call.launch = &call.launches.choose(request, *format, is_sparse);
+  Result<LaunchOutline> outline = call.launch->begin(request, terms);
+  if (!outline) return std::move(outline.error());
+  call.outline = *outline;
+  return in_flight_.submit(call);
 }
 
 void Member::conclude(Call& call, base::Instant now) {
-  Result<Completion> result = Completion{call.ranks_summed};
-  if (call.failure) {
-    if (rejoiner_ && is_site_lost(*call.failure) && rejoiner_->keep(call)) return;
-    const std::lock_guard lock(pool_mutex_);
-    Error error = describe(*call.failure, failed_call(call, now));
-    if (end_reason_.empty()) end_reason_ = error.message;
-    error.message += kMakeNewCommunicators;
-    result = tl::unexpected(std::move(error));
-  } else if (call.block_steps > 0 && call.block_sum->row_lengths_differ()) {
-    if (call.choice) note_outcome(call);
-    result = tl::unexpected(
-        describe_row_lengths(call.description.name, *call.block_sum->row_lengths_differ()));
-  } else if (std::optional<Error> error = deliver(call)) {
-    refuse(call, std::move(*error));
+  const std::optional<core::Failure>& failure = call.transfers.failure;
+  if (failure && rejoiner_ && is_site_lost(*failure) && rejoiner_->keep(call)) return;
+  if (failure) {
+    finish(call, tl::unexpected(end_reason_.of_failed(call, failure, now)));
     return;
-  } else {
-    if (call.choice) note_outcome(call);
-    if (call.block_steps > 0) ++calls_sparse_;
-    // Nothing was there to be summed, but all have called.
-    const bool gathers = call.description.name.in_parts &&
-                         call.description.name.collective == core::Collective::broadcast;
-    if (call.description.elements == 0 || gathers) result->ranks_summed = world();
   }
+  Result<Completion> result;
+  try {
+    result = deliver(call);
+  } catch (const std::bad_alloc&) {
+    refuse(call, {Code::resource_exhausted, "no memory for the result", -1, ""});
+    return;
+  }
+  if (call.layout.choice) automatic_layout_.learn(call, calls_made_ == call.name.number);
   finish(call, std::move(result));
+}
+
+// Throws std::bad_alloc.
+Result<Completion> Member::deliver(Call& call) {
+  if (std::optional<Error> error = call.launch->deliver()) {
+    error->message = call_text(call.name) + ": " + error->message;
+    return tl::unexpected(std::move(*error));
+  }
+  if (call.outline.sizing > 0) ++calls_sparse_;
+  // Nothing was there to be summed, but all have called.
+  const bool gathers = call.name.in_parts && call.name.collective == core::Collective::broadcast;
+  const bool is_of_all = call.outline.elements == 0 || gathers;
+  return Completion{is_of_all ? world() : call.transfers.ranks_summed};
 }
 
 void Member::finish(Call& call, Result<Completion> result) {
   if (rejoiner_) rejoiner_->remove(call);
-  give_back_staging(call);
+  call.clear_launch();
   call.finish(std::move(result));
-}
-
-void Member::give_back_staging(Call& call) { scratch_->give_back(std::exchange(call.staging, {})); }
-
-std::optional<Error> Member::deliver(Call& call) {
-  const Call::Description& description = call.description;
-  try {
-    if (call.block_steps > 0) call.block_sum->finish();
-    if (description.output_rows != nullptr) deliver_rows(call);
-  } catch (const std::bad_alloc&) {
-    return Error{Code::resource_exhausted, "no memory for the result", -1, ""};
-  }
-  if (call.block_steps > 0 || !call.staging.bytes) return std::nullopt;
-  if (description.output == nullptr) {
-    call.fusion.scatter(call.staging.bytes.get());
-    return std::nullopt;
-  }
-  std::memcpy(description.output, call.staging.bytes.get(), description.output_bytes);
-  return std::nullopt;
 }
 
 // The ranks that make this call wait for this one, so a call that cannot be made ends the job.
 void Member::refuse(Call& call, Error error) {
   if (error.code == Code::aborted) {
-    error = job_over_error(call);
+    error = end_reason_.of_late(call, worker_failure());
   } else {
-    error.message = call_text(call.description.name) + ": " + error.message;
-    {
-      const std::lock_guard lock(pool_mutex_);
-      if (end_reason_.empty()) end_reason_ = error.message;
-    }
-    driver_->with_worker([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
+    error = end_reason_.of_refused(call, std::move(error));
+    driver().with_worker([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
   }
-  error.message += kMakeNewCommunicators;
   finish(call, tl::unexpected(std::move(error)));
-}
-
-// Tells the reason itself to the first call that meets it, and where it was told to later ones.
-Error Member::job_over_error(const Call& call) {
-  const std::optional<core::Failure> failure = worker_failure();
-  const std::lock_guard lock(pool_mutex_);
-  if (end_reason_.empty() && failure) {
-    Error error = describe(*failure, failed_call(call, io::monotonic_now()));
-    end_reason_ = error.message;
-    return error;
-  }
-  return {Code::aborted,
-          call_text(call.description.name) + ": the job had ended before (" + end_reason_ + ")",
-          failure ? failure->rank : -1, ""};
 }
 
 std::optional<Error> Member::failure() {
   const std::optional<core::Failure> failure = worker_failure();
   if (!failure || (rejoiner_ && is_site_lost(*failure))) return std::nullopt;
-  const std::lock_guard lock(pool_mutex_);
-  FailedCall none = {CallName{},          0,           false, options_.worker.rank, {},
-                     options_.site_names, lost_switch_};
-  Error error = describe(*failure, none);
-  if (!end_reason_.empty()) error.message = end_reason_;
-  error.message += kMakeNewCommunicators;
-  return error;
-}
-
-FailedCall Member::failed_call(const Call& call, base::Instant now) const {
-  return {call.description.name, call.description.elements,      call.description.composed,
-          options_.worker.rank,  now - call.description.started, options_.site_names,
-          lost_switch_};
+  return end_reason_.of_job(*failure);
 }
 
 void Member::cancel(const Call& call) {
   if (rejoiner_ && rejoiner_->keeps(call)) rejoiner_->give_up("this rank gave a call up");
-  driver_->with_worker([&](core::Worker& worker, base::Instant now) {
-    const bool in_flight = std::find(active_.begin(), active_.end(), &call) != active_.end();
-    if (in_flight || (call.is_checked && !call.done())) worker.cancel(now);
-  });
+  in_flight_.cancel(call, call.is_checked && !call.done());
 }
 
 void Member::drive_until(const Call& call, base::Instant deadline) {
   if (call.is_checked) return;  // Another thread makes it, and drives.
-  driver_->drive_until([&call] { return call.done(); }, deadline);
-}
-
-void Member::recycle(Call& call) {
-  const std::lock_guard lock(pool_mutex_);
-  free_calls_.push_back(&call);
+  driver().drive_until([&call] { return call.done(); }, deadline);
 }
 
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
-  const core::RankRanges missing = driver_->with_worker(
-      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.last_transfer); });
-  return describe_pending(call.description.name, base::Duration{waited.count()}, missing);
+  const core::RankRanges missing = driver().with_worker(
+      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.transfers.last); });
+  return describe_pending(call.name, base::Duration{waited.count()}, missing);
 }
 
 Statistics Member::statistics() {
   Statistics statistics;
-  driver_->with_worker([&](core::Worker& worker, base::Instant) {
+  driver().with_worker([&](core::Worker& worker, base::Instant) {
     const core::WorkerCounters& counters = worker.counters();
     statistics.packets_resent = counters.resent;
     statistics.packets_asked = counters.sent_query;
@@ -344,8 +263,8 @@ Statistics Member::statistics() {
     statistics.packets_in_flight = worker.in_flight();
     statistics.window = worker.window();
   });
-  statistics.packets_sent = driver_->endpoint_counters().sent;
-  statistics.calls = calls_;
+  statistics.packets_sent = driver().endpoint_counters().sent;
+  statistics.calls = calls_made_;
   statistics.calls_sparse = calls_sparse_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;
   statistics.contributions_on_network = options_.paths.parties_on_network;

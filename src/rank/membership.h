@@ -13,8 +13,8 @@ namespace infold::rank {
 class Membership {
  public:
   virtual ~Membership() = default;
-  // Before it is destroyed: why this rank's calls failed. Packets may never tell that to ranks which
-  // call later.
+  // Before it is destroyed: why this rank's calls failed. Packets may never tell that to ranks
+  // which call later.
   virtual void note_end(const core::Abort& abort) = 0;
   // Before it is destroyed: a site is gone. Packets may tell that before the connection does.
   virtual void note_site_lost(std::uint8_t site) = 0;

@@ -55,36 +55,48 @@ struct Rejoin {
 
 class Rejoiner {
  public:
+  // What the rejoiner asks of its member, on a thread of its own.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Leaves the job that has lost a switch.
+    virtual void end_membership() = 0;
+    // Takes part again, and makes the calls of come_back() once more.
+    virtual void resume(Reentry entry) = 0;
+    // A call that was kept has failed; `why` ends the message.
+    virtual void fail_kept(Call& call, const std::string& why) = 0;
+  };
+
   // Throws std::system_error when no thread can be had.
-  Rejoiner(Member& member, Rejoin rejoin, std::chrono::nanoseconds patience);
+  Rejoiner(Owner& owner, Rejoin rejoin, std::chrono::nanoseconds patience);
   ~Rejoiner() { close(); }
 
   // A call begins. true: the job is away, and the call is kept.
-  bool add(Call& call);
-  // It has been concluded.
+  bool add(Call& call, const CallRequest& request);
+  // A call has been concluded.
   void remove(Call& call);
   // Keeps a call that met the loss of a switch; false where it has to fail.
   bool keep(Call& call);
   bool keeps(const Call& call);
 
   // The job has lost a switch.
-  void begin();
-  // For good: what is kept fails, and why ends the message.
+  void note_lost_switch();
+  // For good: the kept calls fail, and why ends the message.
   void give_up(const std::string& why);
   void close();
 
-  // The job is back; returns the calls to be made again.
-  std::vector<Call*> end();
+  // The rank has joined the job again; returns the calls to be made again, in their order.
+  std::vector<Call*> come_back();
 
  private:
   enum class State : std::uint8_t { present, away, over };
 
   void run();
-  std::optional<std::string> come_back();
+  std::optional<std::string> join_again();
   CallHistory history() const;
   std::chrono::nanoseconds time_left(base::Instant limit) const;
 
-  Member& member_;
+  Owner& owner_;
   Rejoin rejoin_;
   std::chrono::nanoseconds patience_;
   std::mutex mutex_;

@@ -10,27 +10,22 @@ namespace infold::rank {
 void Call::reset() {
   const std::lock_guard lock(mutex_);
   result_.reset();
-  description = {};
-  is_checked = is_kept = false;
-  choice.reset();
+  name = {};
+  started = deadline = {};
+  is_checked = again.is_kept = false;
+  layout.choice.reset();
   start_over();
 }
 
 void Call::start_over() {
-  description.elements = 0;
-  description.composed = false;
-  description.output = nullptr;
-  description.output_bytes = 0;
-  description.output_rows = nullptr;
-  input_survives = true;
-  large.clear();
-  block_steps = 0;
-  rows_result.reset();
-  fusion.clear();
-  first_transfer = last_transfer = core::TransferId::none;
-  transfers_left = 0;
-  ranks_summed = 0;
-  failure.reset();
+  clear_launch();
+  outline = {};
+  transfers = {};
+}
+
+void Call::clear_launch() {
+  if (launch != nullptr) launch->clear();
+  launch = nullptr;
 }
 
 void Call::finish(Result<Completion> result) {

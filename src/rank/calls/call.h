@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of one rank, from the request to the result: what the member must remember of it, and
-// the place where its handle waits. Calls belong to their member and are used again.
+// One call of one rank, from the request to the result: what every call has, whatever its kind, and
+// the place where its handle waits. Its launch (launch/launch.h) has what its kind needs. Calls
+// belong to their member and are used again.
 //
-// The first part is the member's, and does not change while the call is in flight. The second part
-// has a mutex, for any number of waiting threads.
+// The member's fields do not change while the call is in flight. Each struct says who uses it. The
+// result has a mutex, for any number of waiting threads.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,19 +17,13 @@
 #include <optional>
 #include <vector>
 
-#include <infold/options.h>
 #include <infold/result.h>
-#include <infold/rows.h>
 
 #include "base/instant.h"
-#include "codec/agreement.h"
 #include "core/worker/worker.h"
 #include "rank/calls/failure_text.h"
-#include "rank/calls/fusion.h"
+#include "rank/calls/launch/launches.h"
 #include "rank/calls/request.h"
-#include "rank/calls/rows_memory.h"
-#include "rank/calls/scratch_pool.h"
-#include "sparse/block_sum.h"
 #include "sparse/layout_choice.h"
 
 namespace infold::rank {
@@ -36,57 +32,72 @@ class Member;
 
 class Call {
  public:
-  explicit Call(Member& member) : member_(member) {}
+  Call(Member& member, std::shared_ptr<ScratchPool> pool)
+      : launches(std::move(pool)), member_(member) {}
 
-  struct Description {
-    CallName name;
-    std::uint64_t elements = 0;
-    bool composed = false;  // see FailedCall
-    base::Instant started;
-    base::Instant deadline;
-    // Where the result goes, at once or, with staging, when the call succeeds; null for nowhere.
-    void* output = nullptr;
-    std::size_t output_bytes = 0;
-    Rows* output_rows = nullptr;  // or here
-  };
-  Description description;
+  CallName name;
+  base::Instant started;
+  base::Instant deadline;
   bool is_checked = false;  // stands for calls that CheckedCalls makes
-  // To make it again where the job may come back (rejoiner.h), which also guards the last two.
-  CallRequest request;
-  std::vector<MutableTensorView> request_list;  // the request's own, which its caller may drop
-  bool input_survives = true;                   // should the call fail
-  bool is_kept = false;
-  std::uint64_t order = 0;
-  // Its transfers follow one another; the call is finished when none is left.
-  core::TransferId first_transfer = core::TransferId::none;
-  core::TransferId last_transfer = core::TransferId::none;
-  std::uint32_t transfers_left = 0;
-  std::uint16_t ranks_summed = 0;
-  std::optional<core::Failure> failure;  // of the first that failed
-  Scratch staging;                       // the result until then, of calls in place
-  // Of a list of tensors: those that travel alone, and what is staged.
-  struct Large {
-    MutableTensorView tensor;
-    std::size_t staged_at = 0;
+
+  Launches launches;
+  Launch* launch = nullptr;  // one of them, once begun
+  LaunchOutline outline;
+
+  // Its transfers follow one another; the call is done when none is left. By the driver's lock.
+  struct Transfers {
+    core::TransferId first = core::TransferId::none;
+    core::TransferId last = core::TransferId::none;
+    std::uint32_t left = 0;
+    std::uint16_t ranks_summed = 0;
+    std::optional<core::Failure> failure;  // of the first that failed
+
+    bool any() const { return first != core::TransferId::none; }
+    bool has(core::TransferId id) const { return first <= id && id <= last; }
+    std::uint32_t number_of(core::TransferId id) const {
+      return static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) -
+                                        static_cast<std::uint64_t>(first));
+    }
+    core::TransferId id_of(std::uint32_t number) const {
+      return core::TransferId{static_cast<std::uint64_t>(first) + number};
+    }
+    void add(core::TransferId id) {
+      if (!any()) first = id;
+      last = id;
+      ++left;
+    }
+    void end_one(const core::Event& event) {
+      if (event.failure && !failure) failure = event.failure;
+      ranks_summed = std::max(ranks_summed, event.ranks_summed);
+      --left;
+    }
   };
-  std::vector<Large> large;
-  Fusion fusion;
-  // Of a tensor without its zeros: how many transfers it takes, else 0.
-  std::uint32_t block_steps = 0;
-  std::unique_ptr<sparse::BlockSum> block_sum;
-  // Of a call whose layout is chosen; stays when the call is made again.
-  std::optional<sparse::LayoutChoice::Choice> choice;
-  sparse::Opinions opinions = 0;  // of all ranks, once joined
-  bool begins_alone = false;
-  base::Instant launched;
-  base::Instant joined;                     // when the ranks knew what some rank has
-  std::unique_ptr<RowsMemory> rows_result;  // of a result in rows
-  codec::Agreement agreement;               // of fixed32
+  Transfers transfers;
+
+  // Of a call whose layout is automatic (automatic_layout.h).
+  struct LayoutTurn {
+    // Stays when the call is made again.
+    std::optional<sparse::LayoutChoice::Choice> choice;
+    bool begins_alone = false;
+    base::Instant launched;
+  };
+  LayoutTurn layout;
+
+  // The rejoiner's, which has a lock for the last two.
+  struct Again {
+    CallRequest request;
+    std::vector<MutableTensorView> list;  // the request's own, which its caller may drop
+    bool is_kept = false;
+    std::uint64_t order = 0;
+  };
+  Again again;
 
   // Makes a finished call a new one.
   void reset();
   // Makes one that has failed ready to be made again.
   void start_over();
+  // Gives back what its launch has staged.
+  void clear_launch();
   void finish(Result<Completion> result);
 
   bool done() const;

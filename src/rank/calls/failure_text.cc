@@ -219,9 +219,9 @@ Error describe(const core::Failure& failure, const FailedCall& call) {
   return error;
 }
 
-Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& lengths) {
+Error describe_row_lengths(const sparse::BlockSum::RowLengths& lengths) {
   const std::string message =
-      call_text(name) + ": rank " + std::to_string(lengths.rank) + " passed rows of " +
+      "rank " + std::to_string(lengths.rank) + " passed rows of " +
       std::to_string(lengths.elements) + " elements, rank " + std::to_string(lengths.other) +
       " of " + std::to_string(lengths.other_elements) +
       "; all ranks that pass rows must pass them of the same size, or as elements or as a whole";

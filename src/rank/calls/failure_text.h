@@ -51,7 +51,7 @@ bool is_site_lost(const core::Failure& failure);
 Error describe(const core::Failure& failure, const FailedCall& call);
 // Of a wait that has run out before its call.
 Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing);
-// All ranks have found it in the same call and make none of it, so that the job goes on.
-Error describe_row_lengths(CallName name, const sparse::BlockSum::RowLengths& lengths);
+// All ranks find it in the same call, so that the job goes on. Without the call's name.
+Error describe_row_lengths(const sparse::BlockSum::RowLengths& lengths);
 
 }  // namespace infold::rank

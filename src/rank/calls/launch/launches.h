@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The launches of one Call object, which is used for one call after another: one of each kind, made
+// when a call first needs it and kept. Not thread-safe.
+#pragma once
+
+#include <memory>
+
+#include "rank/calls/launch/agreed.h"
+#include "rank/calls/launch/blocks.h"
+#include "rank/calls/launch/launch.h"
+#include "rank/calls/launch/list.h"
+#include "rank/calls/launch/parts.h"
+#include "rank/calls/launch/rows.h"
+#include "rank/calls/launch/whole.h"
+
+namespace infold::rank {
+
+class Launches {
+ public:
+  explicit Launches(std::shared_ptr<ScratchPool> pool) : pool_(std::move(pool)) {}
+
+  // The one for a sound request. Throws std::bad_alloc.
+  Launch& choose(const CallRequest& request, const FormatChoice& format, bool is_sparse);
+
+ private:
+  std::shared_ptr<ScratchPool> pool_;
+  std::unique_ptr<WholeLaunch> whole_;
+  std::unique_ptr<AgreedLaunch> agreed_;
+  std::unique_ptr<PartsLaunch> parts_;
+  std::unique_ptr<ListLaunch> list_;
+  std::unique_ptr<BlocksLaunch> blocks_;
+  std::unique_ptr<RowsLaunch> rows_;
+};
+
+}  // namespace infold::rank

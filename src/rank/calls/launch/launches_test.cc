@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which launch a request takes, and that the same one takes the next.
+#include "rank/calls/launch/launches.h"
+
+#include <gtest/gtest.h>
+
+namespace infold::rank {
+namespace {
+
+using core::Collective;
+
+TEST(Launches, EachKindOfRequestHasItsOwnAndKeepsIt) {
+  Launches launches(std::make_shared<ScratchPool>());
+  std::vector<float> tensor(8);
+  const CallRequest whole = {Collective::all_reduce, tensor, tensor, 0, {}};
+  CallRequest parts = whole, list = whole, rows = whole, barrier;
+  parts.in_parts = true;
+  list.is_list = true;
+  rows.rows = RowsView{};
+  FormatChoice agreed;
+  agreed.agreed = true;
+  const auto choose = [&](const CallRequest& request, const FormatChoice& format = {},
+                          bool is_sparse = false) {
+    Launch& chosen = launches.choose(request, format, is_sparse);
+    EXPECT_EQ(&launches.choose(request, format, is_sparse), &chosen);
+    return &chosen;
+  };
+  EXPECT_TRUE(dynamic_cast<WholeLaunch*>(choose(whole)));
+  EXPECT_TRUE(dynamic_cast<AgreedLaunch*>(choose(whole, agreed)));
+  EXPECT_TRUE(dynamic_cast<PartsLaunch*>(choose(parts)));
+  EXPECT_TRUE(dynamic_cast<ListLaunch*>(choose(list)));
+  EXPECT_TRUE(dynamic_cast<BlocksLaunch*>(choose(whole, {}, true)));
+  EXPECT_TRUE(dynamic_cast<RowsLaunch*>(choose(rows, {}, true)));
+  EXPECT_EQ(choose(barrier), choose(whole));
+  // Without elements there are no exponents to agree on.
+  CallRequest empty = whole;
+  empty.input.elements = 0;
+  EXPECT_EQ(choose(empty, agreed), choose(whole));
+}
+
+}  // namespace
+}  // namespace infold::rank
