@@ -24,7 +24,7 @@ NO_SIZES = ("", "MB", "1.5", "0.3B", "-1", "+1", "100Mbit", "1e6", "0x10", "1 MB
             "99999999TB", "1_000", "\u0661MB")
 RATES = {"10G": 10e9, "10gbit": 10e9, "2.5Gbit/s": 2.5e9, "100mbps": 100e6, "1T": 1e12,
          "1000000": 1e6}
-NO_RATES = ("", "10GB", "10Gi", "-1G", "1e9", "inf", "10 G", "none")
+NO_RATES = ("", "10GB", "10Gi", "-1G", "1e9", "inf", "10 G")
 
 
 def ranks(infold, *words, world=2):

@@ -24,7 +24,7 @@ class Help:
         self.words = name.removesuffix(".txt").split("-")
         self.path = " ".join(self.words)
         self.options = [(name, kind) for names, kind in re.findall(
-            r"^  (?:-\w,)?(--[a-z][a-z_,-]*)(?: (\S+))?", text, re.MULTILINE)
+            r"^  (?:-\w,)?(--[a-z][a-z_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE)
                         for name in names.split(",")]
         self.below = re.findall(r"^  ([a-z][a-z-]*)", text.partition("\nSubcommands:\n")[2],
                                 re.MULTILINE)

@@ -25,7 +25,8 @@ def start_job(job, place, words=SHORT_THEN_LONG, hosts=LAYOUTS[0]):
     ranks = [job.start_rank(rank, WORLD, *place, *words, host=hosts[rank])
              for rank in range(WORLD)]
     path, _ = wait_for_sums(ranks[0])
-    expected = {1: "shared memory of one host", 2: "2 of 3 ranks in shared memory first, 2 contr",
+    expected = {1: "shared memory of one host",
+                2: "2 of 3 ranks sum in shared memory first; 2 contr",
                 3: "the network"}[len(set(hosts))]
     expect(f"path: {expected}" in path, f"not '{expected}' but: {path}")
     return ranks

@@ -57,13 +57,13 @@ def a_result_of_one_rank_alone_is_compared_with_the_reference(binary):
     ends = run(binary, ("--elements", "100"), {1: ("--flip", "61")})
     for status, said in ends:
         expect(status == 1 and "call 62, reduce (" in said and "rank 1 has" in said
-               and "at element 50, the values give" in said and "1 ulp" in said, said)
+               and "at element 50, where the reference is" in said and "1 ulp" in said, said)
 
 
 def options_that_differ_are_named(binary):
     ends = run(binary, at={1: ("--seed", "2")})
     for status, said in ends:
-        expect(status == 1 and "rank 1 was started with another --seed" in said, said)
+        expect(status == 1 and "rank 1 has another --seed" in said, said)
 
 
 def interrupting_one_rank_ends_all(binary):
