@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A span of time is not a point in time: a deadline must be a point in time.
+// expect: (cannot convert|no match for .operator=)
 
 #include "core/worker/worker.h"
 
