@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "core/format.h"
-#include "numeric/float_bits.h"
+#include "numeric/floats.h"
 
 namespace infold::numeric {
 

@@ -14,6 +14,7 @@
 
 #include "base/aligned.h"
 #include "numeric/codec.h"
+#include "numeric/differential_exact.h"
 #include "numeric/differential_input.h"
 #include "numeric/scalar/scalar_codecs.h"
 
@@ -26,8 +27,9 @@ class Differential {
   static constexpr std::uint32_t kEncodes = core::kLaneWidths * 3;
   static constexpr std::uint32_t kWidens = core::kLaneWidths - 1;
   static constexpr std::uint32_t kPlans = 1;
+  static constexpr std::uint32_t kExacts = core::kExactTypes;
   static constexpr std::uint32_t kArithmetic =
-      kCombines + kAccumulates + kEncodes + kWidens + kPlans;
+      kCombines + kAccumulates + kEncodes + kWidens + kPlans + kExacts;
   static_assert(sizeof(core::Arithmetic) == kArithmetic * sizeof(void*),
                 "a kernel was added to the arithmetic: compare it here");
   static_assert(sizeof(core::TensorCodec) == 3 * sizeof(void*),
@@ -60,6 +62,8 @@ class Differential {
     kernel -= kWidens;
     if (kernel < kPlans) return compare_plan();
     kernel -= kPlans;
+    if (kernel < kExacts) return compare_exact(static_cast<core::DataType>(kernel));
+    kernel -= kExacts;
     if (kernel < kCodecs) return compare_any_codec(kernel);
     kernel -= kCodecs;
     if (kernel < kAgreed) return compare_agreed(kernel);
@@ -167,6 +171,11 @@ class Differential {
     set_.arithmetic->widen[kernel](lanes.data(), count);
     core::scalar_arithmetic().widen[kernel](expected.data(), count);
     return verdict(lanes.all() == expected.all(), "widen " + std::to_string(kernel));
+  }
+
+  std::string compare_exact(core::DataType dtype) {
+    const std::string differs = compare_exact_sums(*set_.arithmetic, dtype, input_);
+    return verdict(differs.empty(), differs);
   }
 
   // A block's lanes are of one size, and blocks of all sizes appear. In some blocks lanes are ties.

@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "numeric/float_bits.h"
+#include "numeric/floats.h"
 
 namespace infold::numeric {
 

@@ -174,6 +174,7 @@ constexpr Arithmetic kScalar = {
                {encode<std::int32_t, std::int8_t>, encode<std::int32_t, std::int16_t>},
                {encode<std::int64_t, std::int8_t>, encode<std::int64_t, std::int16_t>,
                 encode<std::int64_t, std::int32_t>}},
+    .exact = {&kScalarExact[0], &kScalarExact[1], &kScalarExact[2], &kScalarExact[3]},
     .widen = {widen<std::int16_t, std::int32_t>, widen<std::int32_t, std::int64_t>},
 };
 

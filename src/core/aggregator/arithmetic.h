@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/exact/exact_arithmetic.h"
 #include "core/format.h"
 
 namespace infold::core {
@@ -88,6 +89,9 @@ struct Arithmetic {
                           const std::uint16_t* lane_codes, std::uint16_t* codes,
                           std::byte* mantissas);
   Encode encode[kLaneWidths][3];
+
+  // Exact sums of floats, by type.
+  const ExactArithmetic* exact[kExactTypes];
 
   // Makes lanes twice as wide, in place. Indexed by their width before.
   using Widen = void (*)(std::byte* lanes, std::uint32_t count);

@@ -13,7 +13,7 @@
 #include "base/aligned.h"
 #include "base/check.h"
 #include "base/prng.h"
-#include "numeric/float_bits.h"
+#include "numeric/floats.h"
 #include "sparse/gathered.h"
 
 namespace infold::lab {

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "core/aggregator/arithmetic.h"
+#include "numeric/vector/vector_exact-inl.h"
 #include "numeric/vector/vector_lanes-inl.h"
 #include "numeric/vector/vector_reencode-inl.h"
 #include "numeric/vector/vector_sets.h"
@@ -70,6 +71,18 @@ void combine(std::byte* into, const std::byte* elements, std::uint32_t count) {
                                                        count - static_cast<std::uint32_t>(i));
 }
 
+// Without an instruction for it, Highway's conversion takes infinities and NaN of f16 for numbers.
+#if !INFOLD_VECTOR_BLOCKS
+constexpr const core::ExactArithmetic* kExactOf[] = {
+    &core::kScalarExact[0], &core::kScalarExact[1], &core::kScalarExact[2], &core::kScalarExact[3]};
+#elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+constexpr const core::ExactArithmetic* kExactOf[] = {&kExact<F32>, &core::kScalarExact[1],
+                                                     &kExact<Bf16>, &kExact<F64>};
+#else
+constexpr const core::ExactArithmetic* kExactOf[] = {&kExact<F32>, &kExact<F16>, &kExact<Bf16>,
+                                                     &kExact<F64>};
+#endif
+
 constexpr core::Arithmetic kArithmetic = {
     .sum = {combine<Sum, std::int8_t>, combine<Sum, std::int16_t>, combine<Sum, std::int32_t>,
             combine<Sum, std::int64_t>},
@@ -89,6 +102,7 @@ constexpr core::Arithmetic kArithmetic = {
                {encode<std::int32_t, std::int8_t>, encode<std::int32_t, std::int16_t>},
                {encode<std::int64_t, std::int8_t>, encode<std::int64_t, std::int16_t>,
                 encode<std::int64_t, std::int32_t>}},
+    .exact = {kExactOf[0], kExactOf[1], kExactOf[2], kExactOf[3]},
     .widen = {widen<std::int16_t, std::int32_t>, widen<std::int32_t, std::int64_t>},
 };
 

@@ -15,7 +15,7 @@
 
 #include <hwy/highway.h>
 
-#include "numeric/float_bits.h"
+#include "numeric/floats.h"
 
 // Blocks are cut into vectors at compile time, so the length of vectors must be known then. Vectors
 // that Highway emulates are no faster than the scalar loops.

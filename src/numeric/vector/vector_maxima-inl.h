@@ -13,7 +13,7 @@
 
 #include <hwy/highway.h>
 
-#include "numeric/float_bits.h"
+#include "numeric/floats.h"
 #include "numeric/vector/vector_floats-inl.h"
 
 HWY_BEFORE_NAMESPACE();

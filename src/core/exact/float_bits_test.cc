@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares unpacking and rounding of floats with the processor's own conversions.
-#include "numeric/float_bits.h"
+#include "core/exact/float_bits.h"
 
 #include <bit>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 
-namespace infold::numeric {
+namespace infold::core {
 namespace {
 
 double value_of(ExactFloat exact) {
@@ -97,4 +97,4 @@ TEST(FloatBits, PackKeepsTheSignOfValuesThatItRoundsToZero) {
 }
 
 }  // namespace
-}  // namespace infold::numeric
+}  // namespace infold::core

@@ -13,7 +13,7 @@
 
 #include "core/format.h"
 
-namespace infold::numeric {
+namespace infold::core {
 
 // Unaligned load and store, because a tensor may begin at any address.
 template <typename T>
@@ -37,10 +37,10 @@ constexpr std::uint64_t round_shift(std::uint64_t value, int shift) {
 }
 
 // An interchange format of IEEE 754: sign, kExponentBits, kFractionBits.
-template <typename BitsType, int kFraction, core::DataType kType>
+template <typename BitsType, int kFraction, DataType kType>
 struct FloatFormat {
   using Bits = BitsType;
-  static constexpr core::DataType kDtype = kType;
+  static constexpr DataType kDtype = kType;
   static constexpr int kWidth = 8 * static_cast<int>(sizeof(Bits));
   static constexpr int kFractionBits = kFraction;
   static constexpr int kExponentBits = kWidth - 1 - kFraction;
@@ -54,10 +54,10 @@ struct FloatFormat {
   static constexpr Bits kQuietNan = static_cast<Bits>(kInfinity | (Bits{1} << (kFractionBits - 1)));
 };
 
-using F32 = FloatFormat<std::uint32_t, 23, core::DataType::f32>;
-using F16 = FloatFormat<std::uint16_t, 10, core::DataType::f16>;
-using Bf16 = FloatFormat<std::uint16_t, 7, core::DataType::bf16>;
-using F64 = FloatFormat<std::uint64_t, 52, core::DataType::f64>;
+using F32 = FloatFormat<std::uint32_t, 23, DataType::f32>;
+using F16 = FloatFormat<std::uint16_t, 10, DataType::f16>;
+using Bf16 = FloatFormat<std::uint16_t, 7, DataType::bf16>;
+using F64 = FloatFormat<std::uint64_t, 52, DataType::f64>;
 
 template <typename Format>
 constexpr typename Format::Bits magnitude_bits(typename Format::Bits bits) {
@@ -110,4 +110,4 @@ constexpr typename Format::Bits pack(ExactFloat value) {
   return static_cast<Bits>(sign | ((field << Format::kFractionBits) + rounded));
 }
 
-}  // namespace infold::numeric
+}  // namespace infold::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of floats without any rounding, as integers: a number is a column of 64-bit words, and
+// word k counts multiples of 2^(32 k) units. One addition changes a word by less than 2^32, so
+// that 2^30 of them need no carry. The unit is the last place of the type's smallest number.
+// Integer operations only. Pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/exact/float_bits.h"
+#include "core/format.h"
+
+namespace infold::core {
+
+// f32, f16 and bf16 share one layout, because each f16 and bf16 is an f32.
+struct BinLayout {
+  int unit_exponent = 0;
+  std::uint32_t rows = 0;
+};
+
+inline constexpr std::uint32_t kBinRowsMax = 66;
+
+// Sums of 2^8 numbers of the type, and their sign, fit the rows: 2^(128 + 8) units of 2^-149 are
+// 285 bits, 2^(1024 + 8) units of 2^-1074 are 2106.
+constexpr BinLayout bin_layout(DataType dtype) {
+  return dtype == DataType::f64 ? BinLayout{-1074, kBinRowsMax} : BinLayout{-149, 9};
+}
+
+// Words that the bins of a chunk take at most, of any type, whose elements fill so many bytes:
+// those of f64 have the most words for a byte.
+constexpr std::size_t bin_words_max(std::size_t bytes) { return kBinRowsMax * ((bytes + 7) / 8); }
+static_assert(kBinRowsMax * 2 > bin_layout(DataType::f32).rows * 8);
+
+// The words of one element among those of its neighbours: word k lies at words[k * stride].
+template <typename Word>
+struct BinColumn {
+  Word* words = nullptr;
+  std::size_t stride = 1;
+};
+
+// Of a number that no sum of the type has, which only a hostile peer sends, what does not fit the
+// rows is dropped.
+void add_to_bins(const ExactFloat& value, BinLayout layout, BinColumn<std::int64_t> column);
+
+// The column's number divided by `divisor`, in 62 significant bits. The last bit is set if any bit
+// behind it is, so that rounding this number once more rounds the quotient correctly.
+// Requires: divisor > 0.
+ExactFloat quotient_of_bins(BinLayout layout, BinColumn<const std::int64_t> column,
+                            std::uint32_t divisor);
+
+}  // namespace infold::core

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exact sums of float chunks, one for each copy of a slot: what is added to them in any order, and
+// what they are rounded to once at the end. All memory is set aside by the constructor; pages that
+// no sum needs are never touched. Not thread-safe.
+//
+//   none --begin--> high --a sum is rounded--> low --that, too--> bins
+//
+// high: a double for each element. low: a second one, for what the first lacks. bins: integers
+// (bins.h), which hold every sum; then `high` has NaN and infinities alone. Which step a sum is at
+// depends on the order of its contributions, what it is rounded to does not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/zeroed_array.h"
+#include "core/exact/bins.h"
+#include "core/exact/exact_arithmetic.h"
+
+namespace infold::core {
+
+class ExactSums {
+ public:
+  struct Options {
+    std::uint32_t sums = 0;          // copies
+    std::uint32_t wide_sums = 0;     // of them at most so many are unfinished at a time
+    std::uint32_t elements_max = 0;  // of a chunk
+    std::size_t bin_words_max = 0;   // likewise; see bin_words_max()
+    // Of each float type; null: the scalar loops.
+    const ExactArithmetic* const* arithmetic = nullptr;  // by type
+  };
+
+  ExactSums() = default;
+  explicit ExactSums(const Options& options);
+
+  // Adds a contribution of so many elements in the tensor's type. The first one after end() begins
+  // the sum. Requires: the same type and count for all contributions to a sum.
+  void add(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
+  // The same with the doubles of another sum of that type, as sent_doubles() gives them.
+  void add_doubles(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
+  // The same with a row of another sum's bins, as sent_row() gives it.
+  void add_row(std::uint32_t sum, DataType dtype, std::uint32_t row, const std::byte* digits,
+               std::uint32_t count);
+
+  // For a parent, the sum as it is: two doubles for each element, or rows of integers. The choice
+  // may move the sum into bins. A low double that is not 0 counts as one of `lows_max`.
+  bool travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max);
+  const double* sent_high(std::uint32_t sum) const { return stretch(highs_, states_[sum].high); }
+  // Null: zeros.
+  const double* sent_low(std::uint32_t sum) const;
+  // Whether some element has a digit other than 0 there. Requires: the sum is in bins.
+  bool has_row(std::uint32_t sum, std::uint32_t row) const;
+  // Digits of 32 bits, little-endian, between -2^31 and 2^31 - 1.
+  void write_row(std::uint32_t sum, std::uint32_t row, std::byte* digits) const;
+
+  // Writes the sum divided by `divisor`, each element rounded once, in the type. Requires: begun.
+  void round(std::uint32_t sum, DataType dtype, std::uint32_t count, std::uint32_t divisor,
+             std::byte* out) const;
+  // Gives back what the sum holds.
+  void end(std::uint32_t sum);
+  bool has_begun(std::uint32_t sum) const { return states_[sum].step != Step::none; }
+
+  // How many sums have needed a second double, and bins.
+  std::uint64_t repaired() const { return repaired_; }
+  std::uint64_t binned() const { return binned_; }
+  std::size_t memory_bytes() const;
+  // Of all that decides what a sum is rounded to, and how it goes on.
+  void add_to_digest(std::uint32_t sum, base::Digest& digest) const;
+
+ private:
+  enum class Step : std::uint8_t { none, high, low, bins };
+
+  struct State {
+    Step step = Step::none;
+    DataType dtype = DataType::f32;
+    std::uint32_t high = 0;  // numbers of stretches
+    std::uint32_t low = 0;
+    std::uint32_t bins = 0;
+    std::uint32_t count = 0;
+  };
+
+  // In `type`, which is the tensor's or f64.
+  void add_as(std::uint32_t sum, DataType dtype, DataType type, const std::byte* x,
+              std::uint32_t count);
+  bool add_high(State& state, DataType type, const std::byte* x, std::uint32_t count);
+  bool add_low(State& state, DataType type, const std::byte* x, std::uint32_t count);
+  void begin(State& state, DataType dtype, std::uint32_t count);
+  void move_to_bins(State& state);
+  void carry(State& state);
+  void add_bins(State& state, DataType type, const std::byte* x, std::uint32_t count);
+
+  const ExactArithmetic& arithmetic_of(DataType dtype) const {
+    return *options_.arithmetic[static_cast<std::size_t>(dtype)];
+  }
+  // Stretches of doubles, one for each chunk that is being summed.
+  double* stretch(base::ZeroedArray<std::byte>& of, std::uint32_t number) const {
+    return reinterpret_cast<double*>(of.data()) + std::size_t{number} * options_.elements_max;
+  }
+  const double* stretch(const base::ZeroedArray<std::byte>& of, std::uint32_t number) const {
+    return reinterpret_cast<const double*>(of.data()) + std::size_t{number} * options_.elements_max;
+  }
+  std::int64_t* bins_of(const State& state) {
+    return bins_.data() + std::size_t{state.bins} * options_.bin_words_max;
+  }
+  const std::int64_t* bins_of(const State& state) const {
+    return bins_.data() + std::size_t{state.bins} * options_.bin_words_max;
+  }
+
+  Options options_;
+  std::vector<State> states_;
+  base::ZeroedArray<std::byte> highs_;  // one stretch more than sums, which is spare
+  base::ZeroedArray<std::byte> lows_;   // likewise
+  base::ZeroedArray<std::int64_t> bins_;
+  std::uint32_t spare_high_ = 0;
+  std::uint32_t spare_low_ = 0;
+  std::vector<std::uint32_t> free_lows_;
+  std::vector<std::uint32_t> free_bins_;
+  std::uint64_t repaired_ = 0;
+  std::uint64_t binned_ = 0;
+};
+
+}  // namespace infold::core

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exact sums of floats in vectors: the loops of core/exact/exact_arithmetic.cc, bit for bit. The
+// processor's note that it had to round (fp_guard.h) takes the place of a comparison for each
+// element.
+#if defined(INFOLD_NUMERIC_VECTOR_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef INFOLD_NUMERIC_VECTOR_EXACT_INL_H_
+#undef INFOLD_NUMERIC_VECTOR_EXACT_INL_H_
+#else
+#define INFOLD_NUMERIC_VECTOR_EXACT_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+
+#include <hwy/highway.h>
+
+#include "core/exact/exact_arithmetic.h"
+#include "core/exact/fp_guard.h"
+#include "numeric/vector/vector_floats-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace infold::numeric {
+namespace HWY_NAMESPACE {
+namespace {
+
+using core::ExactArithmetic;
+using core::FpGuard;
+
+#if INFOLD_VECTOR_BLOCKS
+
+// As many elements as a vector of doubles has.
+template <typename Format, typename D>
+HWY_INLINE hn::VFromD<D> load_doubles(D d, const typename Format::Bits* at) {
+  if constexpr (Format::kWidth == 64) {
+    return load_floats<Format>(d, at);
+  } else {
+    const hn::Rebind<float, D> df;
+    return hn::PromoteTo(d, load_floats<Format>(df, at));
+  }
+}
+
+template <typename Format>
+struct Input {
+  using Bits = typename Format::Bits;
+  const Bits* at;
+  explicit Input(const std::byte* x) : at(reinterpret_cast<const Bits*>(x)) {}
+};
+
+template <typename Format>
+HWY_NOINLINE void begin(const std::byte* x, std::uint32_t count, double* high) {
+  const hn::ScalableTag<double> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const Input<Format> in(x);
+  const FpGuard guard;
+  std::uint32_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(load_doubles<Format>(d, in.at + i), d, high + i);
+  }
+  core::scalar_exact_arithmetic(Format::kDtype)
+      .begin(x + std::size_t{i} * sizeof(typename Format::Bits), count - i, high + i);
+}
+
+template <typename Format>
+HWY_NOINLINE bool add(const double* before, const std::byte* x, std::uint32_t count,
+                      double* after) {
+  const hn::ScalableTag<double> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const Input<Format> in(x);
+  std::uint32_t i = 0;
+  {
+    const FpGuard guard;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      const auto first = hn::Add(hn::LoadU(d, before + i), load_doubles<Format>(d, in.at + i));
+      const auto second =
+          hn::Add(hn::LoadU(d, before + i + lanes), load_doubles<Format>(d, in.at + i + lanes));
+      hn::StoreU(first, d, after + i);
+      hn::StoreU(second, d, after + i + lanes);
+    }
+    if (guard.rounded()) return false;
+  }
+  if (i == count) return true;
+  return core::scalar_exact_arithmetic(Format::kDtype)
+      .add(before + i, x + std::size_t{i} * sizeof(typename Format::Bits), count - i, after + i);
+}
+
+template <typename Format>
+HWY_NOINLINE bool add_both(const double* before, const double* low_before, const std::byte* x,
+                           std::uint32_t count, double* after, double* low_after) {
+  const hn::ScalableTag<double> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const Input<Format> in(x);
+  std::uint32_t i = 0;
+  {
+    FpGuard guard;
+    for (; i + lanes <= count; i += lanes) {
+      const auto a = hn::LoadU(d, before + i);
+      const auto b = load_doubles<Format>(d, in.at + i);
+      const auto sum = hn::Add(a, b);
+      const auto of_b = hn::Sub(sum, a);
+      const auto of_a = hn::Sub(sum, of_b);
+      const auto error = hn::Add(hn::Sub(a, of_a), hn::Sub(b, of_b));
+      hn::StoreU(sum, d, after + i);
+      hn::StoreU(hn::IfThenElseZero(hn::IsFinite(sum), error), d, low_after + i);
+    }
+    if (guard.overflowed()) return false;
+    if (low_before != nullptr) {
+      guard.forget();
+      for (std::uint32_t j = 0; j < i; j += lanes) {
+        hn::StoreU(hn::Add(hn::LoadU(d, low_after + j), hn::LoadU(d, low_before + j)), d,
+                   low_after + j);
+      }
+      if (guard.rounded() || guard.overflowed()) return false;
+    }
+  }
+  if (i == count) return true;
+  return core::scalar_exact_arithmetic(Format::kDtype)
+      .add_both(before + i, low_before == nullptr ? nullptr : low_before + i,
+                x + std::size_t{i} * sizeof(typename Format::Bits), count - i, after + i,
+                low_after + i);
+}
+
+// A double to the format's precision: a number so large that its last place is that of the result
+// is added and taken away. The rounding is the processor's, once, to nearest and ties to even.
+template <typename Format, typename V>
+HWY_INLINE V on_grid(V value) {
+  const hn::DFromV<V> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const auto smallest = hn::Set(d, Format::kExponentMin == -24 ? 0x1p-14 : 0x1p-126);
+  const auto power =
+      hn::And(hn::BitCast(du, hn::Max(hn::Abs(value), smallest)), hn::Set(du, F64::kInfinity));
+  constexpr double kScale =
+      1.5 * static_cast<double>(std::uint64_t{1} << (52 - Format::kFractionBits));
+  const auto grid = hn::Mul(hn::BitCast(d, power), hn::Set(d, kScale));
+  const auto rounded = hn::Sub(hn::Add(value, grid), grid);
+  return hn::CopySign(rounded, value);
+}
+
+template <typename Format>
+HWY_NOINLINE void round_narrow(const double* high, std::uint32_t count, std::uint32_t divisor,
+                               std::byte* out) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> df;
+  using Bits = typename Format::Bits;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const auto n = hn::Set(d, static_cast<double>(divisor));
+  const auto nan = hn::Set(df, std::bit_cast<float>(F32::kQuietNan));
+  std::uint32_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    // 0 makes +0 of -0.
+    auto value = hn::Add(hn::LoadU(d, high + i), hn::Zero(d));
+    if (divisor > 1) value = hn::Div(value, n);
+    if constexpr (Format::kWidth == 16) {
+      value = hn::IfThenElse(hn::IsFinite(value), on_grid<Format>(value), value);
+    }
+    const auto narrow = hn::DemoteTo(df, value);
+    const auto clean = hn::IfThenElse(hn::IsNaN(narrow), nan, narrow);
+    store_floats<Format, true>(df, clean, reinterpret_cast<Bits*>(out) + i);
+  }
+  const std::size_t done_bytes = std::size_t{i} * sizeof(Bits);
+  core::scalar_exact_arithmetic(Format::kDtype)
+      .round(high + i, nullptr, count - i, divisor, out + done_bytes);
+}
+
+template <typename Format>
+void round(const double* high, const double* low, std::uint32_t count, std::uint32_t divisor,
+           std::byte* out) {
+  if (low == nullptr) {
+    const FpGuard guard;
+    round_narrow<Format>(high, count, divisor, out);
+    return;
+  }
+  // Most elements of such a sum lack nothing all the same.
+  constexpr std::uint32_t kTogether = 8;
+  for (std::uint32_t i = 0; i < count; i += kTogether) {
+    const std::uint32_t size = std::min(kTogether, count - i);
+    bool is_narrow = true;
+    for (std::uint32_t j = 0; j < size; ++j) is_narrow &= low[i + j] == 0;
+    std::byte* const to = out + std::size_t{i} * sizeof(typename Format::Bits);
+    if (is_narrow) {
+      const FpGuard guard;
+      round_narrow<Format>(high + i, size, divisor, to);
+    } else {
+      core::scalar_exact_arithmetic(Format::kDtype).round(high + i, low + i, size, divisor, to);
+    }
+  }
+}
+
+// The sum of two doubles is itself the correct rounding of theirs. A mean is one where the error
+// of its quotient, which is known but for a part in 2^49, cannot decide the rounding.
+HWY_NOINLINE void round_f64(const double* high, const double* low, std::uint32_t count,
+                            std::uint32_t divisor, std::byte* out) {
+  const hn::ScalableTag<double> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const auto n = hn::Set(d, static_cast<double>(divisor));
+  const auto nan = hn::Set(d, std::bit_cast<double>(F64::kQuietNan));
+  const ExactArithmetic& scalar = core::scalar_exact_arithmetic(core::DataType::f64);
+  auto* const to = reinterpret_cast<double*>(out);
+  const FpGuard guard;
+  std::uint32_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto large = hn::LoadU(d, high + i);
+    const auto small = low == nullptr ? hn::Zero(d) : hn::LoadU(d, low + i);
+    const auto sum = hn::Add(large, small);
+    if (divisor == 1) {
+      const auto value = hn::IfThenElse(hn::IsFinite(large), sum, large);
+      hn::StoreU(hn::IfThenElse(hn::IsNaN(value), nan, value), d, to + i);
+      continue;
+    }
+#if !HWY_NATIVE_FMA
+    scalar.round(high + i, low == nullptr ? nullptr : low + i, lanes, divisor, out + i * 8);
+#else
+    const auto of_small = hn::Sub(sum, large);
+    const auto of_large = hn::Sub(sum, of_small);
+    const auto error = hn::Add(hn::Sub(large, of_large), hn::Sub(small, of_small));
+    const auto quotient = hn::Div(sum, n);
+    const auto rest = hn::Div(hn::Add(hn::NegMulAdd(quotient, n, sum), error), n);
+    const auto margin = hn::Mul(rest, hn::Set(d, 0x1p-49));
+    const auto least = hn::Add(quotient, hn::Sub(rest, margin));
+    const auto most = hn::Add(quotient, hn::Add(rest, margin));
+    const auto is_sure =
+        hn::And(hn::And(hn::Eq(least, most), hn::Ge(hn::Abs(sum), hn::Set(d, 0x1p-900))),
+                hn::Le(hn::Abs(sum), hn::Set(d, 0x1p1000)));
+    if (hn::AllTrue(d, is_sure)) {
+      hn::StoreU(least, d, to + i);
+    } else {
+      scalar.round(high + i, low == nullptr ? nullptr : low + i, lanes, divisor, out + i * 8);
+    }
+#endif
+  }
+  scalar.round(high + i, low == nullptr ? nullptr : low + i, count - i, divisor, out + i * 8);
+}
+
+template <typename Format>
+constexpr ExactArithmetic kExact = {begin<Format>, add<Format>, add_both<Format>, round<Format>};
+template <>
+constexpr ExactArithmetic kExact<F64> = {begin<F64>, add<F64>, add_both<F64>, round_f64};
+
+#endif  // INFOLD_VECTOR_BLOCKS
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace infold::numeric
+HWY_AFTER_NAMESPACE();
+
+#endif  // INFOLD_NUMERIC_VECTOR_EXACT_INL_H_

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exact sums against the oracle, which shares no code with them: every step, every type, in any
+// order of contributions, sums and averages.
+#include "core/exact/exact_sums.h"
+
+#include <algorithm>
+#include <cfenv>
+#include <numeric>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "core/exact/exact_testing.h"
+#include "oracle/exact_total.h"
+#include "oracle/oracle_float.h"
+
+namespace infold::core {
+namespace {
+
+std::uint64_t bits_at(DataType dtype, const std::byte* at, std::size_t index) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, at + index * element_bytes(dtype), element_bytes(dtype));
+  return bits;
+}
+
+// Training frameworks let the processor take subnormals for zeros.
+void flush_subnormals([[maybe_unused]] bool flush) {
+#if defined(__x86_64__)
+  constexpr unsigned kModes = 0x8040;  // flush-to-zero and denormals-are-zero
+  _mm_setcsr(flush ? _mm_getcsr() | kModes : _mm_getcsr() & ~kModes);
+#endif
+}
+
+class Sums : public testing::TestWithParam<DataType> {
+ protected:
+  static constexpr std::uint32_t kElements = 21;  // an odd tail of any vector
+
+  ExactSums make() const {
+    return ExactSums(
+        {.sums = 2, .wide_sums = 2, .elements_max = 64, .bin_words_max = bin_words_max(64 * 8)});
+  }
+
+  // Every element against the oracle.
+  void expect_true(const std::vector<std::vector<std::byte>>& ranks, std::uint32_t divisor,
+                   const std::byte* result, const std::string& what) {
+    for (std::uint32_t i = 0; i < kElements; ++i) {
+      std::vector<double> values;
+      for (const auto& rank : ranks)
+        values.push_back(oracle::load_float(GetParam(), rank.data(), i));
+      ASSERT_EQ(bits_at(GetParam(), result, i), oracle::nearest_sum(GetParam(), values, divisor))
+          << what << ", element " << i;
+    }
+  }
+};
+
+TEST_P(Sums, AreTheOraclesForEveryKindOfNumbersAndOrder) {
+  base::Prng prng(20261124);
+  ExactSums sums = make();
+  std::vector<std::byte> result(kElements * 8);
+  for (std::uint32_t draw = 0; draw < 650; ++draw) {
+    const ExactDraw kind = static_cast<ExactDraw>(draw % kExactDraws);
+    const auto ranks_count = static_cast<std::uint32_t>(1 + prng.below(draw % 50 == 0 ? 256 : 9));
+    std::vector<std::vector<std::byte>> ranks =
+        draw_contributions(GetParam(), kind, ranks_count, kElements, prng);
+    for (int order = 0; order < 3; ++order) {
+      for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[prng.below(i)]);
+      for (const auto& rank : ranks) sums.add(0, GetParam(), rank.data(), kElements);
+      for (const std::uint32_t divisor : {1U, ranks_count}) {
+        sums.round(0, GetParam(), kElements, divisor, result.data());
+        expect_true(ranks, divisor, result.data(), "draw " + std::to_string(draw));
+        if (HasFatalFailure()) return;
+      }
+      sums.end(0);
+    }
+  }
+  if (GetParam() == DataType::f16) {
+    EXPECT_EQ(sums.repaired(), 0U);  // 256 x 65504 in 2^-24 is 48 bits
+  } else {
+    EXPECT_GT(sums.repaired(), 60U);
+    EXPECT_GT(sums.binned(), 60U);
+  }
+}
+
+// Sums of sums, as aggregators with parents send them.
+TEST_P(Sums, OfSumsAreTheOracles) {
+  base::Prng prng(11);
+  ExactSums leaf(
+      {.sums = 1, .wide_sums = 1, .elements_max = 64, .bin_words_max = bin_words_max(64 * 8)});
+  ExactSums root = make();
+  std::vector<std::byte> result(kElements * 8);
+  std::array<std::uint32_t, 2> ways{};
+  for (std::uint32_t draw = 0; draw < 600; ++draw) {
+    const auto kind = static_cast<ExactDraw>(draw % kExactDraws);
+    const auto leaves = static_cast<std::uint32_t>(1 + prng.below(4));
+    std::vector<std::vector<std::byte>> all;
+    for (std::uint32_t i = 0; i < leaves; ++i) {
+      const auto below = static_cast<std::uint32_t>(1 + prng.below(5));
+      const auto ranks = draw_contributions(GetParam(), kind, below, kElements, prng);
+      for (const auto& rank : ranks) leaf.add(0, GetParam(), rank.data(), kElements);
+      all.insert(all.end(), ranks.begin(), ranks.end());
+      const bool as_doubles = leaf.travels_as_doubles(0, GetParam() == DataType::f64 ? 64 : 2);
+      ++ways[as_doubles ? 1 : 0];
+      root.add_doubles(0, GetParam(), reinterpret_cast<const std::byte*>(leaf.sent_high(0)),
+                       kElements);
+      if (as_doubles && leaf.sent_low(0) != nullptr) {
+        root.add_doubles(0, GetParam(), reinterpret_cast<const std::byte*>(leaf.sent_low(0)),
+                         kElements);
+      }
+      for (std::uint32_t row = 0; !as_doubles && row < bin_layout(GetParam()).rows; ++row) {
+        if (!leaf.has_row(0, row)) continue;
+        std::vector<std::byte> digits(kElements * 4);
+        leaf.write_row(0, row, digits.data());
+        root.add_row(0, GetParam(), row, digits.data(), kElements);
+      }
+      leaf.end(0);
+    }
+    const auto n = static_cast<std::uint32_t>(all.size());
+    root.round(0, GetParam(), kElements, n, result.data());
+    root.end(0);
+    expect_true(all, n, result.data(), "draw " + std::to_string(draw));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(ways[1], 100U);
+  EXPECT_EQ(ways[0] > 50, GetParam() != DataType::f16);
+}
+
+// Training frameworks set these modes, and threads inherit them.
+TEST_P(Sums, DoNotDependOnTheThreadsFloatingPointModes) {
+  base::Prng prng(7);
+  ExactSums sums = make();
+  std::vector<std::byte> result(kElements * 8);
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    for (std::uint32_t draw = 0; draw < 200; ++draw) {
+      const auto ranks = draw_contributions(GetParam(), static_cast<ExactDraw>(draw % kExactDraws),
+                                            5, kElements, prng);
+      std::fesetround(mode);
+      flush_subnormals(true);
+      for (const auto& rank : ranks) sums.add(0, GetParam(), rank.data(), kElements);
+      sums.round(0, GetParam(), kElements, 5, result.data());
+      sums.end(0);
+      const bool kept = std::fegetround() == mode;
+      flush_subnormals(false);
+      std::fesetround(FE_TONEAREST);
+      ASSERT_TRUE(kept);
+      expect_true(ranks, 5, result.data(), "mode " + std::to_string(mode));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Sums,
+                         testing::Values(DataType::f32, DataType::f16, DataType::bf16,
+                                         DataType::f64),
+                         [](const auto& of) { return std::string(data_type_name(of.param)); });
+
+TEST(ExactSums, ASmallNumberBesideALargeOneIsNotLost) {
+  ExactSums sums(
+      {.sums = 1, .wide_sums = 1, .elements_max = 64, .bin_words_max = bin_words_max(64 * 8)});
+  const float x[2] = {2.5F, 3e9F};
+  for (int rank = 0; rank < 2; ++rank) {
+    sums.add(0, DataType::f32, reinterpret_cast<const std::byte*>(x), 2);
+  }
+  float result[2];
+  sums.round(0, DataType::f32, 2, 1, reinterpret_cast<std::byte*>(result));
+  EXPECT_EQ(result[0], 5.0F);
+  EXPECT_EQ(result[1], 6e9F);
+}
+
+TEST(ExactSums, EveryPairOfSixteenBitNumbersIsRoundedOnce) {
+  // All bits of one rank beside drawn bits of the other, sums and means.
+  base::Prng prng(3);
+  ExactSums sums({.sums = 1,
+                  .wide_sums = 1,
+                  .elements_max = 65536,
+                  .bin_words_max = bin_words_max(65536 * 4)});
+  for (const DataType dtype : {DataType::f16, DataType::bf16}) {
+    std::vector<std::uint16_t> own(65536), other(65536), result(65536);
+    std::iota(own.begin(), own.end(), std::uint16_t{0});
+    for (std::uint16_t& bits : other) bits = static_cast<std::uint16_t>(prng.next());
+    sums.add(0, dtype, reinterpret_cast<const std::byte*>(own.data()), 65536);
+    sums.add(0, dtype, reinterpret_cast<const std::byte*>(other.data()), 65536);
+    for (const std::uint32_t divisor : {1U, 2U}) {
+      sums.round(0, dtype, 65536, divisor, reinterpret_cast<std::byte*>(result.data()));
+      for (std::size_t i = 0; i < 65536; ++i) {
+        const std::vector<double> values = {
+            oracle::load_float(dtype, reinterpret_cast<const std::byte*>(own.data()), i),
+            oracle::load_float(dtype, reinterpret_cast<const std::byte*>(other.data()), i)};
+        ASSERT_EQ(result[i], oracle::nearest_sum(dtype, values, divisor)) << i;
+      }
+    }
+    sums.end(0);
+  }
+}
+
+}  // namespace
+}  // namespace infold::core
