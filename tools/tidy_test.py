@@ -97,7 +97,7 @@ class TidyTest(unittest.TestCase):
     def test_file_length(self):
         self.accepts("file-length", {"a.cc": "\n" * 400})
         self.finds("file-length", {"a.cc": "\n" * 401}, "nine files in ten")
-        self.finds("file-length", {"a.cc": "\n" * 701}, "at most 700")
+        self.finds("file-length", {"a.cc": "\n" * 451}, "at most 450")
 
     def test_folder_size(self):
         files = {f"src/base/{number}.h": "" for number in range(25)}
