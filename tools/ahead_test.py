@@ -53,6 +53,13 @@ class AheadTest(unittest.TestCase):
             self.assertEqual(ahead.wait_for(stages[1], self.ticker), "build")
         self.assertIn("echo two", (self.folder / "two.log").read_text())
 
+    def test_a_command_that_several_stages_need_runs_once(self):
+        stages = [stage(name, ("echo configure >>order", "build"),
+                        (f"echo {name} >>order", "build")) for name in ("one", "two")]
+        with Ahead(stages, self.context) as ahead:
+            self.assertIsNone(ahead.wait_for(stages[1], self.ticker))
+        self.assertEqual((self.folder / "order").read_text().split(), ["configure", "one", "two"])
+
     def test_a_stage_that_this_machine_cannot_run_is_not_built(self):
         skipped = stage("one", ("touch built", "build"), skip="no torch")
         with Ahead([skipped], self.context) as ahead:

@@ -19,6 +19,7 @@ class Ahead:
         self._context = context
         self._changed = threading.Condition()
         self._outcomes = {}  # by stage: empty, or what failed
+        self._built = []  # commands that need not run again
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._build_all)
 
@@ -52,10 +53,14 @@ class Ahead:
             if stage.skip_reason():
                 return None
             for words, what in stage.needs(self._context):
+                # Configuring a preset again would write files that its tests read meanwhile.
+                if words in self._built:
+                    continue
                 status = process.run_logged(NICE + words, log, BUILD_LIMIT_S, self._context.root,
                                             _Silent(), stop=self._stopping)
                 if status != 0:
                     return what
+                self._built.append(words)
         return None
 
 
