@@ -10,7 +10,7 @@
 #include <infold/infold.h>
 #include <infold/join_options.h>
 
-#include "api/c_abi.h"
+#include "api/c_state.h"
 
 struct infold_stop {
   std::stop_source value;

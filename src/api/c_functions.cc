@@ -2,8 +2,6 @@
 //
 // The C functions of communicators, calls and rows: each one checks its pointers, calls the C++
 // method, and keeps what went wrong for the calling thread.
-#include "api/c_abi.h"
-
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -11,6 +9,8 @@
 
 #include <infold/infold.h>
 #include <infold/local_group.h>
+
+#include "api/c_state.h"
 
 struct infold_handle {
   infold::Handle value;
