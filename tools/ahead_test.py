@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev test builds for later stages while earlier ones test, and says which build failed."""
 
+import contextlib
 import dataclasses
+import io
 import pathlib
 import tempfile
 import time
@@ -65,6 +67,14 @@ class AheadTest(unittest.TestCase):
         with Ahead([skipped], self.context) as ahead:
             self.assertIsNone(ahead.wait_for(skipped, self.ticker))
         self.assertFalse((self.folder / "built").exists())
+
+    def test_an_error_of_the_builder_fails_the_stages_that_wait(self):
+        broken = Context(self.folder, self.folder / "no folder for logs", None)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            with Ahead([stage("one", ("true", "build"))], broken) as ahead:
+                outcome = ahead.wait_for(stage("one"), self.ticker)
+        self.assertEqual(outcome, "build")
+        self.assertIn("FileNotFoundError", said.getvalue())
 
     def test_the_end_stops_a_build_and_its_children(self):
         stages = [stage("one", ("true", "build")),

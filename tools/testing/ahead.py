@@ -35,6 +35,9 @@ class Ahead:
         """What could not be built for the stage; None if all was built."""
         with self._changed:
             while stage.name not in self._outcomes:
+                # The thread's end has printed why. Nobody else would wake this one.
+                if not self._thread.is_alive():
+                    return "build"
                 self._changed.wait(timeout=0.5)
                 ticker.tick()
             return self._outcomes[stage.name]
