@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -232,27 +231,6 @@ void ExactSums::end(std::uint32_t sum) {
   if (state.step == Step::low) free_lows_.push_back(state.low);
   if (state.step == Step::bins) free_bins_.push_back(state.bins);
   state.step = Step::none;
-}
-
-void ExactSums::add_to_digest(std::uint32_t sum, base::Digest& digest) const {
-  const State& state = states_[sum];
-  digest.add(static_cast<std::uint64_t>(state.step));
-  if (state.step == Step::none) return;
-  const std::size_t bytes = state.count * sizeof(double);
-  digest.add({reinterpret_cast<const std::byte*>(stretch(highs_, state.high)), bytes});
-  if (state.step == Step::low) {
-    digest.add({reinterpret_cast<const std::byte*>(stretch(lows_, state.low)), bytes});
-  }
-  if (state.step == Step::bins) {
-    const std::size_t words = std::size_t{state.count} * bin_layout(state.dtype).rows;
-    digest.add(std::as_bytes(std::span(bins_of(state), words)));
-  }
-}
-
-std::size_t ExactSums::memory_bytes() const {
-  return highs_.size_bytes() + lows_.size_bytes() + bins_.size_bytes() +
-         states_.capacity() * sizeof(State) +
-         (free_lows_.capacity() + free_bins_.capacity()) * sizeof(std::uint32_t);
 }
 
 }  // namespace infold::core

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/digest.h"
 #include "base/zeroed_array.h"
 #include "core/exact/bins.h"
 #include "core/exact/exact_arithmetic.h"
@@ -66,9 +65,6 @@ class ExactSums {
   // How many sums have needed a second double, and bins.
   std::uint64_t repaired() const { return repaired_; }
   std::uint64_t binned() const { return binned_; }
-  std::size_t memory_bytes() const;
-  // Of all that decides what a sum is rounded to, and how it goes on.
-  void add_to_digest(std::uint32_t sum, base::Digest& digest) const;
 
  private:
   enum class Step : std::uint8_t { none, high, low, bins };

@@ -41,21 +41,14 @@ HWY_INLINE hn::VFromD<D> load_doubles(D d, const typename Format::Bits* at) {
 }
 
 template <typename Format>
-struct Input {
-  using Bits = typename Format::Bits;
-  const Bits* at;
-  explicit Input(const std::byte* x) : at(reinterpret_cast<const Bits*>(x)) {}
-};
-
-template <typename Format>
 HWY_NOINLINE void begin(const std::byte* x, std::uint32_t count, double* high) {
   const hn::ScalableTag<double> d;
   const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
-  const Input<Format> in(x);
+  const auto* const at = reinterpret_cast<const typename Format::Bits*>(x);
   const FpGuard guard;
   std::uint32_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(load_doubles<Format>(d, in.at + i), d, high + i);
+    hn::StoreU(load_doubles<Format>(d, at + i), d, high + i);
   }
   core::scalar_exact_arithmetic(Format::kDtype)
       .begin(x + std::size_t{i} * sizeof(typename Format::Bits), count - i, high + i);
@@ -66,14 +59,14 @@ HWY_NOINLINE bool add(const double* before, const std::byte* x, std::uint32_t co
                       double* after) {
   const hn::ScalableTag<double> d;
   const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
-  const Input<Format> in(x);
+  const auto* const at = reinterpret_cast<const typename Format::Bits*>(x);
   std::uint32_t i = 0;
   {
     const FpGuard guard;
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
-      const auto first = hn::Add(hn::LoadU(d, before + i), load_doubles<Format>(d, in.at + i));
+      const auto first = hn::Add(hn::LoadU(d, before + i), load_doubles<Format>(d, at + i));
       const auto second =
-          hn::Add(hn::LoadU(d, before + i + lanes), load_doubles<Format>(d, in.at + i + lanes));
+          hn::Add(hn::LoadU(d, before + i + lanes), load_doubles<Format>(d, at + i + lanes));
       hn::StoreU(first, d, after + i);
       hn::StoreU(second, d, after + i + lanes);
     }
@@ -89,13 +82,13 @@ HWY_NOINLINE bool add_both(const double* before, const double* low_before, const
                            std::uint32_t count, double* after, double* low_after) {
   const hn::ScalableTag<double> d;
   const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
-  const Input<Format> in(x);
+  const auto* const at = reinterpret_cast<const typename Format::Bits*>(x);
   std::uint32_t i = 0;
   {
     FpGuard guard;
     for (; i + lanes <= count; i += lanes) {
       const auto a = hn::LoadU(d, before + i);
-      const auto b = load_doubles<Format>(d, in.at + i);
+      const auto b = load_doubles<Format>(d, at + i);
       const auto sum = hn::Add(a, b);
       const auto of_b = hn::Sub(sum, a);
       const auto of_a = hn::Sub(sum, of_b);
