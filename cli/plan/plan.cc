@@ -20,7 +20,7 @@
 #include "core/stripe.h"
 #include "lab/interrupt.h"
 #include "lab/measure/processor_costs.h"
-#include "predict/verdict.h"
+#include "predict/advice.h"
 
 namespace infold::cli {
 namespace {
@@ -147,7 +147,7 @@ class Plan final : public Command {
     print_question(output, question, names);
     const std::vector<predict::Placement> placements = predict::predict(question);
     print_placements(output, placements, {});
-    print_verdict(output, predict::verdict(question, placements));
+    print_advice(output, predict::advice(question, placements));
     return ExitCode::kDone;
   }
 
@@ -182,11 +182,11 @@ class Plan final : public Command {
     }
     print_question(output, question, names);
     print_placements(output, placements, measured);
-    std::vector<std::string> sentences = predict::verdict(question, placements);
-    for (const std::string& each : measured_verdict(placements, measured)) {
+    std::vector<std::string> sentences = predict::advice(question, placements);
+    for (const std::string& each : measured_advice(placements, measured)) {
       sentences.push_back(each);
     }
-    print_verdict(output, sentences);
+    print_advice(output, sentences);
     const bool failed = std::any_of(measured.begin(), measured.end(),
                                     [](const auto& each) { return !each.error.empty(); });
     return failed ? ExitCode::kFailed : ExitCode::kDone;

@@ -11,7 +11,7 @@
 
 #include "cli/line/quantity.h"
 #include "lab/interrupt.h"
-#include "predict/verdict.h"
+#include "predict/advice.h"
 
 namespace infold::cli {
 namespace {

@@ -186,17 +186,17 @@ TEST(PlanMeasure, SaysWhetherThePredictionHeld) {
   measured[1].seconds = 0.3;
   measured[2].error = "rank 1 ended with status 1";
   measured[3].not_measured = "needs Gloo";
-  EXPECT_THAT(measured_verdict(placements, measured),
+  EXPECT_THAT(measured_advice(placements, measured),
               ElementsAre("Measured: switch is fastest, as predicted; times are 1.10 to 1.50 of "
                           "the predictions.",
                           "Measuring host:1G failed: rank 1 ended with status 1",
                           "ring is predicted only: needs Gloo."));
   measured[0].seconds.reset();
-  EXPECT_EQ(measured_verdict(placements, measured)[0],
+  EXPECT_EQ(measured_advice(placements, measured)[0],
             "Measured: workers takes 1.50 times as long as predicted.");
   measured[0].seconds = 0.35;
   measured[0].busy = 0.97;
-  const std::vector<std::string> other = measured_verdict(placements, measured);
+  const std::vector<std::string> other = measured_advice(placements, measured);
   EXPECT_THAT(other[0], HasSubstr("workers is fastest, where switch was predicted"));
   EXPECT_THAT(other[1], HasSubstr("The processors were busy to 97 %"));
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/verdict.h"
+#include "predict/advice.h"
 
 namespace infold::cli {
 namespace {
@@ -157,7 +157,7 @@ void print_placements(Output& output, const std::vector<predict::Placement>& pla
   if (any) output.text("\n");
 }
 
-std::vector<std::string> measured_verdict(const std::vector<predict::Placement>& placements,
+std::vector<std::string> measured_advice(const std::vector<predict::Placement>& placements,
                                           const std::vector<PlacementMeasured>& measured) {
   std::vector<std::string> sentences;
   std::optional<std::size_t> predicted_first, first;
@@ -206,9 +206,9 @@ std::vector<std::string> measured_verdict(const std::vector<predict::Placement>&
   return sentences;
 }
 
-void print_verdict(Output& output, const std::vector<std::string>& sentences) {
+void print_advice(Output& output, const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) output.text("{}\n", sentence);
-  output.object({{"verdict", sentences}});
+  output.object({{"advice", sentences}});
 }
 
 }  // namespace infold::cli

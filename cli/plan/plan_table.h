@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows a question of `infold plan`, the placements that answer it, and the verdict: as text for
+// Shows a question of `infold plan`, the placements that answer it, and the advice: as text for
 // people, or as one JSON object for each.
 #pragma once
 
@@ -34,9 +34,9 @@ void print_placements(Output& output, const std::vector<predict::Placement>& pla
                       const std::vector<PlacementMeasured>& measured);
 
 // Returns sentences that compare the measurements with the predictions. Sizes as above.
-std::vector<std::string> measured_verdict(const std::vector<predict::Placement>& placements,
+std::vector<std::string> measured_advice(const std::vector<predict::Placement>& placements,
                                           const std::vector<PlacementMeasured>& measured);
 
-void print_verdict(Output& output, const std::vector<std::string>& sentences);
+void print_advice(Output& output, const std::vector<std::string>& sentences);
 
 }  // namespace infold::cli

@@ -157,7 +157,7 @@ TEST(PlanCommand, WithoutSitesItComparesTheUsualOnes) {
   EXPECT_THAT(placements(plan({"--site", "workers", "--json"})), ElementsAre("ring", "workers"));
 }
 
-TEST(PlanCommand, JsonHoldsTheQuestionTheWeightsAndTheVerdict) {
+TEST(PlanCommand, JsonHoldsTheQuestionTheWeightsAndTheAdvice) {
   const auto lines = plan({"--site", "host:10G", "--json", "--wire", "bfp16", "--size", "25MiB",
                            "--mtu", "9000", "--rtt-us", "12.5", "--frame-bytes", "14"})
                          .objects();
@@ -171,7 +171,7 @@ TEST(PlanCommand, JsonHoldsTheQuestionTheWeightsAndTheVerdict) {
   EXPECT_EQ(mixed["sites"].size(), 9U);
   EXPECT_EQ(mixed["sites"][0]["weight"], 2);
   EXPECT_EQ(mixed["sites"][0]["share"], 0.2);
-  EXPECT_GT(lines.back()["verdict"].size(), 1U);
+  EXPECT_GT(lines.back()["advice"].size(), 1U);
 }
 
 TEST(PlanCommand, NamesTheOptionAndWhatItAllows) {

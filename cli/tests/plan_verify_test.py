@@ -73,7 +73,7 @@ def measures(infold):
             continue
         # Links cannot be faster than their rate. A busy machine may make them slower.
         check(0.8 < each["measured_over_predicted"] < 20, each)
-    check(any(s.startswith("Measured: ") for s in lines[-1]["verdict"]), lines[-1])
+    check(any(s.startswith("Measured: ") for s in lines[-1]["advice"]), lines[-1])
     check(not namespaces(), f"left behind: {namespaces()}")
 
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "codec/encoding.h"
+#include "codec/encodings.h"
 #include "numeric/codec.h"
 
 namespace infold::codec {

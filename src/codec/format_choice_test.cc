@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codec/encoding.h"
+#include "codec/encodings.h"
 #include "numeric/codec.h"
 
 namespace infold::codec {

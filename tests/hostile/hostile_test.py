@@ -105,7 +105,7 @@ def run_attacks(run, options, ground):
 def run_members(run, ground):
     run.case("hostile_members", member_cases.hostile_members, ground)
     for case in (member_cases.a_deaf_member_holds_up_nobody,
-                 member_cases.a_waiting_seat_goes_with_its_process,
+                 member_cases.a_waiting_rank_goes_with_its_process,
                  member_cases.patience_is_each_rank_s_own):
         run.case(case.__name__, case, ground)
     run.case("packets_to_ranks_change_nothing", member_cases.packets_to_ranks_change_nothing,

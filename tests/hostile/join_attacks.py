@@ -144,7 +144,7 @@ def thousands_of_names(target, draw):
 
 
 @attack
-def one_seat_again_and_again(target, draw):
+def one_rank_again_and_again(target, draw):
     """Many connections that claim the same rank of the same job."""
     name = target.new_name(draw)
     held = []
@@ -261,7 +261,7 @@ def ranks_that_stop_reading(target, draw):
 
 
 @attack
-def seats_of_the_killed(target, draw):
+def ranks_of_the_killed(target, draw):
     """Ranks that are killed while they wait, at every moment of joining."""
     for _ in target.until_over(0.002):
         name = target.new_name(draw)

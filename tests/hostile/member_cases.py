@@ -68,7 +68,7 @@ def hostile_switches(binary, seed, drawn):
 
 
 class Member:
-    """Seat 1 of a job, whose other rank is honest."""
+    """Rank 1 of a job, whose rank 0 is honest."""
 
     def __init__(self, ground, name, world=2, **changes):
         self.target = Target(*ground.address, ATTACKER_ADDRESS, 60)
@@ -118,7 +118,7 @@ HOSTILE_HELLOS = (
 
 
 def member_case(ground, changes):
-    """Takes a seat with this Hello. Then sends packets of all kinds as that worker."""
+    """Joins as a rank with this Hello. Then sends packets of all kinds as that worker."""
     name = f"victim-{next(JOBS)}"
     since = time.monotonic()
     honest = start_honest(ground, name)
@@ -153,7 +153,7 @@ def a_deaf_member_holds_up_nobody(ground):
     expect("rank" in said, said)
 
 
-def a_waiting_seat_goes_with_its_process(ground):
+def a_waiting_rank_goes_with_its_process(ground):
     """A rank that is killed while it waits can start again at once."""
     for rank in (0, 1):
         name = f"victim-{next(JOBS)}"

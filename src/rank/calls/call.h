@@ -22,7 +22,7 @@
 #include "base/instant.h"
 #include "core/worker/worker.h"
 #include "rank/calls/failure_text.h"
-#include "rank/calls/launch/launches.h"
+#include "rank/calls/launch/launch_choice.h"
 #include "rank/calls/request.h"
 #include "sparse/layout_choice.h"
 
@@ -40,7 +40,7 @@ class Call {
   base::Instant deadline;
   bool is_checked = false;  // stands for calls that CheckedCalls makes
 
-  Launches launches;
+  LaunchChoice launches;
   Launch* launch = nullptr;  // one of them, once begun
   LaunchOutline outline;
 

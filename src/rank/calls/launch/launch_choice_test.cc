@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which launch a request takes, and that the same one takes the next.
-#include "rank/calls/launch/launches.h"
+#include "rank/calls/launch/launch_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 using core::Collective;
 
-TEST(Launches, EachKindOfRequestHasItsOwnAndKeepsIt) {
-  Launches launches(std::make_shared<ScratchPool>());
+TEST(LaunchChoice, EachKindOfRequestHasItsOwnAndKeepsIt) {
+  LaunchChoice launches(std::make_shared<ScratchPool>());
   std::vector<float> tensor(8);
   const CallRequest whole = {Collective::all_reduce, tensor, tensor, 0, {}};
   CallRequest parts = whole, list = whole, rows = whole, barrier;

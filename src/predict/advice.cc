@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One function per sentence; each returns nothing where it does not apply.
-#include "predict/verdict.h"
+#include "predict/advice.h"
 
 #include <algorithm>
 #include <array>
@@ -173,7 +173,7 @@ std::string scaled(double value, const std::array<Unit, kCount>& largest_first) 
 
 }  // namespace
 
-std::vector<std::string> verdict(const Question& question,
+std::vector<std::string> advice(const Question& question,
                                  const std::vector<Placement>& placements) {
   const Placement& ring = first_of(placements, true);
   const Placement& best = first_of(placements, false);

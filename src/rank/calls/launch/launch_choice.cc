@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/calls/launch/launches.h"
+#include "rank/calls/launch/launch_choice.h"
 
 #include <utility>
 
@@ -14,7 +14,7 @@ Launch& made(std::unique_ptr<Kind>& launch, Pool&& pool) {
 
 }  // namespace
 
-Launch& Launches::choose(const CallRequest& request, const FormatChoice& format, bool is_sparse) {
+Launch& LaunchChoice::choose(const CallRequest& request, const FormatChoice& format, bool is_sparse) {
   if (request.rows) return made(rows_, pool_);
   if (is_sparse) return made(blocks_, *pool_);
   if (request.is_list) return made(list_, *pool_);

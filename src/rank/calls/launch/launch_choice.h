@@ -16,9 +16,9 @@
 
 namespace infold::rank {
 
-class Launches {
+class LaunchChoice {
  public:
-  explicit Launches(std::shared_ptr<ScratchPool> pool) : pool_(std::move(pool)) {}
+  explicit LaunchChoice(std::shared_ptr<ScratchPool> pool) : pool_(std::move(pool)) {}
 
   // The one for a sound request. Throws std::bad_alloc.
   Launch& choose(const CallRequest& request, const FormatChoice& format, bool is_sparse);

@@ -2,7 +2,7 @@
 //
 // The plain sentences, whole, since they are what a person acts on. 8 passages of 107.81 MB are
 // 862.5 MB; a ring puts 14 messages of 13.28 MB on each link (link_bytes_test.cc).
-#include "predict/verdict.h"
+#include "predict/advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::vector<std::string> verdict_on(const Question& question) {
-  return verdict(question, predict(question));
+std::vector<std::string> advice_on(const Question& question) {
+  return advice(question, predict(question));
 }
 
 Question workers(std::size_t count) {
@@ -26,103 +26,103 @@ Question workers(std::size_t count) {
   return question;
 }
 
-TEST(Verdict, SaysThatAHostNoFasterThanAWorkerDoesNotHelp) {
+TEST(Advice, SaysThatAHostNoFasterThanAWorkerDoesNotHelp) {
   Question question = workers(8);
   question.hosts = {{"host:10G", 10e9}};
   EXPECT_THAT(
-      verdict_on(question),
+      advice_on(question),
       Contains("host:10G takes 4.6 times as long as a ring: the contributions of 8 workers "
                "pass through one port, 863 MB each way, where a ring puts 186 MB on each "
                "link. It takes a port of 46.3 Gbit/s to equal the ring, and of 80 Gbit/s to "
                "keep up with the workers' links."));
 }
 
-TEST(Verdict, AddsPortsUp) {
+TEST(Advice, AddsPortsUp) {
   Question question = workers(8);
   question.hosts = {{"host:10G", 10e9}, {"host:10G", 10e9}};
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains("2 x host:10G takes 2.3 times as long as a ring: the contributions of 8 "
                        "workers pass through its ports, 431 MB each way on the busiest, where a "
                        "ring puts 186 MB on each link. It takes ports of 46.3 Gbit/s together to "
                        "equal the ring, and of 80 Gbit/s to keep up with the workers' links."));
 }
 
-TEST(Verdict, SaysThatWorkersEqualARing) {
-  EXPECT_THAT(verdict_on(workers(8)),
+TEST(Advice, SaysThatWorkersEqualARing) {
+  EXPECT_THAT(advice_on(workers(8)),
               ElementsAre("infold would not help here: its best placement (workers) is 1.3 % "
                           "slower than a ring.",
                           "On the workers, without any switch, infold equals a ring in bytes (1.02 "
                           "times) and beats it in hops (2 against 14)."));
 }
 
-TEST(Verdict, SaysWhatIsBest) {
+TEST(Advice, SaysWhatIsBest) {
   Question question = workers(8);
   question.switch_in_path = true;
-  EXPECT_EQ(verdict_on(question).front(), "Best: switch, 1.73 times as fast as a ring.");
+  EXPECT_EQ(advice_on(question).front(), "Best: switch, 1.73 times as fast as a ring.");
 }
 
-TEST(Verdict, NamesThePartOfTheWireFormat) {
+TEST(Advice, NamesThePartOfTheWireFormat) {
   Question question = workers(8);
   question.layout.format = core::WireFormat::bfp16;
-  EXPECT_THAT(verdict_on(question), Contains("The wire format is a factor of 2 in that: 16 bits an "
+  EXPECT_THAT(advice_on(question), Contains("The wire format is a factor of 2 in that: 16 bits an "
                                              "element where the ring sends 32."));
   question.layout = {core::WireFormat::bfp32, core::DataType::bf16};
   EXPECT_THAT(
-      verdict_on(question),
+      advice_on(question),
       Contains(HasSubstr("infold would not help here: its best placement (workers) takes")));
-  EXPECT_THAT(verdict_on(question), Contains(StartsWith("The wire format costs a factor of 2")));
+  EXPECT_THAT(advice_on(question), Contains(StartsWith("The wire format costs a factor of 2")));
 }
 
-TEST(Verdict, SaysThatTwoWorkersNeedNoSwitch) {
+TEST(Advice, SaysThatTwoWorkersNeedNoSwitch) {
   Question question = workers(2);
   question.switch_in_path = true;
-  EXPECT_THAT(verdict_on(question), ElementsAre(HasSubstr("infold would not help here"),
+  EXPECT_THAT(advice_on(question), ElementsAre(HasSubstr("infold would not help here"),
                                                 StartsWith("Between 2 workers a ring too")));
   question.hosts = {{"host:10G", 10e9}};
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains(EndsWith("Faster ports would make it no faster than a ring.")));
 }
 
-TEST(Verdict, SaysThatHopsAreWhatSmallTensorsCost) {
+TEST(Advice, SaysThatHopsAreWhatSmallTensorsCost) {
   Question question = workers(8);
   question.tensor_bytes = 4096;
-  EXPECT_THAT(verdict_on(question), Contains(StartsWith("The tensor is small: 50 us of ")));
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question), Contains(StartsWith("The tensor is small: 50 us of ")));
+  EXPECT_THAT(advice_on(question),
               Contains(StartsWith("On the workers, without any switch, infold takes 2 hops against "
                                   "14: ")));
 }
 
-TEST(Verdict, SaysWhichProcessorsDecide) {
+TEST(Advice, SaysWhichProcessorsDecide) {
   Question question = workers(8);
   question.hosts = {{"host:100G", 100e9}};
   // 71,023 chunks: 8 contributions of 1 us each on one thread, beside 86 ms of links.
   question.processors.site = {1e-6, 0};
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains("host:100G waits for processors: the packets of host:100G take 568 ms, the "
                        "busiest link 86.3 ms. With 7 threads (--threads) the host would keep up."));
   question.processors.rank = {2e-6, 0};
   question.host_threads = 8;
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains("host:100G waits for processors: the packets of a worker take 142 ms, the "
                        "busiest link 86.3 ms."));
 }
 
-TEST(Verdict, SaysThatOneMachinesProcessorsDecide) {
+TEST(Advice, SaysThatOneMachinesProcessorsDecide) {
   Question question = workers(2);
   question.worker_rates.assign(2, kUnlimited);
   question.switch_in_path = true;
   question.processors.rank = question.processors.site = {1e-6, 0};
   question.shared_processors = 1;
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains("switch waits for processors: its packets take 284 ms on the 1 processor of "
                        "the machine."));
   // Without a limit of links there is nothing to compare with.
   question.shared_processors = 4;
-  EXPECT_THAT(verdict_on(question),
+  EXPECT_THAT(advice_on(question),
               Contains("switch waits for processors: the packets of switch take 142 ms."));
 }
 
-TEST(Verdict, QuantitiesHaveThreeDigits) {
+TEST(Advice, QuantitiesHaveThreeDigits) {
   EXPECT_EQ(rate_text(10e9), "10 Gbit/s");
   EXPECT_EQ(rate_text(45.714e9), "45.7 Gbit/s");
   EXPECT_EQ(rate_text(999.9e6), "1 Gbit/s");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The records.
-#include "codec/encoding.h"
+#include "codec/encodings.h"
 
 #include <algorithm>
 
