@@ -158,7 +158,7 @@ void print_placements(Output& output, const std::vector<predict::Placement>& pla
 }
 
 std::vector<std::string> measured_advice(const std::vector<predict::Placement>& placements,
-                                          const std::vector<PlacementMeasured>& measured) {
+                                         const std::vector<PlacementMeasured>& measured) {
   std::vector<std::string> sentences;
   std::optional<std::size_t> predicted_first, first;
   double least = 0, most = 0, busiest = 0;

@@ -35,7 +35,7 @@ void print_placements(Output& output, const std::vector<predict::Placement>& pla
 
 // Returns sentences that compare the measurements with the predictions. Sizes as above.
 std::vector<std::string> measured_advice(const std::vector<predict::Placement>& placements,
-                                          const std::vector<PlacementMeasured>& measured);
+                                         const std::vector<PlacementMeasured>& measured);
 
 void print_advice(Output& output, const std::vector<std::string>& sentences);
 

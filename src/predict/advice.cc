@@ -174,7 +174,7 @@ std::string scaled(double value, const std::array<Unit, kCount>& largest_first) 
 }  // namespace
 
 std::vector<std::string> advice(const Question& question,
-                                 const std::vector<Placement>& placements) {
+                                const std::vector<Placement>& placements) {
   const Placement& ring = first_of(placements, true);
   const Placement& best = first_of(placements, false);
   std::vector<std::string> sentences = {headline(best, ring)};

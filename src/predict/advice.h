@@ -15,8 +15,7 @@ namespace infold::predict {
 inline constexpr double kSame = 0.05;
 
 // Requires: `placements` as predict(question) gave them.
-std::vector<std::string> advice(const Question& question,
-                                 const std::vector<Placement>& placements);
+std::vector<std::string> advice(const Question& question, const std::vector<Placement>& placements);
 
 // Three digits and a unit: "10 Gbit/s", "186 MB", "49.3 us". A rate of kUnlimited is "no limit".
 std::string rate_text(double bits_per_second);

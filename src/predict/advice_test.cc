@@ -65,7 +65,7 @@ TEST(Advice, NamesThePartOfTheWireFormat) {
   Question question = workers(8);
   question.layout.format = core::WireFormat::bfp16;
   EXPECT_THAT(advice_on(question), Contains("The wire format is a factor of 2 in that: 16 bits an "
-                                             "element where the ring sends 32."));
+                                            "element where the ring sends 32."));
   question.layout = {core::WireFormat::bfp32, core::DataType::bf16};
   EXPECT_THAT(
       advice_on(question),
@@ -77,7 +77,7 @@ TEST(Advice, SaysThatTwoWorkersNeedNoSwitch) {
   Question question = workers(2);
   question.switch_in_path = true;
   EXPECT_THAT(advice_on(question), ElementsAre(HasSubstr("infold would not help here"),
-                                                StartsWith("Between 2 workers a ring too")));
+                                               StartsWith("Between 2 workers a ring too")));
   question.hosts = {{"host:10G", 10e9}};
   EXPECT_THAT(advice_on(question),
               Contains(EndsWith("Faster ports would make it no faster than a ring.")));

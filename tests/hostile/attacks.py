@@ -119,9 +119,9 @@ class Connection:
         self.socket.close()
 
 
-def hello(name, rank=0, of=2, **changes):
+def hello(name, as_rank=0, of=2, **changes):
     """An honest Hello, except for the changes."""
-    return {"protocol_version": control.PROTOCOL_VERSION, "job": name, "rank": rank, "world": of,
+    return {"protocol_version": control.PROTOCOL_VERSION, "job": name, "rank": as_rank, "world": of,
             "datagram_bytes_max": 1472, "small_slots": 64, "bulk_slots": 448, "patience_ms": 5000,
             **changes}
 

@@ -14,7 +14,8 @@ Launch& made(std::unique_ptr<Kind>& launch, Pool&& pool) {
 
 }  // namespace
 
-Launch& LaunchChoice::choose(const CallRequest& request, const FormatChoice& format, bool is_sparse) {
+Launch& LaunchChoice::choose(const CallRequest& request, const FormatChoice& format,
+                             bool is_sparse) {
   if (request.rows) return made(rows_, pool_);
   if (is_sparse) return made(blocks_, *pool_);
   if (request.is_list) return made(list_, *pool_);
