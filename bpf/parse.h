@@ -214,7 +214,7 @@ INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
   const uint32_t kind = w->kind;
   if (kind == 0 || kind == 7 || kind > INFOLD_KIND_ABORTED) return 0;
   const uint32_t format = h->format & 15;
-  if (format >= INFOLD_FORMAT_COUNT || h->format >> 4 >= INFOLD_DTYPE_COUNT) return 0;
+  if (format >= INFOLD_FORMAT_NATIVE || h->format >> 4 >= INFOLD_DTYPE_COUNT) return 0;
   if (w->reduction >= INFOLD_REDUCTION_COUNT) return 0;
   if (h->operation >> 4 >= INFOLD_COLLECTIVE_COUNT) return 0;
   if (w->is_blocks) {

@@ -25,6 +25,7 @@ endif()
 install(TARGETS infold RUNTIME)
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/infold.lua"
               "${PROJECT_SOURCE_DIR}/tools/wireshark/body.lua"
+              "${PROJECT_SOURCE_DIR}/tools/wireshark/exact.lua"
               "${PROJECT_SOURCE_DIR}/tools/wireshark/layout.lua"
               "${PROJECT_SOURCE_DIR}/tools/wireshark/tables.lua"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/infold/wireshark")

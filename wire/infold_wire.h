@@ -122,7 +122,8 @@ enum infold_format {
   INFOLD_FORMAT_BFP8 = 4,
   INFOLD_FORMAT_BFP16 = 5,
   INFOLD_FORMAT_BFP32 = 6,
-  INFOLD_FORMAT_COUNT = 7
+  INFOLD_FORMAT_NATIVE = 7, /* floats of the tensor's own type, summed exactly */
+  INFOLD_FORMAT_COUNT = 8
 };
 
 /* High nibble of infold_header.format: the workers' data type. Aggregators compare it. They read
@@ -205,6 +206,18 @@ struct infold_sparse {
   uint8_t reserved; /* 0 */
 };
 
+/* What the body of an exact sum for a parent begins with: which part of how many this is. Part 0
+ * has doubles, and `lows` second doubles. The others have `rows` rows of digits of 32 bits (R-042).
+ */
+struct infold_exact {
+  uint8_t part;
+  uint8_t parts;
+  uint8_t first_row;
+  uint8_t rows;
+  infold_be16 lows;
+  infold_be16 reserved; /* 0 */
+};
+
 enum infold_abort_reason {
   INFOLD_ABORT_CANCELLED = 1, /* a rank gave up a call */
   INFOLD_ABORT_DEADLINE = 2,  /* a rank's call took longer than it allowed */
@@ -235,4 +248,5 @@ struct infold_abort {
 INFOLD_STATIC_ASSERT(sizeof(struct infold_header) == INFOLD_HEADER_BYTES, "the header is 32 bytes");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_rank_range) == 4, "a range is 4 bytes");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_sparse) == 4, "the sets of blocks stay aligned");
+INFOLD_STATIC_ASSERT(sizeof(struct infold_exact) == 8, "doubles stay aligned");
 INFOLD_STATIC_ASSERT(sizeof(struct infold_abort) == 24, "an abort is 24 bytes");

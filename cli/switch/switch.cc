@@ -161,13 +161,15 @@ class Switch final : public Command {
   void announce(Output& output, const switches::SwitchServer& server, bool pinned,
                 const std::string& metrics) const {
     const std::string control = server.control_address().text();
-    const double megabytes =
-        static_cast<double>(server.memory_bytes_max(mtu_ - kHeaderBytes)) / 1e6;
+    const switches::SwitchServer::SlotMemory memory = server.memory_max(mtu_ - kHeaderBytes);
     output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen_,
                 threads_, threads_ == 1 ? "" : "s", control,
                 parent_.empty() ? "" : "; sums go up to " + parent_);
     output.text(
-        "slots: {} for each thread, {:.0f} MB at most, {}; {}\n", slots_, megabytes,
+        "slots: {} for each thread, {:.0f} MB at most, and {:.0f} MB more if sums of floats need "
+        "integers; {}; {}\n",
+        slots_, static_cast<double>(memory.bytes - memory.bins_bytes) / 1e6,
+        static_cast<double>(memory.bins_bytes) / 1e6,
         pinned ? "pinned" : "not pinned (no permission to lock memory)",
         server.uses_trains() ? "packets are sent in trains" : "packets are sent one by one");
     const control::ControlServer::Budget joining = server.control_budget();
@@ -182,7 +184,8 @@ class Switch final : public Command {
                    {"parent", parent_},
                    {"threads", threads_},
                    {"slots", slots_},
-                   {"memory_bytes_max", server.memory_bytes_max(mtu_ - kHeaderBytes)},
+                   {"memory_bytes_max", memory.bytes},
+                   {"bins_bytes_max", memory.bins_bytes},
                    {"pinned", pinned},
                    {"trains", server.uses_trains()},
                    {"metrics", metrics}});

@@ -21,6 +21,7 @@ enum class WireFormat : std::uint8_t {
   bfp8,       // 8-bit mantissas: 1.04 bytes
   fixed32,    // 32-bit integers under exponents agreed first: for aggregators that can only add;
               // one more round trip
+  native,     // the tensor's own floats; the aggregator rounds their exact sum once, to nearest
 };
 
 // How the zeros of a tensor travel. All ranks must choose alike, also if their own tensors differ.

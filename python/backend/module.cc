@@ -27,7 +27,8 @@ constexpr Names<WireFormat, 5> kWires = {{{"automatic", WireFormat::automatic},
                                           {"bfp32", WireFormat::bfp32},
                                           {"bfp16", WireFormat::bfp16},
                                           {"bfp8", WireFormat::bfp8},
-                                          {"fixed32", WireFormat::fixed32}}};
+                                          {"fixed32", WireFormat::fixed32},
+                                          {"native", WireFormat::native}}};
 constexpr Names<Sites, 4> kSites = {{{"automatic", Sites::automatic},
                                      {"switches", Sites::switches},
                                      {"workers", Sites::workers},

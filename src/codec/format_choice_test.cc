@@ -22,8 +22,8 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
-constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
-                                 WireFormat::bfp8, WireFormat::fixed32};
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32,   WireFormat::bfp16,
+                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native};
 constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce,
                                        Collective::broadcast};
 
@@ -35,6 +35,7 @@ core::WireFormat expected_format(bool sums_floats, DataType type, WireFormat wir
     case WireFormat::bfp16: return core::WireFormat::bfp16;
     case WireFormat::bfp8: return core::WireFormat::bfp8;
     case WireFormat::fixed32: return core::WireFormat::i32;
+    case WireFormat::native: return core::WireFormat::native;
     case WireFormat::automatic: break;
   }
   return element_bytes(type) == 2 ? core::WireFormat::bfp16 : core::WireFormat::bfp32;
@@ -94,7 +95,7 @@ TEST(FormatChoice, RefusesNumbersThatAreNoValues) {
   };
   EXPECT_EQ(code_of({.type = DataType{8}}), Code::invalid_argument);
   EXPECT_EQ(code_of({.reduction = Reduction{5}}), Code::invalid_argument);
-  EXPECT_EQ(code_of({.wire = WireFormat{5}}), Code::invalid_argument);
+  EXPECT_EQ(code_of({.wire = WireFormat{6}}), Code::invalid_argument);
   EXPECT_EQ(code_of({.type = DataType{255}, .wire = WireFormat{255}}), Code::invalid_argument);
 }
 
@@ -109,10 +110,10 @@ TEST(FormatChoice, AgreesOnExponentsOfSoManyRanksOnly) {
 TEST(Encodings, HaveNamesOfTheirOwn) {
   std::set<std::string> names;
   for (const Encoding& each : encodings()) EXPECT_TRUE(names.insert(each.name).second);
-  EXPECT_EQ(names.size(), std::size(kWires)) << "four that a caller names, and one";
+  EXPECT_EQ(names.size(), std::size(kWires)) << "those that a caller names, and one";
   EXPECT_STREQ(wire_format_name(WireFormat::automatic), "automatic");
   EXPECT_STREQ(wire_format_name(WireFormat::fixed32), "fixed32");
-  EXPECT_STREQ(wire_format_name(WireFormat{5}), "unknown");
+  EXPECT_STREQ(wire_format_name(WireFormat{6}), "unknown");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/packet/exact_body.h"
+
 namespace infold::core {
 namespace {
 
@@ -21,7 +23,9 @@ std::uint32_t granule(ElementLayout layout) {
 std::uint32_t datagram_bytes(ElementLayout layout, const ChunkLimits& limits,
                              std::uint32_t elements) {
   std::uint32_t body = layout.payload_bytes(elements);
-  if (limits.tree && layout.is_block_float()) {
+  if (limits.tree && layout.is_native()) {
+    body = exact_body_bytes(layout.dtype, elements, exact_lows_max(layout.dtype, elements));
+  } else if (limits.tree && layout.is_block_float()) {
     body = layout.partial_exponent_bytes(elements) + elements * 8 +
            layout.partial_special_bytes(elements);
   }
@@ -31,7 +35,7 @@ std::uint32_t datagram_bytes(ElementLayout layout, const ChunkLimits& limits,
 }  // namespace
 
 const char* format_name(WireFormat format) {
-  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
+  constexpr const char* kNames[] = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32", "native"};
   return kNames[static_cast<std::size_t>(format)];
 }
 

@@ -21,6 +21,7 @@ enum class WireFormat : std::uint8_t {
   bfp8 = INFOLD_FORMAT_BFP8,
   bfp16 = INFOLD_FORMAT_BFP16,
   bfp32 = INFOLD_FORMAT_BFP32,
+  native = INFOLD_FORMAT_NATIVE,
 };
 
 using infold::DataType;
@@ -54,8 +55,13 @@ struct ElementLayout {
   WireFormat format = WireFormat::i32;
   DataType dtype = DataType::i32;
 
-  constexpr bool is_block_float() const { return format >= WireFormat::bfp8; }
+  constexpr bool is_block_float() const {
+    return format >= WireFormat::bfp8 && format <= WireFormat::bfp32;
+  }
+  // Floats as they are, which aggregators sum exactly.
+  constexpr bool is_native() const { return format == WireFormat::native; }
   constexpr std::uint32_t element_bytes() const {
+    if (is_native()) return infold::element_bytes(dtype);
     return is_block_float() ? 1U << (static_cast<unsigned>(format) - INFOLD_FORMAT_BFP8)
                             : 1U << static_cast<unsigned>(format);
   }

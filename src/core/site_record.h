@@ -40,7 +40,7 @@ class FormatSet {
   friend constexpr bool operator==(FormatSet, FormatSet) = default;
 
  private:
-  static constexpr std::uint32_t kKnown = (1U << (INFOLD_FORMAT_BFP32 + 1)) - 1;
+  static constexpr std::uint32_t kKnown = (1U << INFOLD_FORMAT_COUNT) - 1;
   std::uint32_t bits_ = 0;
 };
 

@@ -20,8 +20,8 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
 // Automatic is last: it is one of the others where sums of floats have a choice.
-constexpr WireFormat kWires[] = {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
-                                 WireFormat::fixed32, WireFormat::automatic};
+constexpr WireFormat kWires[] = {WireFormat::bfp32,   WireFormat::bfp16,  WireFormat::bfp8,
+                                 WireFormat::fixed32, WireFormat::native, WireFormat::automatic};
 constexpr int kValues = 4;
 // For sparse tensors: one of so many stretches has elements that are not zero, and a stretch has so
 // many elements. Stretches begin neither with blocks nor with rows.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "oracle/exact_total.h"
 #include "oracle/oracle_float.h"
 #include "oracle/values.h"
 
@@ -259,6 +260,21 @@ void reduce_integers(const Request& request, std::byte* result) {
 
 }  // namespace
 
+// The exact sum or mean, rounded once.
+void sum_exactly(const Request& request, std::byte* result) {
+  const DataType dtype = request.layout.dtype;
+  const auto ranks = static_cast<std::uint32_t>(request.inputs.size());
+  const std::uint32_t divisor = request.reduction == Reduction::average ? ranks : 1;
+  std::vector<double> values(request.inputs.size());
+  for (std::uint64_t i = 0; i < request.elements; ++i) {
+    for (std::size_t rank = 0; rank < request.inputs.size(); ++rank) {
+      values[rank] = load_float(dtype, request.inputs[rank], i);
+    }
+    const std::uint64_t bits = nearest_sum(dtype, values, divisor);
+    std::memcpy(result + i * element_bytes(dtype), &bits, element_bytes(dtype));
+  }
+}
+
 void expected_result(const Request& request, std::span<std::byte> result) {
   CHECK_THAT(result.size(), ==, request.elements * element_bytes(request.layout.dtype));
   CHECK(!request.inputs.empty());
@@ -276,6 +292,7 @@ void expected_result(const Request& request, std::span<std::byte> result) {
   if (request.reduction == Reduction::min || request.reduction == Reduction::max) {
     return compare_floats(request, result.data());
   }
+  if (request.layout.is_native()) return sum_exactly(request, result.data());
   if (request.agreed) return sum_blocks<AgreedSum>(request, result.data());
   return sum_blocks<BlockFloatSum>(request, result.data());
 }

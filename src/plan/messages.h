@@ -34,7 +34,8 @@ struct Message {
   bool is_small = false;    // in the small stream
   std::uint64_t chunk = 0;  // its number in the stream
   std::uint32_t elements = 0;
-  std::uint32_t bytes = 0;  // length of the datagram
+  // Length of the datagram; of native's PARTIAL, as it usually is.
+  std::uint32_t bytes = 0;
   // Indices in the list of the messages that must come first. All are smaller than this message's.
   std::vector<std::uint32_t> after;
 };

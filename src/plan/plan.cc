@@ -40,11 +40,12 @@ bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats)
   constexpr core::ElementLayout kLongestBlocks = {core::WireFormat::bfp32, core::DataType::f64};
   core::ChunkLimits of_a_block = limits;
   of_a_block.elements_max = std::min(limits.elements_max, kLongestBlocks.block_elements());
-  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+  for (int format = INFOLD_FORMAT_I8; format < INFOLD_FORMAT_COUNT; ++format) {
     if (!formats.has(static_cast<core::WireFormat>(format))) continue;
     for (int dtype = INFOLD_DTYPE_F32; dtype <= INFOLD_DTYPE_I64; ++dtype) {
       const core::ElementLayout layout = {static_cast<core::WireFormat>(format),
                                           static_cast<core::DataType>(dtype)};
+      if (layout.is_native() && !core::is_float(layout.dtype)) continue;
       if (core::chunk_elements(layout, of_a_block) == 0) return false;
     }
   }

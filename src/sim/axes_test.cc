@@ -43,6 +43,10 @@ constexpr Wire kWires[] = {
     {"f16_bfp16", {WireFormat::bfp16, DataType::f16}},
     {"bf16_bfp8", {WireFormat::bfp8, DataType::bf16}},
     {"f64_bfp32", {WireFormat::bfp32, DataType::f64}},
+    {"f32_native", {WireFormat::native, DataType::f32}},
+    {"f16_native_average", {WireFormat::native, DataType::f16}, Reduction::average},
+    {"bf16_native", {WireFormat::native, DataType::bf16}},
+    {"f64_native_average", {WireFormat::native, DataType::f64}, Reduction::average},
     {"f32_agreed", {WireFormat::i32, DataType::f32}, Reduction::sum, true},
 };
 

@@ -97,11 +97,16 @@ std::vector<plan::Tree> draw_trees(std::uint16_t world, base::Prng& prng) {
 CallPlan draw_call(std::uint16_t world, base::Prng& prng) {
   constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                  DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-  constexpr WireFormat kBlocks[] = {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32};
+  constexpr WireFormat kBlocks[] = {WireFormat::bfp8, WireFormat::bfp16, WireFormat::bfp32,
+                                    WireFormat::native};
   CallPlan call;
   call.layout.dtype = kTypes[prng.below(std::size(kTypes))];
   call.layout.format = core::is_float(call.layout.dtype) ? kBlocks[prng.below(std::size(kBlocks))]
                                                          : core::integer_format(call.layout.dtype);
+  // Values decide how many second doubles a sum of f64 has.
+  if (call.layout.is_native() && call.layout.dtype == DataType::f64) {
+    call.layout.format = WireFormat::bfp32;
+  }
   call.collective = static_cast<Collective>(prng.below(3));
   if (call.collective == Collective::broadcast) {
     call.layout.format = core::integer_format(call.layout.dtype);

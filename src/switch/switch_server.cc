@@ -118,13 +118,14 @@ std::vector<control::SiteAddress> SwitchServer::sites() const {
   return sites;
 }
 
-std::size_t SwitchServer::memory_bytes_max(std::uint32_t datagram_bytes) const {
+SwitchServer::SlotMemory SwitchServer::memory_max(std::uint32_t datagram_bytes) const {
   plan::Plan one;
   one.trees = {plan::flat_tree(one.world)};
   one.datagram_bytes_max = datagram_bytes;
   const core::Aggregator aggregator(plan::aggregator_options(one, 0, 0));
-  const std::size_t slot_bytes = aggregator.memory_bytes() / one.slots();
-  return slot_bytes * options_.slots * shards_.size();
+  const std::size_t slots = options_.slots * shards_.size();
+  return {aggregator.memory_bytes() / one.slots() * slots,
+          aggregator.bins_bytes() / one.slots() * slots};
 }
 
 std::vector<site::SiteStatistics> SwitchServer::statistics() {

@@ -38,7 +38,11 @@ class SwitchServer final : public control::Plane {
   io::SocketAddress control_address() const { return control_->address(); }
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
   // The memory of all slots when jobs use datagrams of this size.
-  std::size_t memory_bytes_max(std::uint32_t datagram_bytes) const;
+  struct SlotMemory {
+    std::size_t bytes = 0;
+    std::size_t bins_bytes = 0;  // among them: of sums of floats that two doubles do not hold
+  };
+  SlotMemory memory_max(std::uint32_t datagram_bytes) const;
   std::vector<site::SiteStatistics> statistics();
   std::vector<control::JobStatus> jobs() const { return registrar_->status(); }
   site::SwitchStatus status();  // from any thread; asks each shard between two batches

@@ -186,6 +186,35 @@ void add_trees(Cases& cases) {
        .full = true});
 }
 
+// Sums of floats as they are.
+void add_native(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
+  add({.name = "3x1x2-native",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::native, .chunks = 2, .wide_spread = true}}});
+  add({.name = "2x2x3-native-sparse",
+       .model = free,
+       .slots = 2,
+       .tensors = {{.format = WireFormat::native, .chunks = 3, .sparse = true}}});
+  // Leaves send their sums as one part, and with four ranks as several.
+  add({.name = "tree-2x1x2-native",
+       .model = free,
+       .workers = 2,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::native, .chunks = 2, .wide_spread = true}}});
+  add({.name = "tree-4x1x2-native",
+       .model = free,
+       .workers = 4,
+       .leaves = 2,
+       .slots = 1,
+       .tensors = {{.format = WireFormat::native, .chunks = 2, .wide_spread = true}},
+       .full = true});
+}
+
 Cases make_cases() {
   Cases cases;
   add_plain(cases);
@@ -193,6 +222,7 @@ Cases make_cases() {
   add_collectives(cases);
   add_numbers_that_return(cases);
   add_trees(cases);
+  add_native(cases);
   // The digests of aggregator and worker are tested wherever that takes only seconds.
   for (Case& one : cases)
     one.check_digests = !one.full && !one.by_hand && one.workers * one.slots < 4;

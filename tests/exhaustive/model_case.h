@@ -38,9 +38,10 @@ struct Tensor {
   core::WireFormat format = core::WireFormat::i32;
   std::uint32_t chunks = 1;
   std::uint16_t root = 0;
-  bool wide_spread = false;  // exponents so far apart that a second round is needed
-  bool sparse = false;       // each worker leaves out other blocks of zeros
-  bool quarters = false;     // and in its other blocks all but one quarter
+  // Exponents so far apart that a second round is needed, or in native a second double.
+  bool wide_spread = false;
+  bool sparse = false;    // each worker leaves out other blocks of zeros
+  bool quarters = false;  // and in its other blocks all but one quarter
 };
 
 struct Case {

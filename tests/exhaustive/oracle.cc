@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "numeric/codec.h"
+#include "oracle/exact_total.h"
 
 namespace infold::exhaustive {
 namespace {
@@ -48,10 +49,16 @@ bool has_element(const Tensor& plan, std::uint16_t rank, std::uint32_t element) 
 }
 
 // In a tensor with a wide spread, the second block of rank 0 is 2^40 times that of the others. That
-// is too far for one lane. Sums of it round to rank 0's share alone.
+// is too far for one lane. Sums of it round to rank 0's share alone. In native, the shares of the
+// first three ranks sum to 1, and a double does not hold the sum of two. Two doubles do not hold
+// the sum of four.
 float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t element,
                   std::uint32_t share) {
   const bool second_block = element % (kChunkElements) >= INFOLD_BLOCK_ELEMENTS;
+  if (plan.wide_spread && second_block && plan.format == core::WireFormat::native) {
+    constexpr float kShares[] = {0x1p100F, 1.0F, -0x1p100F, 0x1p-100F};
+    return kShares[rank];
+  }
   if (plan.wide_spread && second_block) {
     return rank == 0 ? std::bit_cast<float>((127U + 40U) << 23) : 1.0F;
   }
@@ -83,6 +90,7 @@ void Oracle::fill(Numbers& numbers, std::uint16_t workers, std::uint32_t digit_f
     const std::uint32_t chunk = numbers.first_chunk + i / kChunkElements;
     std::uint32_t integer_sum = 0;
     float float_sum = 0;
+    std::vector<double> shares;
     for (std::uint16_t rank = 0; rank < workers; ++rank) {
       const bool has = has_element(plan, rank, i);
       const std::uint32_t integer = has ? share(digit_first, rank, chunk, i) : 0;
@@ -93,8 +101,15 @@ void Oracle::fill(Numbers& numbers, std::uint16_t workers, std::uint32_t digit_f
       if (!gives_input(plan, rank)) continue;
       integer_sum += integer;
       float_sum += as_float;
+      shares.push_back(as_float);
     }
-    numbers.sums.push_back(is_float(plan) ? std::bit_cast<std::uint32_t>(float_sum) : integer_sum);
+    if (plan.format == core::WireFormat::native) {
+      const std::uint64_t sum = oracle::nearest_sum(core::DataType::f32, shares, 1);
+      numbers.sums.push_back(static_cast<std::uint32_t>(sum));
+    } else {
+      const auto bits = std::bit_cast<std::uint32_t>(float_sum);
+      numbers.sums.push_back(is_float(plan) ? bits : integer_sum);
+    }
   }
 }
 

@@ -3,8 +3,10 @@
 // Headers with plausible fields, bodies of the right length.
 #include "tests/hostile/datagrams.h"
 
+#include <array>
 #include <cstring>
 
+#include "core/packet/exact_body.h"
 #include "core/packet/sparse_body.h"
 
 namespace infold::hostile {
@@ -99,6 +101,32 @@ Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtyp
   return datagram;
 }
 
+// The first or the second part of an exact sum: doubles, or rows.
+Datagram exact_sample(core::DataType dtype, std::uint32_t part) {
+  core::Header header = contribution(1, 0, 1);
+  header.kind = Kind::partial;
+  header.signature.format =
+      static_cast<std::uint8_t>(static_cast<unsigned>(dtype) << 4 | INFOLD_FORMAT_NATIVE);
+  constexpr std::uint32_t kParts = 2;
+  constexpr std::uint32_t kRows = 3;
+  constexpr std::size_t kRowBytes = kElements * sizeof(std::int32_t);
+  Datagram datagram(1472, std::byte{1});
+  core::write_header(header, datagram);
+  std::byte* const body = datagram.data() + INFOLD_HEADER_BYTES;
+  std::size_t bytes;
+  if (part == 0) {
+    std::array<double, kElements> high;
+    high.fill(1);
+    std::array<double, kElements> low{};
+    low[3] = 0x1p-60;
+    bytes = core::write_exact_doubles(dtype, kElements, kParts, high.data(), low.data(), body);
+  } else {
+    bytes = core::write_exact_head(part, kParts, 4, kRows, body) + kRows * kRowBytes;
+  }
+  datagram.resize(INFOLD_HEADER_BYTES + bytes);
+  return datagram;
+}
+
 std::vector<Datagram> samples(std::span<const Kind> kinds) {
   std::vector<Datagram> all;
   for (const Kind kind : kinds) {
@@ -107,6 +135,12 @@ std::vector<Datagram> samples(std::span<const Kind> kinds) {
     if (!needs_blocks) {
       all.push_back(sample(kind, core::WireFormat::i32, core::DataType::i32, false));
       all.push_back(sample(kind, core::WireFormat::i64, core::DataType::i64, false));
+      all.push_back(sample(kind, core::WireFormat::native, core::DataType::f32, false));
+    }
+    if (kind == Kind::partial) {
+      for (const core::DataType dtype : {core::DataType::f32, core::DataType::f64}) {
+        for (const std::uint32_t part : {0U, 1U}) all.push_back(exact_sample(dtype, part));
+      }
     }
     if (kind == Kind::add) {
       all.push_back(sparse_sample(core::WireFormat::i16, core::DataType::i32));

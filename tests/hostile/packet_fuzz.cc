@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/packet/exact_body.h"
 #include "core/packet/packet.h"
 #include "core/packet/sparse_body.h"
 
@@ -83,6 +84,27 @@ void check_quarters(const core::Packet& chunk) {
   });
 }
 
+// What a part of an exact sum has ends where the packet does.
+void check_part(const core::Packet& packet) {
+  const std::uint32_t elements = packet.header.signature.elements;
+  const core::ExactBody body = core::read_exact(packet);
+  CHECK_THAT(body.part, <, body.parts);
+  std::array<std::byte, sizeof(infold_exact)> head;
+  core::write_exact_head(body.part, body.parts, body.first_row, body.rows, head.data());
+  CHECK(std::memcmp(head.data(), packet.body.data(), offsetof(infold_exact, lows)) == 0);
+  const std::byte* end = body.digits;
+  if (body.part == 0) {
+    CHECK(body.high == packet.body.data() + sizeof(infold_exact));
+    CHECK(body.high + 8 * std::size_t{elements} <= body.lows_at);
+    end = body.lows_at;
+  }
+  end += 8 * std::size_t{body.lows} + std::size_t{body.rows} * elements * sizeof(std::int32_t);
+  CHECK(end == packet.body.data() + packet.body.size());
+  for (std::uint32_t pair = 0; body.low_indices != nullptr && pair < body.lows; ++pair) {
+    CHECK_THAT(body.low_index(pair, elements), <, elements);
+  }
+}
+
 void check_chunks(const core::Packet& packet) {
   core::SparseReader reader(packet);
   for (std::uint32_t chunk = 0; chunk < reader.chunks(); ++chunk) {
@@ -106,5 +128,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_codes(packet);
   check_bodies(packet);
   if (packet.is_sparse()) check_chunks(packet);
+  if (core::is_exact_sum(packet.header)) check_part(packet);
   return 0;
 }

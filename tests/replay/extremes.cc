@@ -30,7 +30,7 @@ std::uint64_t extreme_bits(base::Prng& prng) {
 core::ElementLayout draw_layout(base::Prng& prng) {
   static constexpr core::DataType kFloats[] = {core::DataType::f32, core::DataType::f16,
                                                core::DataType::f64};
-  const auto format = static_cast<core::WireFormat>(prng.below(INFOLD_FORMAT_COUNT));
+  const auto format = static_cast<core::WireFormat>(prng.below(INFOLD_FORMAT_NATIVE));
   core::ElementLayout layout{format, core::DataType::i32};
   if (layout.is_block_float()) layout.dtype = kFloats[prng.below(3)];
   return layout;

@@ -4,6 +4,7 @@
 #include "tests/replay/replay.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <tuple>
 
@@ -66,6 +67,13 @@ std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t 
   job = infold_to_be16(job_number(infold_from_be16(job), index));
   std::memcpy(&datagram[offsetof(infold_header, job)], &job, sizeof(job));
   return datagram;
+}
+
+// To the packet program, format native is malformed.
+bool is_native(std::span<const std::byte> datagram) {
+  constexpr std::size_t kAt = offsetof(infold_header, format);
+  return datagram.size() > kAt &&
+         (std::to_integer<unsigned>(datagram[kAt]) & 15) == INFOLD_FORMAT_NATIVE;
 }
 
 }  // namespace
@@ -148,8 +156,10 @@ void Replay::on_arrival(base::Instant, const sim::Path& path, std::span<const st
   const std::vector<std::byte> datagram = renumbered(bytes, *index);
   both_.deliver(datagram);
   if (!hostile_ || random_.below(16) != 0 || !difference().empty()) return;
+  const std::vector<std::byte> hostile = changed(datagram);
+  if (is_native(hostile)) return;
   ++counters_.hostile;
-  both_.deliver(changed(datagram));
+  both_.deliver(hostile);
 }
 
 void Replay::on_drop(base::Instant, const sim::Path& path, std::span<const std::byte> bytes,
@@ -180,6 +190,10 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
   scenario.plan.elements_max =
       std::min<std::uint32_t>(scenario.plan.elements_max, INFOLD_XDP_ELEMENTS_MAX);
   for (plan::Tree& site : scenario.plan.trees) plan::set_takes_sparse(site, false);
+  // The kernel sums no floats.
+  for (sim::CallPlan& call : scenario.calls) {
+    if (call.layout.is_native()) call.layout.format = core::WireFormat::bfp32;
+  }
   plane.use_ipv6(seed % 2 == 1);
   sim::Simulation simulation(scenario);
   Replay replay(simulation.scenario(), simulation.wiring(), plane, seed % 4 == 0, counters);

@@ -26,7 +26,7 @@ std::string hex_of(const v1::SiteRecord& message) {
 
 TEST(SiteRecord, HasTheBytesThatThePageShows) {
   EXPECT_EQ(hex_of(message_of({})),
-            "087f10804018800220012801"
+            "08ff0110804018800220012801"
             "3001");
   core::SiteRecord pipeline;
   pipeline.formats = core::FormatSet::of(core::WireFormat::i32);
@@ -85,7 +85,7 @@ TEST(SiteRecord, WhatNoJobCouldUseIsRefused) {
   EXPECT_EQ(record_of(nullptr).error(), "no record of what it can, as older versions have none");
   const NoRecord all[] = {
       {[](auto& record) { record.Clear(); }, "formats of 0x0, none of which this version knows"},
-      {[](auto& record) { record.set_formats(0x80); }, "formats of 0x80, none of which"},
+      {[](auto& record) { record.set_formats(0x100); }, "formats of 0x100, none of which"},
       {[](auto& record) { record.set_elements_max(31); }, "elements_max of 31; a block has 32"},
       {[](auto& record) { record.clear_elements_max(); }, "elements_max of 0; a block has 32"},
       {[](auto& record) { record.clear_workers_max(); }, "workers_max of 0"},

@@ -55,7 +55,8 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
       copies_(options.slot_count * 2U),
       asking_(has_parent() ? options.slot_count : 0U),
-      outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2) {
+      outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2 +
+              (has_parent() ? kRowPartsMax : 0U)) {
   CHECK(!options.workers.empty());
   CHECK_THAT(options.workers.size(), <=, INFOLD_WORKERS_MAX);
   CHECK_THAT(options.slot_count, >, 0);
@@ -80,10 +81,21 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   stored_bytes_max_ =
       static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
   datagrams_ = base::ZeroedArray<std::byte>(copies_.size() * stored_bytes_max_);
-  lanes_ =
-      base::ZeroedArray<std::byte>(copies_.size() * elements_max_ * lane_bytes(LaneWidth::bits64));
   codes_ = base::ZeroedArray<std::uint16_t>(copies_.size() * blocks_max_ * 2);
   specials_ = base::ZeroedArray<std::uint64_t>(copies_.size() * (elements_max_ / 64) * 2);
+  // Elements of native have two bytes at least, and f64's rows of bins take most.
+  const std::uint32_t natives_max = std::min(elements_max_, body / 2);
+  exact_ = ExactSums({.sums = static_cast<std::uint32_t>(copies_.size()),
+                      .wide_sums = options.slot_count,
+                      .elements_max = natives_max,
+                      .memory_bytes = std::size_t{elements_max_} * lane_bytes(LaneWidth::bits64),
+                      .bin_words_max = bin_words_max(body),
+                      .arithmetic = arithmetic_->exact});
+  if (!aggregators_.is_empty()) parts_.resize(copies_.size() * options.workers.size());
+  lows_.resize(natives_max);
+  if (has_parent()) {
+    part_datagrams_ = base::ZeroedArray<std::byte>(std::size_t{kRowPartsMax} * stored_bytes_max_);
+  }
   cleaned_.resize(elements_max_ * sizeof(std::int32_t));
   whole_.resize(stored_bytes_max_);
   // Sums of some blocks begin with any of them, and read steps by the strip.
@@ -106,7 +118,7 @@ Verdict Aggregator::handle_datagram(std::span<const std::byte> datagram, Source 
 }
 
 Verdict Aggregator::handle(const Packet& packet, Source source) {
-  outbox_count_ = outbox_sent_ = 0;
+  outbox_count_ = outbox_sent_ = row_parts_ = 0;
   const Verdict verdict = dispatch(packet, source);
   ++counters_[static_cast<std::size_t>(verdict)];
   count_input();
@@ -179,7 +191,7 @@ bool Aggregator::fits_limits(const Packet& packet) const {
   const ChunkSignature& signature = packet.header.signature;
   const ElementLayout layout = signature.layout();
   if (signature.elements > std::min(elements_max_, options_.elements_max)) return false;
-  const bool widens = has_parent() && layout.is_block_float();
+  const bool widens = has_parent() && (layout.is_block_float() || layout.is_native());
   const Kind largest = widens ? Kind::partial : Kind::result;
   return datagram_bytes(largest, layout, signature.elements, true) <= options_.datagram_bytes_max;
 }
@@ -248,6 +260,7 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
 void Aggregator::begin(const Packet& packet, Copy& copy, Arrays arrays) {
   CHECK(copy.phase == Phase::done);
   CHECK_THAT(packet.header.signature.elements, <=, elements_max_);
+  exact_.end(number_of(copy));
   copy = Copy{};
   copy.phase = Phase::collecting;
   copy.round = packet.header.round;
@@ -267,11 +280,21 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
     return end_job({AbortReason::mismatch, options_.workers[header.worker].first,
                     options_.workers[copy.first_worker].first, header.signature, copy.signature});
   }
+  const bool is_part = is_exact_sum(header);
+  if (!is_part && has_some_part(copy, header.worker)) return Verdict::dropped_malformed;
+  if (is_part) {
+    switch (take_exact_part(packet, copy)) {
+      case PartNews::malformed: return Verdict::dropped_malformed;
+      case PartNews::repeat: return Verdict::dropped_repeat;
+      case PartNews::some: return Verdict::contributed;
+      case PartNews::all: break;
+    }
+  }
   copy.seen.add(header.worker);
   copy.contributors += header.contributors;
   copy.came_whole |= !packet.is_sparse();
   copy.came_in_quarters |= packet.in_quarters;
-  if (header.kind != Kind::skip) add_payload(packet, copy, arrays);
+  if (header.kind != Kind::skip && !is_part) add_payload(packet, copy, arrays);
   if (!has_all(copy)) return Verdict::contributed;
   return complete(copy, arrays, header.slot, header.worker);
 }
@@ -284,7 +307,7 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
       if (abort_) asking_for_end_.add(packet.header.worker);
-      send(To::parent, 0, stored);
+      send_stored_to_parent(copy, arrays);
       return Verdict::forwarded_again;
     case Phase::collecting: break;
   }
@@ -305,15 +328,16 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   if (copy.overrange) {
     header.kind = has_parent() ? Kind::overrange : Kind::realign;
   } else if (has_parent()) {
-    header.kind = !copy.has_lanes           ? Kind::skip
-                  : layout.is_block_float() ? Kind::partial
-                                            : Kind::add;
+    const bool is_unrounded = layout.is_block_float() || layout.is_native();
+    header.kind = !copy.has_lanes ? Kind::skip : is_unrounded ? Kind::partial : Kind::add;
   }
 
   std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;
   if (copy.overrange) {
     std::fill_n(body, layout.exponent_bytes(copy.signature.elements), std::byte{0});
     write_codes(layout, arrays.high_codes, layout.block_count(copy.signature.elements), body);
+  } else if (layout.is_native() && copy.has_lanes) {
+    if (!has_parent()) write_exact_result(copy, arrays);
   } else if (header.kind == Kind::partial) {
     write_partial(copy, arrays, header);
   } else if (layout.is_block_float() && copy.has_lanes) {
@@ -322,6 +346,9 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   copy.stored_bytes = static_cast<std::uint32_t>(
       datagram_bytes(copy.has_lanes || copy.overrange ? header.kind : Kind::skip, layout,
                      copy.signature.elements, (header.flags & INFOLD_FLAG_SPECIALS) != 0));
+  if (header.kind == Kind::partial && layout.is_native()) {
+    copy.stored_bytes = INFOLD_HEADER_BYTES + write_exact_partial(copy, arrays);
+  }
   const bool all_take_quarters = copy.came_in_quarters && !copy.came_whole;
   if (header.kind == Kind::result && all_take_quarters && header.flags == 0) {
     if (const std::uint32_t bytes = leave_out_quarters(copy, arrays); bytes > 0) {
@@ -333,7 +360,11 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   CHECK_THAT(copy.stored_bytes, <=, options_.datagram_bytes_max);
   write_header(header, {arrays.datagram, INFOLD_HEADER_BYTES});
   copy.phase = has_parent() ? Phase::forwarded : Phase::done;
-  send(has_parent() ? To::parent : To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
+  if (has_parent()) {
+    send_stored_to_parent(copy, arrays);
+  } else {
+    send(To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
+  }
   return Verdict::completed;
 }
 
@@ -363,6 +394,8 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
   }
   send(To::all_workers, 0, {stored, bytes});
   asking_[header.slot] = {};
+  exact_.end(number_of(copy));
+  copy.exact_rows = {};
   copy.phase = Phase::done;
   copy.stored_bytes = static_cast<std::uint32_t>(bytes);
   return Verdict::delivered;
@@ -408,18 +441,6 @@ void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
   const std::size_t body = write_missing(std::span(missing).first(count), options_.pending,
                                          options_.world, answer_.data() + INFOLD_HEADER_BYTES);
   send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
-}
-
-Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round) {
-  const std::size_t copy = slot * 2U + (round & 1);
-  std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
-  std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
-  return {datagrams_.data() + copy * stored_bytes_max_,
-          lanes_.data() + copy * elements_max_ * lane_bytes(LaneWidth::bits64),
-          codes,
-          codes + blocks_max_,
-          specials,
-          specials + elements_max_ / 64};
 }
 
 }  // namespace infold::core

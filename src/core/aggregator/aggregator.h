@@ -22,6 +22,8 @@
 #include "base/zeroed_array.h"
 #include "core/aggregator/arithmetic.h"
 #include "core/aggregator/worker_set.h"
+#include "core/exact/exact_sums.h"
+#include "core/packet/exact_body.h"
 #include "core/packet/packet.h"
 
 namespace infold::core {
@@ -123,6 +125,8 @@ class Aggregator {
   const VerdictCounters& counters() const { return counters_; }
   // Bytes held, all of them taken by the constructor.
   std::size_t memory_bytes() const;
+  // Among them those that only exact sums of more than two doubles touch.
+  std::size_t bins_bytes() const { return exact_.bins_bytes(); }
   // The job's end, once there was one.
   const std::optional<Abort>& aborted() const { return abort_; }
   // Hash of all that decides future behaviour, for state-space search.
@@ -139,6 +143,11 @@ class Aggregator {
     bool came_whole = false;        // some contribution left out nothing
     bool came_in_quarters = false;  // some left out quarters
     LaneWidth lane_width = LaneWidth::bits64;
+    // Of an exact sum for the parent: the rows of digits that it has, from the first to the end.
+    struct {
+      std::uint8_t first = 0;
+      std::uint8_t end = 0;
+    } exact_rows;
     std::uint32_t round = 0;
     ChunkSignature signature;
     std::uint8_t first_worker = 0;
@@ -156,6 +165,17 @@ class Aggregator {
     std::uint64_t* plus_infinity;
     std::uint64_t* minus_infinity;
   };
+
+  // What has come of an aggregator's exact sum.
+  struct Parts {
+    std::uint32_t seen = 0;  // a bit for each
+    std::uint8_t count = 0;
+  };
+  enum class PartNews : std::uint8_t { malformed, repeat, some, all };
+  // Parts behind part 0 of all exact sums that one packet completes. Where part 0 of f64 fits, with
+  // 16 bytes for each element, four rows fit too.
+  static constexpr std::uint32_t kRowPartsMax = INFOLD_SPARSE_CHUNKS_MAX * ((kBinRowsMax + 3) / 4);
+  static_assert((kBinRowsMax + 3) / 4 < kExactPartsMax);
 
   // Where a chunk stands to the copy of the slot that it belongs to.
   enum class Turn : std::uint8_t { stale, current, next, early };
@@ -182,6 +202,10 @@ class Aggregator {
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
   void add_present_integers(const Packet& packet, Copy& copy, std::byte* sum);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
+  void add_exact(const Packet& packet, Copy& copy);
+  PartNews take_exact_part(const Packet& packet, Copy& copy);
+  void add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint32_t elements,
+                         const ExactBody& body);
   LaneWidth width_for(WireFormat format, std::int32_t reach) const;
   void widen_lanes(Copy& copy, Arrays arrays, LaneWidth wanted) const;
   const std::byte* take_specials(const Packet& packet, Copy& copy, Arrays arrays);
@@ -190,6 +214,12 @@ class Aggregator {
   void write_result(Copy& copy, Arrays arrays, Header& header);
   std::uint32_t leave_out_quarters(const Copy& copy, Arrays arrays);
   void write_partial(Copy& copy, Arrays arrays, Header& header);
+  bool has_some_part(const Copy& copy, std::uint8_t worker) const;
+  void write_exact_result(const Copy& copy, Arrays arrays);
+  std::uint32_t write_exact_partial(Copy& copy, Arrays arrays);
+  std::uint32_t exact_rows_of_part(std::uint32_t elements) const;
+  void send_exact_rows(const Copy& copy, Arrays arrays);
+  void send_stored_to_parent(const Copy& copy, Arrays arrays);
   void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;
 
   Header job_header(Kind kind) const;
@@ -201,6 +231,9 @@ class Aggregator {
   bool has_parent() const { return options_.parent_worker.has_value(); }
   Copy& copy_of(std::uint16_t slot, std::uint32_t round) {
     return copies_[slot * 2U + (round & 1)];
+  }
+  std::uint32_t number_of(const Copy& copy) const {
+    return static_cast<std::uint32_t>(&copy - copies_.data());
   }
   Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
   void assert_invariants(const Copy& copy) const;
@@ -232,13 +265,20 @@ class Aggregator {
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
   base::ZeroedArray<std::byte> datagrams_;
-  base::ZeroedArray<std::byte> lanes_;  // 64 bits for each element, narrow ones in front
   base::ZeroedArray<std::uint16_t> codes_;
   base::ZeroedArray<std::uint64_t> specials_;
+  // Has the lanes too, in memory(): 64 bits for each element, narrow ones in front.
+  ExactSums exact_;
+  // Where aggregators are among the workers: of each copy and worker.
+  std::vector<Parts> parts_;
 
   // Scratch of one datagram's handling, and the small answers that no slot stores.
   std::vector<std::byte> cleaned_;
   std::vector<std::byte> whole_;  // a result before zeros are left out
+  std::vector<double> lows_;      // second doubles of an exact sum
+  // Below a parent: parts behind part 0 of all exact sums that one packet completes, on their way.
+  base::ZeroedArray<std::byte> part_datagrams_;
+  std::uint32_t row_parts_ = 0;
   std::vector<BlockStep> steps_;
   std::vector<std::uint16_t> packet_codes_;
   std::array<std::byte, 64> answer_{};

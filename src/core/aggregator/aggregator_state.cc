@@ -11,10 +11,24 @@ namespace infold::core {
 
 std::size_t Aggregator::memory_bytes() const {
   return copies_.capacity() * sizeof(Copy) + asking_.capacity() * sizeof(WorkerSet) +
-         outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + lanes_.size_bytes() +
-         codes_.size_bytes() + specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
+         outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + codes_.size_bytes() +
+         specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
          steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
-         packet_codes_.capacity() * sizeof(std::uint16_t);
+         packet_codes_.capacity() * sizeof(std::uint16_t) + exact_.memory_bytes() +
+         parts_.capacity() * sizeof(Parts) + lows_.capacity() * sizeof(double) +
+         part_datagrams_.size_bytes();
+}
+
+Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round) {
+  const std::size_t copy = slot * 2U + (round & 1);
+  std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
+  std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
+  return {datagrams_.data() + copy * stored_bytes_max_,
+          exact_.memory(static_cast<std::uint32_t>(copy)),
+          codes,
+          codes + blocks_max_,
+          specials,
+          specials + elements_max_ / 64};
 }
 
 // At most one copy of a slot is at work, and the chunks of the two follow each other.
@@ -49,9 +63,11 @@ void Aggregator::assert_all() const {
 
 void Aggregator::assert_copy(const Copy& copy) const {
   const bool was_used = copy.phase != Phase::done || copy.stored_bytes > 0;
+  // Parts of an exact sum have come, and no whole contribution.
+  const bool has_parts = copy.has_lanes && copy.signature.layout().is_native();
   copy.seen.for_each([&](std::uint8_t worker) { CHECK(expected_.has(worker)); });
 #ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
-  CHECK(was_used == !copy.seen.is_empty());
+  CHECK(was_used == (!copy.seen.is_empty() || has_parts));
 #endif
   if (!was_used) return;
   CHECK(copy.phase == Phase::collecting || copy.stored_bytes >= INFOLD_HEADER_BYTES);
@@ -60,7 +76,7 @@ void Aggregator::assert_copy(const Copy& copy) const {
   CHECK(!copy.overrange || (copy.has_lanes && is_block_float));
   CHECK(!copy.has_specials || (copy.has_lanes && is_block_float));
   CHECK(!copy.came_in_quarters || copy.has_lanes);
-  CHECK(!copy.has_lanes || copy.contributors.count > 0);
+  CHECK(!copy.has_lanes || copy.contributors.count > 0 || has_parts);
 }
 
 std::uint64_t Aggregator::digest() const {
@@ -78,16 +94,18 @@ std::uint64_t Aggregator::digest() const {
     const bool integers = !copy.signature.layout().is_block_float();
     if (copy.phase != Phase::collecting) {
       digest.add({datagram, copy.stored_bytes});
+    } else if (copy.signature.layout().is_native()) {
+      exact_.add_to_digest(static_cast<std::uint32_t>(i), digest);
     } else if (copy.has_lanes && integers) {
       digest.add({datagram + INFOLD_HEADER_BYTES,
                   copy.signature.elements * copy.signature.layout().element_bytes()});
     } else if (copy.has_lanes) {
-      const std::byte* const lanes =
-          lanes_.data() + i * elements_max_ * lane_bytes(LaneWidth::bits64);
+      const std::byte* const lanes = exact_.memory(static_cast<std::uint32_t>(i));
       digest.add({lanes, copy.signature.elements * std::size_t{lane_bytes(copy.lane_width)}});
       digest.add(std::as_bytes(std::span(codes_.data() + i * blocks_max_ * 2, blocks_max_ * 2)));
     }
   }
+  for (const Parts& parts : parts_) digest.add(parts.seen | std::uint64_t{parts.count} << 32);
   for (const WorkerSet& asking : asking_) {
     for (const std::uint64_t word : asking.words()) digest.add(word);
   }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "core/aggregator/aggregator.h"
 #include "core/packet/sparse_body.h"
+#include "core/packet/stretches.h"
 
 namespace infold::core {
 namespace {
@@ -60,28 +61,12 @@ void read_present_codes(ElementLayout layout, const Packet& packet, std::uint32_
   });
 }
 
-// Calls visit(first block, first element, elements, where they lie) for each stretch of a
-// contribution's blocks.
-template <typename Visit>
-void for_each_stretch(const Packet& packet, const std::byte* elements, Visit&& visit) {
-  const ElementLayout layout = packet.header.signature.layout();
-  const std::uint32_t total = packet.header.signature.elements;
-  if (packet.present == nullptr) {
-    visit(0U, 0U, total, elements);
-    return;
-  }
-  packet.present->for_each_run([&](std::uint32_t block, std::uint32_t count) {
-    const std::uint32_t first = block << layout.block_shift();
-    const std::uint32_t size = std::min(count << layout.block_shift(), total - first);
-    visit(block, first, size, elements);
-    elements += std::size_t{size} * layout.element_bytes();
-  });
-}
-
 }  // namespace
 
 void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
-  if (packet.header.signature.layout().is_block_float()) {
+  if (packet.header.signature.layout().is_native()) {
+    add_exact(packet, copy);
+  } else if (packet.header.signature.layout().is_block_float()) {
     add_blocks(packet, copy, arrays);
   } else {
     add_integers(packet, copy, arrays);

@@ -5,8 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <utility>
 
+#include "base/aligned.h"
 #include "base/check.h"
 
 namespace infold::core {
@@ -27,19 +29,17 @@ void add_double(double value, BinLayout layout, BinColumn<std::int64_t> column) 
 }  // namespace
 
 ExactSums::ExactSums(const Options& options)
-    : options_(options), states_(options.sums), spare_high_(options.sums) {
+    : options_(options), states_(options.sums), spare_(options.sums) {
   static constexpr const ExactArithmetic* kScalarTables[kExactTypes] = {
       &kScalarExact[0], &kScalarExact[1], &kScalarExact[2], &kScalarExact[3]};
   if (options_.arithmetic == nullptr) options_.arithmetic = kScalarTables;
-  const std::size_t stretch_bytes = sizeof(double) * options.elements_max;
-  highs_ = base::ZeroedArray<std::byte>((options.sums + std::size_t{1}) * stretch_bytes);
-  lows_ = base::ZeroedArray<std::byte>((options.wide_sums + std::size_t{1}) * stretch_bytes);
+  constexpr std::size_t kLine = base::kCacheLineBytes;
+  stretch_bytes_ = std::max(options.memory_bytes, 2 * sizeof(double) * options.elements_max);
+  stretch_bytes_ = (stretch_bytes_ + kLine - 1) / kLine * kLine;
+  doubles_ = base::ZeroedArray<std::byte>((options.sums + std::size_t{1}) * stretch_bytes_);
   bins_ = base::ZeroedArray<std::int64_t>(options.wide_sums * options.bin_words_max);
-  for (std::uint32_t sum = 0; sum < options.sums; ++sum) states_[sum].high = sum;
-  for (std::uint32_t i = options.wide_sums; i-- > 0;) {
-    free_lows_.push_back(i + 1);
-    free_bins_.push_back(i);
-  }
+  for (std::uint32_t sum = 0; sum < options.sums; ++sum) states_[sum].stretch = sum;
+  for (std::uint32_t i = options.wide_sums; i-- > 0;) free_bins_.push_back(i);
 }
 
 void ExactSums::add(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count) {
@@ -64,7 +64,7 @@ void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const s
   State& state = states_[sum];
   if (state.step == Step::none) {
     begin(state, dtype, count);
-    arithmetic_of(type).begin(x, count, stretch(highs_, state.high));
+    arithmetic_of(type).begin(x, count, high_of(state.stretch));
     return;
   }
   CHECK(state.dtype == dtype);
@@ -79,32 +79,27 @@ void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const s
 // Two f64 seldom have an exact sum in one: no try is worth it.
 bool ExactSums::add_high(State& state, DataType type, const std::byte* x, std::uint32_t count) {
   if (state.dtype == DataType::f64) return false;
-  if (!arithmetic_of(type).add(stretch(highs_, state.high), x, count,
-                               stretch(highs_, spare_high_))) {
-    return false;
+  const bool is_exact = arithmetic_of(type).add(high_of(state.stretch), x, count, high_of(spare_));
+#ifndef INFOLD_CANARY_WITHOUT_ROUNDED
+  if (!is_exact) return false;
+#else
+  static_cast<void>(is_exact);
+#endif
+  if (state.step == Step::low) {
+    std::memcpy(low_of(spare_), low_of(state.stretch), count * sizeof(double));
   }
-  std::swap(state.high, spare_high_);
+  std::swap(state.stretch, spare_);
   return true;
 }
 
 bool ExactSums::add_low(State& state, DataType type, const std::byte* x, std::uint32_t count) {
-  const bool has_low = state.step == Step::low;
-  const double* const low = has_low ? stretch(lows_, state.low) : nullptr;
-  if (!arithmetic_of(type).add_both(stretch(highs_, state.high), low, x, count,
-                                    stretch(highs_, spare_high_), stretch(lows_, spare_low_))) {
+  if (!arithmetic_of(type).add_both(high_of(state.stretch), low_of(state), x, count,
+                                    high_of(spare_), low_of(spare_))) {
     return false;
   }
-  std::swap(state.high, spare_high_);
-  if (has_low) {
-    std::swap(state.low, spare_low_);
-    return true;
-  }
+  std::swap(state.stretch, spare_);
+  repaired_ += state.step == Step::high ? 1 : 0;
   state.step = Step::low;
-  state.low = spare_low_;
-  CHECK(!free_lows_.empty());
-  spare_low_ = free_lows_.back();
-  free_lows_.pop_back();
-  ++repaired_;
   return true;
 }
 
@@ -114,8 +109,8 @@ void ExactSums::move_to_bins(State& state) {
   free_bins_.pop_back();
   ++binned_;
   const BinLayout layout = bin_layout(state.dtype);
-  double* const high = stretch(highs_, state.high);
-  const double* const low = state.step == Step::low ? stretch(lows_, state.low) : nullptr;
+  double* const high = high_of(state.stretch);
+  const double* const low = low_of(state);
   CHECK_THAT(std::size_t{layout.rows} * state.count, <=, options_.bin_words_max);
   std::int64_t* const words = bins_of(state);
   std::memset(words, 0, std::size_t{layout.rows} * state.count * sizeof(*words));
@@ -125,13 +120,12 @@ void ExactSums::move_to_bins(State& state) {
     if (low != nullptr) add_double(low[i], layout, {words + i, state.count});
     high[i] = 0;
   }
-  if (low != nullptr) free_lows_.push_back(state.low);
   state.step = Step::bins;
 }
 
 void ExactSums::add_bins(State& state, DataType type, const std::byte* x, std::uint32_t count) {
   const BinLayout layout = bin_layout(state.dtype);
-  double* const high = stretch(highs_, state.high);
+  double* const high = high_of(state.stretch);
   std::int64_t* const words = bins_of(state);
   for (std::uint32_t i = 0; i < count; ++i) {
     const double value = element_at(arithmetic_of(type), type, x, i);
@@ -148,7 +142,7 @@ void ExactSums::add_row(std::uint32_t sum, DataType dtype, std::uint32_t row,
   State& state = states_[sum];
   if (state.step == Step::none) {
     begin(state, dtype, count);
-    std::fill_n(stretch(highs_, state.high), count, 0.0);
+    std::fill_n(high_of(state.stretch), count, 0.0);
   }
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
@@ -163,7 +157,7 @@ bool ExactSums::travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max) {
   CHECK(state.step != Step::none);
   if (state.step == Step::high) return true;
   if (state.step == Step::low) {
-    const double* const low = stretch(lows_, state.low);
+    const double* const low = low_of(state);
     std::uint32_t lows = 0;
     for (std::uint32_t i = 0; i < state.count; ++i) lows += low[i] != 0 ? 1 : 0;
     if (lows <= lows_max) return true;
@@ -173,10 +167,7 @@ bool ExactSums::travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max) {
   return false;
 }
 
-const double* ExactSums::sent_low(std::uint32_t sum) const {
-  const State& state = states_[sum];
-  return state.step == Step::low ? stretch(lows_, state.low) : nullptr;
-}
+const double* ExactSums::sent_low(std::uint32_t sum) const { return low_of(states_[sum]); }
 
 // So that each word is a digit of 32 bits with a sign.
 void ExactSums::carry(State& state) {
@@ -214,10 +205,9 @@ void ExactSums::round(std::uint32_t sum, DataType dtype, std::uint32_t count, st
   CHECK(state.step != Step::none);
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
-  const double* const high = stretch(highs_, state.high);
+  const double* const high = high_of(state.stretch);
   if (state.step != Step::bins) {
-    const double* const low = state.step == Step::low ? stretch(lows_, state.low) : nullptr;
-    arithmetic_of(dtype).round(high, low, count, divisor, out);
+    arithmetic_of(dtype).round(high, low_of(state), count, divisor, out);
     return;
   }
   const std::int64_t* const words = bins_of(state);
@@ -228,9 +218,28 @@ void ExactSums::round(std::uint32_t sum, DataType dtype, std::uint32_t count, st
 
 void ExactSums::end(std::uint32_t sum) {
   State& state = states_[sum];
-  if (state.step == Step::low) free_lows_.push_back(state.low);
   if (state.step == Step::bins) free_bins_.push_back(state.bins);
   state.step = Step::none;
+}
+
+void ExactSums::add_to_digest(std::uint32_t sum, base::Digest& digest) const {
+  const State& state = states_[sum];
+  digest.add(static_cast<std::uint64_t>(state.step));
+  if (state.step == Step::none) return;
+  const std::size_t bytes = state.count * sizeof(double);
+  digest.add({memory(sum), bytes});
+  if (const double* const low = low_of(state)) {
+    digest.add({reinterpret_cast<const std::byte*>(low), bytes});
+  }
+  if (state.step == Step::bins) {
+    const std::size_t words = std::size_t{state.count} * bin_layout(state.dtype).rows;
+    digest.add(std::as_bytes(std::span(bins_of(state), words)));
+  }
+}
+
+std::size_t ExactSums::memory_bytes() const {
+  return doubles_.size_bytes() + bins_.size_bytes() + states_.capacity() * sizeof(State) +
+         free_bins_.capacity() * sizeof(std::uint32_t);
 }
 
 }  // namespace infold::core

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/zeroed_array.h"
 #include "core/exact/bins.h"
 #include "core/exact/exact_arithmetic.h"
@@ -27,6 +28,7 @@ class ExactSums {
     std::uint32_t sums = 0;          // copies
     std::uint32_t wide_sums = 0;     // of them at most so many are unfinished at a time
     std::uint32_t elements_max = 0;  // of a chunk
+    std::size_t memory_bytes = 0;    // of memory(), at least
     std::size_t bin_words_max = 0;   // likewise; see bin_words_max()
     // Of each float type; null: the scalar loops.
     const ExactArithmetic* const* arithmetic = nullptr;  // by type
@@ -47,7 +49,7 @@ class ExactSums {
   // For a parent, the sum as it is: two doubles for each element, or rows of integers. The choice
   // may move the sum into bins. A low double that is not 0 counts as one of `lows_max`.
   bool travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max);
-  const double* sent_high(std::uint32_t sum) const { return stretch(highs_, states_[sum].high); }
+  const double* sent_high(std::uint32_t sum) const { return high_of(states_[sum].stretch); }
   // Null: zeros.
   const double* sent_low(std::uint32_t sum) const;
   // Whether some element has a digit other than 0 there. Requires: the sum is in bins.
@@ -61,10 +63,22 @@ class ExactSums {
   // Gives back what the sum holds.
   void end(std::uint32_t sum);
   bool has_begun(std::uint32_t sum) const { return states_[sum].step != Step::none; }
+  // Where the sum's doubles are. A sum that has not begun leaves it to others. Valid until the next
+  // add() of any kind.
+  std::byte* memory(std::uint32_t sum) {
+    return doubles_.data() + states_[sum].stretch * stretch_bytes_;
+  }
+  const std::byte* memory(std::uint32_t sum) const {
+    return doubles_.data() + states_[sum].stretch * stretch_bytes_;
+  }
 
   // How many sums have needed a second double, and bins.
   std::uint64_t repaired() const { return repaired_; }
   std::uint64_t binned() const { return binned_; }
+  std::size_t memory_bytes() const;
+  std::size_t bins_bytes() const { return bins_.size_bytes(); }  // among them
+  // Of all that decides what a sum is rounded to, and how it goes on.
+  void add_to_digest(std::uint32_t sum, base::Digest& digest) const;
 
  private:
   enum class Step : std::uint8_t { none, high, low, bins };
@@ -72,8 +86,7 @@ class ExactSums {
   struct State {
     Step step = Step::none;
     DataType dtype = DataType::f32;
-    std::uint32_t high = 0;  // numbers of stretches
-    std::uint32_t low = 0;
+    std::uint32_t stretch = 0;  // of the doubles
     std::uint32_t bins = 0;
     std::uint32_t count = 0;
   };
@@ -91,12 +104,20 @@ class ExactSums {
   const ExactArithmetic& arithmetic_of(DataType dtype) const {
     return *options_.arithmetic[static_cast<std::size_t>(dtype)];
   }
-  // Stretches of doubles, one for each chunk that is being summed.
-  double* stretch(base::ZeroedArray<std::byte>& of, std::uint32_t number) const {
-    return reinterpret_cast<double*>(of.data()) + std::size_t{number} * options_.elements_max;
+  // A stretch has the first doubles of a sum, then the second ones.
+  double* high_of(std::uint32_t stretch) {
+    return reinterpret_cast<double*>(doubles_.data() + stretch * stretch_bytes_);
   }
-  const double* stretch(const base::ZeroedArray<std::byte>& of, std::uint32_t number) const {
-    return reinterpret_cast<const double*>(of.data()) + std::size_t{number} * options_.elements_max;
+  const double* high_of(std::uint32_t stretch) const {
+    return reinterpret_cast<const double*>(doubles_.data() + stretch * stretch_bytes_);
+  }
+  double* low_of(std::uint32_t stretch) { return high_of(stretch) + options_.elements_max; }
+  const double* low_of(std::uint32_t stretch) const {
+    return high_of(stretch) + options_.elements_max;
+  }
+  // Null: zeros.
+  const double* low_of(const State& state) const {
+    return state.step == Step::low ? low_of(state.stretch) : nullptr;
   }
   std::int64_t* bins_of(const State& state) {
     return bins_.data() + std::size_t{state.bins} * options_.bin_words_max;
@@ -107,12 +128,10 @@ class ExactSums {
 
   Options options_;
   std::vector<State> states_;
-  base::ZeroedArray<std::byte> highs_;  // one stretch more than sums, which is spare
-  base::ZeroedArray<std::byte> lows_;   // likewise
+  base::ZeroedArray<std::byte> doubles_;  // one stretch more than sums, which is spare
   base::ZeroedArray<std::int64_t> bins_;
-  std::uint32_t spare_high_ = 0;
-  std::uint32_t spare_low_ = 0;
-  std::vector<std::uint32_t> free_lows_;
+  std::size_t stretch_bytes_ = 0;
+  std::uint32_t spare_ = 0;
   std::vector<std::uint32_t> free_bins_;
   std::uint64_t repaired_ = 0;
   std::uint64_t binned_ = 0;

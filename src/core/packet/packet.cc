@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/packet/exact_body.h"
 #include "core/packet/sparse_body.h"
 
 namespace infold::core {
@@ -25,7 +26,7 @@ bool is_known_format(const ChunkSignature& signature) {
   if (!codes_known) return false;
   const bool sums =
       signature.reduction() == Reduction::sum || signature.reduction() == Reduction::average;
-  return !signature.layout().is_block_float() ||
+  return !(signature.layout().is_block_float() || signature.layout().is_native()) ||
          (sums && signature.layout().dtype <= DataType::f64);
 }
 
@@ -38,6 +39,7 @@ std::int64_t body_bytes(const Header& header) {
     case Kind::skip:
     case Kind::query: return 0;
     case Kind::partial: {
+      if (layout.is_native()) return -1;
       const bool specials = (header.flags & INFOLD_FLAG_SPECIALS) != 0;
       return layout.partial_exponent_bytes(elements) + std::int64_t{elements} * 8 +
              (specials ? layout.partial_special_bytes(elements) : 0);
@@ -149,8 +151,14 @@ Malformed check_body(const Packet& packet) {
   return codes != Malformed::none ? codes : check_special_sets(packet);
 }
 
-bool needs_blocks(Kind kind) {
-  return kind == Kind::partial || kind == Kind::overrange || kind == Kind::realign;
+// Only sums of block formats are realigned, and only those and exact sums travel unrounded.
+bool has_layout_for(Kind kind, ElementLayout layout) {
+  switch (kind) {
+    case Kind::partial: return layout.is_block_float() || layout.is_native();
+    case Kind::overrange:
+    case Kind::realign: return layout.is_block_float();
+    default: return true;
+  }
 }
 
 }  // namespace
@@ -179,9 +187,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   unpack(wire, packet.header);
   const Header& header = packet.header;
   if (!is_known_format(header.signature)) return Malformed::format;
-  if (needs_blocks(header.kind) && !header.signature.layout().is_block_float()) {
-    return Malformed::format;
-  }
+  if (!has_layout_for(header.kind, header.signature.layout())) return Malformed::format;
   if (header.signature.elements * header.signature.layout().element_bytes() >
       INFOLD_PAYLOAD_BYTES_MAX) {
     return Malformed::elements;
@@ -194,6 +200,7 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   if (datagram.size() < start) return Malformed::truncated;
   packet.body = datagram.subspan(start);
   if (packet.is_sparse()) return check_sparse(packet);
+  if (is_exact_sum(header)) return check_exact(packet);
   const std::int64_t expected = body_bytes(header);
   const auto actual = static_cast<std::int64_t>(packet.body.size());
   if (expected < 0 && !pending_body_fits(packet.body.size())) return Malformed::oversized;
@@ -269,6 +276,10 @@ std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elemen
   header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
                                                       static_cast<unsigned>(layout.format));
   header.contributors.count = 1;
+  if (is_exact_sum(header)) {
+    return sizeof(infold_header) +
+           exact_body_bytes(layout.dtype, elements, exact_lows_max(layout.dtype, elements));
+  }
   const std::int64_t body = body_bytes(header);
   return sizeof(infold_header) + static_cast<std::size_t>(std::max<std::int64_t>(body, 0));
 }

@@ -116,6 +116,7 @@ enum class Malformed : std::uint8_t {
   reserved,      // padding, or a field that this kind leaves empty, is not 0
   codes,         // an exponent code that does not exist
   abort,         // a reason that does not exist
+  exact,         // an exact sum whose parts, rows or pairs do not exist
   sparse,        // zeros left out where they say something, or of blocks that are not there
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codecs of elements that travel as integers, scalar.
+// Codecs of elements that travel as they are, or as integers of their width, scalar.
 #include <algorithm>
 #include <cstring>
 
@@ -120,9 +120,14 @@ const TensorCodec* ordered_codec(DataType dtype) {
 
 const TensorCodec* scalar_plain_codec(DataType dtype, core::WireFormat format, Reduction reduction,
                                       core::Collective collective) {
-  if (collective == core::Collective::barrier || format != core::integer_format(dtype))
-    return nullptr;
-  if (collective == core::Collective::broadcast) return copy_codec(dtype);
+  const bool copies = collective == core::Collective::broadcast;
+  if (collective == core::Collective::barrier) return nullptr;
+  if (format == core::WireFormat::native) {
+    const bool sums = reduction == Reduction::sum || reduction == Reduction::average;
+    return core::is_float(dtype) && sums && !copies ? copy_codec(dtype) : nullptr;
+  }
+  if (format != core::integer_format(dtype)) return nullptr;
+  if (copies) return copy_codec(dtype);
   switch (reduction) {
     case Reduction::sum: return core::is_float(dtype) ? nullptr : copy_codec(dtype);
     case Reduction::average: return average_codec(dtype);

@@ -61,6 +61,7 @@ core::FormatSet formats_asked(WireFormat wire) {
     case WireFormat::bfp8: return FormatSet::of(core::WireFormat::bfp8);
     case WireFormat::bfp16: return FormatSet::of(core::WireFormat::bfp16);
     case WireFormat::bfp32: return FormatSet::of(core::WireFormat::bfp32);
+    case WireFormat::native: return FormatSet::of(core::WireFormat::native);
     // Elements, and the exponents that are agreed on before.
     case WireFormat::fixed32:
       return FormatSet::of(core::WireFormat::i32) | FormatSet::of(core::WireFormat::i16);

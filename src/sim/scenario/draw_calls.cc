@@ -58,11 +58,16 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This function and the next three use numbers that are drawn already, for the same reason.
+// This function and the next four use numbers that are drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !core::is_float(call.layout.dtype);
   return can_be && base::mix64(call.values.seed + 1) % 2 == 0 ? Reduction::bit_or : call.reduction;
+}
+
+WireFormat draw_native(const CallPlan& call) {
+  const bool can_be = call.layout.is_block_float() && base::mix64(call.values.seed + 4) % 3 == 0;
+  return can_be ? WireFormat::native : call.layout.format;
 }
 
 bool draw_size_later(const CallPlan& call) {
@@ -112,6 +117,7 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
                    .seed = prng.next()};
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
+    call.layout.format = draw_native(call);
     call.sized_by_previous = draw_size_later(call);
     call.is_sparse = draw_sparse(call);
     left -= std::min(left, call.elements);

@@ -105,6 +105,7 @@ CallPlan large_call(const std::string& format, std::uint64_t elements, std::uint
   if (format == "agreed") return sum_with_agreed_exponents(elements, seed);
   if (format == "bfp8") return sum_of_floats(WireFormat::bfp8, elements, seed);
   if (format == "bfp16") return sum_of_floats(WireFormat::bfp16, elements, seed);
+  if (format == "native") return sum_of_floats(WireFormat::native, elements, seed);
   return sum_of_floats(WireFormat::bfp32, elements, seed);
 }
 

@@ -30,7 +30,8 @@ struct NamedOptions {
   double corrupt = -1;
   std::int64_t bits_per_second = 0;
   base::Duration round_trip;
-  std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "agreed"
+  std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "native",
+                       // "agreed"
 };
 
 // Returns nothing if there is no such name.

@@ -126,6 +126,7 @@ Program& Program::operator=(Program&&) noexcept = default;
 // An element takes at least a byte.
 core::SiteRecord Program::record() const {
   core::SiteRecord record;
+  record.formats = record.formats - core::FormatSet::of(core::WireFormat::native);
   record.elements_max = std::min(elements_max_, datagram_bytes_max_);
   record.takes_sparse = false;
   return record;

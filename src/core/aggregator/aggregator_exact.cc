@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an aggregator does with format native: contributions are the tensor's floats, the root
+// rounds their exact sum once, and an aggregator with a parent sends the sum up unrounded,
+// in one part or several.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "core/aggregator/aggregator.h"
+#include "core/packet/exact_body.h"
+#include "core/packet/stretches.h"
+
+namespace infold::core {
+
+void Aggregator::add_exact(const Packet& packet, Copy& copy) {
+  const ElementLayout layout = copy.signature.layout();
+  const std::uint32_t elements = copy.signature.elements;
+  const std::byte* x = packet.elements;
+  if (packet.present != nullptr) {
+    // What is absent is +0, which changes no sum.
+    std::fill_n(whole_.begin(), elements * layout.element_bytes(), std::byte{0});
+    for_each_stretch(
+        packet, packet.elements,
+        [&](std::uint32_t, std::uint32_t first, std::uint32_t count, const std::byte* from) {
+          std::memcpy(whole_.data() + first * layout.element_bytes(), from,
+                      count * layout.element_bytes());
+        });
+    x = whole_.data();
+  }
+  exact_.add(number_of(copy), layout.dtype, x, elements);
+  copy.has_lanes = true;
+}
+
+// One part of another aggregator's sum. The parts come in any order, and each counts once.
+Aggregator::PartNews Aggregator::take_exact_part(const Packet& packet, Copy& copy) {
+  const DataType dtype = copy.signature.layout().dtype;
+  const std::uint32_t elements = copy.signature.elements;
+  const ExactBody body = read_exact(packet);
+  Parts& parts = parts_[number_of(copy) * options_.workers.size() + packet.header.worker];
+  if (parts.seen != 0 && parts.count != body.parts) return PartNews::malformed;
+  const std::uint32_t bit = 1U << body.part;
+  if ((parts.seen & bit) != 0) return PartNews::repeat;
+  parts.count = static_cast<std::uint8_t>(body.parts);
+  parts.seen |= bit;
+  copy.has_lanes = true;
+  const std::uint32_t sum = number_of(copy);
+  if (body.part == 0) {
+    add_exact_doubles(sum, dtype, elements, body);
+  } else {
+    for (std::uint32_t row = 0; row < body.rows; ++row) {
+      exact_.add_row(sum, dtype, body.first_row + row,
+                     body.digits + std::size_t{row} * elements * sizeof(std::int32_t), elements);
+    }
+  }
+  const std::uint32_t all = parts.count == kExactPartsMax ? ~0U : (1U << parts.count) - 1;
+  if (parts.seen != all) return PartNews::some;
+  parts = {};
+  return PartNews::all;
+}
+
+void Aggregator::add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint32_t elements,
+                                   const ExactBody& body) {
+  const bool is_empty = body.high == nullptr;  // changed by its sender after the check
+  if (is_empty) std::fill_n(lows_.begin(), elements, 0.0);
+  exact_.add_doubles(sum, dtype,
+                     is_empty ? reinterpret_cast<const std::byte*>(lows_.data()) : body.high,
+                     elements);
+  if (body.lows == 0) return;
+  if (dtype == DataType::f64) {
+    exact_.add_doubles(sum, dtype, body.lows_at, elements);
+    return;
+  }
+  std::fill_n(lows_.begin(), elements, 0.0);
+  for (std::uint32_t pair = 0; pair < body.lows; ++pair) {
+    std::memcpy(&lows_[body.low_index(pair, elements)], body.lows_at + 8 * std::size_t{pair}, 8);
+  }
+  exact_.add_doubles(sum, dtype, reinterpret_cast<const std::byte*>(lows_.data()), elements);
+}
+
+void Aggregator::write_exact_result(const Copy& copy, Arrays arrays) {
+  const bool divides = copy.signature.reduction() == Reduction::average;
+  const std::uint32_t divisor = divides ? std::max<std::uint32_t>(copy.contributors.count, 1) : 1;
+  exact_.round(number_of(copy), copy.signature.layout().dtype, copy.signature.elements, divisor,
+               arrays.datagram + INFOLD_HEADER_BYTES);
+  exact_.end(number_of(copy));
+}
+
+bool Aggregator::has_some_part(const Copy& copy, std::uint8_t worker) const {
+  return !parts_.empty() && parts_[number_of(copy) * options_.workers.size() + worker].seen != 0;
+}
+
+// How many rows of digits a packet to the parent holds.
+std::uint32_t Aggregator::exact_rows_of_part(std::uint32_t elements) const {
+  const std::uint32_t room =
+      options_.datagram_bytes_max - INFOLD_HEADER_BYTES - std::uint32_t{sizeof(infold_exact)};
+  const std::uint32_t row_bytes = std::max(elements, 1U) * std::uint32_t{sizeof(std::int32_t)};
+  return std::max(room / row_bytes, 1U);
+}
+
+// Writes part 0 where the copy's datagram is. The others are made when they are sent.
+std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
+  const std::uint32_t sum = number_of(copy);
+  const DataType dtype = copy.signature.layout().dtype;
+  const std::uint32_t elements = copy.signature.elements;
+  copy.exact_rows = {};
+  std::uint32_t parts = 1;
+  if (!exact_.travels_as_doubles(sum, exact_lows_max(dtype, elements))) {
+    const std::uint32_t rows = bin_layout(dtype).rows;
+    while (copy.exact_rows.first < rows && !exact_.has_row(sum, copy.exact_rows.first)) {
+      ++copy.exact_rows.first;
+    }
+    copy.exact_rows.end = static_cast<std::uint8_t>(rows);
+    while (copy.exact_rows.end > copy.exact_rows.first &&
+           !exact_.has_row(sum, copy.exact_rows.end - 1U)) {
+      --copy.exact_rows.end;
+    }
+    const std::uint32_t of_part = exact_rows_of_part(elements);
+    parts += (copy.exact_rows.end - copy.exact_rows.first + of_part - 1U) / of_part;
+  }
+  return write_exact_doubles(dtype, elements, parts, exact_.sent_high(sum), exact_.sent_low(sum),
+                             arrays.datagram + INFOLD_HEADER_BYTES);
+}
+
+void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
+  send(To::parent, 0, {arrays.datagram, copy.stored_bytes});
+  if (copy.exact_rows.end > copy.exact_rows.first) send_exact_rows(copy, arrays);
+}
+
+// The parts behind part 0, with the header of that one.
+void Aggregator::send_exact_rows(const Copy& copy, Arrays arrays) {
+  const std::uint32_t elements = copy.signature.elements;
+  const std::uint32_t of_part = exact_rows_of_part(elements);
+  const std::uint32_t parts =
+      1 + (copy.exact_rows.end - copy.exact_rows.first + of_part - 1U) / of_part;
+  for (std::uint32_t part = 1; part < parts; ++part) {
+    const std::uint32_t first = copy.exact_rows.first + (part - 1) * of_part;
+    const std::uint32_t rows = std::min(of_part, copy.exact_rows.end - first);
+    CHECK_THAT(row_parts_, <, kRowPartsMax);
+    std::byte* const datagram =
+        part_datagrams_.data() + std::size_t{row_parts_++} * stored_bytes_max_;
+    std::memcpy(datagram, arrays.datagram, INFOLD_HEADER_BYTES);
+    std::byte* const body = datagram + INFOLD_HEADER_BYTES;
+    std::byte* digits = body + write_exact_head(part, parts, first, rows, body);
+    for (std::uint32_t row = first; row < first + rows; ++row) {
+      exact_.write_row(number_of(copy), row, digits);
+      digits += std::size_t{elements} * sizeof(std::int32_t);
+    }
+    send(To::parent, 0, {datagram, static_cast<std::size_t>(digits - datagram)});
+  }
+}
+
+}  // namespace infold::core
