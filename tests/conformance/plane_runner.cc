@@ -46,6 +46,8 @@ std::string PlaneRunner::configure(const Step& step) {
       job_.elements_max = static_cast<std::uint32_t>(cursor.take_number());
     } else if (word == "sparse") {
       job_.sparse = true;
+    } else if (word == "native") {
+      job_.native = true;
     } else if (word == "pending_bits") {
       job_.pending_bits = true;
     } else if (word == "ports") {

@@ -26,6 +26,7 @@ struct PlaneJob {
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool sparse = false;        // ranks have been told that this plane takes such packets
+  bool native = false;        // contributions may be of format native
   bool pending_bits = false;  // PENDING names the missing ranks as a set of bits
   bool ports = false;         // answers name the worker's port
 };

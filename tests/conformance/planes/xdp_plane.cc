@@ -110,6 +110,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   const core::SiteRecord can = program_.record();
   if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
+  if (job.native && !can.formats.has(core::WireFormat::native)) return kNoNative;
   remove_all();
   job_with_ports_ = job.ports ? std::optional(job.job) : std::nullopt;
   site::Neighbours neighbours;

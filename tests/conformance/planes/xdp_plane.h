@@ -15,9 +15,10 @@
 
 namespace infold::conformance {
 
-// The reason to refuse jobs whose packets may leave out blocks. Ranks hear it when they join.
+// The reasons to refuse a job. Ranks hear them when they join.
 inline constexpr const char* kRangesOnly = "the packet program names missing ranks as ranges";
 inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
+inline constexpr const char* kNoNative = "the packet program does not sum native";
 
 class XdpPlane final : public Plane {
  public:

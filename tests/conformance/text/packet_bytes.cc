@@ -25,9 +25,15 @@ void pad(Bytes& out, std::size_t start, std::size_t unit) {
   while ((out.size() - start) % unit != 0) out.push_back(std::byte{0});
 }
 
-bool is_block_float(const Signature& signature) { return signature.format >= INFOLD_FORMAT_BFP8; }
+bool is_native(const Signature& signature) { return signature.format == INFOLD_FORMAT_NATIVE; }
+
+bool is_block_float(const Signature& signature) {
+  return signature.format >= INFOLD_FORMAT_BFP8 && !is_native(signature);
+}
 
 unsigned element_width(const Signature& signature) {
+  constexpr unsigned kWidths[] = {4, 2, 2, 8, 1, 1, 4, 8};  // of the data types
+  if (is_native(signature)) return kWidths[signature.dtype];
   return is_block_float(signature) ? 1U << (signature.format - INFOLD_FORMAT_BFP8)
                                    : 1U << signature.format;
 }
@@ -61,7 +67,26 @@ void put_signature(Bytes& out, Bytes signature) {
   out.insert(out.end(), signature.begin(), signature.end());
 }
 
+// Lists of the wrong length are written as they are.
+void put_exact(Bytes& out, const PacketText& packet) {
+  put_big(out, static_cast<std::uint64_t>(packet.part), 1);
+  put_big(out, static_cast<std::uint64_t>(packet.parts), 1);
+  put_big(out, static_cast<std::uint64_t>(packet.first_row), 1);
+  put_big(out, packet.rows.size(), 1);
+  put_big(out, packet.second.size(), 2);
+  put_big(out, 0, 2);
+  for (const std::int64_t bits : packet.elements) put_little(out, bits, 8);
+  const std::size_t start = out.size();
+  for (const std::int64_t index : packet.second_at) put_little(out, index, 2);
+  pad(out, start, 8);
+  for (const std::int64_t bits : packet.second) put_little(out, bits, 8);
+  for (const std::vector<std::int64_t>& row : packet.rows) {
+    for (const std::int64_t digit : row) put_little(out, digit, 4);
+  }
+}
+
 void put_partial(Bytes& out, const PacketText& packet) {
+  if (is_native(packet.signature)) return put_exact(out, packet);
   const std::size_t start = out.size();
   put_codes(out, packet.signature, packet.codes);
   put_codes(out, packet.signature, packet.high_codes);

@@ -12,7 +12,7 @@ namespace {
 using Names = std::array<std::string_view, 12>;
 
 constexpr Names kDtypes = {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"};
-constexpr Names kFormats = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32"};
+constexpr Names kFormats = {"i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32", "native"};
 constexpr Names kReductions = {"sum", "average", "min", "max", "or"};
 constexpr Names kCollectives = {"all_reduce", "reduce", "broadcast", "barrier"};
 constexpr Names kReasons = {"", "cancelled", "deadline", "mismatch", "left", "lost", "stopped"};

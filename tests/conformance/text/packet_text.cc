@@ -3,6 +3,8 @@
 // Fields of a packet from the words of a vector.
 #include "tests/conformance/text/packet_text.h"
 
+#include "tests/conformance/text/tensor_text.h"
+
 namespace infold::conformance {
 namespace {
 
@@ -38,10 +40,11 @@ bool read_signature_field(Cursor& cursor, const std::string& word, Signature& si
 
 bool read_header_field(Cursor& cursor, const std::string& word, PacketText& packet) {
   const std::map<std::string, std::int64_t*> numbers = {
-      {"worker", &packet.worker}, {"by", &packet.worker},     {"job", &packet.job},
-      {"epoch", &packet.epoch},   {"slot", &packet.slot},     {"round", &packet.round},
-      {"cut", &packet.cut},       {"extend", &packet.extend}, {"rank", &packet.rank},
-      {"other", &packet.other},   {"port", &packet.port}};
+      {"worker", &packet.worker}, {"by", &packet.worker},          {"job", &packet.job},
+      {"epoch", &packet.epoch},   {"slot", &packet.slot},          {"round", &packet.round},
+      {"cut", &packet.cut},       {"extend", &packet.extend},      {"rank", &packet.rank},
+      {"other", &packet.other},   {"port", &packet.port},          {"part", &packet.part},
+      {"parts", &packet.parts},   {"first_row", &packet.first_row}};
   const std::map<std::string, std::optional<std::int64_t>*> overrides = {
       {"count", &packet.count}, {"weight", &packet.weight}, {"digest", &packet.digest}};
   if (const auto found = numbers.find(word); found != numbers.end()) {
@@ -75,6 +78,8 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
     packet.plus = cursor.take_numbers();
   } else if (word == "minus") {
     packet.minus = cursor.take_numbers();
+  } else if (word == "at") {
+    packet.second_at = cursor.take_numbers();
   } else if (word == "has") {
     packet.held.push_back(cursor.take_numbers());
     packet.flags |= INFOLD_FLAG_SPARSE;
@@ -105,16 +110,54 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
   return true;
 }
 
+// Lists of a packet whose kind and type may come behind them.
+struct Lists {
+  std::vector<std::string> elements;
+  std::vector<std::string> second;
+};
+
+// Sets the number of elements.
+void take_length(std::size_t length, PacketText& packet) {
+  packet.signature.last_elements = static_cast<std::int64_t>(length);
+  packet.signature.elements.reset();
+}
+
+bool read_list(Cursor& cursor, PacketText& packet, Lists& lists) {
+  if (cursor.peek() == "[") {
+    lists.elements = cursor.take_list();
+    take_length(lists.elements.size(), packet);
+  } else if (cursor.accept("second")) {
+    lists.second = cursor.take_list();
+  } else if (cursor.accept("row")) {
+    packet.rows.push_back(cursor.take_numbers());
+    take_length(packet.rows.back().size(), packet);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Integers as they are. In native the bits of floats of the tensor's type, or of binary64.
+std::vector<std::int64_t> numbers_of(const Step& step, const PacketText& packet,
+                                     const std::vector<std::string>& words) {
+  const bool is_native = packet.signature.format == INFOLD_FORMAT_NATIVE;
+  const auto dtype = packet.kind == INFOLD_KIND_PARTIAL
+                         ? core::DataType::f64
+                         : static_cast<core::DataType>(packet.signature.dtype);
+  std::vector<std::int64_t> numbers;
+  for (const std::string& word : words) {
+    numbers.push_back(is_native ? static_cast<std::int64_t>(value_bits(step, dtype, word))
+                                : parse_number(step, word));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 void read_fields(Cursor& cursor, PacketText& packet) {
+  Lists lists;
   while (!cursor.done() && cursor.peek() != "expect" && cursor.peek() != "and") {
-    if (cursor.peek() == "[") {
-      packet.elements = cursor.take_numbers();
-      packet.signature.last_elements = static_cast<std::int64_t>(packet.elements.size());
-      packet.signature.elements.reset();
-      continue;
-    }
+    if (read_list(cursor, packet, lists)) continue;
     const std::string word = cursor.take_word();
     // No collective has the name of a kind, so the word says which of the two it is.
     if (const auto kind = kind_named(word)) {
@@ -124,6 +167,8 @@ void read_fields(Cursor& cursor, PacketText& packet) {
       cursor.fail("no field is called '" + word + "'");
     }
   }
+  packet.elements = numbers_of(cursor.step(), packet, lists.elements);
+  packet.second = numbers_of(cursor.step(), packet, lists.second);
 }
 
 // "[0-2 5]"; "[]" for no ranks.

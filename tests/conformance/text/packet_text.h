@@ -49,7 +49,7 @@ struct PacketText {
   std::vector<Ranks> ranks;                           // ranks whose contributions it has
   std::optional<std::int64_t> count, weight, digest;  // in place of those of `ranks`
 
-  std::vector<std::int64_t> elements;  // integers, mantissas or lanes
+  std::vector<std::int64_t> elements;  // integers, mantissas or lanes; in native the bits of floats
   std::vector<std::int64_t> codes;     // exponent codes; of a partial sum the lowest
   std::vector<std::int64_t> high_codes;
   std::vector<std::int64_t> plus, minus;  // elements with specials, of a partial sum
@@ -59,6 +59,13 @@ struct PacketText {
   // Four bits for the quarters of each of these blocks, if the packet leaves out quarters. The
   // lists of elements then have only the quarters with a bit.
   std::vector<std::vector<std::int64_t>> quarters;
+  // Of a partial sum of native: doubles of part 0 are in `elements`, all as bits.
+  std::int64_t part = 0;
+  std::int64_t parts = 1;
+  std::vector<std::int64_t> second;     // second doubles
+  std::vector<std::int64_t> second_at;  // their elements, unless of f64
+  std::int64_t first_row = 0;
+  std::vector<std::vector<std::int64_t>> rows;
   std::vector<Ranks> missing;
   std::int64_t missing_bytes = 0;  // as a set of bits
   std::int64_t reason = INFOLD_ABORT_CANCELLED;

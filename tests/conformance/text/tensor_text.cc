@@ -37,6 +37,8 @@ std::uint64_t float_bits(const Step& step, double value, int exponent_bits, int 
          fraction;
 }
 
+}  // namespace
+
 std::uint64_t value_bits(const Step& step, core::DataType dtype, const std::string& text) {
   if (text.starts_with("bits:"))
     return static_cast<std::uint64_t>(parse_number(step, text.substr(5)));
@@ -51,8 +53,6 @@ std::uint64_t value_bits(const Step& step, core::DataType dtype, const std::stri
     default: return float_bits(step, value, 11, 52);
   }
 }
-
-}  // namespace
 
 std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values) {

@@ -12,6 +12,8 @@
 
 namespace infold::conformance {
 
+// Of "2.5", "0x1p-149", "inf", "nan", "bits:0x7fc00001", or an integer.
+std::uint64_t value_bits(const Step& step, core::DataType dtype, const std::string& text);
 std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values);
 // Values with their bits, for failures.

@@ -49,6 +49,8 @@ class Cursor {
   // Hexadecimal bytes up to the first token that is none.
   std::vector<std::byte> take_hex();
   [[noreturn]] void fail(const std::string& what) const;
+  // For messages.
+  const Step& step() const { return step_; }
 
  private:
   const Step& step_;
