@@ -10,6 +10,7 @@ import contextlib
 import math
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,17 @@ def floats_are_summed(binary):
     expect(count > 2 * 2 * 20, f"only {count} results")
 
 
+def native_floats_are_summed(binary):
+    packets = packets_of_job(binary, "--dtype", "f32", "--wire", "native", "--bytes", "65536")
+    count = 0
+    for contributions, result in sums(packets):
+        terms = zip(*(map(float, p.values("value")) for p in contributions))
+        nearest = [struct.unpack("<f", struct.pack("<f", a + b))[0] for a, b in terms]
+        expect(list(map(float, result.values("value"))) == nearest, (chunk(result), nearest))
+        count += 1
+    expect(count > 2 * 2 * 40, f"only {count} results")
+
+
 def zeros_are_left_out(binary):
     packets = packets_of_job(binary, "--bytes", "262144", "--layout", "blocks", "--zeros", "0.9")
     sparse = [p for p in packets if p.numbers("flags.sparse") == [1]]
@@ -117,4 +129,5 @@ if __name__ == "__main__":
     if REASON:
         print(REASON)
         sys.exit(capture.SKIPPED)
-    sys.exit(run_each(integers_are_summed, floats_are_summed, zeros_are_left_out))
+    sys.exit(run_each(integers_are_summed, floats_are_summed, native_floats_are_summed,
+                      zeros_are_left_out))

@@ -27,8 +27,8 @@ constexpr int kDamagedCopies = 3;
 
 // The names of core::Malformed, in its order.
 constexpr const char* kVerdicts[] = {
-    "none",     "truncated",    "oversized", "magic",    "version", "kind",  "format",
-    "elements", "contributors", "flags",     "reserved", "codes",   "abort", "sparse"};
+    "none",         "truncated", "oversized", "magic", "version", "kind",  "format", "elements",
+    "contributors", "flags",     "reserved",  "codes", "abort",   "exact", "sparse"};
 
 // Workers drop a PENDING with a range of no ranks, or with ranks beyond the largest world. The core
 // finds that later than other errors.
@@ -84,6 +84,12 @@ json fields_of(const PacketText& packet) {
           {"minus", packet.minus},
           {"held", packet.held},
           {"quarters", packet.quarters},
+          {"part", packet.part},
+          {"parts", packet.parts},
+          {"second", packet.second},
+          {"second_at", packet.second_at},
+          {"first_row", packet.first_row},
+          {"rows", packet.rows},
           {"missing", ranges_of(packet.missing)},
           {"missing_bytes", packet.missing_bytes},
           {"reason", packet.reason},

@@ -24,7 +24,8 @@ CHANGES_OF_PAGE = (
     ("| 9 | REALIGN |", "| 12 | REALIGN |"),
     ("| PENDING | BITS |", "| PENDING | BITS, PARTIAL |"),
     ("| 2 | bf16 | i32 | broadcast | min |", "| 2 | bf16 | i32 | broadcast | minimum |"),
-    ("| 7 | i64 | | | |", "| 7 | i64 | | | |\n| 8 | u64 | | | |"),
+    ("| 7 | i64 | native | | |", "| 7 | i64 | native | | |\n| 8 | u64 | | | |"),
+    ("| 2 | 1 | *first row*", "| 2 | 1 | *lowest row*"),
     ("| 4 | a rank left |", "| 7 | a rank left |"),
     ("| f64 | 1104 | 4095;", "| f64 | 1023 | 4095;"),
 )
@@ -33,6 +34,7 @@ CHANGES_OF_WIRE = (
     ("INFOLD_FLAG_BITS = 0x10", "INFOLD_FLAG_BITS = 0x40"),
     ("  infold_be16 slot;\n", "  infold_be32 slot;\n"),
     ("case INFOLD_KIND_PARTIAL: return INFOLD_FLAG_SPECIALS |", "case INFOLD_KIND_PARTIAL: return"),
+    ("  uint8_t first_row;\n", "  infold_be16 first_row;\n"),
     ("INFOLD_ABORT_STOPPED = 6", "INFOLD_ABORT_STOPPED = 8"),
     ("INFOLD_EXPONENT_BIAS = 120", "INFOLD_EXPONENT_BIAS = 127"),
 )
@@ -68,7 +70,8 @@ class TablesTest(unittest.TestCase):
 
     def test_every_table_is_used(self):
         dissector = "".join((TOOLS / name).read_text(encoding="utf-8")
-                            for name in ("infold.lua", "body.lua", "layout.lua"))
+                            for name in ("infold.lua", "body.lua", "exact.lua",
+                                         "layout.lua"))
         used = set(re.findall(r"\btables\.(\w+)", dissector))
         used.discard("lua")  # of the file's own name
         self.assertEqual(set(tables.read(PAGE, WIRE)), used)

@@ -2,16 +2,18 @@
 """The fields that a dissector must show of a packet, from the fields of a vector. It computes
 values and places from spec/protocol.md by itself."""
 
+import decimal
 import math
 import struct
 
 DATA_TYPES = ("f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64")
-FORMATS = ("i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32")
+FORMATS = ("i8", "i16", "i32", "i64", "bfp8", "bfp16", "bfp32", "native")
 COLLECTIVES = ("all-reduce", "reduce", "broadcast", "barrier")
 REDUCTIONS = ("sum", "average", "min", "max", "or")
 KINDS = {1: "ADD", 2: "SKIP", 3: "PARTIAL", 4: "OVERRANGE", 5: "QUERY", 6: "ABORT", 8: "RESULT",
          9: "REALIGN", 10: "PENDING", 11: "ABORTED"}
 FLAGS = {"partial": 1, "specials": 2, "tagged": 4, "sparse": 8, "bits": 16}
+FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 REASONS = ("", "cancelled", "deadline", "mismatch", "left", "lost", "stopped")
 WORDS = ("elements", "data_type", "format", "collective", "reduction", "shape")
 
@@ -34,13 +36,24 @@ def ranges_text(numbers):
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts) or "none"
 
 
+def float_of(data_type, bits):
+    width = FLOAT_BITS[data_type]
+    bits %= 2**width
+    if data_type == "bf16":
+        bits, width = bits << 16, 32
+    return struct.unpack({16: "<e", 32: "<f", 64: "<d"}[width],
+                         bits.to_bytes(width // 8, "little"))[0]
+
+
 class Layout:
     """Of a chunk with these fields."""
 
     def __init__(self, fields):
         self.data_type, self.format = DATA_TYPES[fields["data_type"]], FORMATS[fields["format"]]
         self.is_block = self.format.startswith("bfp")
-        self.bits = int("".join(c for c in self.format if c.isdigit()))
+        self.is_native = self.format == "native"
+        self.bits = (FLOAT_BITS.get(self.data_type) if self.is_native else
+                     int("".join(c for c in self.format if c.isdigit())))
         self.block = 64 if self.data_type == "f64" else 32
         self.bias = 1104 if self.data_type == "f64" else 120
         self.is_ordered = REDUCTIONS[fields["reduction"]] in ("min", "max")
@@ -61,20 +74,22 @@ class Layout:
 
     def integer_value(self, number):
         """None if the packet does not have it."""
+        if self.is_native:
+            return float_of(self.data_type, number)
         if self.data_type == "u8":
             return number + 128 if self.is_ordered and not self.is_copied else number % 256
         if self.data_type in ("i8", "i32", "i64"):
             return number if self.data_type == self.format else None
-        width = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}[self.data_type]
+        width = FLOAT_BITS[self.data_type]
         if width != self.bits or not (self.is_ordered or self.is_copied):
             return None
         if number < 0 and not self.is_copied:
             number ^= 2**(width - 1) - 1
-        bits = number % 2**width
-        if self.data_type == "bf16":
-            bits, width = bits << 16, 32
-        code = {16: "<e", 32: "<f", 64: "<d"}[width]
-        return struct.unpack(code, bits.to_bytes(width // 8, "little"))[0]
+        return float_of(self.data_type, number)
+
+    def signed(self, number):
+        """The number with these bits, as an element of the packet is shown."""
+        return (number + 2**(self.bits - 1)) % 2**self.bits - 2**(self.bits - 1)
 
 
 def blocks_and_places(fields, layout):
@@ -131,7 +146,9 @@ def signature_of(text):
                             shape)))
 
 
-def same_value(shown, wanted):
-    if math.isnan(wanted) or math.isinf(wanted):
-        return str(shown) == str(float(wanted)) or (math.isnan(wanted) and math.isnan(shown))
-    return math.isclose(shown, wanted, rel_tol=1e-12, abs_tol=0)
+def same_value(text, wanted):
+    """tshark shows 15 digits. With these, the largest binary64 would read as infinity."""
+    shown, wanted = decimal.Decimal(text), decimal.Decimal(wanted)
+    if not (shown.is_finite() and wanted.is_finite()):
+        return shown == wanted or (shown.is_nan() and wanted.is_nan())
+    return abs(shown - wanted) <= abs(wanted) * decimal.Decimal("1e-12")

@@ -41,7 +41,8 @@ local function ranges_text(numbers)
   return #parts > 0 and table.concat(parts, ", ") or "none"
 end
 
-return function(tables, layouts, fields, malformed)
+-- `make_exact` is what exact.lua returns.
+return function(tables, layouts, fields, malformed, make_exact)
   local limits = tables.limits
 
   -- The numbers below `count` whose bits are set, and whether a bit beyond is set.
@@ -77,6 +78,11 @@ return function(tables, layouts, fields, malformed)
       value = layouts.integer_value(layout, number, upper, lower)
     end
     local item = tree:add_le(fields.element, range)
+    if layout.is_native then
+      item:set_text(string.format("[%d] %.17g", index, value))
+      item:add(fields.value, range, value)
+      return
+    end
     if value == nil then
       item:set_text(string.format("[%d] %s", index, tostring(range:le_int64())))
       return
@@ -104,14 +110,14 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  local function padding(reader, tree, start, unit)
+  local function padding(reader, tree, start, unit, finding)
     local bytes = -(reader.at - start) % unit
     if bytes == 0 then return end
     local range = reader:take(bytes)
     local item = tree:add(fields.padding, range)
     for at = 0, bytes - 1 do
       if range(at, 1):uint() ~= 0 then
-        item:add_proto_expert_info(malformed.reserved, "Padding is not 0 (R-004)")
+        item:add_proto_expert_info(finding or malformed.reserved, "Padding is not 0 (R-004)")
         return
       end
     end
@@ -139,6 +145,8 @@ return function(tables, layouts, fields, malformed)
     if wrong then list:add_proto_expert_info(malformed.codes, "No such exponent code (R-027)") end
     return found
   end
+
+  local exact = make_exact(tables, layouts, fields, malformed, padding)
 
   local function numbers_to(count)
     local all = {}
@@ -198,18 +206,19 @@ return function(tables, layouts, fields, malformed)
     end
   end
 
-  -- The set of the chunk's blocks that follow. Nothing if a block does not exist.
+  -- The set of the chunk's blocks that follow, and the item of a set with a block that does not
+  -- exist.
   local function block_set(context, reader, tree)
     local range = reader:take(4 * math.ceil(context.layout.blocks / 32))
     local found, beyond = members(range, context.layout.blocks)
     local item = tree:add(fields.block_set, range)
     item:append_text(": blocks " .. ranges_text(found))
-    if beyond then
-      item:add_proto_expert_info(malformed.sparse, "A block that the chunk does not have (R-018)")
-      reader:skip()
-      return nil
-    end
-    return found
+    return found, beyond and item or nil
+  end
+
+  local function refuse_set(reader, item)
+    item:add_proto_expert_info(malformed.sparse, "A block that the chunk does not have (R-018)")
+    reader:skip()
   end
 
   -- Some elements of the chunk, as far as it has them.
@@ -219,13 +228,11 @@ return function(tables, layouts, fields, malformed)
 
   -- R-018. Sets of all chunks come first.
   local function whole_blocks(context, reader, chunks)
-    local present = {}
-    for i, tree in ipairs(chunks) do
-      present[i] = block_set(context, reader, tree)
-      if not present[i] then return end
-    end
+    local present, wrong = {}, {}
+    for i, tree in ipairs(chunks) do present[i], wrong[i] = block_set(context, reader, tree) end
     local size = context.layout.block_elements
     for i, tree in ipairs(chunks) do
+      if wrong[i] then return refuse_set(reader, wrong[i]) end
       local start, runs = reader.at, {}
       local found = codes(context, reader, tree, CODES, present[i])
       padding(reader, tree, start, 4)
@@ -268,8 +275,8 @@ return function(tables, layouts, fields, malformed)
   local function in_quarters(context, reader, chunks)
     local quarter = context.layout.block_elements / 4
     for _, tree in ipairs(chunks) do
-      local present = block_set(context, reader, tree)
-      if not present then return end
+      local present, wrong = block_set(context, reader, tree)
+      if wrong then return refuse_set(reader, wrong) end
       local start, runs = reader.at, {}
       local bits = quarter_bits(context, reader, tree, present)
       if not bits then return end
@@ -368,7 +375,8 @@ return function(tables, layouts, fields, malformed)
     elseif kind == "OVERRANGE" or kind == "REALIGN" then
       dense(context, reader, tree, false)
     elseif kind == "PARTIAL" then
-      partial(context, reader, tree)
+      local body = context.layout.is_native and exact or partial
+      body(context, reader, tree)
     elseif kind == "PENDING" then
       pending(context, reader, tree, context.flags.BITS)
     elseif kind == "ABORT" or kind == "ABORTED" then

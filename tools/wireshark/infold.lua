@@ -7,6 +7,7 @@ local folder = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local tables = dofile(folder .. "tables.lua")
 local layouts = dofile(folder .. "layout.lua")
 local bodies = dofile(folder .. "body.lua")
+local exact = dofile(folder .. "exact.lua")
 
 local limits = tables.limits
 local infold = Proto("infold", "In-Network Aggregation (infold)")
@@ -50,6 +51,7 @@ end
 
 for _, row in ipairs(tables.header) do add_row("", row) end
 for _, row in ipairs(tables.sparse) do add_row("sparse.", row) end
+for _, row in ipairs(tables.exact) do add_row("exact.", row) end
 for _, row in ipairs(tables.rank_range) do add_row("rank_range.", row) end
 for _, row in ipairs(tables.abort) do add_row("abort.", row) end
 for bit, name in pairs(tables.flags) do
@@ -75,6 +77,13 @@ add_field("element", ProtoField.int64, "Element")
 add_field("value", ProtoField.double, "Value")
 add_field("lanes_list", ProtoField.none, "Lanes")
 add_field("lane", ProtoField.int64, "Lane")
+add_field("doubles_list", ProtoField.none, "Binary64")
+add_field("double", ProtoField.double, "Binary64")
+add_field("second", ProtoField.double, "Second binary64")
+add_field("indices_list", ProtoField.none, "Elements of second binary64")
+add_field("second_at", ProtoField.uint16, "Element of a second binary64")
+add_field("row", ProtoField.uint8, "Row")
+add_field("digit", ProtoField.int32, "Integer of a row")
 add_field("plus", ProtoField.bytes, "Set of +infinity")
 add_field("minus", ProtoField.bytes, "Set of -infinity")
 add_field("block_set", ProtoField.bytes, "Set of blocks")
@@ -95,8 +104,8 @@ local function add_finding(list, name, label, group, severity)
   infold.experts[#infold.experts + 1] = list[name]
 end
 for _, name in ipairs({"truncated", "oversized", "magic", "version", "kind", "format", "elements",
-                       "contributors", "flags", "reserved", "codes", "abort", "sparse",
-                       "missing"}) do
+                       "contributors", "flags", "reserved", "codes", "abort", "exact",
+                       "sparse", "missing"}) do
   local list = {}
   add_finding(list, "malformed." .. name, "Malformed: " .. name, expert.group.MALFORMED,
               expert.severity.ERROR)
@@ -113,7 +122,7 @@ infold.prefs.ports = Pref.range("UDP ports", "7700", "Ports of switches: all dat
                                 65535)
 infold.prefs.shows_elements = Pref.bool("Show elements", true, "Each element, with its value")
 
-local body = bodies(tables, layouts, fields, malformed)
+local body = bodies(tables, layouts, fields, malformed, exact)
 
 -- The header
 
@@ -189,14 +198,15 @@ local function check_header(values, flags)
   end
   local layout = layouts.layout_of(tables, values)
   local is_float = values.data_type <= layouts.code_of(tables.data_types, "f64")
-  if layout.is_block and not (sums and is_float) then
-    refuse("format", "format", "No block format for this type and reduction (R-004)")
+  if (layout.is_block or layout.is_native) and not (sums and is_float) then
+    refuse("format", "format", "Not a format for this type and reduction (R-004)")
     return false
   end
   if not kind or values.version ~= limits.version then return false end
-  local needs_blocks = kind == "PARTIAL" or kind == "OVERRANGE" or kind == "REALIGN"
+  local needs_blocks = kind == "OVERRANGE" or kind == "REALIGN" or
+                       (kind == "PARTIAL" and not layout.is_native)
   if needs_blocks and not layout.is_block then
-    refuse("format", "format", kind .. " is of block formats only (R-004)")
+    refuse("format", "format", kind .. " is not of this format (R-004)")
     return false
   end
   if layout.elements * layout.element_bytes > limits.payload_bytes_max then

@@ -50,20 +50,24 @@ local function layout_of(tables, signature)
   local format = tables.wire_formats[signature.format]
   local data_type = tables.data_types[signature.data_type]
   local is_f64 = data_type == "f64"
-  local is_block = signature.format >= code_of(tables.wire_formats, "bfp8")
+  local is_block, is_native = format:match("^bfp") ~= nil, format == "native"
   local layout = {
     format = format,
     data_type = data_type,
     is_block = is_block,
+    is_native = is_native,  -- elements are floats of the data type (R-041)
     collective = tables.collectives[signature.collective],
     reduction = tables.reductions[signature.reduction],
-    element_bytes = tonumber(format:match("%d+")) / 8,
+    element_bytes = is_native and DATA_BYTES[data_type] or tonumber(format:match("%d+")) / 8,
     block_elements = is_f64 and limits.block_elements_f64 or limits.block_elements,
     -- Integers have no codes, also where their blocks are counted.
     code_bytes = not is_block and 0 or is_f64 and 2 or 1,
     bias = is_f64 and limits.exponent_bias_f64 or limits.exponent_bias,
     code_max = is_f64 and limits.exponent_code_max_f64 or limits.exponent_code_max,
     elements = signature.elements,
+    -- Of a partial sum of native: how many rows there are, and the unit of row 0 (R-042).
+    rows = is_f64 and 66 or 9,
+    row_exponent = is_f64 and -1074 or -149,
   }
   layout.blocks = math.ceil(signature.elements / layout.block_elements)
   return layout
@@ -84,10 +88,12 @@ local function mantissa_value(layout, mantissa, code, has_specials)
   return scaled(mantissa, unit_exponent(layout, code))
 end
 
--- An integer element's value in its tensor. Nothing if the packet alone does not have it: with
--- agreed exponents, R-040. `upper` and `lower` are its bits, `number` is the signed integer.
+-- The value in its tensor of an element that is an integer, or a float of native. Nothing if the
+-- packet alone does not have it: with agreed exponents, R-040. `upper` and `lower` are its bits,
+-- `number` is the signed integer.
 local function integer_value(layout, number, upper, lower)
   local bytes = layout.element_bytes
+  if layout.is_native then return float_of(layout.data_type, upper, lower, bytes) end
   if DATA_BYTES[layout.data_type] ~= bytes then return nil end
   local is_ordered = layout.reduction == "min" or layout.reduction == "max"
   local is_copied = layout.collective == "broadcast"

@@ -89,6 +89,7 @@ return {
     [4] = "bfp8",
     [5] = "bfp16",
     [6] = "bfp32",
+    [7] = "native",
   },
   collectives = {
     [0] = "all-reduce",
@@ -119,6 +120,14 @@ return {
     {0, 2, "chunks"},
     {2, 1, "grain"},
     {3, 1, "reserved"},
+  },
+  exact = {
+    {0, 1, "part"},
+    {1, 1, "parts"},
+    {2, 1, "first_row"},
+    {3, 1, "rows"},
+    {4, 2, "lows"},
+    {6, 2, "reserved"},
   },
   rank_range = {
     {0, 2, "first"},

@@ -94,6 +94,14 @@ def reasons_of_page(page):
     return sorted(int(code) for code, _, _ in table(page, "reason", "meaning", "`other`"))
 
 
+def exact_of_page(page):
+    """[(offset, bytes, name)] of the first bytes of R-042."""
+    rows = table(page, "offset", "bytes", "field")
+    names = [re.match(r"\*([a-z ]+)\*", field) for _, _, field in rows]
+    return [(int(offset), int(size), snake(name[1]) if name else "reserved")
+            for (offset, size, _), name in zip(rows, names)]
+
+
 def exponents_of_page(page):
     """{tensor: (bias, last code)} of R-027."""
     return {tensor: (int(bias), int(re.match(r"\d+", last)[0]))
@@ -156,6 +164,7 @@ def read(page, wire):
     expect_same("exponents", exponents_of_page(page),
                 {"f64": (numbers["EXPONENT_BIAS_F64"], numbers["EXPONENT_CODE_MAX_F64"]),
                  "all others": (numbers["EXPONENT_BIAS"], numbers["EXPONENT_CODE_MAX"])})
+    expect_same("a part of R-042", exact_of_page(page), struct(wire, "infold_exact"))
     bits = {flag: bit for bit, flag in flags.items()}
     return {
         "limits": {snake(name): numbers[name] for name in LIMITS},
@@ -168,6 +177,7 @@ def read(page, wire):
         "grains": {code: name.lower() for code, name in enumeration(numbers, "GRAIN").items()},
         "reasons": {code: name.lower() for code, name in reasons.items()},
         "sparse": struct(wire, "infold_sparse"),
+        "exact": struct(wire, "infold_exact"),
         "rank_range": struct(wire, "infold_rank_range"),
         "abort": struct(wire, "infold_abort"),
     }
