@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts tensors to the bytes of a chunk's body and back: integers, and f32 in block formats."""
+"""Converts tensors to the bytes of a chunk's body and back: integers, and f32 in block formats or
+native."""
 
 import math
 import struct
@@ -8,7 +9,8 @@ BLOCK = 32
 BIAS = 120
 CODE_MAX = 255
 WIDTHS = {"bfp8": 8, "bfp16": 16, "bfp32": 32}
-LETTERS = {"i8": "b", "i32": "i", "i64": "q", "bfp8": "b", "bfp16": "h", "bfp32": "i"}
+LETTERS = {"i8": "b", "i32": "i", "i64": "q", "bfp8": "b", "bfp16": "h", "bfp32": "i",
+           "native": "f"}
 FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 

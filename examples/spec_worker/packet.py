@@ -11,7 +11,8 @@ ADD, SKIP, PARTIAL, OVERRANGE, QUERY, ABORT = range(1, 7)
 RESULT, REALIGN, PENDING, ABORTED = range(8, 12)
 TO_WORKERS = (RESULT, REALIGN, PENDING, ABORTED)
 ALL_REDUCE, SUM = 0, 0
-FORMATS = {"i8": 0, "i16": 1, "i32": 2, "i64": 3, "bfp8": 4, "bfp16": 5, "bfp32": 6}
+FORMATS = {"i8": 0, "i16": 1, "i32": 2, "i64": 3, "bfp8": 4, "bfp16": 5, "bfp32": 6,
+           "native": 7}
 TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}
 LEFT, DEADLINE_PASSED, ELSEWHERE = 4, 2, 5  # reasons of R-080
 MASK = 0xFFFFFFFF

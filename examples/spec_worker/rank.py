@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--world", type=int, required=True)
     parser.add_argument("--elements", default="1,1024,16384", help="with commas; of 4 bytes each")
     parser.add_argument("--dtype", choices=("f32", "i32"), default="f32")
-    parser.add_argument("--wire", choices=tuple(blocks.WIDTHS), default="bfp32")
+    parser.add_argument("--wire", choices=(*blocks.WIDTHS, "native"), default="bfp32")
     parser.add_argument("--iterations", type=int, default=10)
     options = parser.parse_args()
     rank = Rank(options.switch, options.job, options.rank, options.world)

@@ -11,6 +11,7 @@ from packet import ADD, ABORT, ABORTED, PENDING, QUERY, REALIGN, RESULT, SKIP
 
 GRANULES = {"bfp8": 32, "bfp16": 32, "bfp32": 32}  # for all others 16 (R-021)
 CHUNK_BYTES_MAX = 8192
+PAIRS_MAX = 12  # R-042
 IN_FLIGHT_MAX = 64  # chunks of a stream
 WAIT_FIRST_S, WAIT_MOST_S, WAIT_FOR_PEERS_S = 0.004, 0.02, 0.2
 
@@ -23,7 +24,10 @@ Terms = collections.namedtuple(
 
 
 def partial_bytes(wire_format, elements):
-    """The body of R-051, with special values."""
+    """The largest body of R-042, or that of R-051 with special values."""
+    if wire_format == "native":
+        pairs = min(PAIRS_MAX, elements)
+        return 8 + 8 * elements + -(-2 * pairs // 8) * 8 + 8 * pairs
     if wire_format not in blocks.WIDTHS:
         return 0
     codes = 2 * -(-elements // blocks.BLOCK)

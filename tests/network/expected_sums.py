@@ -51,10 +51,14 @@ def shift_of(code, width):
 
 def f32_bits(mantissa, code, width):
     """R-029: mantissa times unit, rounded once. No unit is below 2^-149."""
-    units = abs(mantissa) << shift_of(code, width) if code else 0
-    drop = max(units.bit_length() - 24, 0)
-    kept = rounded(units, drop) << drop
-    sign = 1 << 31 if mantissa < 0 and kept else 0
+    return nearest_f32(mantissa << shift_of(code, width) if code else 0)
+
+
+def nearest_f32(units):
+    """The bits of the f32 nearest to a multiple of 2^-149, ties to even."""
+    drop = max(abs(units).bit_length() - 24, 0)
+    kept = rounded(abs(units), drop) << drop
+    sign = 1 << 31 if units < 0 else 0
     exponent = kept.bit_length() - 23
     if exponent < 1:
         return sign | kept
@@ -106,7 +110,13 @@ def special_sum(numbers):
     return None if not signs else INFINITE | (1 << 31 if signs == {-1} else 0)
 
 
-def expected_sum(data_type, mantissa_bits, contributions):
+def native_sum(patterns):
+    """R-041: the bits of an element's sum, from each rank's f32 bits."""
+    numbers = [multiple_of_unit(pattern) for pattern in patterns]
+    return special_sum(numbers) or nearest_f32(sum(numbers))
+
+
+def expected_sum(data_type, wire, contributions):
     """The bytes of the sum, from the bytes of each rank's tensor, little-endian."""
     letter = LETTERS[data_type]
     elements = len(contributions[0]) // struct.calcsize(letter)
@@ -116,8 +126,11 @@ def expected_sum(data_type, mantissa_bits, contributions):
         sums = [sum(each) % 2 ** width for each in zip(*values)]
         return struct.pack(f"<{elements}{ {8: 'B', 32: 'I', 64: 'Q'}[width] }", *sums)
     patterns = [struct.unpack(f"<{elements}I", each) for each in contributions]
+    if wire == "native":
+        return struct.pack(f"<{elements}I", *map(native_sum, zip(*patterns)))
     sums = []
     for first in range(0, elements, BLOCK):
-        sums += block_sum([each[first:first + BLOCK] for each in patterns], mantissa_bits,
+        sums += block_sum([each[first:first + BLOCK] for each in patterns],
+                          int(wire.removeprefix("bfp")),
                           len(contributions))
     return struct.pack(f"<{elements}I", *sums)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "examples" / "spec_worker"))
 from rank import Rank  # pylint: disable=wrong-import-position
 
 TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}  # as in infold.h
-WIRES = {"bfp32": 1, "bfp16": 2, "bfp8": 3}
+WIRES = {"bfp32": 1, "bfp16": 2, "bfp8": 3, "native": 5}
 CALLS_IN_FLIGHT = 24
 INNER, OUTER = "127.0.0.1", "127.0.0.2"
 # The kind of each rank. Consecutive ranks of ours share memory, and are one worker.
@@ -143,8 +143,7 @@ def sum_together(programs, kinds, calls, seed):
             results = [pathlib.Path(sums).read_bytes() for _, sums in files]
     at = 0
     for number, (data_type, wire, values) in enumerate(calls):
-        right = expected_sum(data_type, int(wire.removeprefix("bfp")) if wire in WIRES else 0,
-                             values)
+        right = expected_sum(data_type, wire, values)
         for rank, result in enumerate(results):
             expect(result[at:at + len(right)] == right,
                    f"seed {seed}, call {number} ({data_type}, {wire}), rank {rank} of {kinds}: "
