@@ -84,12 +84,13 @@ Aggregator::Aggregator(const AggregatorOptions& options)
   codes_ = base::ZeroedArray<std::uint16_t>(copies_.size() * blocks_max_ * 2);
   specials_ = base::ZeroedArray<std::uint64_t>(copies_.size() * (elements_max_ / 64) * 2);
   // Elements of native have two bytes at least, and f64's rows of bins take most.
-  const std::uint32_t natives_max = std::min(elements_max_, body / 2);
+  const std::uint32_t payload = std::min<std::uint32_t>(body, INFOLD_PAYLOAD_BYTES_MAX);
+  const std::uint32_t natives_max = std::min(elements_max_, payload / 2);
   exact_ = ExactSums({.sums = static_cast<std::uint32_t>(copies_.size()),
                       .wide_sums = options.slot_count,
                       .elements_max = natives_max,
                       .memory_bytes = std::size_t{elements_max_} * lane_bytes(LaneWidth::bits64),
-                      .bin_words_max = bin_words_max(body),
+                      .bin_words_max = bin_words_max(payload),
                       .arithmetic = arithmetic_->exact});
   if (!aggregators_.is_empty()) parts_.resize(copies_.size() * options.workers.size());
   lows_.resize(natives_max);
