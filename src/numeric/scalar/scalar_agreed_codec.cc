@@ -3,7 +3,7 @@
 // Chunks of floats with agreed exponents, scalar, and the codes that ranks agree on.
 #include <algorithm>
 
-#include "numeric/agreed_table.h"
+#include "numeric/adders/agreed_table.h"
 
 namespace infold::numeric {
 namespace {

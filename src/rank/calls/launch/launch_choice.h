@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "rank/calls/launch/agreed.h"
+#include "rank/calls/adders/agreed.h"
 #include "rank/calls/launch/blocks.h"
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/launch/list.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rank/calls/launch/agreed.h"
+#include "rank/calls/adders/agreed.h"
 #include "rank/calls/launch/launch_testing.h"
 
 namespace infold::rank {

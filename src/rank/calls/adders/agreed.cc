@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/calls/launch/agreed.h"
+#include "rank/calls/adders/agreed.h"
 
 namespace infold::rank {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Floats with agreed exponents: agreement, sums by addition alone, and specials as counts.
-#include "numeric/agreed.h"
+#include "numeric/adders/agreed.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scalar loops of floats with agreed exponents.
-#include "numeric/agreed.h"
+#include "numeric/adders/agreed.h"
 
 #include <algorithm>
 #include <bit>

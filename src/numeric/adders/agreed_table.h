@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/tensor_codec.h"
-#include "numeric/agreed.h"
+#include "numeric/adders/agreed.h"
 #include "numeric/codec.h"
 #include "numeric/scalar/scalar_codecs.h"
 
