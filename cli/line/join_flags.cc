@@ -8,7 +8,8 @@ namespace infold::cli {
 namespace {
 
 constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32,   WireFormat::bfp16,
-                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native};
+                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native,
+                                 WireFormat::digits};
 
 Sites sites_of(const std::string& name) {
   if (name == "switches") return Sites::switches;

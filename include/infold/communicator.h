@@ -56,7 +56,8 @@ class Communicator {
   // The same for a tensor that is given by its rows, as input, as output or as both. Ranks with
   // rows and ranks with Layout::blocks may meet in one call. They must agree on the size of the
   // whole tensor, rows x row_elements. The result has the rows with an element that is not zero,
-  // and these have the bits of a dense sum. For sum, average and or; not for fixed32.
+  // and these have the bits of a dense sum. For sum, average and or; not for fixed32 or
+  // digits.
   Handle all_reduce(const RowsView& input, Rows& output, const CallOptions& options = {});
   Handle all_reduce(const RowsView& input, MutableTensorView output,
                     const CallOptions& options = {});

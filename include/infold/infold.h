@@ -67,7 +67,8 @@ enum {
   INFOLD_WIRE_BFP16 = 2,
   INFOLD_WIRE_BFP8 = 3,
   INFOLD_WIRE_FIXED32 = 4,
-  INFOLD_WIRE_NATIVE = 5
+  INFOLD_WIRE_NATIVE = 5,
+  INFOLD_WIRE_DIGITS = 6
 };
 
 /* Which calls go first; see options.h. */

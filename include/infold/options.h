@@ -22,6 +22,8 @@ enum class WireFormat : std::uint8_t {
   fixed32,    // 32-bit integers under exponents agreed first: for aggregators that can only add;
               // one more round trip
   native,     // the tensor's own floats; the aggregator rounds their exact sum once, to nearest
+  digits,  // the same sums over aggregators that can only add: 32-bit integers, about two for each
+           // f32; one more round trip
 };
 
 // How the zeros of a tensor travel. All ranks must choose alike, also if their own tensors differ.

@@ -150,8 +150,9 @@ class Backend final : public ::c10d::Backend {
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   CallOptions sum_options(const Summing& summing, const Travel& travel,
                           std::chrono::milliseconds timeout) const;
-  // Whether a transfer of exponents comes first. It covers all elements, so none may be left out.
-  bool agrees_on_exponents(const Summing& summing, const Travel& travel) const;
+  // Whether ranks exchange exponents or ranges first. These cover all elements, so none may be left
+  // out.
+  bool needs_all_elements(const Summing& summing, const Travel& travel) const;
   // With several tensors at each rank, as torch allows for ranks with several devices.
   Works allreduce_list(Tensors& tensors, const ::c10d::AllreduceOptions& options);
   Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);

@@ -49,15 +49,15 @@ CallOptions Backend::sum_options(const Summing& summing, const Travel& travel,
   CallOptions call = call_options(timeout);
   call.reduction = summing.reduction;
   if (summing.is_float) call.wire = travel.wire;
-  if (can_be_sparse(summing.reduction) && !agrees_on_exponents(summing, travel)) {
+  if (can_be_sparse(summing.reduction) && !needs_all_elements(summing, travel)) {
     call.layout = travel.layout.value_or(options_.layout);
   }
   return call;
 }
 
-bool Backend::agrees_on_exponents(const Summing& summing, const Travel& travel) const {
+bool Backend::needs_all_elements(const Summing& summing, const Travel& travel) const {
   const WireFormat wire = travel.wire == WireFormat::automatic ? options_.join.wire : travel.wire;
-  return summing.is_float && wire == WireFormat::fixed32;
+  return summing.is_float && (wire == WireFormat::fixed32 || wire == WireFormat::digits);
 }
 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,

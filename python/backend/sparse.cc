@@ -77,7 +77,7 @@ Step step_of_rows(const std::vector<at::Tensor>& tensors, const std::optional<c1
   return {{}, begin, end};
 }
 
-// For fixed32, whose agreed exponents need all elements: a dense sum, and then its nonzero rows.
+// For fixed32 and digits, which need all elements: a dense sum, and then its nonzero rows.
 Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
                       const std::optional<c10::Stream>& stream, const SparseRows& rows,
                       const CallOptions& call) {
@@ -140,7 +140,7 @@ Backend::Works Backend::allreduce_rows(Tensors& tensors, const ::c10d::Allreduce
   CallOptions call = sum_options(*summing, travel, options.timeout);
   call.layout = Layout::dense;  // the option chooses a layout for dense memory only
   if (size_ > 1) {
-    recipe.steps.push_back(agrees_on_exponents(*summing, travel)
+    recipe.steps.push_back(needs_all_elements(*summing, travel)
                                ? step_of_all_rows(tensors, stream, rows, call)
                                : step_of_rows(tensors, stream, rows, call));
   }

@@ -13,7 +13,7 @@ OK, CANCELLED, PENDING = 0, 7, 10
 
 TYPES = ("f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64")
 REDUCTIONS = ("sum", "average", "min", "max", "or")
-WIRES = ("automatic", "bfp32", "bfp16", "bfp8", "fixed32", "native")
+WIRES = ("automatic", "bfp32", "bfp16", "bfp8", "fixed32", "native", "digits")
 PRIORITIES = ("automatic", "urgent", "background")
 LAYOUTS = ("dense", "blocks", "automatic")
 SITES = ("automatic", "switches", "workers", "mixed")

@@ -33,7 +33,7 @@ class Options:
     switches        control addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
     job             part of the job's name at the switches             INFOLD_JOB
     wire            how floats travel: automatic, bfp32, bfp16, bfp8,  INFOLD_WIRE
-                    fixed32, native
+                    fixed32, native, digits
     layout          whether all_reduce leaves out blocks of zeros:     INFOLD_LAYOUT
                     dense (no), blocks (yes), automatic
     sites           what sums: automatic (the switches                 INFOLD_SITES
@@ -83,7 +83,7 @@ _TYPES = {
     "worker_weight": int, "verify": bool, "rejoin": bool,
 }
 _CHOICES = {
-    "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32", "native"),
+    "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32", "native", "digits"),
     "layout": LAYOUTS,
     "sites": ("automatic", "switches", "workers", "mixed"),
     "shared_memory": ("auto", "off", "always"),

@@ -127,19 +127,20 @@ def test_automatic_leaves_out_zeros(path):
     assert all(dense["calls_sparse"] == 0 for _, dense in answers)
 
 
-def _with_agreed_exponents(rank, world):
+def _with_an_exchange(rank, world, wire):
     tensor = mostly_zeros(torch.float32, 10_000, rank, world)
     wanted = _summed(tensor, "SUM", dist.new_group(
-        pg_options=infold.Options(layout="dense", wire="fixed32")))
-    found = _summed(tensor, "SUM", dist.new_group(pg_options=infold.Options(wire="fixed32")))
+        pg_options=infold.Options(layout="dense", wire=wire)))
+    found = _summed(tensor, "SUM", dist.new_group(pg_options=infold.Options(wire=wire)))
     check_same("of a group", found, wanted)
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))
-    backend.all_reduce_as(tensor, "fixed32").wait()
+    backend.all_reduce_as(tensor, wire).wait()
     check_same("of a call", tensor, wanted)
 
 
-def test_agreed_exponents_go_dense():
-    run_ranks(3, _with_agreed_exponents, options={"layout": "blocks"})
+@pytest.mark.parametrize("wire", ["fixed32", "digits"])
+def test_formats_with_an_exchange_go_dense(wire):
+    run_ranks(3, _with_an_exchange, wire, options={"layout": "blocks"})
 
 
 def _other_collectives(rank, world):

@@ -180,13 +180,14 @@ def test_rows_of_other_sizes_are_an_error_that_says_so():
     run_ranks(2, _of_other_row_sizes)
 
 
-def _of_agreed_exponents(rank, world):
+def _of_an_exchange(rank, world, wire):
     tensor = drawn(torch.float32, (500, 8), 1, rank, world)
-    _check_rows("fixed32", _summed(tensor, "SUM"), _summed(dense_of(tensor), "SUM"), 1)
+    _check_rows(wire, _summed(tensor, "SUM"), _summed(dense_of(tensor), "SUM"), 1)
 
 
-def test_agreed_exponents_take_all_rows():
-    run_ranks(3, _of_agreed_exponents, options={"wire": "fixed32"})
+@pytest.mark.parametrize("wire", ["fixed32", "digits"])
+def test_formats_with_an_exchange_take_all_rows(wire):
+    run_ranks(3, _of_an_exchange, wire, options={"wire": wire})
 
 
 def _of_lists(rank, world):

@@ -137,6 +137,7 @@ TEST(AutomaticLayout, IsDenseWhereZerosCannotBeLeftOut) {
     const Layout layout = Layout::automatic;
     expect_done(comm.all_reduce(tensor, {.reduction = Reduction::max, .layout = layout}).wait(), 2);
     expect_done(comm.all_reduce(tensor, {.wire = WireFormat::fixed32, .layout = layout}).wait(), 2);
+    expect_done(comm.all_reduce(tensor, {.wire = WireFormat::digits, .layout = layout}).wait(), 2);
     const std::vector<MutableTensorView> list = {tensor, parts};
     expect_done(comm.all_reduce_list(list, {.layout = layout}).wait(), 2);
     expect_done(comm.broadcast(tensor, 0, {.layout = layout}).wait(), 1);

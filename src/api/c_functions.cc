@@ -28,6 +28,7 @@ static_assert(static_cast<int>(infold::DataType::i64) == INFOLD_TYPE_I64);
 static_assert(static_cast<int>(infold::Reduction::bit_or) == INFOLD_OP_OR);
 static_assert(static_cast<int>(infold::WireFormat::fixed32) == INFOLD_WIRE_FIXED32);
 static_assert(static_cast<int>(infold::WireFormat::native) == INFOLD_WIRE_NATIVE);
+static_assert(static_cast<int>(infold::WireFormat::digits) == INFOLD_WIRE_DIGITS);
 static_assert(static_cast<int>(infold::Priority::background) == INFOLD_PRIORITY_BACKGROUND);
 static_assert(static_cast<int>(infold::Layout::blocks) == INFOLD_LAYOUT_BLOCKS);
 static_assert(static_cast<int>(infold::Layout::automatic) == INFOLD_LAYOUT_AUTOMATIC);

@@ -150,7 +150,8 @@ TYPED_TEST(EveryFloat, SmallIntegersAreExactInEveryWireFormat) {
   for (const int world : {1, 2, 5, 8}) {
     LocalGroup group = make_group({.world = world});
     on_every_rank(group, [&](Communicator& comm, int) {
-      for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::fixed32}) {
+      for (const WireFormat wire :
+           {WireFormat::bfp32, WireFormat::bfp16, WireFormat::fixed32, WireFormat::digits}) {
         std::vector<TypeParam> tensor = numbers<TypeParam>(kCount, 2);
         expect_done(comm.all_reduce(tensor, {.wire = wire}).wait(), world);
         std::vector<TypeParam> wanted(kCount);
@@ -178,8 +179,8 @@ TEST(Collectives, NanAndInfinityComeBackAndLeaveTheirNeighboursAlone) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   LocalGroup group = make_group({.world = 3});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    for (const WireFormat wire :
-         {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8, WireFormat::fixed32}) {
+    for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
+                                  WireFormat::fixed32, WireFormat::digits}) {
       std::vector<float> tensor(64, 1.0F);
       if (rank == 0) tensor[3] = std::nanf("");
       if (rank == 1) tensor[7] = kInfinity;
@@ -236,6 +237,7 @@ TEST(Collectives, EmptyTensorsAndBarriersComplete) {
     std::vector<float> empty;
     expect_done(comm.all_reduce(empty).wait(), 3);
     expect_done(comm.all_reduce(empty, {.wire = WireFormat::fixed32}).wait(), 3);
+    expect_done(comm.all_reduce(empty, {.wire = WireFormat::digits}).wait(), 3);
     expect_done(comm.broadcast(empty, 1).wait(), 3);
     expect_done(comm.barrier().wait(), 3);
   });
@@ -302,8 +304,9 @@ TEST(Collectives, TensorsMayLieAtAnyAddress) {
     std::vector<std::byte> memory(1001 * sizeof(double) + 1);
     for (const DataType type : {DataType::f32, DataType::f64, DataType::i64, DataType::f16}) {
       MutableTensorView view(memory.data() + 1, 1001, type);
-      for (const WireFormat wire : {WireFormat::automatic, WireFormat::fixed32}) {
-        if (type == DataType::i64 && wire == WireFormat::fixed32) continue;
+      for (const WireFormat wire :
+           {WireFormat::automatic, WireFormat::fixed32, WireFormat::digits}) {
+        if (type == DataType::i64 && wire != WireFormat::automatic) continue;
         expect_done(comm.all_reduce(view, {.wire = wire}).wait(), 2);
       }
     }

@@ -134,6 +134,27 @@ INSTANTIATE_TEST_SUITE_P(
                        return comm.broadcast(tensor, 2);
                      },
                      "root", "root 2"},
+        Disagreement{"Fixed32AgainstDigits",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::fixed32});
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::digits});
+                     },
+                     "size", "chose different wire formats"},
+        Disagreement{"SizeOfDigits",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::digits});
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(part(tensor), {.wire = WireFormat::digits});
+                     },
+                     "size", "different sizes"},
+        Disagreement{"DigitsAgainstBlocks", all_reduce,
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       return comm.all_reduce(tensor, {.wire = WireFormat::digits});
+                     },
+                     "operation", "asked for max"},
         Disagreement{"SizeOfFixed32",
                      [](Communicator& comm, std::vector<float>& tensor) {
                        return comm.all_reduce(tensor, {.wire = WireFormat::fixed32});

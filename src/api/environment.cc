@@ -161,7 +161,7 @@ std::optional<Error> check(const JoinOptions& options) {
   if (options.connect_deadline.count() <= 0) {
     return invalid("connect_deadline must be more than zero");
   }
-  if (options.wire > WireFormat::native) return invalid("wire is not a WireFormat");
+  if (options.wire > WireFormat::digits) return invalid("wire is not a WireFormat");
   if (options.sites > Sites::mixed) return invalid("sites is not a Sites");
   if (options.shared_memory > SharedMemory::always) {
     return invalid("shared_memory is not a SharedMemory");

@@ -62,7 +62,7 @@ std::optional<Error> check(const LocalGroupOptions& options) {
   if (options.mtu_bytes < kMtuMin || options.mtu_bytes > kMtuMax) {
     return out_of_range("mtu_bytes", std::to_string(options.mtu_bytes), "1280 to 9216");
   }
-  if (options.wire > WireFormat::native) {
+  if (options.wire > WireFormat::digits) {
     return out_of_range("wire", std::to_string(static_cast<int>(options.wire)), "a WireFormat");
   }
   if (options.deadline.count() <= 0) {

@@ -30,6 +30,14 @@ class SetOf {
   std::uint16_t bits_ = 0;
 };
 
+// What ranks have to know of each other's elements before they send theirs, in a transfer of its
+// own.
+enum class Exchange : std::uint8_t {
+  none,
+  exponents,  // of each block
+  digits,     // which bits each group of elements has
+};
+
 struct Encoding {
   const char* name;
   // How a caller asks for it; `automatic` for the one that cannot be asked for.
@@ -43,8 +51,7 @@ struct Encoding {
   SetOf<DataType> default_of;
   // Of elements in packets; empty: integers as wide as the element in memory.
   std::optional<core::WireFormat> format;
-  // Ranks first agree on each block's exponent, in a transfer of its own.
-  bool agrees_exponents;
+  Exchange exchange;
 
   constexpr core::WireFormat format_of(DataType type) const {
     return format.value_or(core::integer_format(type));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "codec/digits.h"
 #include "codec/encodings.h"
 #include "numeric/codec.h"
 
@@ -42,8 +43,11 @@ const Encoding* encoding_of(const FormatRequest& request) {
 
 const core::TensorCodec* codec_of(const Encoding& encoding, const FormatChoice& choice,
                                   const FormatRequest& request) {
-  if (encoding.agrees_exponents) {
-    return numeric::agreed_codec(request.type, choice.reduction, request.world);
+  switch (encoding.exchange) {
+    case Exchange::exponents:
+      return numeric::agreed_codec(request.type, choice.reduction, request.world);
+    case Exchange::digits: return Digits::codec(request.world);
+    case Exchange::none: break;
   }
   return numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
 }
@@ -70,7 +74,8 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   FormatChoice choice;
   choice.reduction = reduces(request) ? request.reduction : Reduction::sum;
   choice.layout = {encoding->format_of(request.type), request.type};
-  choice.agreed = encoding->agrees_exponents;
+  choice.exchange = encoding->exchange;
+  choice.name = encoding->name;
   choice.codec = codec_of(*encoding, choice, request);
   if (choice.codec == nullptr) {
     return refuse(Code::unsupported, std::string("no wire format carries the ") +

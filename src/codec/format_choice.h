@@ -10,6 +10,7 @@
 #include <infold/result.h>
 #include <infold/tensor.h>
 
+#include "codec/encodings.h"
 #include "core/format.h"
 #include "core/tensor_codec.h"
 
@@ -28,7 +29,8 @@ struct FormatChoice {
   core::ElementLayout layout;
   Reduction reduction = Reduction::sum;
   const core::TensorCodec* codec = nullptr;
-  bool agreed = false;  // exponents are agreed on first
+  Exchange exchange = Exchange::none;
+  const char* name = "";  // of the encoding
 };
 
 // Errors have a message without the call's name.

@@ -23,7 +23,8 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
 constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32,   WireFormat::bfp16,
-                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native};
+                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native,
+                                 WireFormat::digits};
 constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce,
                                        Collective::broadcast};
 
@@ -34,11 +35,18 @@ core::WireFormat expected_format(bool sums_floats, DataType type, WireFormat wir
     case WireFormat::bfp32: return core::WireFormat::bfp32;
     case WireFormat::bfp16: return core::WireFormat::bfp16;
     case WireFormat::bfp8: return core::WireFormat::bfp8;
-    case WireFormat::fixed32: return core::WireFormat::i32;
+    case WireFormat::fixed32:
+    case WireFormat::digits: return core::WireFormat::i32;
     case WireFormat::native: return core::WireFormat::native;
     case WireFormat::automatic: break;
   }
   return element_bytes(type) == 2 ? core::WireFormat::bfp16 : core::WireFormat::bfp32;
+}
+
+Exchange expected_exchange(bool sums_floats, WireFormat wire) {
+  if (sums_floats && wire == WireFormat::fixed32) return Exchange::exponents;
+  if (sums_floats && wire == WireFormat::digits) return Exchange::digits;
+  return Exchange::none;
 }
 
 bool is_sum(Reduction reduction) {
@@ -69,7 +77,8 @@ void expect_as_told(const FormatRequest& request) {
       request.wire != WireFormat::automatic ? request.wire : request.wire_default;
   EXPECT_EQ(choice->layout.format, expected_format(sums_floats, request.type, wire));
   EXPECT_EQ(choice->layout.dtype, request.type);
-  EXPECT_EQ(choice->agreed, sums_floats && wire == WireFormat::fixed32);
+  EXPECT_EQ(choice->exchange, expected_exchange(sums_floats, wire));
+  EXPECT_NE(choice->name, nullptr);
   EXPECT_EQ(choice->reduction, reduces ? request.reduction : Reduction::sum);
   EXPECT_NE(choice->codec, nullptr);
 }
@@ -95,12 +104,20 @@ TEST(FormatChoice, RefusesNumbersThatAreNoValues) {
   };
   EXPECT_EQ(code_of({.type = DataType{8}}), Code::invalid_argument);
   EXPECT_EQ(code_of({.reduction = Reduction{5}}), Code::invalid_argument);
-  EXPECT_EQ(code_of({.wire = WireFormat{6}}), Code::invalid_argument);
+  EXPECT_EQ(code_of({.wire = WireFormat{7}}), Code::invalid_argument);
   EXPECT_EQ(code_of({.type = DataType{255}, .wire = WireFormat{255}}), Code::invalid_argument);
 }
 
 TEST(FormatChoice, AgreesOnExponentsOfSoManyRanksOnly) {
   FormatRequest request = {.wire = WireFormat::fixed32, .world = numeric::kAgreedWorldMax};
+  EXPECT_TRUE(choose_format(request).has_value());
+  ++request.world;
+  ASSERT_FALSE(choose_format(request).has_value());
+  EXPECT_THAT(choose_format(request).error().message, HasSubstr("over 512 ranks"));
+}
+
+TEST(FormatChoice, CountsSoManyRanksInDigitsOnly) {
+  FormatRequest request = {.wire = WireFormat::digits, .world = numeric::kDigitWorldMax};
   EXPECT_TRUE(choose_format(request).has_value());
   ++request.world;
   ASSERT_FALSE(choose_format(request).has_value());
@@ -113,7 +130,7 @@ TEST(Encodings, HaveNamesOfTheirOwn) {
   EXPECT_EQ(names.size(), std::size(kWires)) << "those that a caller names, and one";
   EXPECT_STREQ(wire_format_name(WireFormat::automatic), "automatic");
   EXPECT_STREQ(wire_format_name(WireFormat::fixed32), "fixed32");
-  EXPECT_STREQ(wire_format_name(WireFormat{6}), "unknown");
+  EXPECT_STREQ(wire_format_name(WireFormat{7}), "unknown");
 }
 
 }  // namespace

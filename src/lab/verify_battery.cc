@@ -20,8 +20,9 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
 // Automatic is last: it is one of the others where sums of floats have a choice.
-constexpr WireFormat kWires[] = {WireFormat::bfp32,   WireFormat::bfp16,  WireFormat::bfp8,
-                                 WireFormat::fixed32, WireFormat::native, WireFormat::automatic};
+constexpr WireFormat kWires[] = {WireFormat::bfp32,    WireFormat::bfp16,  WireFormat::bfp8,
+                                 WireFormat::fixed32,  WireFormat::native, WireFormat::digits,
+                                 WireFormat::automatic};
 constexpr int kValues = 4;
 // For sparse tensors: one of so many stretches has elements that are not zero, and a stretch has so
 // many elements. Stretches begin neither with blocks nor with rows.
@@ -56,9 +57,10 @@ bool can_be_asked(const VerifyCase& each, int world) {
   if (!format) return false;
   if (each.is_sparse) {
     const bool zeros_count = each.reduction == Reduction::min || each.reduction == Reduction::max;
-    return !format->agreed && !zeros_count;
+    return format->exchange == codec::Exchange::none && !zeros_count;
   }
-  return !(format->agreed && each.collective == Collective::reduce_scatter);
+  return format->exchange != codec::Exchange::exponents ||
+         each.collective != Collective::reduce_scatter;
 }
 
 // Adds the case at every size. Roots, values and places take turns.
@@ -131,10 +133,13 @@ std::vector<std::byte> reduced(const VerifyCase& each, int part, int world) {
   std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(world));
   oracle::Request request;
   request.layout = format->layout;
+  // Digits give the bits of native sums.
+  const bool is_true_sum = format->exchange == codec::Exchange::digits;
+  if (is_true_sum) request.layout.format = core::WireFormat::native;
   request.collective = each.collective == Collective::all_reduce ? core::Collective::all_reduce
                                                                  : core::Collective::reduce;
   request.reduction = format->reduction;
-  request.agreed = format->agreed;
+  request.agreed = format->exchange == codec::Exchange::exponents;
   request.world = static_cast<std::uint32_t>(world);
   request.elements = each.elements;
   for (int rank = 0; rank < world; ++rank) {

@@ -43,12 +43,13 @@ TEST(VerifyBattery, HasEveryCollectiveTypeOperationAndFormatAtEverySize) {
   EXPECT_THAT(roots, ::testing::ElementsAre(0, 1, 2));
   EXPECT_EQ(values.size(), 4U);
   EXPECT_TRUE(in_place);
-  // 4 float types with 2 operations in 5 formats, and with 2 in their own; 4 integer types with 5
+  // 4 float types with 2 operations in 6 formats, and with 2 in their own; 4 integer types with 5
   // operations. reduce_scatter has no fixed32. Then 8 types twice, and the barrier.
-  EXPECT_EQ(kinds.size(), 2 * (40 + 8 + 20) + (32 + 8 + 20) + 16 + 1U);
-  for (const char* kind : {"all_reduce f16 average fixed32", "reduce bf16 sum bfp8",
-                           "reduce_scatter f64 max automatic", "all_reduce u8 average automatic",
-                           "broadcast f64 sum automatic", "all_gather i64 sum automatic"}) {
+  EXPECT_EQ(kinds.size(), 2 * (48 + 8 + 20) + (40 + 8 + 20) + 16 + 1U);
+  for (const char* kind :
+       {"all_reduce f16 average fixed32", "all_reduce f64 sum digits", "reduce bf16 sum bfp8",
+        "reduce_scatter f64 max automatic", "all_reduce u8 average automatic",
+        "broadcast f64 sum automatic", "all_gather i64 sum automatic"}) {
     EXPECT_TRUE(kinds.contains(kind)) << kind;
   }
 }

@@ -12,6 +12,7 @@
 #include "core/aggregator/arithmetic.h"
 #include "core/format.h"
 #include "core/tensor_codec.h"
+#include "numeric/adders/digits.h"
 
 namespace infold::numeric {
 
@@ -56,6 +57,7 @@ struct KernelSet {
   AgreedCodecLookup agreed_codec = nullptr;
   BlockCodes block_codes = nullptr;
   FindPresence find_presence = nullptr;
+  const DigitLoops* digits = nullptr;  // of the float types, by type
 
   // Null if the combination does not exist. Floats with agreed exponents are not here.
   const core::TensorCodec* codec(core::DataType dtype, core::WireFormat format,
@@ -87,6 +89,10 @@ inline void block_codes(core::DataType dtype, const std::byte* tensor, core::Chu
 inline bool find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
                           std::uint32_t* words, std::byte* cleared = nullptr) {
   return kernels().find_presence(dtype, tensor, elements, words, cleared);
+}
+// Requires: a float type.
+inline const DigitLoops& digit_loops(core::DataType dtype) {
+  return kernels().digits[static_cast<std::size_t>(dtype)];
 }
 inline const core::TensorCodec* scalar_codec(core::DataType dtype, core::WireFormat format,
                                              core::Reduction reduction,

@@ -32,9 +32,11 @@ class Differential {
       kCombines + kAccumulates + kEncodes + kWidens + kPlans + kExacts;
   static_assert(sizeof(core::Arithmetic) == kArithmetic * sizeof(void*),
                 "a kernel was added to the arithmetic: compare it here");
+  static_assert(sizeof(DigitLoops) == 2 * sizeof(void*),
+                "a loop was added to the digits: compare it here");
   static_assert(sizeof(core::TensorCodec) == 3 * sizeof(void*),
                 "a function was added to the codecs: compare it here");
-  static_assert(sizeof(KernelSet) == sizeof(std::string_view) + 6 * sizeof(void*),
+  static_assert(sizeof(KernelSet) == sizeof(std::string_view) + 7 * sizeof(void*),
                 "a table was added to the sets: compare it here");
 
   static constexpr std::uint32_t kDtypes = INFOLD_DTYPE_COUNT;
@@ -45,8 +47,9 @@ class Differential {
   static constexpr std::uint32_t kAgreed = kDtypes * kReductions;
   static constexpr std::uint32_t kCodeLists = kDtypes;
   static constexpr std::uint32_t kPresences = kDtypes;
+  static constexpr std::uint32_t kDigits = core::kExactTypes;
   static constexpr std::uint32_t kKernels =
-      kArithmetic + kCodecs + kAgreed + kCodeLists + kPresences;
+      kArithmetic + kCodecs + kAgreed + kCodeLists + kPresences + kDigits;
 
   Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
 
@@ -69,7 +72,9 @@ class Differential {
     if (kernel < kAgreed) return compare_agreed(kernel);
     kernel -= kAgreed;
     if (kernel < kCodeLists) return compare_code_list(static_cast<core::DataType>(kernel));
-    return compare_presence(static_cast<core::DataType>(kernel - kCodeLists));
+    kernel -= kCodeLists;
+    if (kernel < kPresences) return compare_presence(static_cast<core::DataType>(kernel));
+    return compare_digits(static_cast<core::DataType>(kernel - kPresences));
   }
 
  private:
@@ -384,6 +389,26 @@ class Differential {
     return verdict(
         has_signs == expected_signs && words == expected && cleared.all() == expected_cleared.all(),
         name(layout) + " presence");
+  }
+
+  // Slices at, beside and far from the bits that elements have.
+  std::string compare_digits(core::DataType dtype) {
+    const std::uint32_t count = input_.below(kElementsMax);
+    Buffer tensor(std::size_t{count} * element_bytes(dtype), input_.below(8));
+    fill_tensor(dtype, tensor.data(), count);
+    const DigitLoops& fast = set_.digits[static_cast<std::size_t>(dtype)];
+    const DigitLoops& scalar = scalar_kernels().digits[static_cast<std::size_t>(dtype)];
+    const DigitRange range = scalar.find_range(tensor.data(), count);
+    if (fast.find_range(tensor.data(), count) != range) return verdict(false, "digit range");
+    const std::uint32_t end = input_.below(2) == 0 ? digit_range_of(dtype).top : range.top;
+    const std::uint32_t low = input_.below(end + 1);
+    const std::uint32_t bits = 1 + input_.below(31);
+    Buffer digits(std::size_t{count} * sizeof(std::int32_t), input_.below(8));
+    Buffer expected = digits;
+    fast.write(tensor.data(), count, low, bits, digits.data());
+    scalar.write(tensor.data(), count, low, bits, expected.data());
+    return verdict(digits.all() == expected.all(),
+                   "digits of " + std::string(data_type_name(dtype)));
   }
 
   static std::string name(core::ElementLayout layout) {

@@ -30,7 +30,8 @@ class SupportedSets {
                          .plain_codec = scalar_plain_codec,
                          .agreed_codec = scalar_agreed_codec,
                          .block_codes = scalar_block_codes,
-                         .find_presence = chosen_presence()};
+                         .find_presence = chosen_presence(),
+                         .digits = chosen_digits()};
     }
     add_halves();
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -72,7 +73,8 @@ const KernelSet& scalar_kernels() {
                                  .plain_codec = scalar_plain_codec,
                                  .agreed_codec = scalar_agreed_codec,
                                  .block_codes = scalar_block_codes,
-                                 .find_presence = scalar_find_presence};
+                                 .find_presence = scalar_find_presence,
+                                 .digits = scalar_digits()};
   return kSet;
 }
 

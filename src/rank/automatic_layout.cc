@@ -16,7 +16,8 @@ sparse::TensorKind kind_of(const CallRequest& request, const FormatChoice& forma
 bool AutomaticLayout::decides(const CallRequest& request, const FormatChoice& format) {
   return request.options.layout == Layout::automatic &&
          request.collective == core::Collective::all_reduce && !request.is_list && !request.rows &&
-         !format.agreed && sparse::BlockSum::can_be_sparse(format.reduction) &&
+         format.exchange == codec::Exchange::none &&
+         sparse::BlockSum::can_be_sparse(format.reduction) &&
          sparse::LayoutChoice::is_long_enough(kind_of(request, format));
 }
 

@@ -41,7 +41,8 @@ Error EndReason::of_late(const Call& call, const std::optional<core::Failure>& f
 
 Error EndReason::of_job(const core::Failure& failure) {
   const std::lock_guard lock(mutex_);
-  Error error = describe(failure, {CallName{}, 0, false, rank_, {}, site_names_, lost_switch_});
+  Error error =
+      describe(failure, {.rank = rank_, .site_names = site_names_, .lost_switch = lost_switch_});
   if (!reason_.empty()) error.message = reason_;
   error.message += kMakeNewCommunicators;
   return error;
@@ -49,8 +50,14 @@ Error EndReason::of_job(const core::Failure& failure) {
 
 // By mutex_, which guards the switch's address in the answer.
 FailedCall EndReason::failed_call(const Call& call, base::Instant now) const {
-  return {call.name,          call.outline.elements, call.outline.composed, rank_,
-          now - call.started, site_names_,           lost_switch_};
+  return {.name = call.name,
+          .elements = call.outline.elements,
+          .composed = call.outline.composed,
+          .exchanges = call.outline.exchanges,
+          .rank = rank_,
+          .elapsed = now - call.started,
+          .site_names = site_names_,
+          .lost_switch = lost_switch_};
 }
 
 // By mutex_. Keeps the first reason.

@@ -85,6 +85,7 @@ void Member::end_membership() {
 void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   sparse_obstacle_ = find_sparse_obstacle(entry.worker, options_.site_names);
+  options_.worker.limits = entry.worker.limits;
   driver().restart(entry.worker, std::move(entry.endpoint));
   options_.membership = std::move(entry.membership);
   end_reason_.set_lost_switch({});
@@ -164,7 +165,7 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (is_sparse) {
     if (auto error = refuse_sparse(request, *format, sparse_obstacle_)) return error;
   }
-  LaunchTerms terms = {*format, rank(), world(), call.deadline};
+  LaunchTerms terms = {*format, rank(), world(), call.deadline, options_.worker.limits};
   if (AutomaticLayout::decides(request, *format)) {
     if (auto error = automatic_layout_.choose(call, request, *format, in_flight_)) return error;
     const sparse::LayoutChoice::Choice& choice = *call.layout.choice;
@@ -204,7 +205,7 @@ Result<Completion> Member::deliver(Call& call) {
     error->message = call_text(call.name) + ": " + error->message;
     return tl::unexpected(std::move(*error));
   }
-  if (call.outline.sizing > 0) ++calls_sparse_;
+  if (call.outline.leaves_out_zeros) ++calls_sparse_;
   // Nothing was there to be summed, but all have called.
   const bool gathers = call.name.in_parts && call.name.collective == core::Collective::broadcast;
   const bool is_of_all = call.outline.elements == 0 || gathers;

@@ -186,6 +186,7 @@ TEST_F(Rejoining, EveryKindOfCallIsMadeAgain) {
         const auto rank = static_cast<float>(comm.rank());
         std::vector<float> in_place = ones(3000), output(3000), root(10, rank), parts(30, rank);
         std::vector<float> own(10, rank), scattered(10), first(7, rank), second(5000, rank);
+        std::vector<float> digits = ones(3000);
         const std::vector<float> input = ones(3000);
         const std::vector<MutableTensorView> list = {first, second};
         std::vector<float> sparse(4000);
@@ -198,6 +199,7 @@ TEST_F(Rejoining, EveryKindOfCallIsMadeAgain) {
         calls.push_back(comm.all_reduce(in_place));
         calls.push_back(comm.all_reduce(input, output));
         calls.push_back(comm.all_reduce(input, output, {.wire = WireFormat::fixed32}));
+        calls.push_back(comm.all_reduce(digits, {.wire = WireFormat::digits}));
         calls.push_back(comm.broadcast(root, 1));
         calls.push_back(comm.all_gather(own, parts));
         calls.push_back(comm.reduce_scatter(input, std::span(output).first(1000)));
@@ -212,6 +214,7 @@ TEST_F(Rejoining, EveryKindOfCallIsMadeAgain) {
           ASSERT_TRUE(done.has_value()) << done.error().message;
         }
         EXPECT_EQ(in_place, std::vector<float>(3000, 3));
+        EXPECT_EQ(digits, std::vector<float>(3000, 3));
         EXPECT_EQ(output, std::vector<float>(3000, 3));
         EXPECT_EQ(root, std::vector<float>(10, 1));
         EXPECT_EQ((std::vector<float>{parts[0], parts[10], parts[29]}),

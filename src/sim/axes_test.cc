@@ -27,6 +27,7 @@ struct Wire {
   core::ElementLayout layout;
   Reduction reduction = Reduction::sum;
   bool agreed = false;
+  bool digits = false;
 };
 
 constexpr Wire kWires[] = {
@@ -48,6 +49,8 @@ constexpr Wire kWires[] = {
     {"bf16_native", {WireFormat::native, DataType::bf16}},
     {"f64_native_average", {WireFormat::native, DataType::f64}, Reduction::average},
     {"f32_agreed", {WireFormat::i32, DataType::f32}, Reduction::sum, true},
+    {"f32_digits", {WireFormat::i32, DataType::f32}, Reduction::sum, false, true},
+    {"f64_digits_average", {WireFormat::i32, DataType::f64}, Reduction::average, false, true},
 };
 
 class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> {
@@ -62,6 +65,7 @@ class Axes : public testing::TestWithParam<std::tuple<Wire, oracle::ValueKind>> 
     call.layout = wire.layout;
     call.reduction = wire.reduction;
     call.agreed = wire.agreed;
+    call.digits = wire.digits;
     call.elements = kElements;
     call.values = {.dtype = wire.layout.dtype, .kind = kind, .seed = 42};
     scenario.calls = {call};

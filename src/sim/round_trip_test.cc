@@ -74,6 +74,16 @@ TEST(RoundTrips, TwoWhereExponentsAreAgreedFirst) {
   EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_with_agreed_exponents(4 * kChunk))), 2);
 }
 
+TEST(RoundTrips, TwoWhereDigitsFollowRanges) {
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_by_digits(kChunk))), 2);
+}
+
+// Eight ranks leave 28 bits to a digit: 10 digits and the counts fill a packet for 32 floats.
+TEST(RoundTrips, OneWhereAllDigitsFitAPacket) {
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_by_digits(32))), 1);
+  EXPECT_EQ(round_trips(on_ideal_links(8, 1, sum_by_digits(33))), 2);
+}
+
 // The first chunks of data are sent beside the second window of codes.
 TEST(RoundTrips, OneMoreWhereCodesFillSeveralWindows) {
   constexpr std::uint64_t kChunks = 40 * 16;  // chunks of data, to 40 chunks of codes

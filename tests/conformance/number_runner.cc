@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "numeric/codec.h"
+#include "tests/conformance/digits_runner.h"
 #include "tests/conformance/text/tensor_text.h"
 
 namespace infold::conformance {
@@ -190,10 +191,12 @@ void chunk(Cursor& cursor) {
 
 bool is_number_step(const Step& step) {
   const std::string& verb = step.tokens.at(0);
-  return verb == "encode" || verb == "decode" || verb == "agree" || verb == "chunk";
+  return verb == "encode" || verb == "decode" || verb == "agree" || verb == "chunk" ||
+         is_digits_step(step);
 }
 
 void run_number_step(const Step& step) {
+  if (is_digits_step(step)) return run_digits_step(step);
   Cursor cursor(step);
   const std::string verb = cursor.take_word();
   if (verb == "encode") {

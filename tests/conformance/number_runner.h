@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the steps of a vector that are about numbers alone: encode, decode, agree, chunk.
+// Runs the steps of a vector that are about numbers alone: encode, decode, agree, chunk, and those
+// of digits_runner.h.
 #pragma once
 
 #include "tests/conformance/text/vector_file.h"

@@ -34,6 +34,8 @@ class Rank {
     expect_done(comm_.all_reduce(small_));
     expect_done(comm_.all_reduce(small_, {.reduction = Reduction::max}));
     expect_done(comm_.all_reduce(small_, {.wire = WireFormat::fixed32}));
+    expect_done(comm_.all_reduce(small_, {.wire = WireFormat::digits}));
+    expect_done(comm_.all_reduce(large_, {.wire = WireFormat::digits}));
     expect_done(comm_.all_reduce_list(list_));
     expect_done(comm_.broadcast(small_, 1));
     expect_done(comm_.reduce(small_, small_, 2));

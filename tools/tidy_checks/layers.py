@@ -51,8 +51,8 @@ ALLOWED = {
     "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
     "proto": set(),
 }
-# Folders whose tests call from above, through the public API or a switch.
-ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}}
+# Folders whose tests call from above, through the public API or a switch, or ask the oracle.
+ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"}}
 # A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')

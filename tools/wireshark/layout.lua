@@ -89,8 +89,8 @@ local function mantissa_value(layout, mantissa, code, has_specials)
 end
 
 -- The value in its tensor of an element that is an integer, or a float of native. Nothing if the
--- packet alone does not have it: with agreed exponents, R-040. `upper` and `lower` are its bits,
--- `number` is the signed integer.
+-- packet alone does not have it: with agreed exponents, R-040, and of digits, R-043. `upper` and
+-- `lower` are its bits, `number` is the signed integer.
 local function integer_value(layout, number, upper, lower)
   local bytes = layout.element_bytes
   if layout.is_native then return float_of(layout.data_type, upper, lower, bytes) end

@@ -135,7 +135,7 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   input[100] = std::numeric_limits<float>::infinity();
   if (communicator.rank() == 1) input[7777] = std::numeric_limits<float>::quiet_NaN();
   for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8,
-                                WireFormat::fixed32, WireFormat::native}) {
+                                WireFormat::fixed32, WireFormat::native, WireFormat::digits}) {
     for (const Reduction reduction : {Reduction::sum, Reduction::average}) {
       const auto done =
           communicator.all_reduce(input, output, {.reduction = reduction, .wire = wire}).wait();

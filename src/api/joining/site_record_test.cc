@@ -86,6 +86,9 @@ TEST(SiteRecords, CallsInFormatsThatTheSiteSumsAreSummed) {
     const auto agreed = comm.all_reduce(floats, {.wire = WireFormat::fixed32}).wait();
     ASSERT_TRUE(agreed.has_value()) << agreed.error().message;
     EXPECT_EQ(floats, std::vector<float>(1000, 3.0F));
+    const auto exact = comm.all_reduce(floats, {.wire = WireFormat::digits}).wait();
+    ASSERT_TRUE(exact.has_value()) << exact.error().message;
+    EXPECT_EQ(floats, std::vector<float>(1000, 6.0F));
     std::vector<std::int32_t> numbers(1000, 7);
     const auto summed = comm.all_reduce(numbers).wait();
     ASSERT_TRUE(summed.has_value()) << summed.error().message;

@@ -13,6 +13,7 @@
 #include "base/aligned.h"
 #include "base/check.h"
 #include "base/prng.h"
+#include "numeric/adders/digits.h"
 #include "numeric/floats.h"
 #include "sparse/gathered.h"
 
@@ -273,6 +274,74 @@ KernelBench sparse_bench(std::string name, ElementLayout layout, void (SparseRow
   return {std::move(name), make};
 }
 
+// A group of floats of a few octaves again and again, and its digits over eight ranks. The way back
+// uses the fastest instruction set.
+class DigitGroups {
+ public:
+  DigitGroups(const numeric::KernelSet& set, DataType dtype, std::size_t bytes)
+      : dtype_(dtype),
+        loops_(&set.digits[static_cast<std::size_t>(dtype)]),
+        group_bytes_(kElements * element_bytes(dtype)) {
+    Bytes first(group_bytes_);
+    fill(first, dtype);
+    group_ = {loops_->find_range(first.data(), kElements), numeric::digit_bits(8)};
+    digit_bytes_ = group_.slices() * kSliceBytes;
+    groups_ = std::max<std::size_t>(1, bytes / (group_bytes_ + digit_bytes_));
+    for (std::size_t i = 0; i < groups_; ++i) {
+      tensor_.insert(tensor_.end(), first.begin(), first.end());
+    }
+    digits_.resize(groups_ * digit_bytes_);
+    encode();
+  }
+
+  std::size_t tensor_bytes() const { return tensor_.size(); }
+
+  void find() {
+    for (std::size_t i = 0; i < groups_; ++i) {
+      found_ = joined(found_, loops_->find_range(tensor_.data() + i * group_bytes_, kElements));
+    }
+    CHECK(found_ == group_.range);
+  }
+  void encode() {
+    for (std::size_t i = 0; i < groups_; ++i) {
+      for (std::uint32_t slice = 0; slice < group_.slices(); ++slice) {
+        loops_->write(tensor_.data() + i * group_bytes_, kElements,
+                      group_.range.low + slice * group_.bits, group_.bits,
+                      digits_.data() + i * digit_bytes_ + slice * kSliceBytes);
+      }
+    }
+  }
+  void decode() {
+    for (std::size_t i = 0; i < groups_; ++i) {
+      numeric::round_digits(dtype_, group_, digits_.data() + i * digit_bytes_, kElements, 1,
+                            tensor_.data() + i * group_bytes_);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kElements = numeric::kDigitGroupElements;
+  static constexpr std::size_t kSliceBytes = kElements * sizeof(std::int32_t);
+
+  DataType dtype_;
+  const numeric::DigitLoops* loops_;
+  std::size_t group_bytes_;
+  std::size_t digit_bytes_ = 0;
+  std::size_t groups_ = 1;
+  numeric::DigitGroup group_;
+  numeric::DigitRange found_;
+  Bytes tensor_;
+  Bytes digits_;
+};
+
+KernelBench digits_bench(const char* name, DataType dtype, void (DigitGroups::*work)(),
+                         bool mostly_reads = false) {
+  const auto make = [=](const numeric::KernelSet& set, std::size_t bytes) -> KernelCase {
+    auto groups = std::make_shared<DigitGroups>(set, dtype, bytes);
+    return {groups->tensor_bytes(), [groups, work] { ((*groups).*work)(); }, mostly_reads};
+  };
+  return {std::string(name) + data_type_name(dtype), make};
+}
+
 }  // namespace
 
 std::vector<KernelBench> kernel_benches() {
@@ -312,6 +381,11 @@ std::vector<KernelBench> kernel_benches() {
   benches.push_back(sparse_bench("find f32", kBfp32, &SparseRows::find));
   benches.push_back(sparse_bench("find and pack f32 to bfp32", kBfp32, &SparseRows::find_and_pack));
   benches.push_back(sparse_bench("find and pack i32", kI32, &SparseRows::find_and_pack));
+  for (const DataType dtype : {DataType::f32, DataType::f16, DataType::bf16, DataType::f64}) {
+    benches.push_back(digits_bench("find bits of ", dtype, &DigitGroups::find, true));
+    benches.push_back(digits_bench("encode to digits ", dtype, &DigitGroups::encode));
+    benches.push_back(digits_bench("decode from digits ", dtype, &DigitGroups::decode));
+  }
   return benches;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/format.h"
 #include "core/tensor_codec.h"
+#include "numeric/adders/digits.h"
 
 namespace infold::numeric {
 
@@ -23,5 +24,7 @@ void scalar_block_codes(core::DataType dtype, const std::byte* tensor, core::Chu
                         std::uint16_t* codes);
 bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
                           std::uint32_t* words, std::byte* cleared);
+// By type.
+const DigitLoops* scalar_digits();
 
 }  // namespace infold::numeric

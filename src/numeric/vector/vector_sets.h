@@ -15,5 +15,6 @@ BlockCodecLookup chosen_block_lookup();
 BlockCodecLookup chosen_half_lookup();
 
 FindPresence chosen_presence();
+const DigitLoops* chosen_digits();
 
 }  // namespace infold::numeric

@@ -23,8 +23,8 @@ const char* collective_name(std::int64_t collective) {
 }
 
 const char* wire_name(std::int64_t format) {
-  if (format == INFOLD_FORMAT_I16) return "fixed32 (its exponents)";
-  if (format == INFOLD_FORMAT_I32) return "fixed32";
+  if (format == INFOLD_FORMAT_I16) return "fixed32 or digits (what comes first)";
+  if (format == INFOLD_FORMAT_I32) return "fixed32 or digits";
   if (format < 0 || format >= INFOLD_FORMAT_COUNT) return "an unknown format";
   return core::format_name(static_cast<core::WireFormat>(format));
 }
@@ -115,8 +115,10 @@ std::string mismatch_text(const core::Failure& failure, const FailedCall& call) 
   const auto elements = static_cast<std::int64_t>(call.elements);
   const bool is_own_size = failure.rank_value == elements || failure.other_value == elements;
   if (is_size && call.composed && !is_own_size) {
-    return ": " + rank_text(failure.rank) + " and " + rank_text(failure.other) +
-           " passed different sizes; " + field.rule;
+    const std::string ranks = ": " + rank_text(failure.rank) + " and " + rank_text(failure.other);
+    if (!call.exchanges) return ranks + " passed different sizes; " + field.rule;
+    return ranks + " passed different sizes or chose different wire formats; all ranks must pass " +
+           "the same size and choose the same wire format";
   }
   const char* const introduction = is_size && !is_own_size ? " ended with another call: " : ": ";
   return introduction + rank_text(failure.rank) + " " + field.verb + " " + field.at_rank + ", " +

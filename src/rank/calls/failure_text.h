@@ -39,6 +39,7 @@ struct FailedCall {
   CallName name;
   std::uint64_t elements = 0;
   bool composed = false;   // a transfer of it counts other elements than its tensors have
+  bool exchanges = false;  // such a one comes first in this wire format, and not in others
   std::uint16_t rank = 0;  // of the communicator
   base::Duration elapsed;  // since the call
   std::span<const std::string> site_names = {};

@@ -25,8 +25,9 @@ std::string find_sparse_obstacle(const core::WorkerOptions& worker,
 
 std::optional<Error> refuse_sparse(const CallRequest& request, const codec::FormatChoice& format,
                                    const std::string& obstacle) {
-  if (format.agreed) {
-    return Error{Code::unsupported, "fixed32 cannot leave out zeros; choose another wire format",
+  if (format.exchange != codec::Exchange::none) {
+    return Error{Code::unsupported,
+                 std::string(format.name) + " cannot leave out zeros; choose another wire format",
                  -1, ""};
   }
   if (obstacle.empty()) return std::nullopt;

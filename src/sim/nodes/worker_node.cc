@@ -123,11 +123,13 @@ bool WorkerNode::submit_next(base::Instant now) {
 }
 
 void WorkerNode::set_size_if_known(std::size_t call) {
-  const core::TransferRequest& request = options_.calls[call].request;
+  const Call& later = options_.calls[call];
+  const core::TransferRequest& request = later.request;
   if (!request.sized_later || records_[call].id == core::TransferId::none) return;
-  if (records_[call - 1].event) {
-    worker_.set_size(records_[call].id, request.elements, request.present);
-  }
+  const std::optional<core::Event>& before = records_[call - 1].event;
+  if (!before || before->failure) return;
+  worker_.set_size(records_[call].id, later.size ? later.size() : request.elements,
+                   request.present);
 }
 
 // When the host's queue is full, the host takes no packet until there is room, as a socket does.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Call {
   core::TransferRequest request;  // `after` is set from after_previous
   bool after_previous = false;
   bool sized_by_previous = false;
+  // The size of one that is sized by the previous call; empty: its elements.
+  std::function<std::uint64_t()> size;
   base::Duration deadline;  // from submission; 0: none
 };
 

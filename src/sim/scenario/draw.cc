@@ -131,7 +131,7 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
     call.collective = core::Collective::all_reduce;
     call.reduction = core::Reduction::sum;
     call.layout = {core::WireFormat::i32, core::DataType::i32};
-    call.agreed = false;
+    call.agreed = call.digits = false;
     call.root = 0;
     call.values.dtype = core::DataType::i32;
   }

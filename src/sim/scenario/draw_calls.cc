@@ -58,7 +58,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This function and the next four use numbers that are drawn already, for the same reason.
+// This function and the next five use numbers that are drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !core::is_float(call.layout.dtype);
@@ -70,9 +70,14 @@ WireFormat draw_native(const CallPlan& call) {
   return can_be ? WireFormat::native : call.layout.format;
 }
 
+bool draw_digits(const CallPlan& call) {
+  return call.layout.is_block_float() && call.elements > 0 &&
+         base::mix64(call.values.seed + 5) % 6 == 0;
+}
+
 bool draw_size_later(const CallPlan& call) {
   const bool can_be = call.collective == Collective::all_reduce && call.elements > 0;
-  return can_be && !call.agreed && base::mix64(call.values.seed + 2) % 5 == 0;
+  return can_be && !call.agreed && !call.digits && base::mix64(call.values.seed + 2) % 5 == 0;
 }
 
 bool draw_sparse(const CallPlan& call) {
@@ -80,7 +85,8 @@ bool draw_sparse(const CallPlan& call) {
       call.collective == Collective::all_reduce || call.collective == Collective::reduce;
   const bool zeros_say_nothing =
       call.reduction != Reduction::min && call.reduction != Reduction::max;
-  const bool can_be = is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed;
+  const bool can_be =
+      is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed && !call.digits;
   // Where most blocks are zeros, most calls leave them out.
   const std::uint64_t share = call.values.kind == oracle::ValueKind::sparse ? 3 : 1;
   return can_be && base::mix64(call.values.seed + 3) % 4 < share;
@@ -118,6 +124,8 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
     call.priority = draw_priority(call.values.seed);
     call.reduction = draw_bit_or(call);
     call.layout.format = draw_native(call);
+    call.digits = draw_digits(call);
+    if (call.digits) call.layout.format = WireFormat::i32;
     call.sized_by_previous = draw_size_later(call);
     call.is_sparse = draw_sparse(call);
     left -= std::min(left, call.elements);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "codec/digits.h"
 #include "numeric/codec.h"
 #include "oracle/oracle.h"
 #include "sim/network/checksum.h"
@@ -27,7 +28,8 @@ std::uint64_t tensor_bytes(const CallPlan& call) {
 const core::TensorCodec* codec_of(const CallPlan& call, std::uint16_t world) {
   if (call.elements == 0) return nullptr;
   const core::TensorCodec* codec =
-      call.agreed
+      call.digits ? codec::Digits::codec(world)
+      : call.agreed
           ? numeric::agreed_codec(call.layout.dtype, call.reduction, world)
           : numeric::codec(call.layout.dtype, call.layout.format, call.reduction, call.collective);
   CHECK(codec != nullptr);
@@ -80,9 +82,11 @@ std::string first_difference(std::span<const std::byte> got, std::span<const std
 Job::Job(const Scenario& scenario)
     : scenario_(scenario), tensors_(scenario.calls.size() * scenario.plan.world) {
   for (std::uint32_t call = 0; call < scenario.calls.size(); ++call) {
-    if (scenario.calls[call].agreed) steps_.push_back({call, true});
-    steps_.push_back({call, false});
     for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) fill(call, rank);
+    const auto& digits = tensors(call, 0).digits;
+    const bool has_ranges = digits && digits->has_range_transfer();
+    if (scenario.calls[call].agreed || has_ranges) steps_.push_back({call, true});
+    steps_.push_back({call, false});
   }
 }
 
@@ -117,6 +121,14 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
     numeric::find_presence(call.layout.dtype, own.input.data() + call.offset_bytes, call.elements,
                            own.present.data());
   }
+  if (call.digits) {
+    own.digits = std::make_unique<codec::Digits>();
+    own.digits->begin(
+        {.tensor = request_of(index, rank),
+         .wanted = call.elements,
+         .world = scenario_.plan.world,
+         .packet_integers = core::chunk_elements(call.layout, plan::limits_of(scenario_.plan))});
+  }
   if (!call.agreed) return;
   own.own_codes.resize(blocks);
   own.agreed_codes.resize(blocks);
@@ -145,7 +157,17 @@ core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) c
   return request;
 }
 
-core::TransferRequest Job::codes_request_of(std::uint32_t index, std::uint16_t rank) const {
+std::uint64_t Job::Tensors::plan_digits() {
+  integers = digits->plan();
+  sums.resize(digits->sums_bytes());
+  digits->set_sums(sums.data());
+  return integers;
+}
+
+// Of codes, or of ranges of digits.
+core::TransferRequest Job::first_request_of(std::uint32_t index, std::uint16_t rank) const {
+  const auto& digits = tensors(index, rank).digits;
+  if (digits) return digits->range_transfer();
   auto& own = const_cast<Tensors&>(tensors(index, rank));
   core::TransferRequest request;
   request.reduction = core::Reduction::max;
@@ -163,13 +185,19 @@ std::vector<Call> Job::calls_of(std::uint16_t rank) const {
   if (!scenario_.starts.empty()) at = at + scenario_.starts[rank];
   for (const Step& step : steps_) {
     const CallPlan& plan = scenario_.calls[step.call];
-    const bool is_second = plan.agreed && !step.agrees;
+    const bool is_second = !step.agrees && !calls.empty() && steps_[calls.size() - 1].agrees;
     if (!is_second) at = at + plan.gap;
     Call call;
     call.at = at;
-    call.request = step.agrees ? codes_request_of(step.call, rank) : request_of(step.call, rank);
-    call.after_previous = is_second || plan.after_previous;
+    call.request = step.agrees ? first_request_of(step.call, rank) : request_of(step.call, rank);
+    call.after_previous = is_second ? plan.agreed : plan.after_previous;
     call.sized_by_previous = plan.sized_by_previous;
+    if (plan.digits) {
+      auto& own = const_cast<Tensors&>(tensors(step.call, rank));
+      if (!step.agrees) call.request = own.digits->digit_transfer();
+      call.sized_by_previous = is_second;
+      call.size = [&own] { return own.plan_digits(); };
+    }
     call.deadline = plan.deadline;
     calls.push_back(call);
   }
@@ -201,13 +229,16 @@ std::span<const std::byte> Job::result(std::uint32_t index, std::uint16_t rank) 
 std::uint16_t Job::ranks_summed(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0) return 0;
+  // Groups of zeros have no digits.
+  if (!step.agrees && tensors(step.call, 0).integers == 0) return 0;
   return call.collective == Collective::broadcast ? std::uint16_t{1} : scenario_.plan.world;
 }
 
 std::string Job::compare(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0 || call.bulk) return "";
-  if (step.agrees) return compare_codes(step.call);
+  // Wrong ranges would make wrong results.
+  if (step.agrees) return call.digits ? "" : compare_codes(step.call);
   // Makes the inputs again, because in-place results have replaced them.
   std::vector<std::vector<std::byte>> inputs;
   oracle::Request request{.layout = call.layout,
@@ -217,6 +248,7 @@ std::string Job::compare(const Step& step) const {
                           .world = scenario_.plan.world,
                           .elements = call.elements,
                           .inputs = {}};
+  if (call.digits) request.layout.format = core::WireFormat::native;
   for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
     if (!contributes(call, rank)) continue;
     inputs.emplace_back(tensor_bytes(call));

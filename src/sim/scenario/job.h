@@ -4,9 +4,11 @@
 // must come. Owns all tensors, which do not move while it lives.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "codec/digits.h"
 #include "sim/nodes/worker_node.h"
 #include "sim/scenario/scenario.h"
 
@@ -16,10 +18,12 @@ class Job {
  public:
   explicit Job(const Scenario& scenario);
 
-  // Returns the calls of `rank`, with the incident. An agreed call is two entries.
+  // Returns the calls of `rank`, with the incident. An agreed call is two entries, and so is one by
+  // digits that first finds ranges.
   std::vector<Call> calls_of(std::uint16_t rank) const;
 
-  // The scenario's call that an entry belongs to, and whether the entry only agrees on codes.
+  // The scenario's call that an entry belongs to, and whether the entry only agrees on codes or
+  // ranges.
   struct Step {
     std::uint32_t call = 0;
     bool agrees = false;
@@ -47,6 +51,11 @@ class Job {
     std::vector<std::uint16_t> own_codes;
     std::vector<std::uint16_t> agreed_codes;
     std::vector<std::uint32_t> present;  // has a bit for each block, set if the block is not zero
+    std::unique_ptr<codec::Digits> digits;
+    std::uint64_t integers = 1;   // that these are, once it is known
+    std::vector<std::byte> sums;  // of these
+
+    std::uint64_t plan_digits();
   };
 
   Tensors& tensors(std::uint32_t call, std::uint16_t rank) {
@@ -60,7 +69,7 @@ class Job {
   std::uint16_t value_rank(const CallPlan& call, std::uint16_t rank) const;
   void fill(std::uint32_t call, std::uint16_t rank);
   core::TransferRequest request_of(std::uint32_t call, std::uint16_t rank) const;
-  core::TransferRequest codes_request_of(std::uint32_t call, std::uint16_t rank) const;
+  core::TransferRequest first_request_of(std::uint32_t call, std::uint16_t rank) const;
   void apply_incident(std::uint16_t rank, std::vector<Call>& calls) const;
   std::string compare_codes(std::uint32_t call) const;
 

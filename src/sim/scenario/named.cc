@@ -103,6 +103,7 @@ constexpr Recipe kRecipes[] = {
 CallPlan large_call(const std::string& format, std::uint64_t elements, std::uint64_t seed) {
   if (format == "i32") return sum_of_integers(elements, seed);
   if (format == "agreed") return sum_with_agreed_exponents(elements, seed);
+  if (format == "digits") return sum_by_digits(elements, seed);
   if (format == "bfp8") return sum_of_floats(WireFormat::bfp8, elements, seed);
   if (format == "bfp16") return sum_of_floats(WireFormat::bfp16, elements, seed);
   if (format == "native") return sum_of_floats(WireFormat::native, elements, seed);
@@ -140,6 +141,12 @@ CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed) {
 CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed) {
   CallPlan call = sum_of_floats(WireFormat::i32, elements, seed);
   call.agreed = true;
+  return call;
+}
+
+CallPlan sum_by_digits(std::uint64_t elements, std::uint64_t seed) {
+  CallPlan call = sum_of_floats(WireFormat::i32, elements, seed);
+  call.digits = true;
   return call;
 }
 

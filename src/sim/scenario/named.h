@@ -31,7 +31,7 @@ struct NamedOptions {
   std::int64_t bits_per_second = 0;
   base::Duration round_trip;
   std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "native",
-                       // "agreed"
+                       // "agreed", "digits"
 };
 
 // Returns nothing if there is no such name.
@@ -42,5 +42,6 @@ std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed
 CallPlan sum_of_floats(core::WireFormat format, std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed = 1);
+CallPlan sum_by_digits(std::uint64_t elements, std::uint64_t seed = 1);
 
 }  // namespace infold::sim

@@ -97,12 +97,15 @@ std::string describe(const Scenario& scenario) {
                         incident_name(scenario.incident.kind), scenario.incident.call);
   }
   for (const CallPlan& call : scenario.calls) {
-    text += fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
-                        collective_name(call.collective), reduction_name(call.reduction),
-                        data_type_name(call.layout.dtype), core::format_name(call.layout.format),
-                        call.agreed ? " agreed" : "", call.sized_by_previous ? " sized later" : "",
-                        call.is_sparse ? " sparse" : "", call.elements,
-                        oracle::value_kind_name(call.values.kind));
+    text +=
+        fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
+                    collective_name(call.collective), reduction_name(call.reduction),
+                    data_type_name(call.layout.dtype), core::format_name(call.layout.format),
+                    call.agreed   ? " agreed"
+                    : call.digits ? " digits"
+                                  : "",
+                    call.sized_by_previous ? " sized later" : "", call.is_sparse ? " sparse" : "",
+                    call.elements, oracle::value_kind_name(call.values.kind));
   }
   return text;
 }

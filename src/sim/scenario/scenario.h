@@ -20,7 +20,8 @@
 
 namespace infold::sim {
 
-// One call that all ranks make. Agreed exponents make it two transfers, the second after the first.
+// One call that all ranks make. Agreed exponents and digits make it two transfers, the second after
+// the first.
 struct CallPlan {
   core::Collective collective = core::Collective::all_reduce;
   core::Reduction reduction = core::Reduction::sum;
@@ -28,6 +29,7 @@ struct CallPlan {
   std::uint64_t elements = 0;
   std::uint16_t root = 0;
   bool agreed = false;
+  bool digits = false;          // floats that travel as integers
   bool in_place = false;        // results overwrite the inputs
   bool after_previous = false;  // sends nothing before the previous call is done
   // Takes its place at once; its size is known when the previous call is done.

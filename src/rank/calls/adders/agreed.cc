@@ -7,7 +7,7 @@ Result<LaunchOutline> AgreedLaunch::begin(const CallRequest& request, const Laun
   Result<LaunchOutline> outline = whole_.begin(request, terms);
   if (!outline) return outline;
   outline->transfers = 2;
-  outline->composed = true;
+  outline->composed = outline->exchanges = true;
   codes_ = agreement_.begin(whole_.transfer(0, core::TransferId::none));
   return outline;
 }

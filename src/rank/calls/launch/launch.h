@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How one call is made: which transfers it takes, and how its result comes of them. There is one
-// class for each kind of request: whole, agreed, parts, list, blocks, rows. A launch owns no
-// worker, clock or thread. The member submits its transfers and tells it what is done.
+// class for each kind of request: whole, agreed, digits, parts, list, blocks, rows. A launch owns
+// no worker, clock or thread. The member submits its transfers and tells it what is done.
 //
 //   begin() -> transfer(0) ... transfer(n - 1) -> size_after() of those that give a size
 //           -> deliver(), if all transfers succeeded -> clear()
@@ -32,7 +32,8 @@ struct LaunchTerms {
   int rank = 0;
   int world = 1;
   base::Instant deadline;
-  base::Instant started;  // of a call whose layout is automatic
+  core::ChunkLimits limits = {};  // the job's
+  base::Instant started = {};     // of a call whose layout is automatic
   // This rank's, of a sparse call beside which ranks join their opinions.
   std::optional<sparse::Opinions> opinion = {};
 };
@@ -47,7 +48,9 @@ struct LaunchOutline {
   bool one_by_one = false;
   std::uint64_t elements = 0;  // for messages
   bool composed = false;       // see FailedCall
+  bool exchanges = false;      // likewise
   bool input_survives = true;  // if the call fails
+  bool leaves_out_zeros = false;
 };
 
 class Launch {

@@ -18,9 +18,12 @@ Launch& LaunchChoice::choose(const CallRequest& request, const FormatChoice& for
                              bool is_sparse) {
   if (request.rows) return made(rows_, pool_);
   if (is_sparse) return made(blocks_, *pool_);
+  const bool sums_digits = format.exchange == codec::Exchange::digits;
+  if (sums_digits && DigitsLaunch::has_elements(request)) return made(digits_, *pool_);
   if (request.is_list) return made(list_, *pool_);
   if (request.in_parts) return made(parts_, *pool_);
-  if (format.agreed && request.input.elements > 0) return made(agreed_, *pool_);
+  const bool agrees = format.exchange == codec::Exchange::exponents;
+  if (agrees && request.input.elements > 0) return made(agreed_, *pool_);
   return made(whole_, *pool_);
 }
 

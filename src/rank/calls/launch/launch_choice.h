@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "rank/calls/adders/agreed.h"
+#include "rank/calls/adders/digits.h"
 #include "rank/calls/launch/blocks.h"
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/launch/list.h"
@@ -27,6 +28,7 @@ class LaunchChoice {
   std::shared_ptr<ScratchPool> pool_;
   std::unique_ptr<WholeLaunch> whole_;
   std::unique_ptr<AgreedLaunch> agreed_;
+  std::unique_ptr<DigitsLaunch> digits_;
   std::unique_ptr<PartsLaunch> parts_;
   std::unique_ptr<ListLaunch> list_;
   std::unique_ptr<BlocksLaunch> blocks_;

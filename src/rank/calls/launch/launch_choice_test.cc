@@ -18,8 +18,9 @@ TEST(LaunchChoice, EachKindOfRequestHasItsOwnAndKeepsIt) {
   parts.in_parts = true;
   list.is_list = true;
   rows.rows = RowsView{};
-  FormatChoice agreed;
-  agreed.agreed = true;
+  FormatChoice agreed, digits;
+  agreed.exchange = codec::Exchange::exponents;
+  digits.exchange = codec::Exchange::digits;
   const auto choose = [&](const CallRequest& request, const FormatChoice& format = {},
                           bool is_sparse = false) {
     Launch& chosen = launches.choose(request, format, is_sparse);
@@ -28,15 +29,24 @@ TEST(LaunchChoice, EachKindOfRequestHasItsOwnAndKeepsIt) {
   };
   EXPECT_TRUE(dynamic_cast<WholeLaunch*>(choose(whole)));
   EXPECT_TRUE(dynamic_cast<AgreedLaunch*>(choose(whole, agreed)));
+  for (const CallRequest& request : {whole, parts}) {
+    EXPECT_TRUE(dynamic_cast<DigitsLaunch*>(choose(request, digits)));
+  }
+  const MutableTensorView views[] = {tensor};
+  CallRequest full_list = list;
+  full_list.list = views;
+  EXPECT_TRUE(dynamic_cast<DigitsLaunch*>(choose(full_list, digits)));
+  EXPECT_TRUE(dynamic_cast<ListLaunch*>(choose(list, digits)));
   EXPECT_TRUE(dynamic_cast<PartsLaunch*>(choose(parts)));
   EXPECT_TRUE(dynamic_cast<ListLaunch*>(choose(list)));
   EXPECT_TRUE(dynamic_cast<BlocksLaunch*>(choose(whole, {}, true)));
   EXPECT_TRUE(dynamic_cast<RowsLaunch*>(choose(rows, {}, true)));
   EXPECT_EQ(choose(barrier), choose(whole));
-  // Without elements there are no exponents to agree on.
+  // Without elements there is nothing to exchange.
   CallRequest empty = whole;
   empty.input.elements = 0;
   EXPECT_EQ(choose(empty, agreed), choose(whole));
+  EXPECT_EQ(choose(empty, digits), choose(whole));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace infold::rank {
 
 Result<LaunchOutline> ListLaunch::begin(const CallRequest& request, const LaunchTerms& terms) {
-  if (terms.format.agreed) {
+  if (terms.format.exchange == codec::Exchange::exponents) {
     return tl::unexpected(
         Error{Code::unsupported, "fixed32 cannot carry a list; choose another wire format"});
   }

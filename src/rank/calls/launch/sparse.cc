@@ -16,6 +16,7 @@ LaunchOutline SparseLaunch::begin_sum(sparse::BlockSum::Work work, const LaunchT
   outline.sizing = sum_.steps() - 1;
   outline.elements = work.dense.elements;
   outline.composed = true;
+  outline.leaves_out_zeros = true;
   return outline;
 }
 
