@@ -112,7 +112,7 @@ class BenchAllreduce final : public Command {
     }
     const lab::InterruptGuard guard;
     const lab::InterruptStop stop(guard);
-    Result<Communicator> joined = join_.join(stop.token());
+    Result<Communicator> joined = join_.join(stop.token(), wire_of(calls_.wire));
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
     const std::string problem = nccl_sizes_.are_wanted()

@@ -90,9 +90,10 @@ JoinOptions JoinFlags::join_options() const {
   return options;
 }
 
-Result<Communicator> JoinFlags::join(const std::stop_token& stop) const {
+Result<Communicator> JoinFlags::join(const std::stop_token& stop, WireFormat wire) const {
   JoinOptions options = join_options();
   options.stop = stop;
+  options.wire = wire;
   Result<Communicator> joined = Communicator::join(options);
   if (joined) return joined;
   std::string& message = joined.error().message;

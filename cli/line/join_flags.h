@@ -21,8 +21,9 @@ class JoinFlags {
   JoinOptions join_options() const;
 
   // Joins; a stop request ends the join with an error. An error's message names options of the
-  // command line.
-  Result<Communicator> join(const std::stop_token& stop) const;
+  // command line. `wire`: of the calls, for which sites may set memory aside.
+  Result<Communicator> join(const std::stop_token& stop,
+                            WireFormat wire = WireFormat::automatic) const;
 
  private:
   std::vector<std::string> switches_;

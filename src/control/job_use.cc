@@ -17,7 +17,11 @@ std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before
   if (site.workers > can.workers_max) {
     return fmt::format("takes {} workers, and the job has {} there", can.workers_max, site.workers);
   }
-  if (const core::FormatSet lacking = asked - can.formats; !lacking.is_empty()) {
+  core::FormatSet lacking = asked - can.formats;
+  if (!(before.native & can.native()).is_empty()) {
+    lacking = lacking - core::FormatSet::of(core::WireFormat::native);
+  }
+  if (!lacking.is_empty()) {
     return fmt::format("does not sum {}, which the job asks for; it sums {}", names_of(lacking),
                        names_of(can.formats));
   }
@@ -39,6 +43,7 @@ Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
           Refusal{RefusalReason::invalid, fmt::format("job '{}': {} {}", job, site.name, *lack)});
     }
     use.formats = use.formats & site.record.formats;
+    use.native = use.native & site.record.native();
     use.elements_max = std::min(use.elements_max, site.record.elements_max);
   }
   return use;

@@ -24,10 +24,12 @@ struct SiteOfJob {
 
 struct JobUse {
   core::FormatSet formats = core::FormatSet::all();
+  core::TypeSet native = core::TypeSet::floats();  // types that it may sum as native without trees
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // of a chunk
 };
 
-// Formats are those of all sites, elements the least. A site is refused by name that does not
+// Formats and native types are those of all sites, elements the least. Native counts as asked for
+// and found where all sites sum some type so. A site is refused by name that does not
 // verify checksums, has too many workers, lacks a format that is asked for, or has none in common
 // with those before it.
 Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,

@@ -58,6 +58,7 @@ struct Hello {
   std::optional<RankHost> host;     // none: it shares no memory
   std::uint32_t element_bytes = 4;  // on the wire, of most elements that it will send
   bool always_shares = false;       // shares memory even if that saves no bytes
+  bool wants_native = false;        // it may sum in format native
   std::chrono::milliseconds patience{};
   std::optional<RackHello> rack;  // whose switch the rank joined at; none: it joined here itself
   std::string peer;  // the address that its connection comes from; empty: of this process
@@ -109,6 +110,9 @@ struct JobTerms {
   std::uint32_t datagram_bytes_max = 0;
   std::uint32_t elements_max = 0;
   core::FormatSet formats = core::FormatSet::all();  // that all sites sum, also those of racks
+  // Where that lacks native: types that all sites sum as native in a job without trees, as this is
+  // one as far as is known here.
+  core::TypeSet native_types = {};
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
   std::vector<SiteAddress> sites;

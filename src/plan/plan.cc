@@ -85,6 +85,7 @@ core::WorkerOptions worker_options(const Plan& plan, std::uint16_t rank) {
   options.world = plan.world;
   options.limits = limits_of(plan);
   options.formats = plan.formats;
+  if (!options.limits.tree) options.native_types = plan.native_types;
   options.small_slots = plan.small_slots;
   options.bulk_slots = plan.bulk_slots;
   for (const Tree& tree : plan.trees) options.sites.push_back(site_options(tree, rank));

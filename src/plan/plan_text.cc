@@ -65,6 +65,31 @@ std::string write_formats(core::FormatSet formats) {
   return formats == core::FormatSet::all() ? "all" : core::names_of(formats, ",");
 }
 
+Wrong read_types(std::string_view text, core::TypeSet& types) {
+  types = {};
+  while (!text.empty()) {
+    const std::string_view name = take(text, ',');
+    const core::TypeSet before = types;
+    for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
+      const auto type = static_cast<core::DataType>(code);
+      if (name == data_type_name(type)) types = types | core::TypeSet::of(type);
+    }
+    if (types == before) return fmt::format("'{}' is an unknown or repeated type of floats", name);
+  }
+  return std::nullopt;
+}
+
+std::string write_types(core::TypeSet types) {
+  std::string names;
+  for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
+    const auto type = static_cast<core::DataType>(code);
+    if (!types.has(type)) continue;
+    if (!names.empty()) names += ',';
+    names += data_type_name(type);
+  }
+  return names;
+}
+
 // Reads "3", or "0-2:1".
 Wrong read_child(std::string_view text, Child& child) {
   std::string_view ranks = take(text, ':');
@@ -118,6 +143,7 @@ Wrong set(Plan& plan, std::string_view key, std::string_view value) {
   if (key == "small_slots") return read_number(value, plan.small_slots);
   if (key == "bulk_slots") return read_number(value, plan.bulk_slots);
   if (key == "formats") return read_formats(value, plan.formats);
+  if (key == "native_types") return read_types(value, plan.native_types);
   return fmt::format("a plan has no '{}'", key);
 }
 
@@ -227,9 +253,13 @@ Wrong find_fault_of_tree(const Tree& tree, std::uint16_t world) {
 std::string write_plan(const Plan& plan) {
   std::string text = fmt::format(
       "plan world={} datagram_bytes_max={} elements_max={} small_slots={} bulk_slots={} "
-      "formats={}\n",
+      "formats={}",
       plan.world, plan.datagram_bytes_max, plan.elements_max, plan.small_slots, plan.bulk_slots,
       write_formats(plan.formats));
+  if (!plan.native_types.is_empty()) {
+    text += fmt::format(" native_types={}", write_types(plan.native_types));
+  }
+  text += '\n';
   for (const Tree& tree : plan.trees) {
     text += fmt::format("tree weight={} job={} epoch={}\n", tree.weight, tree.job, tree.epoch);
     for (const Aggregator& each : tree.aggregators) {

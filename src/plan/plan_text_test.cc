@@ -14,6 +14,7 @@ Plan plan_of_eight() {
   plan.world = 8;
   plan.formats =
       core::FormatSet::of(core::WireFormat::i32) | core::FormatSet::of(core::WireFormat::bfp16);
+  plan.native_types = core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::bf16);
   plan.small_slots = 3;
   plan.trees = {tree_of(8, std::vector<core::RankRange>{{0, 2}, {5, 2}},
                         std::vector<core::RankRange>{{0, 3}, {3, 1}}),
@@ -28,8 +29,9 @@ Plan plan_of_eight() {
 
 TEST(PlanText, IsReadAsItWasWritten) {
   const std::string text = write_plan(plan_of_eight());
-  EXPECT_THAT(text, HasSubstr("plan world=8 datagram_bytes_max=1472 elements_max=8192 "
-                              "small_slots=3 bulk_slots=448 formats=i32,bfp16\n"));
+  EXPECT_THAT(text,
+              HasSubstr("plan world=8 datagram_bytes_max=1472 elements_max=8192 "
+                        "small_slots=3 bulk_slots=448 formats=i32,bfp16 native_types=f32,bf16\n"));
   EXPECT_THAT(text, HasSubstr("place=rack sparse=yes formats=all children=0-1:2,2\n"));
   EXPECT_THAT(text, HasSubstr("place=server sparse=no formats=bfp16 children=0,1,2,3,4,5,6,7\n"));
   const auto read = read_plan(text);
@@ -87,6 +89,7 @@ const Bad kBad[] = {
     {"NegativeNumber", "plan world=-1\n", "'-1' must be a number"},
     {"UnknownFormat", "plan formats=bfp4\n", "'bfp4' is an unknown or repeated wire format"},
     {"FormatTwice", "plan formats=i8,i8\n", "'i8' is an unknown or repeated wire format"},
+    {"NoFloat", "plan native_types=i32\n", "'i32' is an unknown or repeated type of floats"},
     {"NoFormats", "plan formats=\ntree\naggregator children=0\n",
      "formats must name a wire format"},
     {"UnknownPlace", "plan\ntree\naggregator place=moon\n", "'moon' must be in_path, rack"},

@@ -109,6 +109,52 @@ TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
   });
 }
 
+// As of a site in the kernel: native of f32, in jobs without trees.
+core::SiteRecord native_of_f32() {
+  core::SiteRecord record;
+  record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::native);
+  record.native_types = core::TypeSet::of(DataType::f32);
+  return record;
+}
+
+TEST(SiteRecords, NativeIsSummedOfTheTypesThatTheSiteNames) {
+  const LimitedSwitch limited(native_of_f32());
+  JoinOptions options = limited.options(2);
+  options.wire = WireFormat::native;
+  run_job(2, options, [](Communicator& comm) {
+    std::vector<float> floats = {2.5F, 3e9F};
+    const auto summed = comm.all_reduce(floats).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    EXPECT_EQ(floats, (std::vector<float>{5.0F, 6e9F}));
+  });
+}
+
+TEST(SiteRecords, NativeOfAnotherTypeIsRefusedAtOnce) {
+  const LimitedSwitch limited(native_of_f32());
+  JoinOptions options = limited.options(1);
+  options.wire = WireFormat::native;
+  run_job(1, options, [](Communicator& comm) {
+    std::vector<double> doubles(1000, 1.5);
+    const auto refused = comm.all_reduce(doubles).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("not all sites of the job sum wire format native"));
+  });
+}
+
+// The ranks' job has no memory for it, as none asked for it at join.
+TEST(SiteRecords, NativeByNameOfACallIsRefusedWhereTheJobDidNotAskForIt) {
+  const LimitedSwitch limited(native_of_f32());
+  run_job(1, limited.options(1), [](Communicator& comm) {
+    std::vector<float> floats(1000, 1.5F);
+    const auto refused = comm.all_reduce(floats, {.wire = WireFormat::native}).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("not all sites of the job sum wire format native"));
+  });
+}
+
 core::SiteRecord all_but_i32() {
   core::SiteRecord record;
   record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::i32);

@@ -80,6 +80,14 @@ const Misfit kMisfits[] = {
      "sites[2] that sums 64 elements of a chunk, in a job with elements_max of 8192"},
     {"FormatOfASite", [](auto& j) { j.mutable_sites(0)->mutable_record()->set_formats(0xEF); },
      "sites[0] that does not sum bfp8, which the job uses"},
+    {"NativeTypeOfASite",
+     [](auto& j) {
+       j.set_native_types(0x9);
+       j.mutable_sites(0)->mutable_record()->set_formats(0x7F);
+       j.mutable_sites(0)->mutable_record()->set_native_types(0x7);
+       j.set_formats(0x7F);
+     },
+     "sites[0] that sums native elements of types 0x7, in a job with native_types of 0x9"},
     {"NoSlots",
      [](auto& j) {
        j.set_small_slots(0);

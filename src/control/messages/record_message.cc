@@ -18,6 +18,7 @@ constexpr std::uint32_t kSendsBits = 1U << 1;
 v1::SiteRecord message_of(const core::SiteRecord& record) {
   v1::SiteRecord message;
   message.set_formats(record.formats.bits());
+  message.set_native_types(record.native_types.bits());
   message.set_elements_max(record.elements_max);
   message.set_workers_max(record.workers_max);
   message.set_takes_sparse(record.takes_sparse);
@@ -33,6 +34,7 @@ tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* mess
   }
   core::SiteRecord record;
   record.formats = core::FormatSet(message->formats());
+  record.native_types = core::TypeSet(message->native_types());
   record.elements_max = std::min<std::uint32_t>(message->elements_max(), INFOLD_ELEMENTS_MAX);
   record.workers_max = std::min<std::uint32_t>(message->workers_max(), INFOLD_WORKERS_MAX);
   record.takes_sparse = message->takes_sparse();

@@ -180,6 +180,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   terms.elements_max = use->elements_max;
   terms.groups = propose_groups(job.ranks);
   if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
+  if (may_sum_native(job)) terms.native_types = use->native;
   if (const Answer<void> shared = share_slots(job); !shared) return shared;
   const std::optional<std::uint16_t> number = take_number();
   if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
@@ -193,6 +194,16 @@ Answer<void> JobRegistry::assemble(Job& job) {
     tell(place, [terms](RankListener& listener) { listener.all_here(terms); });
   }
   return {};
+}
+
+// Where not all sites sum native in any job. Those that do in jobs without trees alone need memory
+// for it, which other jobs are spared.
+bool JobRegistry::may_sum_native(const Job& job) {
+  const JobTerms& terms = job.terms;
+  return !terms.formats.has(core::WireFormat::native) && terms.racks.empty() &&
+         terms.groups.empty() &&
+         std::all_of(job.ranks.begin(), job.ranks.end(),
+                     [](const RankPlace& rank) { return rank.hello.wants_native; });
 }
 
 // Partial sums of groups are longer than ranks' packets. On a narrow path there are no groups.

@@ -99,6 +99,7 @@ class JobRegistry final : public Registrar {
   std::shared_ptr<Job> find(const std::string& name) const;
   Answer<void> assemble(Job& job);
   Answer<void> fit_chunks(Job& job);
+  static bool may_sum_native(const Job& job);
   Answer<void> share_slots(Job& job);
   FreeSlots slots_for(const std::string& peer) const;
   bool needs_plane(const Job& job) const;

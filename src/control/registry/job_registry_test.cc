@@ -56,6 +56,34 @@ TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
   EXPECT_EQ(registry_.slots_free(), 1000U);
 }
 
+// A site that sums native in jobs without trees alone, and needs memory for it.
+TEST_F(Registry, NativeTypesAreForJobsThatWantThemAndHaveNoTrees) {
+  const core::TypeSet types = core::TypeSet::of(DataType::f32);
+  core::SiteRecord record;
+  record.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
+  record.native_types = types;
+  plane_.set_record(record);
+  const auto native_of = [&](const std::string& job, bool first_wants, bool share_a_host) {
+    std::vector<Rank> ranks;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      Hello hello = hello_of(rank, 3, job);
+      hello.wants_native = rank > 0 || first_wants;
+      hello.always_shares = true;
+      if (share_a_host && rank < 2) hello.host = RankHost{"host", "meet-" + std::to_string(rank)};
+      ranks.push_back(come(hello));
+    }
+    EXPECT_TRUE(ranks[0].ear->terms().has_value());
+    EXPECT_EQ(ranks[0].ear->terms()->groups.empty(), !share_a_host);
+    const core::TypeSet native = ranks[0].ear->terms()->native_types;
+    EXPECT_EQ(native, ranks[2].ear->terms()->native_types);
+    leave(ranks);
+    return native;
+  };
+  EXPECT_EQ(native_of("wanted", true, false), types);
+  EXPECT_TRUE(native_of("unwanted", false, false).is_empty());
+  EXPECT_TRUE(native_of("tree", true, true).is_empty());
+}
+
 // A block of some formats has 64 elements; as a partial sum it is longer than 548 bytes.
 TEST_F(Registry, PacketsThatHoldNoBlockAreRefusedOrDoWithoutGroups) {
   plane_.elements = 32;

@@ -30,6 +30,7 @@ v1::JoinReply reply_of(const JobTerms& terms) {
   joined.set_datagram_bytes_max(terms.datagram_bytes_max);
   joined.set_elements_max(terms.elements_max);
   joined.set_formats(terms.formats.bits());
+  joined.set_native_types(terms.native_types.bits());
   joined.set_small_slots(terms.small_slots);
   joined.set_bulk_slots(terms.bulk_slots);
   for (const SiteAddress& site : terms.sites) {

@@ -49,6 +49,7 @@ struct WorkerOptions {
   std::uint16_t world = 1;
   ChunkLimits limits;
   FormatSet formats = FormatSet::all();  // that all sites sum; other calls are refused
+  TypeSet native_types;                  // likewise as native, where that is not among formats
   std::vector<SiteOptions> sites;        // 1 to 64 aggregators
   // Slots at each site: the first ones carry small tensors, so that these never queue behind
   // large ones. A tensor is small when its chunks fit the small stream's slots once.
@@ -64,6 +65,11 @@ struct WorkerOptions {
   std::uint32_t check_period = 0;
   // The wall clock's time less the instants handed in, so that workers pause together (lull.h).
   base::Duration wall_clock_offset;
+
+  // Whether all sites sum such elements.
+  bool sums(ElementLayout layout) const {
+    return formats.has(layout.format) || (layout.is_native() && native_types.has(layout.dtype));
+  }
 };
 
 // Whether a transfer of so many chunks travels in the small stream; the same on all ranks.

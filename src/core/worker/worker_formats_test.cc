@@ -3,6 +3,7 @@
 // Calls in formats that some site of the job does not sum are refused, at every rank alike.
 #include <array>
 #include <cstring>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +39,33 @@ TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
     if (!id) {
       EXPECT_EQ(id.error().code, base::Code::unsupported);
     }
+  }
+}
+
+// As where a site in the kernel sums them, in jobs without trees.
+TEST(WorkerFormats, NativeIsAlsoTakenByType) {
+  constexpr TensorCodec kCodec = {
+      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
+  WorkerOptions options;
+  options.limits = {.datagram_bytes_max = 1472};
+  options.formats = FormatSet::of(WireFormat::bfp8);
+  options.native_types = TypeSet::of(DataType::f32) | TypeSet::of(DataType::bf16);
+  options.sites.resize(1);
+  Worker worker(options);
+  std::array<std::byte, 512> tensor{};
+  TransferRequest request;
+  request.codec = &kCodec;
+  request.input = tensor.data();
+  request.output = tensor.data();
+  request.elements = 64;
+  for (const DataType type : {DataType::f32, DataType::f16, DataType::bf16, DataType::f64}) {
+    request.layout = {WireFormat::native, type};
+    const auto id = worker.submit({}, request);
+    EXPECT_EQ(id.has_value(), options.native_types.has(type)) << data_type_name(type);
+    if (id) continue;
+    EXPECT_EQ(id.error().code, base::Code::unsupported);
+    EXPECT_NE(std::string_view(id.error().detail).find("sum wire format native"),
+              std::string_view::npos);
   }
 }
 

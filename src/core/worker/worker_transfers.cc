@@ -110,7 +110,13 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       options_.limits.datagram_bytes_max);
   }
   const bool has_elements = request.elements > 0 || request.sized_later;
-  if (has_elements && !options_.formats.has(request.layout.format)) {
+  if (has_elements && !options_.sums(request.layout)) {
+    if (request.layout.is_native()) {
+      return base::fail(Code::unsupported, "submit",
+                        "not all sites of the job sum wire format native, of this type and in this "
+                        "job; choose another",
+                        static_cast<std::int64_t>(request.layout.dtype));
+    }
     return base::fail(Code::unsupported, "submit",
                       "a site of the job does not sum this wire format; choose another",
                       static_cast<std::int64_t>(request.layout.format));

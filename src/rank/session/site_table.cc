@@ -82,7 +82,15 @@ Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms
   }
   const control::Answer<control::JobUse> use = control::job_use(options.job, sites, asked);
   if (!use) return tl::unexpected(unsupported(use.error().message));
-  if (const core::FormatSet lacking = asked - table.plan.formats; !lacking.is_empty()) {
+  core::FormatSet lacking = asked - table.plan.formats;
+  const core::FormatSet native = core::FormatSet::of(core::WireFormat::native);
+  if (!table.plan.native_types.is_empty()) lacking = lacking - native;
+  if (lacking == native && !use->native.is_empty()) {
+    return tl::unexpected(unsupported(
+        "not all sites sum native in every job; this one has racks, or ranks that share memory, or "
+        "ranks that join with another wire format"));
+  }
+  if (!lacking.is_empty()) {
     return tl::unexpected(unsupported("a switch between this rank and the others does not sum " +
                                       core::names_of(lacking)));
   }
@@ -100,6 +108,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
   plan.datagram_bytes_max = input.datagram_bytes_max;
   plan.small_slots = input.small_slots;
   plan.bulk_slots = input.bulk_slots;
+  core::TypeSet native = core::TypeSet::floats();
   std::size_t count = 0;
   for (const HostTerms& host : hosts) count += host.terms->sites.size();
   if (count == 0 || count > core::Stripe::kSitesMax) {
@@ -112,12 +121,14 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
     plan.datagram_bytes_max = std::min(plan.datagram_bytes_max, terms.datagram_bytes_max);
     plan.elements_max = std::min(plan.elements_max, terms.elements_max);
     plan.formats = plan.formats & terms.formats;
+    if (!terms.formats.has(core::WireFormat::native)) native = native & terms.native_types;
     plan.small_slots = std::min(plan.small_slots, terms.small_slots);
     plan.bulk_slots = std::min(plan.bulk_slots, terms.bulk_slots);
     if (Result<void> added = add_sites(input, host, table); !added) {
       return tl::unexpected(added.error());
     }
   }
+  if (!plan.formats.has(core::WireFormat::native)) plan.native_types = native;
   if (plan.small_slots + plan.bulk_slots == 0) {
     return tl::unexpected(unavailable(
         "the switches grant no slots in common: one has only small ones left, another none"));

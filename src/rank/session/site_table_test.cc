@@ -69,6 +69,28 @@ TEST_F(SiteTables, AFormatThatIsLackingElsewhereIsRefused) {
               HasSubstr("a switch between this rank and the others does not sum i16"));
 }
 
+// A switch that has native in all jobs, and one that has some types of it in jobs without trees.
+TEST_F(SiteTables, NativeTypesAreThoseOfAllSitesAndOfNoTree) {
+  options_.wire = WireFormat::native;
+  const core::FormatSet others =
+      core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
+  const core::TypeSet types = core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::f16);
+  second_.formats = second_.sites.front().record.formats = others;
+  second_.native_types = second_.sites.front().record.native_types = types;
+  const auto found = table();
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_EQ(found->plan.native_types, types);
+  const core::WorkerOptions worker = plan::worker_options(found->plan, 1);
+  EXPECT_TRUE(worker.sums({core::WireFormat::native, DataType::f16}));
+  EXPECT_FALSE(worker.sums({core::WireFormat::native, DataType::bf16}));
+  first_.racks = {{0, 3}};
+  const auto tree = table();
+  ASSERT_TRUE(tree.has_value()) << tree.error().message;
+  EXPECT_FALSE(plan::worker_options(tree->plan, 1).sums({core::WireFormat::native, DataType::f16}));
+  second_.native_types = {};
+  EXPECT_THAT(table().error().message, HasSubstr("not all sites sum native in every job"));
+}
+
 TEST_F(SiteTables, SwitchesWithoutAFormatInCommonAreRefused) {
   first_.formats = core::FormatSet::of(core::WireFormat::i32);
   second_.formats = core::FormatSet::of(core::WireFormat::bfp32);
