@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "bpf/bits.h"
 #include "bpf/checksum.h"
 #include "bpf/maps.h"
 
@@ -180,16 +181,6 @@ INLINE void write_range(struct work* w, uint32_t at, uint32_t first, uint32_t co
   if (at >= INFOLD_PENDING_RANGES_MAX) return;
   out[at].first = infold_to_be16((uint16_t)first);
   out[at].count = infold_to_be16((uint16_t)count);
-}
-
-/* The number of 0 bits below the lowest 1, and 0 if there is no 1. The product has different top
- * bits for each power of two. */
-INLINE uint32_t zeros_below(uint64_t value) {
-  static const uint8_t position[64] = {
-      0,  1,  56, 2,  57, 49, 28, 3,  61, 58, 42, 50, 38, 29, 17, 4,  62, 47, 59, 36, 45, 43,
-      51, 22, 53, 39, 33, 30, 24, 18, 12, 5,  63, 55, 48, 27, 60, 41, 37, 16, 46, 35, 44, 21,
-      52, 32, 23, 11, 54, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6};
-  return position[(value & (0 - value)) * 0x03f79d71b4ca8b09 >> 58];
 }
 
 /* R-065 for at most 64 workers that are the ranks of their numbers: range by range. */

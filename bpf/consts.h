@@ -41,6 +41,13 @@ enum {
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("clang loop unroll(full)")
 
+/* base + offset, in the register of the offset. For a base that stays, clang first copies the base
+ * and then adds the offset. */
+INLINE uint8_t* at_offset(const volatile void* base, uint64_t offset) {
+  asm volatile("%0 += %1" : "+r"(offset) : "r"(base));
+  return (uint8_t*)offset;
+}
+
 /* The kernel's loop calls this for each number. Returns 1 to end the loop. */
 typedef long (*loop_body)(uint32_t number, const void* context);
 

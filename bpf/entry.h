@@ -23,6 +23,7 @@ INLINE int program_of(const struct work* w) {
   const int specials = w->is_blocks && w->flags & INFOLD_FLAG_SPECIALS;
   switch (w->kind) {
     case INFOLD_KIND_ADD:
+      if (w->is_native) return kAddF32 + w->dtype;
       if (!w->is_blocks) return kAddIntegers;
       return specials ? kTakeSpecials : add_blocks_program(w);
     case INFOLD_KIND_PARTIAL: return specials ? kTakeSpecials : kAddPartial + w->wide;
@@ -35,6 +36,7 @@ INLINE int program_of(const struct work* w) {
 INLINE int jump(struct xdp_md* ctx, int program) {
   switch (program) {
     case kAddIntegers: return go_on(ctx, kAddIntegers);
+    case kAddF32: return go_on(ctx, kAddF32);
     case kAddBfp8: return go_on(ctx, kAddBfp8);
     case kAddBfp16: return go_on(ctx, kAddBfp16);
     case kAddBfp32: return go_on(ctx, kAddBfp32);
@@ -62,6 +64,7 @@ INLINE int check_job(struct xdp_md* ctx, const struct infold_header* h,
   const uint32_t slot = infold_from_be16(h->slot);
   if (slot >= job->slot_count) return INFOLD_XDP_DROPPED_BAD_SLOT;
   if (!fits_limits(job, w)) return INFOLD_XDP_DROPPED_LIMITS;
+  if (w->is_native && !sums_native(job, w)) return INFOLD_XDP_DROPPED_MALFORMED;
   if (!down && !fits_worker(h, w)) return INFOLD_XDP_DROPPED_MALFORMED;
   w->slot = job->slot_first + slot;
   w->copy = 2 * w->slot + (w->round & 1);

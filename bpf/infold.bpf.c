@@ -11,6 +11,8 @@
 #include "bpf/ingress.h"
 #include "bpf/measure/bounce.h"
 #include "bpf/measure/rewind.h"
+#include "bpf/native/add.h"
+#include "bpf/native/results.h"
 #include "bpf/parent.h"
 #include "bpf/specials.h"
 #include "bpf/take.h"

@@ -72,6 +72,15 @@ struct {
   __uint(value_size, INFOLD_XDP_ELEMENTS_MAX * 8);
 } lanes SEC(".maps");
 
+/* The rows of jobs that sum native elements: for each job a map of its own, with an entry for each
+ * copy of its slots. The daemon makes that map when the job starts. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, 1);
+  __uint(key_size, sizeof(uint32_t));
+  __uint(value_size, sizeof(uint32_t));
+} rows_of_jobs SEC(".maps");
+
 /* First those of packets of no job, then those of each job, by its index plus one. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -102,7 +111,9 @@ struct work {
   uint8_t end_cause;   /* enum end_cause */
   uint8_t has_found;   /* specials of this packet stand in `specials` */
   uint8_t is_verified; /* its checksum is right */
-  uint8_t reserved3[6];
+  uint8_t is_native;   /* floats as they are */
+  uint8_t dtype;       /* of R-020 */
+  uint8_t reserved3[4];
   uint64_t signature;
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
@@ -121,6 +132,7 @@ struct work {
   uint32_t first;  /* ranks of the range that was begun last */
   uint32_t after;
   uint32_t is_open; /* some chunk still needs the ended job's ranks */
+  uint32_t used;    /* bit r: row r of the copy is not empty */
 
   /* The answer: bytes of `stored`, of `small`, or the datagram that arrived. */
   uint32_t answer_bytes;
@@ -164,7 +176,11 @@ struct {
                       each(TakeAbort, take_abort) each(WriteResult8, write_result8)                \
                           each(WriteResult16, write_result16) each(WriteResult32, write_result32)  \
                               each(WritePartial, write_partial) each(WriteCodes, write_codes)      \
-                                  each(Answer, answer_packet) each(AnswerPending, answer_pending)
+                                  each(Answer, answer_packet) each(AnswerPending, answer_pending)  \
+                                      each(AddF32, add_f32) each(AddF16, add_f16)                  \
+                                          each(AddBf16, add_bf16) each(WriteF32, write_f32)        \
+                                              each(WriteF16, write_f16)                            \
+                                                  each(WriteBf16, write_bf16)
 enum program {
 #define NUMBER(name, function) k##name,
   PROGRAMS(NUMBER)

@@ -209,19 +209,22 @@ INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const
   return !w->wide || codes_fit(h, end, w);
 }
 
-/* R-014, and the tables of R-020. */
+/* R-014, and the tables of R-020. Ranks learn when they join that there are no partial sums of
+ * native (R-042) here. */
 INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
   const uint32_t kind = w->kind;
   if (kind == 0 || kind == 7 || kind > INFOLD_KIND_ABORTED) return 0;
   const uint32_t format = h->format & 15;
-  if (format >= INFOLD_FORMAT_NATIVE || h->format >> 4 >= INFOLD_DTYPE_COUNT) return 0;
+  if (format >= INFOLD_FORMAT_COUNT || w->dtype >= INFOLD_DTYPE_COUNT) return 0;
   if (w->reduction >= INFOLD_REDUCTION_COUNT) return 0;
   if (h->operation >> 4 >= INFOLD_COLLECTIVE_COUNT) return 0;
   if (w->is_blocks) {
-    if (w->reduction > INFOLD_REDUCTION_AVERAGE || h->format >> 4 > INFOLD_DTYPE_F64) return 0;
+    if (w->reduction > INFOLD_REDUCTION_AVERAGE || w->dtype > INFOLD_DTYPE_F64) return 0;
   } else if (kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE ||
              kind == INFOLD_KIND_REALIGN) {
     return 0;
+  } else if (w->is_native) {
+    if (w->reduction > INFOLD_REDUCTION_AVERAGE || w->dtype > INFOLD_DTYPE_F64) return 0;
   }
   if (w->elements << w->element_shift > INFOLD_PAYLOAD_BYTES_MAX) return 0;
   if (w->flags & INFOLD_FLAG_SPARSE) return 0; /* ranks learn that when they join */
@@ -250,6 +253,10 @@ INLINE int body_fits(const struct infold_header* h, const struct work* w) {
   }
 }
 
+INLINE uint32_t native_shift(uint32_t dtype) {
+  return dtype == INFOLD_DTYPE_F32 ? 2 : dtype == INFOLD_DTYPE_F64 ? 3 : 1;
+}
+
 /* As core::parse. Sets all fields but job, slot and copy. */
 INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work* w) {
   if (h->magic != INFOLD_MAGIC || h->version_kind >> 4 != INFOLD_VERSION) return 0;
@@ -259,10 +266,14 @@ INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work*
   w->round = infold_from_be32(h->round);
   w->elements = infold_from_be16(h->elements);
   const uint32_t format = h->format & 15;
-  w->is_blocks = format >= INFOLD_FORMAT_BFP8;
-  w->element_shift = w->is_blocks ? format - INFOLD_FORMAT_BFP8 : format & 3;
+  w->dtype = h->format >> 4;
+  w->is_native = format == INFOLD_FORMAT_NATIVE;
+  w->is_blocks = format >= INFOLD_FORMAT_BFP8 && !w->is_native;
+  w->element_shift = w->is_blocks   ? format - INFOLD_FORMAT_BFP8
+                     : w->is_native ? native_shift(w->dtype)
+                                    : format & 3;
   w->element_bytes = w->elements << w->element_shift;
-  w->wide = h->format >> 4 == INFOLD_DTYPE_F64;
+  w->wide = w->dtype == INFOLD_DTYPE_F64;
   w->reduction = h->operation & 15;
   w->signature = *(const uint64_t*)&h->elements;
   w->contributors.count = infold_from_be16(h->contributors);
@@ -277,6 +288,12 @@ INLINE int fits_limits(const struct infold_xdp_job* job, const struct work* w) {
   const int widens = job->has_parent && w->is_blocks;
   const uint32_t body = widens ? partial_bytes(w, 1) : payload_bytes(w);
   return INFOLD_HEADER_BYTES + body <= job->datagram_bytes_max;
+}
+
+/* Whether a contribution of native finds its rows. Ranks send no others, as they learn when they
+ * join. */
+INLINE int sums_native(const struct infold_xdp_job* job, const struct work* w) {
+  return w->kind != INFOLD_KIND_ADD || (job->sums_native && w->dtype <= INFOLD_DTYPE_BF16);
 }
 
 /* core::Aggregator::fits_worker. */

@@ -38,6 +38,7 @@ INLINE int answer_repeat(struct xdp_md* ctx, struct work* w) {
 
 INLINE int write_answer(struct xdp_md* ctx, struct work* w, const struct infold_xdp_job* job,
                         const struct infold_xdp_copy* copy) {
+  if (w->is_native) return go_on(ctx, kWriteF32 + w->dtype);
   if (copy->overrange) return go_on(ctx, kWriteCodes);
   if (job->has_parent) return go_on(ctx, kWritePartial);
   switch (w->element_shift) {

@@ -140,7 +140,7 @@ INLINE int close(struct infold_xdp_copy* copy, uint8_t* answer, const struct inf
   copy->contributors.weight += w->contributors.weight;
   copy->contributors.digest += w->contributors.digest;
   if (!all_in(copy->seen, job)) return kTaken;
-  if (w->is_blocks && copy->has_lanes) {
+  if ((w->is_blocks || w->is_native) && copy->has_lanes) {
     copy->phase = INFOLD_XDP_CLOSING;
     return kCloses;
   }

@@ -86,12 +86,41 @@ struct infold_xdp_config {
   uint32_t stored_bytes_max; /* of any datagram, a multiple of 64 */
   uint32_t slots;            /* of all jobs together */
   uint32_t jobs;             /* entries of the table of jobs */
+  uint32_t row_words[2];     /* of native elements: of 4 bytes, of 2 bytes */
   infold_be16 port;          /* of the aggregator */
   uint16_t address_count;
   uint8_t grows;   /* whether frames of this driver have room at their end */
   uint8_t bounces; /* whether a frame that goes back with XDP_TX arrives */
   uint16_t reserved;
   struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
+};
+
+/* Native elements (R-041) are summed in rows of 64-bit words, which the map `rows_of_jobs` has for
+ * each copy of a job that uses them. A float's sign and exponent field choose an entry of a table:
+ * the fraction times `factor`, plus `addend`, goes into the row at this offset. A word counts units
+ * of 2^(bits of a row x the row's number), and has room for 256 contributions. The last row counts
+ * infinities and NaN. The loader fills the tables in, because rows are as long as packets. */
+struct infold_xdp_scale {
+  int64_t factor;
+  int64_t addend;
+  uint32_t at; /* bytes */
+  uint32_t reserved[3];
+};
+enum {
+  INFOLD_XDP_ROWS_F32 = 9,
+  INFOLD_XDP_ROWS_F16 = 2,
+  INFOLD_XDP_ROWS_BF16 = 7,
+  INFOLD_XDP_ROW_BITS_F32 = 32,
+  INFOLD_XDP_ROW_BITS_BF16 = 48,
+  /* In the last row: the fractions of NaN are above these bits, and make a NaN of what is below. */
+  INFOLD_XDP_MINUS_AT = 16,
+  INFOLD_XDP_FRACTIONS_AT = 32,
+  INFOLD_XDP_ROW_GROUP = 32 /* elements that are rounded together; rows have multiples of it */
+};
+struct infold_xdp_scales {
+  struct infold_xdp_scale f32[512];
+  struct infold_xdp_scale bf16[512];
+  struct infold_xdp_scale f16[64];
 };
 
 enum infold_xdp_phase {
@@ -163,8 +192,8 @@ struct infold_xdp_job {
   struct bpf_spin_lock lock;
   uint8_t ended;
   uint8_t root_knows;
-  uint8_t is_plain; /* each worker is the rank of its number alone */
-  uint8_t reserved2;
+  uint8_t is_plain;    /* each worker is the rank of its number alone */
+  uint8_t sums_native; /* `rows_of_jobs` has rows for its chunks */
   struct infold_abort abort;
   uint32_t world;
   uint32_t reserved3;

@@ -51,6 +51,11 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
   output.text("slots: {}, {:.0f} MB of kernel memory; datagrams of up to {} bytes{}\n",
               options.slots, megabytes, server.datagram_bytes_max(),
               options.pin ? "; pinned below /sys/fs/bpf/infold" : "");
+  const std::size_t native_slot = server.native_slot_bytes();
+  output.text(
+      "slots of jobs that join for wire format native: {:.0f} kB more each, at most {:.0f} MB\n",
+      static_cast<double>(native_slot) / 1e3,
+      static_cast<double>(native_slot * options.slots) / 1e6);
   const control::ControlServer::Budget joining = server.control_budget();
   report_joining(output, joining);
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
@@ -74,6 +79,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const XdpSwitchOp
                  {"parent", parent},
                  {"slots", options.slots},
                  {"memory_bytes_max", server.memory_bytes()},
+                 {"native_slot_bytes", native_slot},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
                  {"pinned", options.pin},
                  {"metrics", metrics},

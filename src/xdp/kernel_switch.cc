@@ -158,7 +158,8 @@ control::Answer<void> KernelSwitch::start_job(const control::JobTerms& terms) {
         control::RefusalReason::in_use,
         "the number " + std::to_string(terms.job) + " is another job's at the switch", -1});
   }
-  const base::Result<void> added = program_.add_job(options, neighbours);
+  const bool sums_native = !terms.native_types.is_empty() && !options.parent_worker;
+  const base::Result<void> added = program_.add_job(options, neighbours, sums_native);
   if (!added) {
     return tl::unexpected(control::Refusal{
         control::RefusalReason::full,

@@ -63,6 +63,8 @@ class KernelSwitch final : public control::Plane {
   io::SocketAddress control_address() const { return control_->address(); }
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
   std::size_t memory_bytes() const { return program_.memory_bytes(); }
+  // More, for each slot of a job that sums native elements.
+  std::size_t native_slot_bytes() const { return program_.native_slot_bytes(); }
   site::SwitchStatus status();  // from any thread
 
   // Watches for at most this long. Returns the changes, as sentences. A job loses a worker behind

@@ -72,6 +72,13 @@ TEST_P(Conformance, SoftwarePlane) {
 }
 
 #ifdef INFOLD_XDP
+// Ranks hear that it sums no such chunks, in the job's record.
+bool has_native_f64(const VectorCase& vector) {
+  return std::ranges::any_of(vector.steps, [](const Step& step) {
+    return std::ranges::find(step.tokens, "f64/native") != step.tokens.end();
+  });
+}
+
 // The same cases on the program in the kernel, in one test, because loading takes a second. Where
 // frames do not grow, the host's ingress writes long answers to short packets.
 TEST(XdpPlane, RunsEveryVector) {
@@ -82,6 +89,7 @@ TEST(XdpPlane, RunsEveryVector) {
     ASSERT_FALSE(why_not.starts_with("refused")) << why_not;
     if (plane == nullptr) GTEST_SKIP() << why_not;
     for (const VectorCase& vector : all_vectors()) {
+      if (has_native_f64(vector)) continue;
       plane->use_ipv6(!plane->uses_ipv6());
       try {
         const std::string refusal = run_vector(vector, *plane);

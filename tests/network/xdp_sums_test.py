@@ -65,7 +65,7 @@ def losses_change_no_large_sum(binary):
                 Network(binary) as job:
             lose_uphill(4, 0.01)
             switch, _ = job.start_xdp(ports(4))
-            for wire in ("bfp32", "bfp16", "bfp8"):
+            for wire in ("bfp32", "bfp16", "bfp8", "native"):
                 expect_all_well(job.start_ranks(4, "bench", "allreduce", "--bytes", "4,2000000",
                                                 "--iterations", "5", "--wire", wire, "--check"))
             stop(switch)

@@ -27,12 +27,15 @@ std::uint64_t extreme_bits(base::Prng& prng) {
   }
 }
 
-core::ElementLayout draw_layout(base::Prng& prng) {
+// The kernel sums native of three types, in jobs without parent.
+core::ElementLayout draw_layout(bool has_parent, base::Prng& prng) {
   static constexpr core::DataType kFloats[] = {core::DataType::f32, core::DataType::f16,
-                                               core::DataType::f64};
-  const auto format = static_cast<core::WireFormat>(prng.below(INFOLD_FORMAT_NATIVE));
+                                               core::DataType::bf16, core::DataType::f64};
+  const std::uint64_t formats = INFOLD_FORMAT_NATIVE + (has_parent ? 0U : 1U);
+  const auto format = static_cast<core::WireFormat>(prng.below(formats));
   core::ElementLayout layout{format, core::DataType::i32};
-  if (layout.is_block_float()) layout.dtype = kFloats[prng.below(3)];
+  if (layout.is_block_float()) layout.dtype = kFloats[prng.below(4)];
+  if (layout.is_native()) layout.dtype = kFloats[prng.below(3)];
   return layout;
 }
 
@@ -118,7 +121,7 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
 
   for (std::uint32_t round = 1; round <= 6 && both.difference().empty(); ++round) {
     Chunk chunk;
-    const core::ElementLayout layout = draw_layout(prng);
+    const core::ElementLayout layout = draw_layout(options.parent_worker.has_value(), prng);
     chunk.code_style = prng.below(4);
     chunk.zeros = prng.chance(0.3) ? 0.95 : 0;
     chunk.header.job = options.job;
@@ -126,9 +129,11 @@ std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
     chunk.header.round = round;
     chunk.header.signature.format = static_cast<std::uint8_t>(
         static_cast<unsigned>(layout.dtype) << 4 | static_cast<unsigned>(layout.format));
-    const bool orders = !layout.is_block_float() && prng.chance(0.5);
+    const bool averages = layout.is_native() && prng.chance(0.5);
+    const bool orders = !layout.is_block_float() && !layout.is_native() && prng.chance(0.5);
     chunk.header.signature.operation = static_cast<std::uint8_t>(
-        INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(3) : 0));
+        averages ? int{INFOLD_REDUCTION_AVERAGE}
+                 : INFOLD_REDUCTION_SUM + (orders ? INFOLD_REDUCTION_MIN + prng.below(3) : 0));
     // A fifth of the chunks have a drawn number of elements. The others are full packets.
     const core::ChunkLimits limits = {.datagram_bytes_max = options.datagram_bytes_max,
                                       .elements_max = INFOLD_XDP_ELEMENTS_MAX,

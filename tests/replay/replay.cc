@@ -69,11 +69,15 @@ std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t 
   return datagram;
 }
 
-// To the packet program, format native is malformed.
-bool is_native(std::span<const std::byte> datagram) {
-  constexpr std::size_t kAt = offsetof(infold_header, format);
-  return datagram.size() > kAt &&
-         (std::to_integer<unsigned>(datagram[kAt]) & 15) == INFOLD_FORMAT_NATIVE;
+// Whether the packet program drops what the aggregator sums: partial sums of native, and
+// contributions of a type or in a job of which no rank sends any.
+bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::TypeSet types) {
+  core::Packet packet;
+  if (core::parse(datagram, packet) != core::Malformed::none) return false;
+  const core::ElementLayout layout = packet.header.signature.layout();
+  if (!layout.is_native()) return false;
+  if (packet.header.kind == core::Kind::partial) return true;
+  return packet.header.kind == core::Kind::add && (has_trees || !types.has(layout.dtype));
 }
 
 }  // namespace
@@ -96,16 +100,16 @@ void SideBySide::deliver(std::span<const std::byte> datagram) {
     }
   }
   plane_.inject(datagram);
-  const std::vector<Outgoing> got = plane_.collect();
+  sent_ = plane_.collect();
   std::string counted = plane_.verdict();
   if (counted == "answered_probe") counted = "dropped_malformed";
   ++counters_.packets;
   ++counters_.verdicts[verdict];
-  if (counted == verdict && same(expected, got)) return;
+  if (counted == verdict && same(expected, sent_)) return;
   difference_ = "after " + std::to_string(counters_.packets) +
                 " packets\n    in: " + conformance::describe({datagram.begin(), datagram.end()}) +
                 "\n    aggregator: " + verdict + describe(expected) +
-                "\n    packet program: " + counted + describe(got);
+                "\n    packet program: " + counted + describe(sent_);
 }
 
 // The host of a real aggregator drops these packets unread. The program may still answer a repeat
@@ -128,6 +132,8 @@ Replay::Replay(const sim::Scenario& scenario, const sim::Wiring& wiring,
                conformance::XdpPlane& plane, bool hostile, ReplayCounters& counters)
     : both_(plane, counters),
       hostile_(hostile),
+      has_trees_(plan::limits_of(scenario.plan).tree),
+      types_(plane.program().record().native()),
       counters_(counters),
       random_(scenario.seed ^ 0x7E91A7),
       followed_(wiring.network->node_count()) {
@@ -157,7 +163,7 @@ void Replay::on_arrival(base::Instant, const sim::Path& path, std::span<const st
   both_.deliver(datagram);
   if (!hostile_ || random_.below(16) != 0 || !difference().empty()) return;
   const std::vector<std::byte> hostile = changed(datagram);
-  if (is_native(hostile)) return;
+  if (is_unsummed(hostile, has_trees_, types_)) return;
   ++counters_.hostile;
   both_.deliver(hostile);
 }
@@ -190,9 +196,12 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
   scenario.plan.elements_max =
       std::min<std::uint32_t>(scenario.plan.elements_max, INFOLD_XDP_ELEMENTS_MAX);
   for (plan::Tree& site : scenario.plan.trees) plan::set_takes_sparse(site, false);
-  // The kernel sums no floats.
+  // The kernel sums floats of three types, and has no partial sums of them.
+  const bool has_trees = plan::limits_of(scenario.plan).tree;
+  const core::TypeSet types = plane.program().record().native();
   for (sim::CallPlan& call : scenario.calls) {
-    if (call.layout.is_native()) call.layout.format = core::WireFormat::bfp32;
+    if (!call.layout.is_native() || (!has_trees && types.has(call.layout.dtype))) continue;
+    call.layout.format = core::WireFormat::bfp32;
   }
   plane.use_ipv6(seed % 2 == 1);
   sim::Simulation simulation(scenario);

@@ -38,6 +38,8 @@ class SideBySide {
   void deliver(std::span<const std::byte> datagram);
   // As a frame whose checksum is wrong.
   void deliver_damaged(std::span<const std::byte> datagram);
+  // What the packet program sent for the last packet.
+  const std::vector<conformance::Outgoing>& sent() const { return sent_; }
   // The first difference; empty while there is none.
   const std::string& difference() const { return difference_; }
 
@@ -45,6 +47,7 @@ class SideBySide {
   conformance::XdpPlane& plane_;
   ReplayCounters& counters_;
   std::map<std::uint16_t, core::Aggregator> aggregators_;  // by job number
+  std::vector<conformance::Outgoing> sent_;
   std::string difference_;
 };
 
@@ -68,6 +71,8 @@ class Replay final : public sim::Observer {
 
   SideBySide both_;
   bool hostile_;
+  bool has_trees_;
+  core::TypeSet types_;  // that the program sums as native, where there are none
   ReplayCounters& counters_;
   base::Prng random_;
   std::vector<std::optional<std::size_t>> followed_;  // by node: index, which shifts job numbers
@@ -79,6 +84,10 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane, Replay
 // Contributions that no honest rank makes: lanes and exponents with extreme values.
 std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
                             ReplayCounters& counters);
+
+// Native floats that are hard to sum.
+std::string replay_floats(std::uint64_t seed, conformance::XdpPlane& plane,
+                          ReplayCounters& counters);
 
 // Chunks of which only the contributors and the askers matter.
 std::string replay_missing(std::uint64_t seed, conformance::XdpPlane& plane,

@@ -76,6 +76,23 @@ TEST(Replay, BodiesAtTheEndsOfTheirBits) {
   }
 }
 
+TEST(Replay, FloatsAreSummedExactly) {
+  std::string why_not;
+  if (!have_planes(why_not)) GTEST_SKIP() << why_not;
+  const char* const only = std::getenv("INFOLD_REPLAY_SEED");
+  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
+  const std::uint64_t last = only != nullptr ? first : kSeeds / 8;
+  ReplayCounters counters;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::string difference = replay_floats(seed, plane_of(seed), counters);
+    ASSERT_EQ(difference, "") << "repeat with: INFOLD_REPLAY_SEED=" << seed
+                              << " ./dev test Replay.FloatsAre";
+  }
+  if (only == nullptr) {
+    EXPECT_EQ(counters.verdicts["completed"], 5 * (kSeeds / 8));
+  }
+}
+
 TEST(Replay, TheMissingAreListedAlike) {
   std::string why_not;
   if (!have_planes(why_not)) GTEST_SKIP() << why_not;

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "base/check.h"
 #include "xdp/program/object.h"
+#include "xdp/program/rows.h"
 
 namespace infold::xdp {
 namespace {
@@ -43,6 +45,12 @@ infold_xdp_address mapped(const io::SocketAddress& address) {
 
 std::string* log_of_load = nullptr;
 
+class LogOfLoad {
+ public:
+  explicit LogOfLoad(std::string* log) { log_of_load = log; }
+  ~LogOfLoad() { log_of_load = nullptr; }
+};
+
 __attribute__((format(printf, 2, 0))) int take_log(libbpf_print_level level, const char* format,
                                                    va_list arguments) {
   if (log_of_load == nullptr || level == LIBBPF_DEBUG) return 0;
@@ -73,12 +81,13 @@ tl::unexpected<base::Error> load_failure(int error) {
   }
 }
 
-infold_xdp_config config_value(const ProgramOptions& options) {
+infold_xdp_config config_value(const ProgramOptions& options, const RowLayout& rows) {
   infold_xdp_config config{};
   config.elements_max = round_up(options.elements_max, 64);
   config.stored_bytes_max = round_up(options.datagram_bytes_max, 64);
   config.slots = options.slots_max;
   config.jobs = options.jobs_max;
+  std::copy(rows.words.begin(), rows.words.end(), config.row_words);
   config.grows = options.grows ? 1 : 0;
   config.bounces = options.bounces ? 1 : 0;
   config.port = infold_to_be16(options.addresses.front().port());
@@ -86,6 +95,33 @@ infold_xdp_config config_value(const ProgramOptions& options) {
     config.addresses[config.address_count++] = mapped(address);
   }
   return config;
+}
+
+bpf_map* find_map(bpf_object* object, const char* name) {
+  bpf_map* const map = bpf_object__find_map_by_name(object, name);
+  CHECK(map != nullptr);
+  return map;
+}
+
+void set_value(bpf_object* object, const char* name, const void* value, std::size_t bytes) {
+  CHECK(bpf_map__set_initial_value(find_map(object, name), value, bytes) == 0);
+}
+
+void shape_maps(bpf_object* object, const ProgramOptions& options,
+                const infold_xdp_config& config) {
+  const auto shape = [object](const char* name, std::uint32_t entries, std::uint32_t bytes_each) {
+    bpf_map* const map = find_map(object, name);
+    CHECK(bpf_map__set_max_entries(map, entries) == 0);
+    if (bytes_each != 0) CHECK(bpf_map__set_value_size(map, bytes_each) == 0);
+  };
+  shape("jobs", options.jobs_max, 0);
+  shape("members", options.jobs_max * INFOLD_XDP_MEMBERS, 0);
+  shape("counters", options.jobs_max + 1, 0);
+  shape("slots", options.slots_max, 0);
+  shape("codes", options.slots_max * 2, 0);
+  shape("stored", options.slots_max * 2, config.stored_bytes_max + INFOLD_XDP_STORED_SLACK);
+  shape("lanes", options.slots_max * 2, config.elements_max * 8);
+  shape("rows_of_jobs", options.jobs_max, 0);
 }
 
 infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t slot_first) {
@@ -127,6 +163,9 @@ Program& Program::operator=(Program&&) noexcept = default;
 core::SiteRecord Program::record() const {
   core::SiteRecord record;
   record.formats = record.formats - core::FormatSet::of(core::WireFormat::native);
+  record.native_types = core::TypeSet::of(core::DataType::f32) |
+                        core::TypeSet::of(core::DataType::f16) |
+                        core::TypeSet::of(core::DataType::bf16);
   record.elements_max = std::min(elements_max_, datagram_bytes_max_);
   record.takes_sparse = false;
   return record;
@@ -154,10 +193,13 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   program.datagram_bytes_max_ = options.datagram_bytes_max;
   program.jobs_.resize(options.jobs_max);
 
-  const infold_xdp_config config = config_value(options);
+  const RowLayout rows = RowLayout::of(options.datagram_bytes_max, program.elements_max_);
+  const infold_xdp_config config = config_value(options, rows);
+  const infold_xdp_scales scales = make_scales(rows);
+  program.rows_ = rows;
 
   libbpf_set_print(take_log);
-  log_of_load = options.log;
+  const LogOfLoad log(options.log);
   const std::span<const std::byte> bytes = object_bytes();
   bpf_object_open_opts open{};
   open.sz = sizeof(open);
@@ -166,22 +208,13 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   if (object == nullptr) return load_failure(errno);
   program.object_.reset(object);
 
-  const auto resize = [object](const char* name, std::uint32_t entries, std::uint32_t bytes_each) {
-    bpf_map* const map = bpf_object__find_map_by_name(object, name);
-    CHECK(map != nullptr);
-    CHECK(bpf_map__set_max_entries(map, entries) == 0);
-    if (bytes_each != 0) CHECK(bpf_map__set_value_size(map, bytes_each) == 0);
-  };
-  resize("jobs", options.jobs_max, 0);
-  resize("members", options.jobs_max * INFOLD_XDP_MEMBERS, 0);
-  resize("counters", options.jobs_max + 1, 0);
-  resize("slots", options.slots_max, 0);
-  resize("codes", options.slots_max * 2, 0);
-  resize("stored", options.slots_max * 2, config.stored_bytes_max + INFOLD_XDP_STORED_SLACK);
-  resize("lanes", options.slots_max * 2, config.elements_max * 8);
-  bpf_map* const rodata = bpf_object__find_map_by_name(object, ".rodata.config");
-  CHECK(rodata != nullptr);
-  CHECK(bpf_map__set_initial_value(rodata, &config, sizeof(config)) == 0);
+  shape_maps(object, options, config);
+  set_value(object, ".rodata.config", &config, sizeof(config));
+  set_value(object, ".rodata.scales", &scales, sizeof(scales));
+  // The verifier takes the size of each job's rows from these.
+  const int like = make_rows(rows, 1);
+  if (like < 0) return load_failure(errno);
+  CHECK(bpf_map__set_inner_map_fd(find_map(object, "rows_of_jobs"), like) == 0);
 
   const auto load_if = [object](const char* name, bool wanted) {
     bpf_program* const each = bpf_object__find_program_by_name(object, name);
@@ -193,7 +226,7 @@ base::Result<Program> Program::load(const ProgramOptions& options) {
   load_if("discard", options.can_bounce);
 
   const int error = bpf_object__load(object);
-  log_of_load = nullptr;
+  close(like);
   if (error != 0) return load_failure(-error);
   const auto descriptor = [object](const char* name) {
     const bpf_program* const each = bpf_object__find_program_by_name(object, name);
@@ -228,7 +261,7 @@ base::Result<std::uint32_t> Program::find_slots(std::uint32_t count) const {
 }
 
 base::Result<void> Program::add_job(const core::AggregatorOptions& options,
-                                    const site::Neighbours& neighbours) {
+                                    const site::Neighbours& neighbours, bool sums_native) {
   if (options.datagram_bytes_max > datagram_bytes_max_) {
     return fail(Code::out_of_range, kWhere, "was loaded for smaller datagrams",
                 options.datagram_bytes_max);
@@ -243,6 +276,9 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
   const base::Result<std::uint32_t> first = find_slots(options.slot_count);
   if (!first) return tl::unexpected(first.error());
   const auto index = static_cast<std::uint32_t>(free - jobs_.begin());
+  if (sums_native) {
+    if (const base::Result<void> made = add_rows(index, options.slot_count); !made) return made;
+  }
 
   infold_xdp_slot slot{};
   slot.copies[1].round = ~0U;  // as if chunks 0 and -1 were summed
@@ -272,18 +308,33 @@ base::Result<void> Program::add_job(const core::AggregatorOptions& options,
   CHECK(bpf_map_update_elem(map("members"), &key_above, &above, BPF_ANY) == 0);
   infold_xdp_job job = job_value(options, *first);
   job.elements_max = std::min(job.elements_max, elements_max_);
+  job.sums_native = sums_native ? 1 : 0;
   CHECK(bpf_map_update_elem(map("jobs"), &index, &job, BPF_ANY) == 0);
   const std::uint32_t number = options.job;
   const std::uint32_t entry = index + 1;
   CHECK(bpf_map_update_elem(map("job_indices"), &number, &entry, BPF_ANY) == 0);
-  *free = {true, options.job, *first, options.slot_count, counters_of(index)};
+  *free = {true, options.job, *first, options.slot_count, sums_native, counters_of(index)};
   return {};
+}
+
+base::Result<void> Program::add_rows(std::uint32_t index, std::uint32_t slots) {
+  const int made = make_rows(rows_, 2 * slots);
+  const bool added =
+      made >= 0 && bpf_map_update_elem(map("rows_of_jobs"), &index, &made, BPF_ANY) == 0;
+  const int error = errno;
+  if (made >= 0) close(made);
+  if (added) return {};
+  return fail(Code::resource_exhausted, kWhere,
+              "gets no memory from the kernel for native sums in as many slots", error);
 }
 
 void Program::remove_job(std::uint16_t job) {
   const std::optional<std::uint32_t> index = index_of(job);
   if (!index) return;
   close_job(job);
+  if (jobs_[*index].sums_native) {
+    CHECK(bpf_map_delete_elem(map("rows_of_jobs"), &*index) == 0);
+  }
   jobs_[*index].used = false;
 }
 

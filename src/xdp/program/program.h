@@ -21,6 +21,7 @@
 #include "core/site_record.h"
 #include "io/address/socket_address.h"
 #include "site/neighbours.h"
+#include "xdp/program/rows.h"
 
 struct bpf_map;
 struct bpf_object;
@@ -83,8 +84,10 @@ class Program {
 
   // Starts the job, and replaces one of this number. If no parent is given, the program takes any
   // sender of a parent's answers for the parent.
+  // `sums_native`: the job may send floats as they are, of the types in record().native_types, and
+  // the kernel gives memory for their rows until the job is removed. Requires then: no parent.
   base::Result<void> add_job(const core::AggregatorOptions& options,
-                             const site::Neighbours& neighbours = {});
+                             const site::Neighbours& neighbours = {}, bool sums_native = false);
   // Frees the job's slots for other jobs. Requires: no packet of the job is inside the program.
   // That holds after close_job() and wait_for_packets(), or while the program is not attached.
   void remove_job(std::uint16_t job);
@@ -109,8 +112,10 @@ class Program {
   // can_bounce.
   int bounce_program() const { return bounce_; }
   int discard_program() const { return discard_; }
-  // The memory of the program's maps in the kernel.
+  // The memory of the program's maps in the kernel, also of rows.
   std::size_t memory_bytes() const;
+  // Of the rows of one slot, in a job that sums native elements.
+  std::size_t native_slot_bytes() const { return std::size_t{2} * rows_.copy_bytes(); }
 
   // Of all packets since the start. Any thread.
   Counters counters() const;
@@ -135,6 +140,7 @@ class Program {
     std::uint16_t number = 0;
     std::uint32_t slot_first = 0;
     std::uint32_t slot_count = 0;
+    bool sums_native = false;
     Counters counted_before{};  // of earlier jobs in this place
   };
 
@@ -143,6 +149,7 @@ class Program {
   int map(const char* name) const;
   std::optional<std::uint32_t> index_of(std::uint16_t job) const;
   base::Result<std::uint32_t> find_slots(std::uint32_t count) const;
+  base::Result<void> add_rows(std::uint32_t index, std::uint32_t slots);
 
   struct Close {
     void operator()(bpf_object* object) const;
@@ -159,6 +166,7 @@ class Program {
   std::uint32_t slots_max_ = 0;
   std::uint32_t elements_max_ = 0;
   std::uint32_t datagram_bytes_max_ = 0;
+  RowLayout rows_;
   std::vector<Table> jobs_;
 };
 

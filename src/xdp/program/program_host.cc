@@ -134,6 +134,9 @@ std::size_t Program::memory_bytes() const {
     const std::size_t value = (bpf_map__value_size(each) + std::size_t{7}) / 8 * 8;
     bytes += value * bpf_map__max_entries(each);
   }
+  for (const Table& job : jobs_) {
+    if (job.used && job.sums_native) bytes += job.slot_count * native_slot_bytes();
+  }
   return bytes;
 }
 

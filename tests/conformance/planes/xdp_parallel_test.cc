@@ -5,6 +5,7 @@
 #ifdef INFOLD_XDP
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -82,7 +83,9 @@ class Rank {
     std::byte* const codes = datagram.data() + INFOLD_HEADER_BYTES;
     const std::uint32_t code_bytes = layout.exponent_bytes(kElements);
     std::memset(codes, 120, layout.is_block_float() ? layout.block_count(kElements) : 0);
-    const std::int32_t value = value_of(number_, slot, round);
+    const std::int32_t whole = value_of(number_, slot, round);
+    const std::int32_t value =
+        layout.is_native() ? std::bit_cast<std::int32_t>(static_cast<float>(whole)) : whole;
     for (std::uint32_t i = 0; i < kElements; ++i) {
       std::memcpy(codes + code_bytes + std::size_t{i} * 4, &value, 4);
     }
@@ -115,7 +118,13 @@ class Rank {
       return;
     }
     std::int32_t expected = 0;
-    for (std::uint8_t rank = 0; rank < kThreads; ++rank) expected += value_of(rank, slot, round);
+    float rounded = 0;  // once: there are two ranks
+    for (std::uint8_t rank = 0; rank < kThreads; ++rank) {
+      expected += value_of(rank, slot, round);
+      rounded += static_cast<float>(value_of(rank, slot, round));
+    }
+    const bool is_native = packet.header.signature.layout().is_native();
+    if (is_native) expected = std::bit_cast<std::int32_t>(rounded);
     for (std::uint32_t i = 0; i < kElements; ++i) {
       std::int32_t got;
       std::memcpy(&got, packet.elements + std::size_t{i} * 4, 4);
@@ -147,6 +156,7 @@ TEST(XdpParallel, TwoProcessorsSumEveryContributionOnce) {
   static constexpr Wire kWires[] = {
       {"i32", INFOLD_DTYPE_I32 << 4 | INFOLD_FORMAT_I32},
       {"bfp32", INFOLD_DTYPE_F32 << 4 | INFOLD_FORMAT_BFP32},
+      {"native", INFOLD_DTYPE_F32 << 4 | INFOLD_FORMAT_NATIVE},
   };
   for (const Wire& wire : kWires) {
     PlaneJob job;

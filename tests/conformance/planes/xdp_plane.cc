@@ -3,6 +3,7 @@
 // Frames in, actions and notes out.
 #include "tests/conformance/planes/xdp_plane.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -92,7 +93,7 @@ XdpPlane* XdpPlane::shared(std::string* why_not, bool grows) {
 XdpPlane::XdpPlane(xdp::Program program) : program_(std::move(program)) {}
 
 void XdpPlane::add(const core::AggregatorOptions& options, const site::Neighbours& neighbours) {
-  const auto added = program_.add_job(options, neighbours);
+  const auto added = program_.add_job(options, neighbours, !options.parent_worker);
   CHECK(added.has_value());
   std::erase_if(jobs_, [&](const auto& job) { return job.job == options.job; });
   jobs_.push_back(options);
@@ -110,7 +111,9 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   const core::SiteRecord can = program_.record();
   if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
-  if (job.native && !can.formats.has(core::WireFormat::native)) return kNoNative;
+  const bool is_tree = job.parent_worker || std::any_of(job.workers.begin(), job.workers.end(),
+                                                        [](Ranks each) { return each.count > 1; });
+  if (job.native && is_tree) return kNoNative;
   remove_all();
   job_with_ports_ = job.ports ? std::optional(job.job) : std::nullopt;
   site::Neighbours neighbours;

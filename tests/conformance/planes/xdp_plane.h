@@ -18,7 +18,7 @@ namespace infold::conformance {
 // The reasons to refuse a job. Ranks hear them when they join.
 inline constexpr const char* kRangesOnly = "the packet program names missing ranks as ranges";
 inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
-inline constexpr const char* kNoNative = "the packet program does not sum native";
+inline constexpr const char* kNoNative = "the packet program sums no native in trees";
 
 class XdpPlane final : public Plane {
  public:
@@ -40,7 +40,8 @@ class XdpPlane final : public Plane {
   // Answers that were too long for the frame.
   std::size_t went_up() const { return went_up_; }
   xdp::Program& program() { return program_; }
-  // Adds another job beside the configured one. Frames of either may be injected.
+  // Adds another job beside the configured one. Frames of either may be injected. A job without
+  // parent sums native elements, of the types that the program can.
   void add(const core::AggregatorOptions& options, const site::Neighbours& neighbours = {});
   void remove_all();
   // The same for a whole frame, valid or not.
