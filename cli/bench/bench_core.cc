@@ -148,7 +148,8 @@ class BenchCore final : public Command {
 
   void declare(Options& options) override {
     options.choice("--role", role_, {"all", "aggregator", "worker"}, "State machine to measure");
-    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8"}, "The wire format");
+    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
+                   "The wire format; the last three are of format native");
     options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
                                  "Contributions per chunk at the aggregator");
     options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},

@@ -23,7 +23,8 @@ class BenchXdp final : public Command {
   }
 
   void declare(Options& options) override {
-    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8"}, "The wire format");
+    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
+                   "The wire format; the last three are of format native");
     options.whole<std::uint32_t>("--packets", packets_, {100, 10'000'000},
                                  "Packets in each of the 21 samples");
     options.flag("--network", network_,

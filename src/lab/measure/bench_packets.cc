@@ -3,11 +3,12 @@
 // Encodes the tensors as the communicator does.
 #include "lab/measure/bench_packets.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "core/exact/float_bits.h"
 #include "numeric/codec.h"
 
 namespace infold::lab {
@@ -18,11 +19,25 @@ using core::ElementLayout;
 using core::WireFormat;
 
 constexpr BenchWire kWires[] = {
-    {"i32", {WireFormat::i32, DataType::i32}},
-    {"bfp32", {WireFormat::bfp32, DataType::f32}},
-    {"bfp16", {WireFormat::bfp16, DataType::f32}},
-    {"bfp8", {WireFormat::bfp8, DataType::f32}},
+    {"i32", {WireFormat::i32, DataType::i32}},      {"bfp32", {WireFormat::bfp32, DataType::f32}},
+    {"bfp16", {WireFormat::bfp16, DataType::f32}},  {"bfp8", {WireFormat::bfp8, DataType::f32}},
+    {"f32", {WireFormat::native, DataType::f32}},   {"f16", {WireFormat::native, DataType::f16}},
+    {"bf16", {WireFormat::native, DataType::bf16}},
 };
+
+void store_element(ElementLayout layout, std::byte* tensor, std::size_t index, float real,
+                   std::int32_t whole) {
+  const auto bits = std::bit_cast<std::uint32_t>(real);
+  if (!layout.is_block_float() && !layout.is_native()) return core::store(tensor, index, whole);
+  switch (layout.dtype) {
+    case DataType::f16: {
+      const core::ExactFloat exact = core::unpack<core::F32>(bits);
+      return core::store(tensor, index, core::pack<core::F16>(exact));
+    }
+    case DataType::bf16: return core::store(tensor, index, static_cast<std::uint16_t>(bits >> 16));
+    default: return core::store(tensor, index, bits);
+  }
+}
 
 }  // namespace
 
@@ -49,13 +64,11 @@ const core::TensorCodec& bench_codec(ElementLayout layout) {
 std::vector<std::byte> make_bench_tensor(ElementLayout layout, std::size_t elements,
                                          std::uint64_t seed) {
   base::Prng prng(seed);
-  std::vector<std::byte> tensor(elements * 4);
+  std::vector<std::byte> tensor(elements * infold::element_bytes(layout.dtype));
   for (std::size_t i = 0; i < elements; ++i) {
     const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
-    const auto real = static_cast<float>(value);
     const auto whole = static_cast<std::int32_t>(prng.next());
-    std::memcpy(&tensor[i * 4], layout.is_block_float() ? static_cast<const void*>(&real) : &whole,
-                4);
+    store_element(layout, tensor.data(), i, static_cast<float>(value), whole);
   }
   return tensor;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/prng.h"
 #include "lab/measure/spread.h"
 #include "xdp/program/frame.h"
 #include "xdp/program/program.h"
@@ -25,6 +26,9 @@ constexpr std::uint32_t kRound = 3;
 // If the program looked at every slot, so many slots would show in the time.
 constexpr std::uint16_t kControlSlots = 4096;
 
+// What the ranks of a case send, where it is not what they send in all others.
+enum class Sent { usual, spread, mean };
+
 // The slot's state before the frame comes, and the frame.
 struct Case {
   const char* name;
@@ -35,6 +39,7 @@ struct Case {
   const char* counted;
   const char* meaning;
   bool elsewhere = false;  // the frame's source is not the worker's
+  Sent sent = Sent::usual;
 };
 constexpr Case kCases[] = {
     {"stale", 0, 0, kRound - 4, false, "dropped_stale_round", "parse, and drop for its round"},
@@ -48,6 +53,14 @@ constexpr Case kCases[] = {
     {"pending", 2, 0, kRound, false, "answered_pending",
      "a repeat: answer with the missing workers"},
     {"repeat", kWorkers, 0, kRound, false, "replayed", "a repeat: send the stored result back"},
+};
+
+// Of floats in format native: sums that two rows do not hold, and a divisor of 7.
+constexpr Case kNativeCases[] = {
+    {"spread", kWorkers - 1, kWorkers - 1, kRound, false, "completed",
+     "a result of numbers of any exponent", false, Sent::spread},
+    {"mean", kWorkers - 1, kWorkers - 1, kRound, false, "completed", "a result divided by 7", false,
+     Sent::mean},
 };
 
 xdp::FrameAddresses addresses(bool elsewhere = false) {
@@ -70,7 +83,7 @@ void add_bench_job(xdp::Program& program, std::uint16_t slots,
                    std::span<const std::vector<std::byte>> ranks) {
   const core::AggregatorOptions job = plan::aggregator_options(bench_plan(kWorkers, slots), 0, 0);
   const std::vector<io::SocketAddress> sources(kWorkers, addresses().source);
-  CHECK(program.add_job(job, {.workers = sources}).has_value());
+  CHECK(program.add_job(job, {.workers = sources}, true).has_value());
   // After these rounds the program knows all workers, and the measured round is not the first.
   for (std::uint32_t round = 1; round < kRound; ++round) {
     for (const auto& rank : ranks) CHECK(program.test_run(frame_of(rank, round)).has_value());
@@ -83,6 +96,36 @@ std::vector<std::vector<std::byte>> bench_ranks(core::ElementLayout layout) {
     ranks.push_back(make_bench_contribution(layout, rank));
   }
   return ranks;
+}
+
+// Gives every element an exponent from anywhere, and no NaN.
+void spread_exponents(core::ElementLayout layout, std::uint16_t rank,
+                      std::vector<std::byte>& datagram) {
+  base::Prng prng(rank);
+  for (std::size_t at = INFOLD_HEADER_BYTES; at < datagram.size(); at += layout.element_bytes()) {
+    const auto bits = static_cast<std::uint32_t>(prng.next());
+    const std::uint32_t unset = layout.dtype == core::DataType::f32    ? 1U << 23
+                                : layout.dtype == core::DataType::bf16 ? 1U << 7
+                                                                       : 1U << 10;
+    const std::uint32_t finite = bits & ~unset;
+    std::memcpy(&datagram[at], &finite, layout.element_bytes());
+  }
+}
+
+// The first rank takes part with nothing, so that no power of two divides.
+void average(std::vector<std::vector<std::byte>>& ranks) {
+  for (std::vector<std::byte>& rank : ranks) {
+    core::Packet packet;
+    CHECK(core::parse(rank, packet) == core::Malformed::none);
+    core::Header header = packet.header;
+    header.signature.operation = INFOLD_REDUCTION_AVERAGE;
+    if (&rank == &ranks.front()) {
+      header.kind = core::Kind::skip;
+      header.contributors = {};
+      rank.resize(INFOLD_HEADER_BYTES);
+    }
+    core::write_header(header, rank);
+  }
 }
 
 // Measures one frame. The program must count all packets as `counted`.
@@ -116,7 +159,11 @@ XdpCost named(XdpCost cost, const char* packet, const char* meaning) {
 
 XdpCost measure(xdp::Program& program, core::ElementLayout layout, const Case& what,
                 std::uint32_t packets) {
-  const std::vector<std::vector<std::byte>> ranks = bench_ranks(layout);
+  std::vector<std::vector<std::byte>> ranks = bench_ranks(layout);
+  if (what.sent == Sent::mean) average(ranks);
+  for (std::uint16_t rank = 0; rank < kWorkers && what.sent == Sent::spread; ++rank) {
+    spread_exponents(layout, rank, ranks[rank]);
+  }
   add_bench_job(program, 1, ranks);
   for (std::uint16_t rank = 0; rank < what.workers_before; ++rank) {
     CHECK(program.test_run(frame_of(ranks[rank], kRound)).has_value());
@@ -147,6 +194,8 @@ base::Result<void> measure_xdp(const BenchWire& wire, std::uint32_t packets,
   auto program = xdp::Program::load(options);
   if (!program) return tl::unexpected(program.error());
   for (const Case& each : kCases) report(measure(*program, wire.layout, each, packets));
+  if (!wire.layout.is_native()) return {};
+  for (const Case& each : kNativeCases) report(measure(*program, wire.layout, each, packets));
   return {};
 }
 

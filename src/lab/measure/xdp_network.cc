@@ -169,7 +169,7 @@ class Bench {
 
   void start_job() {
     const plan::Plan plan = bench_plan(options_.world, kTrain);
-    CHECK(program_->add_job(plan::aggregator_options(plan, 0, 0)).has_value());
+    CHECK(program_->add_job(plan::aggregator_options(plan, 0, 0), {}, true).has_value());
   }
 
   std::vector<xdp::Attachment> attach(int program) {
