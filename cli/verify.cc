@@ -59,6 +59,8 @@ class Verify final : public Command {
   void declare(Options& options) override {
     join_.declare(options);
     options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors in elements");
+    options.flag("--native", native_,
+                 "Also sum in format native, which a switch in the kernel does not sum");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
                             "Rounds of all calls; each round has other values");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
@@ -90,7 +92,7 @@ class Verify final : public Command {
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round < rounds_; ++round) {
       const lab::BatteryOptions options = {elements_, base::mix64(seed_) + round,
-                                           communicator.world()};
+                                           communicator.world(), native_};
       for (const lab::VerifyCase& each : lab::battery(options)) {
         std::string error;
         const std::optional<Finding> finding = make(communicator, peers, each, error);
@@ -128,12 +130,13 @@ class Verify final : public Command {
     base::Digest digest;
     digest.add(seed_);
     digest.add(rounds_);
+    digest.add(native_ ? 1U : 0U);
     for (const std::uint64_t each : elements_) digest.add(each);
     const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
     const auto found = rank::find_divergence(own, peers);
     if (!found) return found.error().message;
     if (!*found) return "";
-    return fmt::format("rank {} has another --seed, --rounds or --elements",
+    return fmt::format("rank {} has another --seed, --rounds, --native or --elements",
                        (*found)->ranks.front());
   }
 
@@ -338,6 +341,7 @@ class Verify final : public Command {
 
   JoinFlags join_;
   // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
+  bool native_ = false;
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;

@@ -184,6 +184,7 @@ void append_reductions(const BatteryOptions& options, VerifyCase each,
     for (const WireFormat wire : kWires) {
       each.reduction = reduction;
       each.wire = wire;
+      if (wire == WireFormat::native && !options.native) continue;
       if (can_be_asked(each, options.world)) append_sizes(options, each, cases);
     }
   }

@@ -22,7 +22,7 @@ namespace {
 constexpr int kWorld = 3;
 
 std::vector<VerifyCase> cases(std::uint64_t seed = 1) {
-  return battery({{0, 1, 32, 33, 353}, seed, kWorld});
+  return battery({{0, 1, 32, 33, 353}, seed, kWorld, true});
 }
 
 TEST(VerifyBattery, HasEveryCollectiveTypeOperationAndFormatAtEverySize) {
@@ -51,6 +51,12 @@ TEST(VerifyBattery, HasEveryCollectiveTypeOperationAndFormatAtEverySize) {
         "reduce_scatter f64 max automatic", "all_reduce u8 average automatic",
         "broadcast f64 sum automatic", "all_gather i64 sum automatic"}) {
     EXPECT_TRUE(kinds.contains(kind)) << kind;
+  }
+}
+
+TEST(VerifyBattery, HasNoNativeUnlessAsked) {
+  for (const VerifyCase& each : battery({{32}, 1, kWorld})) {
+    EXPECT_NE(each.wire, WireFormat::native) << describe(each);
   }
 }
 

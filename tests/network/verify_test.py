@@ -32,7 +32,8 @@ def run(binary, words=SMALL, at=None, with_switch=True):
 
 def all_is_well(binary):
     for with_switch in (True, False):
-        ends = run(binary, (*SMALL, "--rounds", "2", "--json"), with_switch=with_switch)
+        ends = run(binary, (*SMALL, "--native", "--rounds", "2", "--json"),
+                   with_switch=with_switch)
         expect(all(status == 0 for status, _ in ends), ends)
         lines = [json.loads(line) for line in ends[0][1].splitlines()]
         expect(lines[-1]["passed"] and lines[-1]["calls"] > 1700, lines[-1])

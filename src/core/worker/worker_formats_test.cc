@@ -32,7 +32,7 @@ TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
   request.input = tensor.data();
   request.output = tensor.data();
   request.elements = 64;
-  for (int format = INFOLD_FORMAT_I8; format <= INFOLD_FORMAT_BFP32; ++format) {
+  for (int format = INFOLD_FORMAT_I8; format < INFOLD_FORMAT_COUNT; ++format) {
     request.layout = {static_cast<WireFormat>(format), DataType::f32};
     const auto id = worker.submit({}, request);
     EXPECT_EQ(id.has_value(), options.formats.has(request.layout.format)) << format;
@@ -67,6 +67,20 @@ TEST(WorkerFormats, NativeIsAlsoTakenByType) {
     EXPECT_NE(std::string_view(id.error().detail).find("sum wire format native"),
               std::string_view::npos);
   }
+}
+
+TEST(WorkerFormats, AnEmptyTensorInNativeNeedsTheFormat) {
+  constexpr TensorCodec kCodec = {
+      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
+  WorkerOptions options;
+  options.limits = {.datagram_bytes_max = 1472};
+  options.formats = FormatSet::all() - FormatSet::of(WireFormat::native);
+  options.sites.resize(1);
+  Worker worker(options);
+  TransferRequest request;
+  request.codec = &kCodec;
+  request.layout = {WireFormat::native, DataType::f32};
+  EXPECT_FALSE(worker.submit({}, request).has_value());
 }
 
 // Nothing of it is summed, whatever format its signature names.

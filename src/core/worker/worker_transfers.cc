@@ -109,8 +109,10 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       "the path's datagrams are too small for this wire format",
                       options_.limits.datagram_bytes_max);
   }
-  const bool has_elements = request.elements > 0 || request.sized_later;
-  if (has_elements && !options_.sums(request.layout)) {
+  // A site that does not know native drops its packets, even without elements.
+  const bool needs_format =
+      request.elements > 0 || request.sized_later || request.layout.is_native();
+  if (needs_format && !options_.sums(request.layout)) {
     if (request.layout.is_native()) {
       return base::fail(Code::unsupported, "submit",
                         "not all sites of the job sum wire format native, of this type and in this "
