@@ -123,8 +123,16 @@ std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
 }
 
 void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
+  const auto first = outbox_.begin() + outbox_count_;
   send(To::parent, 0, {arrays.datagram, copy.stored_bytes});
-  if (copy.exact_rows.end > copy.exact_rows.first) send_exact_rows(copy, arrays);
+  if (copy.exact_rows.end <= copy.exact_rows.first) return;
+  send_exact_rows(copy, arrays);
+  // A queue on the way may hold fewer parts than there are. So repeats begin with other parts.
+  const auto last = outbox_.begin() + outbox_count_;
+  const std::uint64_t turn = counters_[static_cast<std::size_t>(Verdict::forwarded_again)];
+  std::rotate(first,
+              first + static_cast<std::ptrdiff_t>(turn % static_cast<std::uint64_t>(last - first)),
+              last);
 }
 
 // The parts behind part 0, with the header of that one.
