@@ -174,5 +174,22 @@ TEST(Regression, SeedsThatEndedWithAnotherReason) {
   for (const std::uint64_t seed : kSeeds) expect_passed(draw_scenario(seed));
 }
 
+// an aggregator sent the parts of an exact sum in the same order each time. A queue that
+// held fewer of them dropped the same ones for ever.
+TEST(Regression, PartsOfAnExactSumPassAShortQueue) {
+  NamedOptions options;
+  options.workers = 16;
+  options.loss = 0;
+  Scenario scenario = *named_scenario("tree", 1, options);
+  CallPlan call;
+  call.layout = {core::WireFormat::native, core::DataType::f64};
+  call.elements = 124;
+  call.values = {core::DataType::f64, oracle::ValueKind::apart, 1};
+  scenario.calls = {call};
+  scenario.plan.datagram_bytes_max = 4000;
+  scenario.link.queue_bytes_max = 20'000;
+  expect_passed(scenario);
+}
+
 }  // namespace
 }  // namespace infold::sim
