@@ -60,7 +60,7 @@ class Verify final : public Command {
     join_.declare(options);
     options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors in elements");
     options.flag("--native", native_,
-                 "Also sum in format native, which a switch in the kernel does not sum");
+                 "Also sum in format native, which a switch in the kernel sums in part");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
                             "Rounds of all calls; each round has other values");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
