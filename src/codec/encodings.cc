@@ -8,12 +8,14 @@
 namespace infold::codec {
 namespace {
 
-constexpr SetOf<DataType> kFloats = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64};
-constexpr SetOf<DataType> kAllTypes = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
-                                       DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-constexpr SetOf<Reduction> kSums = {Reduction::sum, Reduction::average};
-constexpr SetOf<Reduction> kAllReductions = {Reduction::sum, Reduction::average, Reduction::min,
-                                             Reduction::max, Reduction::bit_or};
+constexpr base::EnumSet<DataType> kFloats = {DataType::f32, DataType::f16, DataType::bf16,
+                                             DataType::f64};
+constexpr base::EnumSet<DataType> kAllTypes = {DataType::f32, DataType::f16, DataType::bf16,
+                                               DataType::f64, DataType::i8,  DataType::u8,
+                                               DataType::i32, DataType::i64};
+constexpr base::EnumSet<Reduction> kSums = {Reduction::sum, Reduction::average};
+constexpr base::EnumSet<Reduction> kAllReductions = {
+    Reduction::sum, Reduction::average, Reduction::min, Reduction::max, Reduction::bit_or};
 
 constexpr Encoding kEncodings[] = {
     {.name = "bfp32",

@@ -6,29 +6,15 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 
 #include <infold/options.h>
 
+#include "base/enum_set.h"
 #include "core/format.h"
 
 namespace infold::codec {
-
-// Some values of an enumeration that has fewer than 16.
-template <typename Enum>
-class SetOf {
- public:
-  constexpr SetOf(std::initializer_list<Enum> values) {
-    for (const Enum value : values) bits_ = static_cast<std::uint16_t>(bits_ | bit(value));
-  }
-  constexpr bool has(Enum value) const { return (bits_ & bit(value)) != 0; }
-
- private:
-  static constexpr unsigned bit(Enum value) { return 1U << static_cast<unsigned>(value); }
-  std::uint16_t bits_ = 0;
-};
 
 // What ranks have to know of each other's elements before they send theirs, in a transfer of its
 // own.
@@ -44,11 +30,11 @@ struct Encoding {
   WireFormat wire;
   // What it carries. It carries collectives that move elements without reducing them where
   // `copies`.
-  SetOf<DataType> types;
-  SetOf<Reduction> reductions;
+  base::EnumSet<DataType> types;
+  base::EnumSet<Reduction> reductions;
   bool copies;
   // Types that it carries where neither the call nor the communicator names another encoding.
-  SetOf<DataType> default_of;
+  base::EnumSet<DataType> default_of;
   // Of elements in packets; empty: integers as wide as the element in memory.
   std::optional<core::WireFormat> format;
   Exchange exchange;

@@ -24,7 +24,8 @@ struct SiteOfJob {
 
 struct JobUse {
   core::FormatSet formats = core::FormatSet::all();
-  core::TypeSet native = core::TypeSet::floats();  // types that it may sum as native without trees
+  core::FloatTypes native =
+      core::FloatTypes::all();  // types that it may sum as native without trees
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // of a chunk
 };
 

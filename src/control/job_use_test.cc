@@ -66,19 +66,19 @@ TEST(JobUse, AFormatThatIsAskedForMustBeSummedEverywhere) {
 // As in the kernel, in jobs without trees.
 TEST(JobUse, NativeTypesAreThoseThatEverySiteSums) {
   auto sites = three_sites();
-  EXPECT_EQ(job_use("job", sites)->native, core::TypeSet::floats());
+  EXPECT_EQ(job_use("job", sites)->native, core::FloatTypes::all());
   const FormatSet native = FormatSet::of(WireFormat::native);
   sites[1].record.formats = FormatSet::all() - native;
   sites[1].record.native_types =
-      core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::f16);
+      core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::f16);
   sites[2].record.formats = FormatSet::all() - native;
   sites[2].record.native_types =
-      core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::bf16);
+      core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::bf16);
   ASSERT_TRUE(job_use("job", sites, native).has_value());
-  EXPECT_EQ(job_use("job", sites)->native, core::TypeSet::of(DataType::f32));
+  EXPECT_EQ(job_use("job", sites)->native, core::FloatTypes::of(DataType::f32));
   EXPECT_FALSE(job_use("job", sites)->formats.has(WireFormat::native));
-  sites[2].record.native_types = core::TypeSet::of(DataType::bf16);
-  sites[1].record.native_types = core::TypeSet::of(DataType::f16);
+  sites[2].record.native_types = core::FloatTypes::of(DataType::bf16);
+  sites[1].record.native_types = core::FloatTypes::of(DataType::f16);
   EXPECT_THAT(refusal_of_job(sites, native), HasSubstr("rank 2's site does not sum native"));
   EXPECT_TRUE(job_use("job", sites)->native.is_empty());
 }

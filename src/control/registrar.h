@@ -112,7 +112,7 @@ struct JobTerms {
   core::FormatSet formats = core::FormatSet::all();  // that all sites sum, also those of racks
   // Where that lacks native: types that all sites sum as native in a job without trees, as this is
   // one as far as is known here.
-  core::TypeSet native_types = {};
+  core::FloatTypes native_types = {};
   std::uint16_t small_slots = 0;
   std::uint16_t bulk_slots = 0;
   std::vector<SiteAddress> sites;

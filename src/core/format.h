@@ -60,6 +60,8 @@ struct ElementLayout {
   }
   // Floats as they are, which aggregators sum exactly.
   constexpr bool is_native() const { return format == WireFormat::native; }
+  // An aggregator sends its sum to a parent unrounded, as PARTIAL.
+  constexpr bool has_partial_sums() const { return is_block_float() || is_native(); }
   constexpr std::uint32_t element_bytes() const {
     if (is_native()) return infold::element_bytes(dtype);
     return is_block_float() ? 1U << (static_cast<unsigned>(format) - INFOLD_FORMAT_BFP8)

@@ -116,7 +116,7 @@ class Builder {
       Sums sums = add_up(child.aggregator);
       has_data = sums.has_data;
       message.after = std::move(sums.messages);
-      if (call_.layout.is_block_float() || call_.layout.is_native()) kind = Kind::partial;
+      if (call_.layout.has_partial_sums()) kind = Kind::partial;
     }
     message.aggregator = aggregator;
     message.child = number;

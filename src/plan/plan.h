@@ -64,7 +64,7 @@ struct Plan {
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // in one chunk
   core::FormatSet formats = core::FormatSet::all();  // all sites sum these
   // Where these lack native: types that all sites sum as native, unless the plan has a tree.
-  core::TypeSet native_types;
+  core::FloatTypes native_types;
   std::uint16_t small_slots = 64;
   std::uint16_t bulk_slots = 448;
   std::vector<Tree> trees;  // 1 to 64

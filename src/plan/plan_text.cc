@@ -65,21 +65,21 @@ std::string write_formats(core::FormatSet formats) {
   return formats == core::FormatSet::all() ? "all" : core::names_of(formats, ",");
 }
 
-Wrong read_types(std::string_view text, core::TypeSet& types) {
+Wrong read_types(std::string_view text, core::FloatTypes& types) {
   types = {};
   while (!text.empty()) {
     const std::string_view name = take(text, ',');
-    const core::TypeSet before = types;
+    const core::FloatTypes before = types;
     for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
       const auto type = static_cast<core::DataType>(code);
-      if (name == data_type_name(type)) types = types | core::TypeSet::of(type);
+      if (name == data_type_name(type)) types = types | core::FloatTypes::of(type);
     }
     if (types == before) return fmt::format("'{}' is an unknown or repeated type of floats", name);
   }
   return std::nullopt;
 }
 
-std::string write_types(core::TypeSet types) {
+std::string write_types(core::FloatTypes types) {
   std::string names;
   for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
     const auto type = static_cast<core::DataType>(code);

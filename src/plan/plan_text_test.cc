@@ -14,7 +14,7 @@ Plan plan_of_eight() {
   plan.world = 8;
   plan.formats =
       core::FormatSet::of(core::WireFormat::i32) | core::FormatSet::of(core::WireFormat::bfp16);
-  plan.native_types = core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::bf16);
+  plan.native_types = core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::bf16);
   plan.small_slots = 3;
   plan.trees = {tree_of(8, std::vector<core::RankRange>{{0, 2}, {5, 2}},
                         std::vector<core::RankRange>{{0, 3}, {3, 1}}),

@@ -71,7 +71,7 @@ std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t 
 
 // Whether the packet program drops what the aggregator sums: partial sums of native, and
 // contributions of a type or in a job of which no rank sends any.
-bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::TypeSet types) {
+bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::FloatTypes types) {
   core::Packet packet;
   if (core::parse(datagram, packet) != core::Malformed::none) return false;
   const core::ElementLayout layout = packet.header.signature.layout();
@@ -198,7 +198,7 @@ std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,
   for (plan::Tree& site : scenario.plan.trees) plan::set_takes_sparse(site, false);
   // The kernel sums floats of three types, and has no partial sums of them.
   const bool has_trees = plan::limits_of(scenario.plan).tree;
-  const core::TypeSet types = plane.program().record().native();
+  const core::FloatTypes types = plane.program().record().native();
   for (sim::CallPlan& call : scenario.calls) {
     if (!call.layout.is_native() || (!has_trees && types.has(call.layout.dtype))) continue;
     call.layout.format = core::WireFormat::bfp32;

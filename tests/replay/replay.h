@@ -72,7 +72,7 @@ class Replay final : public sim::Observer {
   SideBySide both_;
   bool hostile_;
   bool has_trees_;
-  core::TypeSet types_;  // that the program sums as native, where there are none
+  core::FloatTypes types_;  // that the program sums as native, where there are none
   ReplayCounters& counters_;
   base::Prng random_;
   std::vector<std::optional<std::size_t>> followed_;  // by node: index, which shifts job numbers

@@ -113,7 +113,7 @@ TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
 core::SiteRecord native_of_f32() {
   core::SiteRecord record;
   record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::native);
-  record.native_types = core::TypeSet::of(DataType::f32);
+  record.native_types = core::FloatTypes::of(DataType::f32);
   return record;
 }
 

@@ -97,7 +97,7 @@ Misfit record_misfit(const v1::Site& site, const v1::Joined& joined) {
   if (!lacking.is_empty()) {
     return fmt::format("that does not sum {}, which the job uses", names_of(lacking));
   }
-  const core::TypeSet native(joined.native_types());
+  const core::FloatTypes native(joined.native_types());
   if ((native & record->native()) == native) return std::nullopt;
   return fmt::format(
       "that sums native elements of types {:#x}, in a job with native_types of {:#x}",
@@ -236,7 +236,7 @@ Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std:
   terms.datagram_bytes_max = joined.datagram_bytes_max();
   terms.elements_max = joined.elements_max();
   terms.formats = core::FormatSet(joined.formats());
-  terms.native_types = core::TypeSet(joined.native_types());
+  terms.native_types = core::FloatTypes(joined.native_types());
   terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites()) {

@@ -34,7 +34,7 @@ tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* mess
   }
   core::SiteRecord record;
   record.formats = core::FormatSet(message->formats());
-  record.native_types = core::TypeSet(message->native_types());
+  record.native_types = core::FloatTypes(message->native_types());
   record.elements_max = std::min<std::uint32_t>(message->elements_max(), INFOLD_ELEMENTS_MAX);
   record.workers_max = std::min<std::uint32_t>(message->workers_max(), INFOLD_WORKERS_MAX);
   record.takes_sparse = message->takes_sparse();

@@ -38,8 +38,8 @@ TEST(SiteRecord, HasTheBytesThatThePageShows) {
   EXPECT_EQ(hex_of(message_of(pipeline)), "08041040182028013002");
   core::SiteRecord kernel;
   kernel.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
-  kernel.native_types = core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::f16) |
-                        core::TypeSet::of(DataType::bf16);
+  kernel.native_types = core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::f16) |
+                        core::FloatTypes::of(DataType::bf16);
   kernel.elements_max = 1472;
   kernel.takes_sparse = false;
   EXPECT_EQ(hex_of(message_of(kernel)), "087f10c00b188002280130013807");
@@ -53,7 +53,7 @@ TEST(SiteRecord, ComesBackAsItWent) {
     record.sends_bits = (flag & 4) != 0;
     record.sends_ranges = !record.sends_bits;
     record.formats = core::FormatSet(1U << flag | 4U);
-    record.native_types = core::TypeSet(static_cast<unsigned>(flag));
+    record.native_types = core::FloatTypes(static_cast<unsigned>(flag));
     const v1::SiteRecord message = message_of(record);
     EXPECT_EQ(record_of(&message), record);
   }
@@ -67,7 +67,7 @@ TEST(SiteRecord, WhatThisVersionDoesNotKnowIsPassedOver) {
   message.set_pending_forms(~0U);
   message.set_native_types(~0U);
   core::SiteRecord all;
-  all.native_types = core::TypeSet::floats();
+  all.native_types = core::FloatTypes::all();
   all.sends_bits = true;
   EXPECT_EQ(record_of(&message), all);
   std::string bytes = message.SerializeAsString();

@@ -58,7 +58,7 @@ TEST_F(Registry, RanksWithoutACommonKindOfSlotsAreRefused) {
 
 // A site that sums native in jobs without trees alone, and needs memory for it.
 TEST_F(Registry, NativeTypesAreForJobsThatWantThemAndHaveNoTrees) {
-  const core::TypeSet types = core::TypeSet::of(DataType::f32);
+  const core::FloatTypes types = core::FloatTypes::of(DataType::f32);
   core::SiteRecord record;
   record.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
   record.native_types = types;
@@ -74,7 +74,7 @@ TEST_F(Registry, NativeTypesAreForJobsThatWantThemAndHaveNoTrees) {
     }
     EXPECT_TRUE(ranks[0].ear->terms().has_value());
     EXPECT_EQ(ranks[0].ear->terms()->groups.empty(), !share_a_host);
-    const core::TypeSet native = ranks[0].ear->terms()->native_types;
+    const core::FloatTypes native = ranks[0].ear->terms()->native_types;
     EXPECT_EQ(native, ranks[2].ear->terms()->native_types);
     leave(ranks);
     return native;

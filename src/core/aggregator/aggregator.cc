@@ -192,7 +192,7 @@ bool Aggregator::fits_limits(const Packet& packet) const {
   const ChunkSignature& signature = packet.header.signature;
   const ElementLayout layout = signature.layout();
   if (signature.elements > std::min(elements_max_, options_.elements_max)) return false;
-  const bool widens = has_parent() && (layout.is_block_float() || layout.is_native());
+  const bool widens = has_parent() && layout.has_partial_sums();
   const Kind largest = widens ? Kind::partial : Kind::result;
   return datagram_bytes(largest, layout, signature.elements, true) <= options_.datagram_bytes_max;
 }
@@ -329,8 +329,9 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   if (copy.overrange) {
     header.kind = has_parent() ? Kind::overrange : Kind::realign;
   } else if (has_parent()) {
-    const bool is_unrounded = layout.is_block_float() || layout.is_native();
-    header.kind = !copy.has_lanes ? Kind::skip : is_unrounded ? Kind::partial : Kind::add;
+    header.kind = !copy.has_lanes             ? Kind::skip
+                  : layout.has_partial_sums() ? Kind::partial
+                                              : Kind::add;
   }
 
   std::byte* const body = arrays.datagram + INFOLD_HEADER_BYTES;

@@ -218,6 +218,7 @@ class Aggregator {
   void write_exact_result(const Copy& copy, Arrays arrays);
   std::uint32_t write_exact_partial(Copy& copy, Arrays arrays);
   std::uint32_t exact_rows_of_part(std::uint32_t elements) const;
+  std::uint32_t exact_parts_of(const Copy& copy) const;
   void send_exact_rows(const Copy& copy, Arrays arrays);
   void send_stored_to_parent(const Copy& copy, Arrays arrays);
   void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;

@@ -98,13 +98,19 @@ std::uint32_t Aggregator::exact_rows_of_part(std::uint32_t elements) const {
   return std::max(room / row_bytes, 1U);
 }
 
+// Part 0, and those with rows.
+std::uint32_t Aggregator::exact_parts_of(const Copy& copy) const {
+  const std::uint32_t of_part = exact_rows_of_part(copy.signature.elements);
+  const std::uint32_t rows = copy.exact_rows.end - std::uint32_t{copy.exact_rows.first};
+  return 1 + (rows + of_part - 1) / of_part;
+}
+
 // Writes part 0 where the copy's datagram is. The others are made when they are sent.
 std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
   const std::uint32_t sum = number_of(copy);
   const DataType dtype = copy.signature.layout().dtype;
   const std::uint32_t elements = copy.signature.elements;
   copy.exact_rows = {};
-  std::uint32_t parts = 1;
   if (!exact_.travels_as_doubles(sum, exact_lows_max(dtype, elements))) {
     const std::uint32_t rows = bin_layout(dtype).rows;
     while (copy.exact_rows.first < rows && !exact_.has_row(sum, copy.exact_rows.first)) {
@@ -115,11 +121,9 @@ std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
            !exact_.has_row(sum, copy.exact_rows.end - 1U)) {
       --copy.exact_rows.end;
     }
-    const std::uint32_t of_part = exact_rows_of_part(elements);
-    parts += (copy.exact_rows.end - copy.exact_rows.first + of_part - 1U) / of_part;
   }
-  return write_exact_doubles(dtype, elements, parts, exact_.sent_high(sum), exact_.sent_low(sum),
-                             arrays.datagram + INFOLD_HEADER_BYTES);
+  return write_exact_doubles(dtype, elements, exact_parts_of(copy), exact_.sent_high(sum),
+                             exact_.sent_low(sum), arrays.datagram + INFOLD_HEADER_BYTES);
 }
 
 void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
@@ -139,8 +143,7 @@ void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
 void Aggregator::send_exact_rows(const Copy& copy, Arrays arrays) {
   const std::uint32_t elements = copy.signature.elements;
   const std::uint32_t of_part = exact_rows_of_part(elements);
-  const std::uint32_t parts =
-      1 + (copy.exact_rows.end - copy.exact_rows.first + of_part - 1U) / of_part;
+  const std::uint32_t parts = exact_parts_of(copy);
   for (std::uint32_t part = 1; part < parts; ++part) {
     const std::uint32_t first = copy.exact_rows.first + (part - 1) * of_part;
     const std::uint32_t rows = std::min(of_part, copy.exact_rows.end - first);

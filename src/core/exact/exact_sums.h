@@ -65,12 +65,8 @@ class ExactSums {
   bool has_begun(std::uint32_t sum) const { return states_[sum].step != Step::none; }
   // Where the sum's doubles are. A sum that has not begun leaves it to others. Valid until the next
   // add() of any kind.
-  std::byte* memory(std::uint32_t sum) {
-    return doubles_.data() + states_[sum].stretch * stretch_bytes_;
-  }
-  const std::byte* memory(std::uint32_t sum) const {
-    return doubles_.data() + states_[sum].stretch * stretch_bytes_;
-  }
+  std::byte* memory(std::uint32_t sum) { return at(states_[sum].stretch); }
+  const std::byte* memory(std::uint32_t sum) const { return at(states_[sum].stretch); }
 
   // How many sums have needed a second double, and bins.
   std::uint64_t repaired() const { return repaired_; }
@@ -105,11 +101,13 @@ class ExactSums {
     return *options_.arithmetic[static_cast<std::size_t>(dtype)];
   }
   // A stretch has the first doubles of a sum, then the second ones.
-  double* high_of(std::uint32_t stretch) {
-    return reinterpret_cast<double*>(doubles_.data() + stretch * stretch_bytes_);
+  std::byte* at(std::uint32_t stretch) { return doubles_.data() + stretch * stretch_bytes_; }
+  const std::byte* at(std::uint32_t stretch) const {
+    return doubles_.data() + stretch * stretch_bytes_;
   }
+  double* high_of(std::uint32_t stretch) { return reinterpret_cast<double*>(at(stretch)); }
   const double* high_of(std::uint32_t stretch) const {
-    return reinterpret_cast<const double*>(doubles_.data() + stretch * stretch_bytes_);
+    return reinterpret_cast<const double*>(at(stretch));
   }
   double* low_of(std::uint32_t stretch) { return high_of(stretch) + options_.elements_max; }
   const double* low_of(std::uint32_t stretch) const {

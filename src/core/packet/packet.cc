@@ -26,7 +26,7 @@ bool is_known_format(const ChunkSignature& signature) {
   if (!codes_known) return false;
   const bool sums =
       signature.reduction() == Reduction::sum || signature.reduction() == Reduction::average;
-  return !(signature.layout().is_block_float() || signature.layout().is_native()) ||
+  return !signature.layout().has_partial_sums() ||
          (sums && signature.layout().dtype <= DataType::f64);
 }
 
@@ -154,7 +154,7 @@ Malformed check_body(const Packet& packet) {
 // Only sums of block formats are realigned, and only those and exact sums travel unrounded.
 bool has_layout_for(Kind kind, ElementLayout layout) {
   switch (kind) {
-    case Kind::partial: return layout.is_block_float() || layout.is_native();
+    case Kind::partial: return layout.has_partial_sums();
     case Kind::overrange:
     case Kind::realign: return layout.is_block_float();
     default: return true;

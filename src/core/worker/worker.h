@@ -49,7 +49,7 @@ struct WorkerOptions {
   std::uint16_t world = 1;
   ChunkLimits limits;
   FormatSet formats = FormatSet::all();  // that all sites sum; other calls are refused
-  TypeSet native_types;                  // likewise as native, where that is not among formats
+  FloatTypes native_types;               // likewise as native, where that is not among formats
   std::vector<SiteOptions> sites;        // 1 to 64 aggregators
   // Slots at each site: the first ones carry small tensors, so that these never queue behind
   // large ones. A tensor is small when its chunks fit the small stream's slots once.

@@ -2,7 +2,7 @@
 //
 // Calls in formats that some site of the job does not sum are refused, at every rank alike.
 #include <array>
-#include <cstring>
+#include <span>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -17,21 +17,32 @@ bool encode_nothing(const void*, const std::byte*, ChunkRange, const std::uint16
   return true;
 }
 void decode_nothing(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
+constexpr TensorCodec kCodec = {
+    .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
 
-TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
-  constexpr TensorCodec kCodec = {
-      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
+WorkerOptions options_with(FormatSet formats) {
   WorkerOptions options;
   options.limits = {.datagram_bytes_max = 1472};
-  options.formats = FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp8);
+  options.formats = formats;
   options.sites.resize(1);
-  Worker worker(options);
-  std::array<std::byte, 256> tensor{};
+  return options;
+}
+
+TransferRequest in_place(std::span<std::byte> tensor) {
   TransferRequest request;
   request.codec = &kCodec;
   request.input = tensor.data();
   request.output = tensor.data();
   request.elements = 64;
+  return request;
+}
+
+TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
+  const WorkerOptions options =
+      options_with(FormatSet::of(WireFormat::i32) | FormatSet::of(WireFormat::bfp8));
+  Worker worker(options);
+  std::array<std::byte, 256> tensor{};
+  TransferRequest request = in_place(tensor);
   for (int format = INFOLD_FORMAT_I8; format < INFOLD_FORMAT_COUNT; ++format) {
     request.layout = {static_cast<WireFormat>(format), DataType::f32};
     const auto id = worker.submit({}, request);
@@ -44,20 +55,11 @@ TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
 
 // As where a site in the kernel sums them, in jobs without trees.
 TEST(WorkerFormats, NativeIsAlsoTakenByType) {
-  constexpr TensorCodec kCodec = {
-      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
-  WorkerOptions options;
-  options.limits = {.datagram_bytes_max = 1472};
-  options.formats = FormatSet::of(WireFormat::bfp8);
-  options.native_types = TypeSet::of(DataType::f32) | TypeSet::of(DataType::bf16);
-  options.sites.resize(1);
+  WorkerOptions options = options_with(FormatSet::of(WireFormat::bfp8));
+  options.native_types = FloatTypes::of(DataType::f32) | FloatTypes::of(DataType::bf16);
   Worker worker(options);
   std::array<std::byte, 512> tensor{};
-  TransferRequest request;
-  request.codec = &kCodec;
-  request.input = tensor.data();
-  request.output = tensor.data();
-  request.elements = 64;
+  TransferRequest request = in_place(tensor);
   for (const DataType type : {DataType::f32, DataType::f16, DataType::bf16, DataType::f64}) {
     request.layout = {WireFormat::native, type};
     const auto id = worker.submit({}, request);
@@ -70,12 +72,7 @@ TEST(WorkerFormats, NativeIsAlsoTakenByType) {
 }
 
 TEST(WorkerFormats, AnEmptyTensorInNativeNeedsTheFormat) {
-  constexpr TensorCodec kCodec = {
-      .element_bytes = 4, .encode = encode_nothing, .decode = decode_nothing};
-  WorkerOptions options;
-  options.limits = {.datagram_bytes_max = 1472};
-  options.formats = FormatSet::all() - FormatSet::of(WireFormat::native);
-  options.sites.resize(1);
+  const WorkerOptions options = options_with(FormatSet::all() - FormatSet::of(WireFormat::native));
   Worker worker(options);
   TransferRequest request;
   request.codec = &kCodec;
@@ -85,10 +82,7 @@ TEST(WorkerFormats, AnEmptyTensorInNativeNeedsTheFormat) {
 
 // Nothing of it is summed, whatever format its signature names.
 TEST(WorkerFormats, ABarrierNeedsNoFormat) {
-  WorkerOptions options;
-  options.limits = {.datagram_bytes_max = 1472};
-  options.formats = FormatSet::of(WireFormat::bfp8);
-  options.sites.resize(1);
+  const WorkerOptions options = options_with(FormatSet::of(WireFormat::bfp8));
   Worker worker(options);
   TransferRequest request;
   request.collective = Collective::barrier;

@@ -108,7 +108,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
   plan.datagram_bytes_max = input.datagram_bytes_max;
   plan.small_slots = input.small_slots;
   plan.bulk_slots = input.bulk_slots;
-  core::TypeSet native = core::TypeSet::floats();
+  core::FloatTypes native = core::FloatTypes::all();
   std::size_t count = 0;
   for (const HostTerms& host : hosts) count += host.terms->sites.size();
   if (count == 0 || count > core::Stripe::kSitesMax) {

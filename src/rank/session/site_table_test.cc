@@ -74,7 +74,8 @@ TEST_F(SiteTables, NativeTypesAreThoseOfAllSitesAndOfNoTree) {
   options_.wire = WireFormat::native;
   const core::FormatSet others =
       core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
-  const core::TypeSet types = core::TypeSet::of(DataType::f32) | core::TypeSet::of(DataType::f16);
+  const core::FloatTypes types =
+      core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::f16);
   second_.formats = second_.sites.front().record.formats = others;
   second_.native_types = second_.sites.front().record.native_types = types;
   const auto found = table();

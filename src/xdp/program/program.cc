@@ -163,9 +163,9 @@ Program& Program::operator=(Program&&) noexcept = default;
 core::SiteRecord Program::record() const {
   core::SiteRecord record;
   record.formats = record.formats - core::FormatSet::of(core::WireFormat::native);
-  record.native_types = core::TypeSet::of(core::DataType::f32) |
-                        core::TypeSet::of(core::DataType::f16) |
-                        core::TypeSet::of(core::DataType::bf16);
+  record.native_types = core::FloatTypes::of(core::DataType::f32) |
+                        core::FloatTypes::of(core::DataType::f16) |
+                        core::FloatTypes::of(core::DataType::bf16);
   record.elements_max = std::min(elements_max_, datagram_bytes_max_);
   record.takes_sparse = false;
   return record;

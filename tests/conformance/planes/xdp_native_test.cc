@@ -69,7 +69,7 @@ TEST_F(XdpNative, OnlyItsJobsTakeMemoryForRowsAndOnlyAsLongAsTheyRun) {
 
 TEST_F(XdpNative, TypesAreThoseOfTheRecord) {
   plane_->add(job_of(7, 1));
-  const core::TypeSet types = plane_->program().record().native();
+  const core::FloatTypes types = plane_->program().record().native();
   for (const core::DataType type :
        {core::DataType::f32, core::DataType::f16, core::DataType::bf16, core::DataType::f64}) {
     plane_->add(job_of(7, 1));

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A set of values of an enumeration, as bits: bit n for the value n. Constant expressions only.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace infold::base {
+
+// Requires: values below 32. Bits that `kKnown` lacks are dropped, as those of another version are.
+template <typename Value, std::uint32_t kKnown = ~std::uint32_t{0}>
+class EnumSet {
+ public:
+  constexpr EnumSet() = default;
+  constexpr explicit EnumSet(std::uint32_t bits) : bits_(bits & kKnown) {}
+  constexpr EnumSet(std::initializer_list<Value> values) {
+    for (const Value value : values) *this = *this | of(value);
+  }
+  static constexpr EnumSet all() { return EnumSet(kKnown); }
+  static constexpr EnumSet of(Value value) { return EnumSet(1U << static_cast<unsigned>(value)); }
+
+  constexpr bool has(Value value) const { return !(*this & of(value)).is_empty(); }
+  constexpr bool is_empty() const { return bits_ == 0; }
+  constexpr std::uint32_t bits() const { return bits_; }
+
+  friend constexpr EnumSet operator&(EnumSet a, EnumSet b) { return EnumSet(a.bits_ & b.bits_); }
+  friend constexpr EnumSet operator|(EnumSet a, EnumSet b) { return EnumSet(a.bits_ | b.bits_); }
+  // In this one and not in the other.
+  friend constexpr EnumSet operator-(EnumSet a, EnumSet b) { return EnumSet(a.bits_ & ~b.bits_); }
+  friend constexpr bool operator==(EnumSet, EnumSet) = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+}  // namespace infold::base
