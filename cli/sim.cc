@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <thread>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
+#include "lab/measure/processor_time.h"
 #include "lab/swarm.h"
 #include "sim/scenario/draw.h"
 #include "sim/scenario/named.h"
@@ -228,14 +228,6 @@ class Sim final : public Command {
   bool bench_ = false;
 };
 
-// The processor time of this process. Other processes on the machine take time, but do not change
-// results.
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // A packet event is one packet that a worker or an aggregator takes and answers. Its cost includes
 // links, faults, timers, machines, checkers and the hash.
 ExitCode Sim::run_bench(Output& output) {
@@ -255,11 +247,11 @@ ExitCode Sim::run_bench(Output& output) {
       std::uint32_t packets_high_water = 0;
       for (int i = 0; i < kRuns; ++i) {
         sim::Simulation simulation(scenario);
-        const double start = processor_seconds();
+        const double start = lab::process_s();
         simulation.run_network();
         counters = simulation.wiring().network->counters();
         packets_high_water = simulation.wiring().network->packets().high_water();
-        rates.push_back(static_cast<double>(counters.arrived) / (processor_seconds() - start));
+        rates.push_back(static_cast<double>(counters.arrived) / (lab::process_s() - start));
       }
       std::sort(rates.begin(), rates.end());
       const double median = rates[kRuns / 2];

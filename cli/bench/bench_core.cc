@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "core/worker/worker.h"
 #include "lab/measure/allocation_count.h"
 #include "lab/measure/bench_packets.h"
+#include "lab/measure/processor_time.h"
 #include "lab/measure/spread.h"
 #include "numeric/codec.h"
 
@@ -35,13 +35,6 @@ struct Timing {
   std::uint64_t allocations = 0;
 };
 
-// Processor time of this thread. A wall clock would also count other threads on the same core.
-double thread_time_ns() {
-  timespec now = {};
-  CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
 // Runs `batch` once for each sample. `batch` handles `packets` packets, and each figure is per
 // packet.
 Timing measure(std::size_t packets, const std::function<void()>& batch) {
@@ -51,9 +44,9 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
   samples.reserve(kSamples);
   const std::uint64_t own_allocations = lab::allocation_count() - allocations_before;
   for (std::size_t i = 0; i < kSamples; ++i) {
-    const double start = thread_time_ns();
+    const double start = lab::thread_s();
     batch();
-    samples.push_back((thread_time_ns() - start) / static_cast<double>(packets));
+    samples.push_back((lab::thread_s() - start) * 1e9 / static_cast<double>(packets));
   }
   Timing timing;
   timing.allocations = lab::allocation_count() - allocations_before - own_allocations;

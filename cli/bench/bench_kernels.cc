@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -18,6 +17,7 @@
 #include "base/check.h"
 #include "cli/commands.h"
 #include "lab/measure/kernel_case.h"
+#include "lab/measure/processor_time.h"
 #include "lab/measure/spread.h"
 
 namespace infold::cli {
@@ -35,13 +35,6 @@ constexpr Place kPlaces[] = {{"cache", std::size_t{1} << 18}, {"memory", std::si
 constexpr std::size_t kSampleBytesMin = std::size_t{1} << 22;
 constexpr std::size_t kSamplesMin = 5;
 constexpr std::size_t kSamplesMax = 1001;
-
-// Processor time of this thread. A wall clock would also count other threads on the same core.
-double thread_seconds() {
-  timespec now = {};
-  CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Called through a pointer that may change. Else compilers drop a copy whose target is not read.
 void* (*volatile copy_bytes)(void*, const void*, std::size_t) = std::memcpy;
@@ -87,14 +80,14 @@ class Contest {
     std::vector<double> kernel;
     std::vector<double> beside;
     std::vector<double> ratio;
-    const double end = thread_seconds() + seconds;
-    while (kernel.size() < kSamplesMin || (kernel.size() < kSamplesMax && thread_seconds() < end)) {
-      const double start = thread_seconds();
+    const double end = lab::thread_s() + seconds;
+    while (kernel.size() < kSamplesMin || (kernel.size() < kSamplesMax && lab::thread_s() < end)) {
+      const double start = lab::thread_s();
       kernel_pass();
-      const double middle = thread_seconds();
+      const double middle = lab::thread_s();
       beside_pass();
       const double kernel_seconds = middle - start;
-      const double beside_seconds = thread_seconds() - middle;
+      const double beside_seconds = lab::thread_s() - middle;
       kernel.push_back(gigabytes() / kernel_seconds);
       beside.push_back(gigabytes() / beside_seconds);
       ratio.push_back(beside_seconds / kernel_seconds);

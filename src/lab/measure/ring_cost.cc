@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 #include <poll.h>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include "io/address/listen.h"
 #include "io/address/tcp_connection.h"
 #include "io/host/clock.h"
+#include "lab/measure/processor_time.h"
 
 namespace infold::lab {
 namespace {
@@ -25,12 +25,6 @@ constexpr std::size_t kTensorBytes = 16 << 20;
 constexpr std::size_t kMessageBytes = kTensorBytes / 4;
 constexpr std::size_t kMessages = 24;
 constexpr base::Duration kConnect = base::seconds(5);
-
-double thread_s() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 [[noreturn]] void fail(const char* what) {
   throw std::runtime_error(std::string("measuring a ring: ") + what + ": " + std::strerror(errno));

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <optional>
 #include <sched.h>
@@ -20,6 +19,7 @@
 #include "io/host/file_descriptor.h"
 #include "io/udp/udp_socket.h"
 #include "lab/compare/lab.h"
+#include "lab/measure/processor_time.h"
 #include "lab/measure/spread.h"
 #include "xdp/attach/attachment.h"
 #include "xdp/program/program.h"
@@ -61,12 +61,6 @@ class Visit {
  private:
   io::FileDescriptor home_;
 };
-
-double processor_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
 
 // A rank's socket on its host, and its contributions to a train of chunks.
 class Rank {
@@ -197,9 +191,9 @@ class Bench {
     std::uint32_t round = 1;
     std::size_t answers = 0;
     for (; round <= warm_up; ++round) answers += run_round(round);
-    const double start = processor_ns();
+    const double start = thread_s();
     for (; round <= warm_up + options_.rounds; ++round) answers += run_round(round);
-    const double spent = processor_ns() - start;
+    const double spent = (thread_s() - start) * 1e9;
 
     const double per_round = double{kTrain} * options_.world;
     const double wanted = subject.answers * per_round * (round - 1);
