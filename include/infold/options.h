@@ -72,6 +72,10 @@ struct Statistics {
   std::uint64_t packets_asked = 0;     // packets of packets_sent that only ask for a late answer
   std::uint64_t packets_received = 0;  // answers that were used
   std::uint64_t packets_ignored = 0;   // repeats, strays and damaged ones
+  // Messages to the kernel and from it, each with one packet or a train of them. 0 if the path has
+  // no socket.
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
   std::uint32_t packets_in_flight = 0;
   std::uint32_t window = 0;  // the window: the most that may be in flight now
 

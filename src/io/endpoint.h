@@ -32,6 +32,10 @@ struct EndpointCounters {
   std::uint64_t duplicated = 0;  // likewise
   std::uint64_t reordered = 0;   // likewise
   std::uint64_t overflowed = 0;  // dropped, because the queue to a peer was full
+  // Of an endpoint over a socket: what went to the kernel and came from it. A message is a datagram
+  // or a train of them.
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
 
   EndpointCounters& operator+=(const EndpointCounters& other) {
     sent += other.sent;
@@ -40,6 +44,8 @@ struct EndpointCounters {
     duplicated += other.duplicated;
     reordered += other.reordered;
     overflowed += other.overflowed;
+    messages_sent += other.messages_sent;
+    messages_received += other.messages_received;
     return *this;
   }
 };

@@ -65,7 +65,10 @@ EndpointCounters LossyEndpoint::counters() const {
   EndpointCounters counters = counters_;
   counters.arrived = arrived_;
   counters.lost += lost_of_received_;
-  counters.overflowed = ForwardingEndpoint::counters().overflowed;
+  const EndpointCounters forwarded = ForwardingEndpoint::counters();
+  counters.overflowed = forwarded.overflowed;
+  counters.messages_sent = forwarded.messages_sent;
+  counters.messages_received = forwarded.messages_received;
   return counters;
 }
 

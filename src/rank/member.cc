@@ -264,7 +264,10 @@ Statistics Member::statistics() {
     statistics.packets_in_flight = worker.in_flight();
     statistics.window = worker.window();
   });
-  statistics.packets_sent = driver().endpoint_counters().sent;
+  const io::EndpointCounters endpoint = driver().endpoint_counters();
+  statistics.packets_sent = endpoint.sent;
+  statistics.messages_sent = endpoint.messages_sent;
+  statistics.messages_received = endpoint.messages_received;
   statistics.calls = calls_made_;
   statistics.calls_sparse = calls_sparse_;
   statistics.ranks_in_memory = options_.paths.ranks_in_memory;

@@ -44,9 +44,12 @@ std::optional<NarrowPeer> UdpEndpoint::narrow_peer() const {
 }
 
 EndpointCounters UdpEndpoint::counters() const {
+  const UdpCounters socket = socket_.counters();
   EndpointCounters counters;
   counters.sent = sent_;
-  counters.overflowed = socket_.counters().blocked;
+  counters.overflowed = socket.blocked;
+  counters.messages_sent = socket.calls_sent;
+  counters.messages_received = socket.calls_received;
   return counters;
 }
 

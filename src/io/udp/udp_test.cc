@@ -327,6 +327,33 @@ TEST(UdpEndpoint, DropsWhatStrangersSend) {
   EXPECT_EQ(count, 1U);
 }
 
+TEST(UdpEndpoint, CountsPacketsAndTheMessagesThatCarryThem) {
+  UdpOptions options;
+  options.bind = loopback("127.0.0.1:0");
+  UdpSocket target = std::move(*UdpSocket::open(options));
+  UdpSocket own = std::move(*UdpSocket::open(options));
+  const std::vector<SocketAddress> back = {own.local_address()};
+  const bool sends_trains = own.sends_trains();
+  UdpEndpoint endpoint(std::move(own), {target.local_address()});
+  for (std::size_t i = 0; i < 5; ++i) endpoint.send(Peer{0}, datagram_of(100, i));
+  endpoint.flush();
+  EXPECT_EQ(receive(target, 5).size(), 5U);
+  for (std::size_t i = 0; i < 3; ++i) target.send(back, datagram_of(100, i));
+  target.flush();
+  std::size_t arrived = 0;
+  const base::Instant end = monotonic_now() + base::seconds(10);
+  while (arrived < 3 && monotonic_now() < end) {
+    endpoint.wait(end);
+    arrived += endpoint.receive().size();
+  }
+  EXPECT_EQ(arrived, 3U);
+  const EndpointCounters counters = endpoint.counters();
+  EXPECT_EQ(counters.sent, 5U);
+  EXPECT_EQ(counters.messages_sent, sends_trains ? 1U : 5U);
+  EXPECT_GE(counters.messages_received, 1U);
+  EXPECT_LE(counters.messages_received, 3U);
+}
+
 TEST(UdpSocket, SaysWhyItCannotOpen) {
   UdpOptions options;
   options.bind = loopback("127.0.0.1:0");
