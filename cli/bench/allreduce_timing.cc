@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sys/resource.h>
 #include <type_traits>
 
 #include "cli/line/join_flags.h"
@@ -20,15 +19,6 @@ constexpr std::uint64_t kBytesInAll = 128'000'000;
 constexpr std::uint64_t kIterationsMin = 5;
 constexpr std::uint64_t kIterationsMax = 1000;
 
-double cpu_seconds() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 // The greatest error that rounding to a format's mantissas may cause, for values of at most 510
 // from each rank.
 double tolerance_of(const Allreduces& calls, int world) {
@@ -39,6 +29,10 @@ double tolerance_of(const Allreduces& calls, int world) {
   // 1/world is rounded, and the product is rounded, too. 2^-22 is four units in the last place of
   // an f32.
   return calls.reduction == Reduction::average ? of_sum / world + 510 * 0x1p-22 : of_sum;
+}
+
+double together(std::uint64_t packets, std::uint64_t messages) {
+  return messages == 0 ? 0 : static_cast<double>(packets) / static_cast<double>(messages);
 }
 
 std::uint64_t iterations_of(const Allreduces& calls, std::uint64_t bytes) {
@@ -61,19 +55,19 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
   const std::uint64_t warm_ups =
       calls.warm_ups.value_or(std::clamp<std::uint64_t>(iterations / 10, 1, 10));
   timing.seconds.reserve(iterations);
-  double cpu_before = 0;
-  double cpu_of_inputs = 0;
+  lab::ProcessorTime cpu_before;
+  lab::ProcessorTime cpu_of_inputs;
   Statistics before;
   for (std::uint64_t i = 0; i < warm_ups + iterations; ++i) {
     if (i == warm_ups) {
-      cpu_before = cpu_seconds();
-      cpu_of_inputs = 0;
+      cpu_before = lab::process_time();
+      cpu_of_inputs = {};
       before = communicator.statistics();
     }
     if (in_place) {
-      const double cpu_so_far = cpu_seconds();
+      const lab::ProcessorTime cpu_so_far = lab::process_time();
       tensors.make_ready();
-      cpu_of_inputs += cpu_seconds() - cpu_so_far;
+      cpu_of_inputs = cpu_of_inputs + lab::process_time() - cpu_so_far;
     }
     const Clock::time_point start = Clock::now();
     const auto done = lab::wait_or_cancel(tensors.all_reduce(communicator, options), stop);
@@ -86,11 +80,15 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
     }
     if (lab::InterruptGuard::interrupted()) return timing;
   }
-  timing.cpu_seconds = cpu_seconds() - cpu_before - cpu_of_inputs;
+  timing.cpu = lab::process_time() - cpu_before - cpu_of_inputs;
   const Statistics after = communicator.statistics();
   timing.resent = after.packets_resent - before.packets_resent;
   timing.asked = after.packets_asked - before.packets_asked;
   timing.calls_sparse = after.calls_sparse - before.calls_sparse;
+  timing.sent_together = together(after.packets_sent - before.packets_sent,
+                                  after.messages_sent - before.messages_sent);
+  timing.received_together = together(after.packets_received - before.packets_received,
+                                      after.messages_received - before.messages_received);
   if (calls.check) {
     const int world = communicator.world();
     timing.wrong = tensors.wrong(world, calls.reduction, tolerance_of(calls, world));

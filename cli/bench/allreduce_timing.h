@@ -13,6 +13,7 @@
 #include <infold/communicator.h>
 
 #include "cli/bench/allreduce_tensors.h"
+#include "lab/measure/processor_time.h"
 
 namespace infold::cli {
 
@@ -36,10 +37,13 @@ struct Allreduces {
 struct Timing {
   std::uint64_t elements = 0;
   std::vector<double> seconds;
-  double cpu_seconds = 0;
+  lab::ProcessorTime cpu;
   std::uint64_t resent = 0;
   std::uint64_t asked = 0;
   std::uint64_t calls_sparse = 0;  // calls that left out zeros
+  // Packets in a message to the kernel and from it, on average. 0 if the path has no socket.
+  double sent_together = 0;
+  double received_together = 0;
   std::string error;
   std::optional<std::uint64_t> wrong;  // wrong elements of the last result; unset: not checked
 };

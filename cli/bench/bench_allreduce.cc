@@ -241,7 +241,7 @@ class BenchAllreduce final : public Command {
     double median = 0;  // seconds
     double p99 = 0;
     double mbps = 0;
-    double cpu_s_per_gb = 0;
+    lab::ProcessorTime cpu_per_gb;
     const char* verdict = "not checked";
   };
   static Figures figures_of(std::uint64_t bytes, const Timing& timing) {
@@ -252,7 +252,7 @@ class BenchAllreduce final : public Command {
     figures.p99 = sorted[std::min(sorted.size() - 1, sorted.size() * 99 / 100)];
     figures.mbps = static_cast<double>(bytes) * 8 / figures.median / 1e6;
     const double gigabytes = static_cast<double>(bytes) * static_cast<double>(sorted.size()) / 1e9;
-    figures.cpu_s_per_gb = timing.cpu_seconds / gigabytes;
+    figures.cpu_per_gb = timing.cpu / gigabytes;
     if (timing.wrong) figures.verdict = *timing.wrong == 0 ? "ok" : "wrong";
     return figures;
   }
@@ -262,7 +262,7 @@ class BenchAllreduce final : public Command {
     const Figures figures = figures_of(bytes, timing);
     output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8}\n", bytes,
                 timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3, figures.mbps,
-                figures.cpu_s_per_gb, figures.verdict);
+                figures.cpu_per_gb.all_s(), figures.verdict);
     print_object(output, communicator, bytes, in_place, timing);
   }
 
@@ -289,7 +289,11 @@ class BenchAllreduce final : public Command {
                    {"goodput_mbps", figures.mbps},
                    {"algbw_gb_per_s", speed.algorithm},
                    {"busbw_gb_per_s", speed.bus},
-                   {"cpu_s_per_gb", figures.cpu_s_per_gb},
+                   {"cpu_s_per_gb", figures.cpu_per_gb.all_s()},
+                   {"cpu_user_s_per_gb", figures.cpu_per_gb.user_s},
+                   {"cpu_system_s_per_gb", figures.cpu_per_gb.system_s},
+                   {"packets_sent_together", timing.sent_together},
+                   {"packets_received_together", timing.received_together},
                    {"retransmits", timing.resent},
                    {"questions", timing.asked},
                    {"calls_sparse", timing.calls_sparse},

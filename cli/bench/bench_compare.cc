@@ -5,18 +5,16 @@
 // round measures each implementation once, and medians of rounds are compared.
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <sys/utsname.h>
-#include <thread>
 #include <unistd.h>
 
 #include "cli/bench/compare_report.h"
+#include "cli/bench/this_machine.h"
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
 #include "lab/compare/compare_lab.h"
@@ -28,22 +26,6 @@ namespace {
 // Above this load, another program uses a good part of a core.
 constexpr double kQuietLoad = 0.5;
 
-std::string first_match(const char* file, const std::string& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with(key) && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
-
-std::string this_machine() {
-  utsname kernel = {};
-  uname(&kernel);
-  return fmt::format("{}, {} cores, {} {}", first_match("/proc/cpuinfo", "model name"),
-                     std::thread::hardware_concurrency(), kernel.sysname, kernel.release);
-}
-
 std::string now_utc() {
   const std::time_t now = std::time(nullptr);
   std::tm parts = {};
@@ -51,11 +33,6 @@ std::string now_utc() {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts);
   return text;
-}
-
-double load() {
-  double average = 0;
-  return getloadavg(&average, 1) == 1 ? average : 0;
 }
 
 // On a terminal, one line that changes in place. Elsewhere, a line for each run.
@@ -118,8 +95,8 @@ class BenchCompare final : public Command {
                        "Sizes of the f32 tensor in bytes");
     options.text_list(
         "--infold", ours_,
-        "Variants of infold: bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, automatic-bfp32, "
-        "...; or none");
+        "Variants of infold: native, bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, "
+        "automatic-bfp32, ...; or none");
     options.text_list(
         "--peers", peers_,
         "Other libraries: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "

@@ -19,7 +19,8 @@ struct Wire {
   const char* name;
   core::WireFormat format;
 };
-constexpr Wire kWires[] = {{"bfp32", core::WireFormat::bfp32},
+constexpr Wire kWires[] = {{"native", core::WireFormat::native},
+                           {"bfp32", core::WireFormat::bfp32},
                            {"bfp16", core::WireFormat::bfp16},
                            {"bfp8", core::WireFormat::bfp8}};
 

@@ -94,7 +94,10 @@ std::chrono::seconds hopeless_after(double sum_s, unsigned iterations) {
 Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places) {
   Launch launch;
   std::vector<std::string> switches;
-  if (places.on_switch) switches.push_back(add_switch(lab, launch, kSwitchNode, kSwitchHost));
+  if (places.on_switch) {
+    const std::string host = lab.has_links() ? kSwitchHost : lab.address(0);
+    switches.push_back(add_switch(lab, launch, kSwitchNode, host));
+  }
   for (const std::uint64_t host : places.hosts) {
     switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host)));
   }
@@ -120,6 +123,8 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
                         "--iterations", fmt::format("{}", job.iterations),
                         "--check",      "--json"};
     words.insert(words.end(), rest.begin(), rest.end());
+    if (job.mtu != 0) words.insert(words.end(), {"--mtu", fmt::format("{}", job.mtu)});
+    if (!job.shared_memory) words.insert(words.end(), {"--shared-memory", "off"});
     add_zeros(job, words);
     launch.ranks.push_back(lab.at(fmt::format("{}", rank), words));
   }

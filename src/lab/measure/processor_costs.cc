@@ -5,7 +5,6 @@
 #include <chrono>
 #include <ctime>
 #include <optional>
-#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "io/address/listen.h"
 #include "io/address/tcp_connection.h"
 #include "lab/child.h"
+#include "lab/host/cores.h"
 #include "lab/interrupt.h"
 #include "lab/measure/ring_cost.h"
 #include "lab/measure/spread.h"
@@ -224,13 +224,7 @@ class Sums {
 
 }  // namespace
 
-std::uint32_t processor_count() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
-    return static_cast<std::uint32_t>(CPU_COUNT(&allowed));
-  }
-  return std::max(1U, std::thread::hardware_concurrency());
-}
+std::uint32_t processor_count() { return static_cast<std::uint32_t>(own_cores().size()); }
 
 predict::Processors measure_processors(const std::filesystem::path& infold,
                                        const std::function<void(std::string_view step)>& begin) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/host/parts.h"
+
+#include <gtest/gtest.h>
+
+namespace infold::lab {
+namespace {
+
+TEST(HostParts, EachIsTheDifferenceOfTwoMeasurements) {
+  const AloneTimes times = {.codec_s = 0.125,
+                            .machine_cached_s = 0.25,
+                            .machine_s = 0.75,
+                            .sockets_s = 0.5,
+                            .sockets_headers_s = 0.1875};
+  const HostParts parts = parts_of(times);
+  EXPECT_EQ(parts.encode_s, 0.125);
+  EXPECT_EQ(parts.packets_s, 0.125);
+  EXPECT_EQ(parts.memory_s, 0.5);
+  EXPECT_EQ(parts.copies_s, 0.3125);
+  EXPECT_EQ(parts.calls_s, 0.1875);
+  EXPECT_EQ(parts.cross_s, 0);
+  EXPECT_EQ(sum_of(parts), times.machine_s + times.sockets_s);
+}
+
+TEST(HostParts, WhatCrossingCoresCostsIsAPartOfItsOwn) {
+  AloneTimes times = {.sockets_s = 0.5, .sockets_headers_s = 0.1875};
+  times.sockets_apart_s = 0.75;
+  EXPECT_EQ(parts_of(times).copies_s, 0.3125);
+  EXPECT_EQ(parts_of(times).cross_s, 0.25);
+  EXPECT_EQ(sum_of(parts_of(times)), 0.75);
+}
+
+TEST(HostParts, TheBoundIsOneCopyInMemoryAndThreeOfPackets) {
+  EXPECT_EQ(bound_s({.memory_s = 0.25, .cache_s = 0.125}, 1), 0.625);
+  EXPECT_EQ(bound_s({.memory_s = 0.25, .cache_s = 0.125}, 0.5), 0.4375);
+}
+
+}  // namespace
+}  // namespace infold::lab

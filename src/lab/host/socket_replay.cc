@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/host/socket_replay.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "io/host/clock.h"
+#include "io/udp/udp_socket.h"
+#include "lab/host/chunk_shape.h"
+#include "lab/host/cores.h"
+#include "lab/measure/processor_time.h"
+#include "lab/measure/spread.h"
+
+namespace infold::lab {
+namespace {
+
+// In each turn. The socket's buffer holds them, also where it may not be made larger.
+constexpr std::size_t kMessagesInTurn = 3;
+constexpr std::size_t kSamples = 5;
+constexpr base::Duration kLossAfter = base::seconds(2);
+
+io::UdpSocket open_socket(std::size_t datagram_bytes_max) {
+  io::UdpOptions options;
+  options.bind = *io::SocketAddress::parse_number("127.0.0.1:0", "bench");
+  options.datagram_bytes_max = datagram_bytes_max;
+  auto socket = io::UdpSocket::open(options);
+  if (!socket) throw std::runtime_error("no UDP socket on loopback");
+  return std::move(*socket);
+}
+
+std::size_t whole(double together) {
+  return static_cast<std::size_t>(std::max(1.0, std::round(together)));
+}
+
+// One socket, and the address of the other.
+class End {
+ public:
+  End(std::size_t datagram_bytes_max, std::size_t datagram_bytes, std::size_t together)
+      : socket_(open_socket(datagram_bytes_max)), datagram_(datagram_bytes), together_(together) {}
+
+  io::SocketAddress address() const { return socket_.local_address(); }
+  void answer_to(const io::SocketAddress& other) { other_ = other; }
+
+  // The packets are in the trains already, as if a codec had written them.
+  void send(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::span<std::byte> place = socket_.place();
+      const bool fits = place.size() >= datagram_.size();
+      socket_.send({&other_, 1}, fits ? place.first(datagram_.size()) : std::span(datagram_));
+      if ((i + 1) % together_ == 0) socket_.flush();
+    }
+    socket_.flush();
+  }
+  // Returns false after kLossAfter.
+  bool receive(std::size_t count) {
+    std::size_t arrived = 0;
+    base::Instant limit = base::Instant::never();
+    while (arrived < count) {
+      const std::size_t more = socket_.receive().size();
+      arrived += more;
+      if (more > 0 || arrived == count) continue;
+      const base::Instant now = io::monotonic_now();
+      if (limit == base::Instant::never()) limit = now + kLossAfter;
+      if (now > limit) return false;
+    }
+    return true;
+  }
+
+ private:
+  io::UdpSocket socket_;
+  io::SocketAddress other_;
+  std::vector<std::byte> datagram_;
+  std::size_t together_;
+};
+
+// What is read before and after a turn also costs time.
+double clock_s() {
+  std::vector<double> samples;
+  for (int i = 0; i < 101; ++i) {
+    const double start = thread_s();
+    samples.push_back(thread_s() - start);
+  }
+  return spread_of(std::move(samples)).median;
+}
+
+class Turns {
+ public:
+  Turns(End& rank, End& other, std::size_t datagrams, int other_core)
+      : rank_(rank),
+        other_(other),
+        datagrams_(datagrams),
+        clock_s_(clock_s()),
+        thread_([this, other_core] { answer(other_core); }) {}
+  ~Turns() {
+    turn_.store(Turn::over);
+    thread_.join();
+  }
+
+  // One turn of each. Returns the rank's processor time.
+  double run() {
+    const double start = thread_s();
+    rank_.send(datagrams_);
+    const double sent_s = thread_s() - start;
+    turn_.store(Turn::other);
+    while (turn_.load() == Turn::other) std::this_thread::yield();
+    if (turn_.load() == Turn::lost) throw std::runtime_error("loopback loses packets");
+    const double before = thread_s();
+    if (!rank_.receive(datagrams_)) throw std::runtime_error("loopback loses packets");
+    return sent_s + (thread_s() - before) - 2 * clock_s_;
+  }
+
+ private:
+  enum class Turn { rank, other, lost, over };
+
+  void answer(int core) {
+    const StaysOnCore stays(core);
+    for (;;) {
+      const Turn turn = turn_.load();
+      if (turn == Turn::over) return;
+      if (turn != Turn::other) {
+        std::this_thread::yield();
+        continue;
+      }
+      const bool complete = other_.receive(datagrams_);
+      if (complete) other_.send(datagrams_);
+      Turn expected = Turn::other;
+      turn_.compare_exchange_strong(expected, complete ? Turn::rank : Turn::lost);
+    }
+  }
+
+  End& rank_;
+  End& other_;
+  std::size_t datagrams_;
+  double clock_s_;
+  std::atomic<Turn> turn_{Turn::rank};
+  std::thread thread_;
+};
+
+}  // namespace
+
+double sockets_s(const Replay& replay, std::size_t datagram_bytes, SocketCores cores) {
+  const ChunkShape shape(replay);
+  const std::size_t sent = whole(replay.sent_together);
+  End rank(shape.datagram_bytes_max, datagram_bytes, sent);
+  End other(shape.datagram_bytes_max, datagram_bytes, whole(replay.received_together));
+  rank.answer_to(other.address());
+  other.answer_to(rank.address());
+  const StaysOnCore stays(cores.rank);
+  const std::size_t datagrams = sent * kMessagesInTurn;
+  Turns turns(rank, other, datagrams, cores.other);
+  const std::uint64_t count = (shape.count + datagrams - 1) / datagrams;
+  const double gigabytes =
+      static_cast<double>(count * datagrams) * static_cast<double>(shape.tensor_bytes) * 1e-9;
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < kSamples + 1; ++i) {
+    double seconds = 0;
+    for (std::uint64_t k = 0; k < count; ++k) seconds += turns.run();
+    if (i > 0) samples.push_back(seconds / gigabytes);
+  }
+  return spread_of(std::move(samples)).median;
+}
+
+}  // namespace infold::lab
