@@ -57,7 +57,7 @@ CallOptions Backend::sum_options(const Summing& summing, const Travel& travel,
 
 bool Backend::needs_all_elements(const Summing& summing, const Travel& travel) const {
   const WireFormat wire = travel.wire == WireFormat::automatic ? options_.join.wire : travel.wire;
-  return summing.is_float && (wire == WireFormat::fixed32 || wire == WireFormat::digits);
+  return summing.is_float && wire == WireFormat::fixed32;
 }
 
 Backend::Works Backend::allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,

@@ -77,7 +77,7 @@ Step step_of_rows(const std::vector<at::Tensor>& tensors, const std::optional<c1
   return {{}, begin, end};
 }
 
-// For fixed32 and digits, which need all elements: a dense sum, and then its nonzero rows.
+// For fixed32, which needs all elements: a dense sum, and then its nonzero rows.
 Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
                       const std::optional<c10::Stream>& stream, const SparseRows& rows,
                       const CallOptions& call) {

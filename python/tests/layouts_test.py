@@ -127,7 +127,8 @@ def test_automatic_leaves_out_zeros(path):
     assert all(dense["calls_sparse"] == 0 for _, dense in answers)
 
 
-def _with_an_exchange(rank, world, wire):
+def _with_agreed_exponents(rank, world):
+    wire = "fixed32"
     tensor = mostly_zeros(torch.float32, 10_000, rank, world)
     wanted = _summed(tensor, "SUM", dist.new_group(
         pg_options=infold.Options(layout="dense", wire=wire)))
@@ -138,9 +139,22 @@ def _with_an_exchange(rank, world, wire):
     check_same("of a call", tensor, wanted)
 
 
-@pytest.mark.parametrize("wire", ["fixed32", "digits"])
-def test_formats_with_an_exchange_go_dense(wire):
-    run_ranks(3, _with_an_exchange, wire, options={"layout": "blocks"})
+def test_agreed_exponents_go_dense():
+    run_ranks(3, _with_agreed_exponents, options={"layout": "blocks"})
+
+
+def _in_digits(rank, world):
+    for dtype in FLOATS:
+        tensor = mostly_zeros(dtype, 10_000, rank, world)
+        for operation in ("SUM", "AVG"):
+            wanted = _summed(tensor, operation, dist.new_group(
+                pg_options=infold.Options(layout="dense", wire="native")))
+            check_same(f"{operation} of {dtype}", _summed(tensor, operation), wanted)
+    assert infold.statistics()["calls_sparse"] == 2 * len(FLOATS)
+
+
+def test_digits_leave_out_zeros(path):
+    run_ranks(3, _in_digits, options=vars(path) | {"layout": "blocks", "wire": "digits"})
 
 
 def _other_collectives(rank, world):
@@ -264,7 +278,7 @@ def test_hooks_layouts_have_the_same_bits(path):
     half = [run_ranks(2, _hooked, infold.hooks.layout(layout, wire=infold.hooks.wire("bfp16")))
             for layout in ("dense", "blocks")]
     assert half[0] == half[1] != wanted
-    losses = [losses for losses, _ in run_ranks(2, _hooked, infold.hooks.wire("bfp32"))]
+    losses = [losses for losses, _ in run_ranks(2, _hooked, infold.hooks.wire("automatic"))]
     for (found, _), other in zip(wanted, losses, strict=True):
         assert found == pytest.approx(other, rel=1e-6)
 

@@ -180,14 +180,14 @@ def test_rows_of_other_sizes_are_an_error_that_says_so():
     run_ranks(2, _of_other_row_sizes)
 
 
-def _of_an_exchange(rank, world, wire):
+def _of_one_format(rank, world, wire):
     tensor = drawn(torch.float32, (500, 8), 1, rank, world)
     _check_rows(wire, _summed(tensor, "SUM"), _summed(dense_of(tensor), "SUM"), 1)
 
 
 @pytest.mark.parametrize("wire", ["fixed32", "digits"])
-def test_formats_with_an_exchange_take_all_rows(wire):
-    run_ranks(3, _of_an_exchange, wire, options={"wire": wire})
+def test_rows_in_formats_with_an_exchange(wire):
+    run_ranks(3, _of_one_format, wire, options={"wire": wire})
 
 
 def _of_lists(rank, world):
@@ -311,7 +311,7 @@ def test_ddp_where_ranks_have_no_rows(world):
 
 
 def test_ddp_with_hooks(path):
-    plain = run_ranks(3, _training, infold.hooks.wire("bfp32"), options=path)
+    plain = run_ranks(3, _training, infold.hooks.wire("automatic"), options=path)
     for layout in ("automatic", "dense"):
         assert run_ranks(3, _training, infold.hooks.layout(layout)) == plain
     smaller = run_ranks(3, _training, infold.hooks.wire("bfp16"), options=path)

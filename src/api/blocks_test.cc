@@ -89,7 +89,8 @@ TYPED_TEST(BlocksOf, HaveTheBitsOfADenseSum) {
 TEST(Blocks, EveryWireFormatHasItsOwnBits) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
+    for (const WireFormat wire : {WireFormat::native, WireFormat::digits, WireFormat::bfp32,
+                                  WireFormat::bfp16, WireFormat::bfp8}) {
       const auto input = draw<float>(40'000, 0.1, 5 + static_cast<unsigned>(rank));
       std::vector<float> dense(input.size()), blocks(input.size());
       expect_done(comm.all_reduce(input, dense, {.wire = wire}).wait(), 2);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "api/rows_testing.h"
 #include "api/testing.h"
 #include "base/prng.h"
 
@@ -142,23 +143,73 @@ TEST(Digits, OfListsAndPartsAreThoseOfWholeTensors) {
   });
 }
 
-TEST(Digits, CannotLeaveOutBlocksOrRows) {
-  const auto text_of = [](const auto& call) {
-    LocalGroup group = make_group({.world = 1});
-    const Result<Completion> done = call(group[0]).wait();
-    return done ? std::string("no error") : done.error().message;
-  };
-  std::vector<float> tensor(8);
-  Rows rows;
+// One rank in each way: a whole tensor in place, rows to rows, rows to a whole tensor.
+template <typename T>
+std::vector<T> sparse_sum(Communicator& comm, const testing::Drawn<T>& input, CallOptions options) {
+  switch (comm.rank() % 3) {
+    case 0: {
+      std::vector<T> in_place = input.tensor;
+      options.layout = Layout::blocks;
+      expect_done(comm.all_reduce(in_place, options).wait(), comm.world());
+      return in_place;
+    }
+    case 1: {
+      Rows rows;
+      expect_done(comm.all_reduce(input.view(), rows, options).wait(), comm.world());
+      return testing::whole<T>(rows);
+    }
+    default: break;
+  }
+  std::vector<T> apart(input.tensor.size(), T{9});
+  expect_done(comm.all_reduce(input.view(), apart, options).wait(), comm.world());
+  return apart;
+}
+
+template <typename T>
+void leaves_out_zeros_and_no_bits(const LocalGroupOptions& options) {
+  LocalGroup group = make_group(options);
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    std::uint64_t calls = 0;
+    for (const double density : {0.0, 0.02, 1.0}) {
+      for (const std::size_t length : {1UL, 7UL, 64UL}) {
+        const auto input = testing::draw<T>(30'000 / length, length, density,
+                                            ++calls * 10 + static_cast<unsigned>(rank));
+        const CallOptions call = {.reduction =
+                                      calls % 2 == 0 ? Reduction::sum : Reduction::average};
+        std::vector<T> native(input.tensor.size());
+        CallOptions dense = call;
+        dense.wire = WireFormat::native;
+        expect_done(comm.all_reduce(input.tensor, native, dense).wait(), comm.world());
+        EXPECT_TRUE(testing::same_bits(sparse_sum(comm, input, call), native))
+            << density << " of rows of " << length;
+      }
+    }
+    EXPECT_EQ(comm.statistics().calls_sparse, calls);
+  });
+}
+
+TEST(Digits, OfBlocksAndRowsLeaveOutZerosAndNoBits) {
   constexpr WireFormat kDigits = WireFormat::digits;
-  EXPECT_THAT(text_of([&](Communicator& comm) {
-                return comm.all_reduce(tensor, {.wire = kDigits, .layout = Layout::blocks});
-              }),
-              HasSubstr("digits cannot leave out zeros"));
-  EXPECT_THAT(text_of([&](Communicator& comm) {
-                return comm.all_reduce({.rows = 9}, rows, {.wire = kDigits});
-              }),
-              HasSubstr("digits cannot leave out zeros"));
+  leaves_out_zeros_and_no_bits<float>({.world = 3, .wire = kDigits});
+  leaves_out_zeros_and_no_bits<float>(
+      {.world = 4, .rack_size = 2, .faults = {.loss = 0.02, .seed = 5}, .wire = kDigits});
+  leaves_out_zeros_and_no_bits<double>({.world = 3, .mtu_bytes = 9000, .wire = kDigits});
+}
+
+TEST(Digits, OfRowsOfOtherLengthsAreAnErrorThatAllFind) {
+  LocalGroup group = make_group({.world = 2, .wire = WireFormat::digits});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    const std::vector<std::int64_t> indices = {1};
+    const std::vector<float> values(rank == 0 ? 10 : 20, 1.0F);
+    Rows rows;
+    const RowsView view = {indices, values, 1000 / values.size(), values.size()};
+    const Result<Completion> done = comm.all_reduce(view, rows).wait();
+    ASSERT_FALSE(done.has_value());
+    EXPECT_THAT(done.error().message, HasSubstr("rank 1 passed rows of 20 elements, rank 0 of 10"));
+    std::vector<float> tensor(100, 1.0F);
+    expect_done(comm.all_reduce(tensor).wait(), 2);
+    EXPECT_EQ(tensor, std::vector<float>(100, 2.0F));
+  });
 }
 
 // The only packet of a call whose digits are all sent at once.

@@ -50,7 +50,8 @@ TEST_P(Lists, GiveTheBitsOfEachTensorAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Api, Lists,
-                         ::testing::Values(WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8),
+                         ::testing::Values(WireFormat::native, WireFormat::digits,
+                                           WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8),
                          [](const auto& instance) { return wire_format_name(instance.param); });
 
 TEST(List, ManySmallTensorsShareFewPackets) {

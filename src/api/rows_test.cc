@@ -114,7 +114,8 @@ TEST(RowsCalls, WhereNobodyHasAnythingNothingComesBack) {
 TEST(RowsCalls, EveryWireFormatHasItsOwnBits) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    for (const WireFormat wire : {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8}) {
+    for (const WireFormat wire : {WireFormat::native, WireFormat::digits, WireFormat::bfp32,
+                                  WireFormat::bfp16, WireFormat::bfp8}) {
       for (const std::size_t length : {50UL, 8UL, 1UL}) {
         const auto input =
             draw<float>(45'000 / length, length, 0.1, 5 + static_cast<unsigned>(rank));

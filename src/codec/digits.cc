@@ -28,6 +28,10 @@ WireRange on_wire(const numeric::DigitRange& range) {
           range.special ? std::int16_t{1} : std::int16_t{0}};
 }
 
+constexpr std::uint64_t range_integers(std::uint64_t elements) {
+  return (elements + kGroup - 1) / kGroup * kIntegersOfRange;
+}
+
 constexpr std::size_t bytes_of_integers(std::uint64_t integers) {
   return integers * sizeof(std::int32_t);
 }
@@ -40,20 +44,40 @@ const core::TensorCodec* Digits::codec(std::uint32_t world) {
   return world <= numeric::kDigitWorldMax ? &kCodec : nullptr;
 }
 
+void Digits::start(const Work& work) {
+  work_ = work;
+  element_bytes_ = element_bytes(work.tensor.layout.dtype);
+  bits_ = numeric::digit_bits(work.world);
+  sums_ = nullptr;
+}
+
+void Digits::begin_later(const Work& work) {
+  start(work);
+  has_range_transfer_ = is_sized_later_ = true;
+}
+
+std::uint64_t Digits::set_tensor(const std::byte* input, std::byte* output,
+                                 std::uint64_t elements) {
+  CHECK(is_sized_later_);
+  work_.tensor.input = input;
+  work_.tensor.output = output;
+  work_.tensor.elements = work_.wanted = elements;
+  ranges_.assign(range_integers(elements), 0);
+  return ranges_.size();
+}
+
 void Digits::begin(const Work& work) {
   const core::TransferRequest& tensor = work.tensor;
   CHECK_THAT(tensor.elements, >, 0U);
   CHECK_THAT(work.first_wanted + work.wanted, <=, tensor.elements);
   CHECK(tensor.input != nullptr);
-  work_ = work;
+  start(work);
+  is_sized_later_ = false;
   if (tensor.output == nullptr) work_.wanted = 0;
-  element_bytes_ = element_bytes(tensor.layout.dtype);
-  bits_ = numeric::digit_bits(work.world);
-  sums_ = nullptr;
   const numeric::DigitRange whole = numeric::digit_range_of(tensor.layout.dtype);
   const numeric::DigitGroup all_digits = {whole, bits_};
   has_range_transfer_ = tensor.elements > work.packet_integers / all_digits.integers();
-  ranges_.assign((tensor.elements + kGroup - 1) / kGroup * kIntegersOfRange, 0);
+  ranges_.assign(range_integers(tensor.elements), 0);
   if (has_range_transfer_) return;
   const WireRange range = on_wire(whole);
   for (std::size_t i = 0; i < ranges_.size(); i += kIntegersOfRange) {
@@ -70,7 +94,8 @@ core::TransferRequest Digits::range_transfer() {
   request.collective = core::Collective::all_reduce;
   request.root = 0;
   request.layout.format = core::WireFormat::i16;
-  request.elements = ranges_.size();
+  request.sized_later = is_sized_later_;
+  if (!is_sized_later_) request.elements = ranges_.size();
   request.codec = &kCodec;
   request.context = this;
   request.input = nullptr;

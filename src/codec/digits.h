@@ -7,6 +7,10 @@
 //
 //   begin() -> range_transfer() done -> plan() -> digit_transfer() done
 //
+// Of a tensor whose size is known later, both transfers wait for theirs:
+//
+//   begin_later() -> set_tensor() -> range_transfer() done -> plan() -> digit_transfer() done
+//
 // Each group becomes floats as soon as all its sums are here. No chunk that is still in flight
 // holds a digit of it then. So the output may be the input. Not thread-safe. Stays where it is
 // while transfers are in flight, and keeps its memory.
@@ -38,6 +42,11 @@ class Digits {
   static const core::TensorCodec* codec(std::uint32_t world);
 
   void begin(const Work& work);
+  // The tensor has no input and output yet. Its elements are those of the whole that it is taken
+  // from. All of it is wanted.
+  void begin_later(const Work& work);
+  // The tensor, and how many elements its range transfer has: none for a tensor of none.
+  std::uint64_t set_tensor(const std::byte* input, std::byte* output, std::uint64_t elements);
   bool has_range_transfer() const { return has_range_transfer_; }
   core::TransferRequest range_transfer();
   // Sized later if there is a range transfer.
@@ -57,6 +66,7 @@ class Digits {
     bool is_empty() const { return end <= first; }
   };
 
+  void start(const Work& work);
   static bool encode_range(const void* context, const std::byte*, core::ChunkRange range,
                            const std::uint16_t*, std::byte*, std::byte* elements);
   static void decode_range(void* context, std::byte*, core::ChunkRange range,
@@ -83,6 +93,7 @@ class Digits {
   std::uint32_t element_bytes_ = 0;
   std::uint32_t bits_ = 0;  // of a digit
   bool has_range_transfer_ = false;
+  bool is_sized_later_ = false;
   std::vector<std::int16_t> ranges_;    // three of each group, as they are on the wire
   std::vector<std::uint64_t> offsets_;  // of each group's first integer, and the end
   std::vector<std::uint32_t> arrived_;  // sums of each group in sums_

@@ -38,6 +38,9 @@ void BlockSum::begin(const Work& work) {
   find_own_blocks();
   join_.begin(blocks_total_, {work.rank, work.world, own_row_length()});
   row_lengths_differ_.reset();
+  // The input behind this pointer is only read.
+  input_ = {dense.codec, dense.layout, const_cast<std::byte*>(dense.input), nullptr};
+  output_ = {dense.codec, dense.layout, dense.output, nullptr};
   if (has_rows_in())
     rows_input_.begin(*work.input_rows, *dense.codec, dense.layout, dense.elements);
   if (has_rows_out())
@@ -73,9 +76,6 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   }
   core::TransferRequest request = work_.dense;
   request.sized_later = true;
-  // The input behind this pointer is only read.
-  input_ = {request.codec, request.layout, const_cast<std::byte*>(request.input), nullptr};
-  output_ = {request.codec, request.layout, request.output, nullptr};
   static constexpr core::TensorCodec kCodec = {
       .element_bytes = 0, .encode = encode, .decode = decode};
   request.codec = &kCodec;
@@ -158,7 +158,7 @@ std::size_t BlockSum::output_bytes() const {
 
 std::size_t BlockSum::staged_bytes() const {
   if (has_rows_out()) return rows_output_.value_bytes();
-  return work_.stages ? union_elements_ * element_bytes(work_.dense.layout.dtype) : 0;
+  return work_.stages ? union_bytes() : 0;
 }
 
 void BlockSum::stage(std::byte* results) {
@@ -168,6 +168,34 @@ void BlockSum::stage(std::byte* results) {
   }
   output_.tensor = results;
   output_.blocks = nullptr;
+}
+
+// In stretches that the caches hold.
+template <typename Visit>
+void BlockSum::for_each_stretch(Visit&& visit) const {
+  constexpr std::uint32_t kStretch = 4096;
+  const std::size_t width = element_bytes(work_.dense.layout.dtype);
+  for (std::uint64_t first = 0; first < union_elements_; first += kStretch) {
+    const std::uint64_t left = union_elements_ - first;
+    const auto elements = static_cast<std::uint32_t>(std::min<std::uint64_t>(kStretch, left));
+    visit(core::ChunkRange{first, elements}, first * width);
+  }
+}
+
+void BlockSum::copy_elements(std::byte* elements) const {
+  CHECK(work_.dense.layout.is_native());
+  for_each_stretch([&](core::ChunkRange range, std::size_t at) {
+    encode(this, nullptr, range, nullptr, nullptr, elements + at);
+  });
+}
+
+void BlockSum::take_sums(const std::byte* sums) {
+  CHECK(work_.dense.layout.is_native());
+  for_each_stretch([&](core::ChunkRange range, std::size_t at) {
+    core::TensorCodec::Received received;
+    received.elements = sums + at;
+    decode(this, nullptr, range, received);
+  });
 }
 
 void BlockSum::finish() {

@@ -72,6 +72,11 @@ class BlockSum {
   // stay in that memory. 0 if results go directly to the output, or if there are none.
   std::size_t staged_bytes() const;
   void stage(std::byte* results);
+  // In place of the last step, for a caller that sums the union's elements in a way of its own.
+  // They lie side by side, as in the tensor. Requires: the tensor's layout is native. After the
+  // last size, and after stage().
+  void copy_elements(std::byte* elements) const;
+  void take_sums(const std::byte* sums);
   // After the last step. Then the output is the sum. Requires: row lengths do not differ.
   void finish();
 
@@ -82,9 +87,15 @@ class BlockSum {
 
   // Known with the last size: blocks of the union, and of the tensor.
   std::uint64_t union_blocks() const { return union_blocks_; }
+  std::uint64_t union_elements() const { return union_elements_; }
+  std::size_t union_bytes() const {
+    return union_elements_ * element_bytes(work_.dense.layout.dtype);
+  }
   std::uint64_t blocks() const { return blocks_total_; }
 
  private:
+  template <typename Visit>
+  void for_each_stretch(Visit&& visit) const;
   bool has_rows_in() const { return work_.input_rows.has_value(); }
   bool has_rows_out() const { return work_.output_row_elements > 0; }
   // Whether results go directly to an output other than the input. It is cleared first.

@@ -25,7 +25,7 @@ std::string find_sparse_obstacle(const core::WorkerOptions& worker,
 
 std::optional<Error> refuse_sparse(const CallRequest& request, const codec::FormatChoice& format,
                                    const std::string& obstacle) {
-  if (format.exchange != codec::Exchange::none) {
+  if (format.exchange == codec::Exchange::exponents) {
     return Error{Code::unsupported,
                  std::string(format.name) + " cannot leave out zeros; choose another wire format",
                  -1, ""};
