@@ -98,7 +98,7 @@ class Demo final : public Command {
                             "Number of workers that train together");
     options.real("--loss", loss_percent_, {0, kLossMost}, "Packet loss in percent, each way");
     options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Number of training steps");
-    options.choice("--wire", wire_, {"bfp32", "bfp16", "bfp8", "fixed32", "native", "digits"},
+    options.choice("--wire", wire_, {"native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"},
                    "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
                                  "Seed of data, batches, weights and packet losses");
@@ -276,7 +276,7 @@ class Demo final : public Command {
   unsigned workers_ = 4;
   double loss_percent_ = 1;
   std::size_t steps_ = 400;
-  std::string wire_ = "bfp32";
+  std::string wire_ = "native";
   std::uint64_t seed_ = 1;
   std::string out_ = "infold-demo.svg";
 };

@@ -80,7 +80,7 @@ class DemoWorker final : public Command {
   JoinFlags join_;
   lab::TrainingOptions training_;
   double loss_ = 0.01;
-  std::string wire_ = "bfp32";
+  std::string wire_ = "native";
   std::uint64_t loss_seed_ = 1;
 };
 

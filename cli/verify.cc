@@ -21,6 +21,7 @@
 #include "cli/line/join_flags.h"
 #include "lab/interrupt.h"
 #include "lab/verify_battery.h"
+#include "lab/verify_rounding.h"
 #include "rank/divergence.h"
 
 namespace infold::cli {
@@ -60,7 +61,7 @@ class Verify final : public Command {
     join_.declare(options);
     options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors in elements");
     options.flag("--native", native_,
-                 "Also sum in format native, which a switch in the kernel sums in part");
+                 "Also sum in format native by its name, which fails where a site lacks it");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
                             "Rounds of all calls; each round has other values");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
@@ -159,6 +160,7 @@ class Verify final : public Command {
       flip_.reset();
     }
     tally.elements += got.size() / element_bytes(each.type);
+    if (communicator.rank() == 0) rounding_.add(each, 0, world, got);
     if (is_same_for_all(each.collective)) {
       const TensorView view(got.data(), got.size() / element_bytes(each.type), each.type);
       const auto found = rank::find_divergence(view, peers);
@@ -329,6 +331,7 @@ class Verify final : public Command {
                      {"elements", tally.elements},
                      {"compared", compared}});
     }
+    print_rounding(output);
     output.text("\n{} calls in {:.1f} s: every bit is right at every rank\n", calls, seconds);
     output.object({{"event", "result"},
                    {"world", world},
@@ -337,6 +340,24 @@ class Verify final : public Command {
                    {"calls", calls},
                    {"seconds", seconds},
                    {"passed", true}});
+  }
+
+  // Of rank 0's results.
+  void print_rounding(Output& output) const {
+    output.text("\n{:<10} {:<5} {:>10} {:>8} {:>12}  {}\n", "wire", "type", "elements", "off",
+                "most ulps", "beside the exact result rounded once");
+    for (const auto& [of, rounding] : rounding_.all()) {
+      const auto& [wire, type] = of;
+      output.text("{:<10} {:<5} {:>10} {:>7.2f}% {:>12}\n", wire_format_name(wire),
+                  data_type_name(type), rounding.elements, 100 * rounding.share_off(),
+                  rounding.ulps_most);
+      output.object({{"event", "rounding"},
+                     {"wire", wire_format_name(wire)},
+                     {"type", data_type_name(type)},
+                     {"elements", rounding.elements},
+                     {"off", rounding.off},
+                     {"ulps_most", rounding.ulps_most}});
+    }
   }
 
   JoinFlags join_;
@@ -358,6 +379,7 @@ class Verify final : public Command {
   bool holds_rows_ = false;  // the result is rows, too
   Rows rows_;
   std::map<lab::Collective, Tally> tallies_;
+  lab::RoundingTally rounding_;
 };
 
 }  // namespace

@@ -104,7 +104,7 @@ bool Allreduces::travels_as_it_is() const {
 
 std::string Allreduces::wire_name() const {
   if (travels_as_it_is()) return dtype;
-  return wire.empty() ? "bfp32" : wire;
+  return wire.empty() ? wire_format_name(WireFormat::automatic) : wire;
 }
 
 Timing time_allreduces(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,

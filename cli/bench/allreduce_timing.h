@@ -20,7 +20,7 @@ namespace infold::cli {
 // The options that all sizes of a run share.
 struct Allreduces {
   std::string dtype = "f32";  // or f64, i32
-  std::string wire;           // empty: bfp32 if floats are summed
+  std::string wire;           // empty: automatic if floats are summed
   Reduction reduction = Reduction::sum;
   Layout layout = Layout::dense;
   bool of_rows = false;
@@ -29,7 +29,7 @@ struct Allreduces {
   std::optional<std::uint64_t> warm_ups;  // default: a tenth of the iterations, 1 to 10
   bool check = false;
 
-  // Returns "bfp32" and so on, or the type if the elements travel unchanged.
+  // Returns "native" and so on, or the type if the elements travel unchanged.
   std::string wire_name() const;
   bool travels_as_it_is() const;
 };

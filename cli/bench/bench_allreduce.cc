@@ -69,8 +69,9 @@ class BenchAllreduce final : public Command {
                    {"f32", "f64", "i32", "float", "double", "int32"}, "Element type of the tensor");
     options.choice("-o,--op", operation_, {"sum", "avg", "min", "max"},
                    "Reduction of the elements");
-    options.choice("--wire", calls_.wire, wire_names(),
-                   "Wire format of floats; without this option bfp32");
+    options.choice(
+        "--wire", calls_.wire, wire_names(),
+        "Wire format of floats; automatic is native, or digits where a site lacks native");
     options.whole<std::uint64_t>("-n,--iterations,--iters", calls_.iterations, {0, 1'000'000},
                                  "Timed calls for each size; 0 lets the size decide");
     options.whole<std::uint64_t>("-w,--warmup-iterations,--warmup_iters", calls_.warm_ups,

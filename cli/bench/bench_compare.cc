@@ -95,8 +95,8 @@ class BenchCompare final : public Command {
                        "Sizes of the f32 tensor in bytes");
     options.text_list(
         "--infold", ours_,
-        "Variants of infold: native, bfp32, bfp16, bfp8, workers-bfp32, blocks-bfp32, "
-        "automatic-bfp32, ...; or none");
+        "Variants of infold: native, bfp32, bfp16, bfp8, workers-native, blocks-native, "
+        "automatic-native, ...; or none");
     options.text_list(
         "--peers", peers_,
         "Other libraries: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
@@ -113,8 +113,8 @@ class BenchCompare final : public Command {
     options.examples(
         "  ./dev bench compare --one-host --world 2 --bytes 25MiB --peers gloo-ring\n"
         "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
-        "  ./dev bench compare --world 4 --rate none --infold bfp32,bfp8 --rounds 7\n"
-        "  ./dev bench compare --infold bfp32,blocks-bfp32 --peers gloo-ring,gloo-union --zeros "
+        "  ./dev bench compare --world 4 --rate none --infold native,bfp8 --rounds 7\n"
+        "  ./dev bench compare --infold native,blocks-native --peers gloo-ring,gloo-union --zeros "
         "0.9\n"
         "\n"
         "./dev bench compare first installs and builds the other libraries. The lab needs root.\n"
@@ -263,7 +263,7 @@ class BenchCompare final : public Command {
   }
 
   lab::Conditions wanted_;
-  std::vector<std::string> ours_ = {"bfp32"};
+  std::vector<std::string> ours_ = {"native"};
   std::vector<std::string> peers_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
   std::string out_ = "infold-compare";
 };

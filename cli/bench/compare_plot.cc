@@ -50,7 +50,7 @@ struct Bound {
   const char* text;
 };
 constexpr Bound kBounds[] = {
-    {"infold-bfp32", "bound", "bound, in the network"},
+    {"infold-native", "bound", "bound, in the network"},
     {"gloo-ring", "bound-ring", "bound, among hosts"},
 };
 // Stands in the legend where processors and not links set the time.

@@ -7,9 +7,9 @@
 namespace infold::cli {
 namespace {
 
-constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32,   WireFormat::bfp16,
-                                 WireFormat::bfp8,      WireFormat::fixed32, WireFormat::native,
-                                 WireFormat::digits};
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::native, WireFormat::digits,
+                                 WireFormat::bfp32,     WireFormat::bfp16,  WireFormat::bfp8,
+                                 WireFormat::fixed32};
 
 Sites sites_of(const std::string& name) {
   if (name == "switches") return Sites::switches;

@@ -41,7 +41,7 @@ class JoinFlags {
   std::string shared_memory_ = "auto";
 };
 
-// Returns the format that "bfp32" and so on name, and `automatic` for other texts.
+// Returns the format that "native" and so on name, and `automatic` for other texts.
 WireFormat wire_of(const std::string& name);
 std::vector<std::string> wire_names();
 

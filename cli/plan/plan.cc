@@ -31,8 +31,8 @@ constexpr Range<double> kRates = {1e6, 10e12};
 constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 // fixed32 and digits need an exchange before the sum, and the model has one exchange.
-constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::bfp32, WireFormat::bfp16,
-                                 WireFormat::bfp8};
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::native, WireFormat::bfp32,
+                                 WireFormat::bfp16, WireFormat::bfp8};
 
 template <std::size_t kCount, typename Value>
 std::vector<std::string> names_of(const Value (&values)[kCount], const char* (*name)(Value)) {

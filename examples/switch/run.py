@@ -42,7 +42,7 @@ def main():
     steps = ["--steps", str(options.steps)]
     results = lab_job.measure({
         "Gloo's ring": (["--backend", "gloo", *steps], {}),
-        "infold, bfp32": (["--backend", "infold", *steps], {}),
+        "infold": (["--backend", "infold", *steps], {}),
         "infold, bfp16": (["--backend", "infold", "--wire", "bfp16", *steps], {}),
     }, options.world, options.rate, options.rounds)
     lab_job.compare(results, options.world, options.rate)

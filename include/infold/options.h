@@ -14,16 +14,16 @@ namespace infold {
 // The wire format of floats that are summed. All other elements travel as they are, exactly, and
 // take `automatic` only.
 enum class WireFormat : std::uint8_t {
-  automatic,  // the communicator's choice; if that is automatic too: bfp32 for f32 and f64,
-              // bfp16 for f16 and bf16
+  automatic,  // the communicator's choice; if that is automatic too: native, or digits if a site of
+              // the job does not sum native
   bfp32,      // blocks sharing an exponent, 32-bit mantissas: 4.04 bytes per element each way
   bfp16,      // 16-bit mantissas: 2.04 bytes
   bfp8,       // 8-bit mantissas: 1.04 bytes
   fixed32,    // 32-bit integers under exponents agreed first: for aggregators that can only add;
               // one more round trip
   native,     // the tensor's own floats; the aggregator rounds their exact sum once, to nearest
-  digits,  // the same sums over aggregators that can only add: 32-bit integers, about two for each
-           // f32; one more round trip
+  digits,     // the same sums over aggregators that can only add: 32-bit integers, about two for
+              // each f32; one more round trip
 };
 
 // How the zeros of a tensor travel. All ranks must choose alike, also if their own tensors differ.

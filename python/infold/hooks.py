@@ -8,28 +8,30 @@ from infold._registration import backend_of
 from infold.options import LAYOUTS
 
 # From the most exact to the smallest.
-_ORDER = ("bfp32", "bfp16", "bfp8")
+_ORDER = ("automatic", "bfp32", "bfp16", "bfp8")
 # A sparse sum takes one or two more round trips of, say, 200 us. 10 Gbit/s carry 250 KB in that
 # time.
 _LARGE_BYTES = 256 << 10
 
 
 class wire:
-    """Sums gradients in a wire format of your choice: bfp16 sends half the bytes, bfp8 a quarter.
+    """Averages gradients in a wire format of your choice: bfp16 sends half the bytes, bfp8 a
+    quarter. The format automatic rounds the exact mean once. DDP without a hook divides before the
+    sum, which rounds once more at each rank.
 
         model = DistributedDataParallel(model)
         hook = infold.hooks.wire("bfp16")
         model.register_comm_hook(None, hook)
 
-    Some parameters may need more precision. `exact` is called once for each parameter. Parameters
-    for which it returns true travel as bfp32. A bucket takes the most exact format of its
-    parameters. The decision is kept for each parameter, because DDP rebuilds its buckets after the
-    first step.
+    Some parameters may need more precision. `exact` is called once for each parameter. The format
+    of parameters for which it returns true is automatic. A bucket takes the most exact format of
+    its parameters. The decision is kept for each parameter, because DDP rebuilds its buckets after
+    the first step.
 
         hook = infold.hooks.wire("bfp8", exact=lambda parameter: parameter.dim() < 2)
     """
 
-    def __init__(self, format, exact=None):
+    def __init__(self, format="automatic", exact=None):
         if format not in _ORDER:
             raise ValueError(f"infold: wire is '{format}'; allowed: {', '.join(_ORDER)}")
         self.format = format
@@ -43,7 +45,7 @@ class wire:
         """The format of this parameter."""
         if parameter not in self._formats:
             is_exact = self.exact is not None and self.exact(parameter)
-            self._formats[parameter] = "bfp32" if is_exact else self.format
+            self._formats[parameter] = "automatic" if is_exact else self.format
         return self._formats[parameter]
 
     def __call__(self, group, bucket):

@@ -32,8 +32,9 @@ class Options:
 
     switches        control addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
     job             part of the job's name at the switches             INFOLD_JOB
-    wire            how floats travel: automatic, bfp32, bfp16, bfp8,  INFOLD_WIRE
-                    fixed32, native, digits
+    wire            how floats travel: automatic (native, or digits    INFOLD_WIRE
+                    where a site lacks native), native, digits, bfp32,
+                    bfp16, bfp8, fixed32
     layout          whether all_reduce leaves out blocks of zeros:     INFOLD_LAYOUT
                     dense (no), blocks (yes), automatic
     sites           what sums: automatic (the switches                 INFOLD_SITES
@@ -83,7 +84,7 @@ _TYPES = {
     "worker_weight": int, "verify": bool, "rejoin": bool,
 }
 _CHOICES = {
-    "wire": ("automatic", "bfp32", "bfp16", "bfp8", "fixed32", "native", "digits"),
+    "wire": ("automatic", "native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"),
     "layout": LAYOUTS,
     "sites": ("automatic", "switches", "workers", "mixed"),
     "shared_memory": ("auto", "off", "always"),

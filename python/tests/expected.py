@@ -2,6 +2,9 @@
 """The right results of collectives: seeded inputs that all ranks can compute, plain sums,
 bounds."""
 
+import fractions
+import math
+
 import torch
 import torch.distributed as dist
 
@@ -78,8 +81,8 @@ def _per_block(magnitudes, length):
 _ROUNDING = {"bfp32": 2.0**-30, "bfp16": 2.0**-14, "bfp8": 2.0**-6}
 
 
-def bound(tensors, wire=None, average=False):
-    """The largest error of a sum of these tensors, for each element.
+def bound(tensors, wire, average=False):
+    """The largest error of a sum of these tensors in a block format, for each element.
 
     Each rank rounds once to a block of 32 (64 of float64) with a common scale, and the sum is
     rounded so once more; every such rounding errs by M x 2^-30 in bfp32, 2^-14 in bfp16 and 2^-6 in
@@ -90,7 +93,6 @@ def bound(tensors, wire=None, average=False):
     if dtype.is_complex:
         tensors = [torch.view_as_real(each) for each in tensors]
         dtype = torch.float32
-    wire = wire or ("bfp16" if dtype in (torch.float16, torch.bfloat16) else "bfp32")
     length = 64 if dtype == torch.float64 else 32
     rows = torch.stack([each.detach().double() for each in tensors])
     if not rows.numel():
@@ -107,9 +109,47 @@ def real(tensor):
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
+def rounded(value, dtype):
+    """The number of this type that is nearest to a fraction, to even where two are."""
+    if value == 0:
+        return 0.0
+    limits = torch.finfo(dtype)
+    digits = 1 - round(math.log2(limits.eps))
+    lowest = round(math.log2(limits.smallest_normal)) + 1 - digits
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    exponent -= abs(value) < fractions.Fraction(2) ** exponent
+    unit = fractions.Fraction(2) ** max(exponent + 1 - digits, lowest)
+    nearest = round(value / unit) * unit
+    return math.copysign(math.inf, nearest) if abs(nearest) > limits.max else float(nearest)
+
+
+# Fractions are slow. Of longer tensors some elements are compared bit by bit.
+_EXACT_ELEMENTS = 500
+
+
+def check_rounded_once(name, found, tensors, average):
+    """Checks that a sum or mean is the exact one, rounded once to its type."""
+    found = real(found.detach()).flatten()
+    rows = torch.stack([real(each.detach()).flatten().double() for each in tensors])
+    divisor = len(tensors) if average else 1
+    places = sorted({*range(min(len(found), _EXACT_ELEMENTS)),
+                     *range(max(0, len(found) - _EXACT_ELEMENTS), len(found))})
+    columns = rows[:, places].t().tolist()
+    exact = [rounded(sum(map(fractions.Fraction, column)) / divisor, found.dtype)
+             for column in columns]
+    assert found[places].double().tolist() == exact, f"{name}: not rounded once"
+    total = rows.sum(0) / divisor
+    limits = torch.finfo(found.dtype)
+    allowed = limits.eps * (total.abs() + 1e-9 * rows.abs().sum(0)) + limits.smallest_normal
+    assert bool(((found.double() - total).abs() <= allowed).all()), f"{name}: wrong"
+
+
 def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
-    """Checks that a float sum is within the wire format's bound."""
+    """Checks a sum of floats: of a block format that it is within the bound, and else that it is
+    the exact sum, rounded once."""
     scaled = [(each.detach() * factor).to(each.dtype) for each in tensors]
+    if wire is None:
+        return check_rounded_once(name, found, scaled, operation == "AVG")
     exact = real(plain(operation, scaled))
     error = (real(found.detach()).double() - exact).abs()
     allowed = bound(scaled, wire, operation == "AVG")
@@ -133,7 +173,7 @@ def is_sum_of_floats(dtype, operation):
 
 
 def check_reduction(name, found, tensors, operation, gloo=None):
-    """Float sums lie within the wire format's bound; all else has the bits of Gloo, if given."""
+    """Float sums are rounded once; all else has the bits of Gloo, if given."""
     if is_sum_of_floats(tensors[0].dtype, operation):
         check_sum(name, found, tensors, operation)
     elif gloo is not None:

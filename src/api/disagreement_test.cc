@@ -118,6 +118,16 @@ INSTANTIATE_TEST_SUITE_P(
                        const MutableTensorView list[] = {tensor};
                        return comm.all_reduce_list(list);
                      },
+                     "size", "passed 1400 elements"},
+        Disagreement{"ListOfOtherBlocks",
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       const MutableTensorView list[] = {part(tensor)};
+                       return comm.all_reduce_list(list, {.wire = WireFormat::bfp32});
+                     },
+                     [](Communicator& comm, std::vector<float>& tensor) {
+                       const MutableTensorView list[] = {tensor};
+                       return comm.all_reduce_list(list, {.wire = WireFormat::bfp32});
+                     },
                      "size", "different sizes"},
         Disagreement{"Collective", all_reduce,
                      [](Communicator& comm,

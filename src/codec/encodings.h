@@ -44,7 +44,7 @@ struct Encoding {
   }
 };
 
-// All of them. Of those that carry a call by default, the first is taken.
+// All of them. Of those that carry a call by default, the first that all sites sum is taken.
 std::span<const Encoding> encodings();
 // Null for `automatic` and for a number that is no WireFormat.
 const Encoding* find_encoding(WireFormat wire);

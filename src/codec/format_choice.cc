@@ -27,8 +27,14 @@ bool carries(const Encoding& encoding, const FormatRequest& request) {
   return reduces(request) ? encoding.reductions.has(request.reduction) : encoding.copies;
 }
 
-// The call's own choice, or the communicator's, or the first that is the type's default. A choice
-// of the communicator says nothing about calls that it does not suit. Null: the call's does not.
+bool is_summed(const Encoding& encoding, const FormatRequest& request) {
+  const core::ElementLayout layout = {encoding.format_of(request.type), request.type};
+  return !layout.is_native() || request.native.has(request.type);
+}
+
+// The call's own choice, or the communicator's, or the first of the type's defaults that all sites
+// sum. A choice of the communicator says nothing about calls that it does not suit. Null: the
+// call's does not.
 const Encoding* encoding_of(const FormatRequest& request) {
   if (const Encoding* own = find_encoding(request.wire)) {
     return carries(*own, request) ? own : nullptr;
@@ -36,7 +42,9 @@ const Encoding* encoding_of(const FormatRequest& request) {
   const Encoding* const usual = find_encoding(request.wire_default);
   if (usual != nullptr && carries(*usual, request)) return usual;
   for (const Encoding& each : encodings()) {
-    if (each.default_of.has(request.type) && carries(each, request)) return &each;
+    if (each.default_of.has(request.type) && carries(each, request) && is_summed(each, request)) {
+      return &each;
+    }
   }
   return nullptr;
 }

@@ -12,6 +12,7 @@
 
 #include "codec/encodings.h"
 #include "core/format.h"
+#include "core/site_record.h"
 #include "core/tensor_codec.h"
 
 namespace infold::codec {
@@ -23,6 +24,8 @@ struct FormatRequest {
   WireFormat wire = WireFormat::automatic;          // of the call
   WireFormat wire_default = WireFormat::automatic;  // of the communicator
   std::uint32_t world = 1;
+  // Floats that all sites of the job sum as they are.
+  core::FloatTypes native = core::FloatTypes::all();
 };
 
 struct FormatChoice {

@@ -37,10 +37,10 @@ core::WireFormat expected_format(bool sums_floats, DataType type, WireFormat wir
     case WireFormat::bfp8: return core::WireFormat::bfp8;
     case WireFormat::fixed32:
     case WireFormat::digits: return core::WireFormat::i32;
-    case WireFormat::native: return core::WireFormat::native;
+    case WireFormat::native:
     case WireFormat::automatic: break;
   }
-  return element_bytes(type) == 2 ? core::WireFormat::bfp16 : core::WireFormat::bfp32;
+  return core::WireFormat::native;
 }
 
 Exchange expected_exchange(bool sums_floats, WireFormat wire) {
@@ -92,6 +92,29 @@ TEST(FormatChoice, IsAsToldForAllCombinations) {
             expect_as_told({collective, type, reduction, wire, usual, 4});
           }
         }
+      }
+    }
+  }
+}
+
+TEST(FormatChoice, SumsDigitsWhereASiteLacksNative) {
+  for (const DataType type : kTypes) {
+    for (const Reduction reduction : kReductions) {
+      FormatRequest request = {.type = type, .reduction = reduction, .world = 4};
+      const Result<FormatChoice> usual = choose_format(request);
+      request.native = core::FloatTypes{DataType::f16};
+      const Result<FormatChoice> choice = choose_format(request);
+      ASSERT_EQ(choice.has_value(), usual.has_value());
+      if (!choice) continue;
+      const bool lacks = core::is_float(type) && is_sum(reduction) && type != DataType::f16;
+      EXPECT_EQ(choice->exchange == Exchange::digits, lacks) << data_type_name(type);
+      if (!lacks) {
+        EXPECT_EQ(choice->layout.format, usual->layout.format);
+      }
+      // By its name it stays; the worker refuses the call.
+      request.wire = WireFormat::native;
+      if (lacks) {
+        EXPECT_EQ(choose_format(request)->layout.format, core::WireFormat::native);
       }
     }
   }

@@ -19,10 +19,10 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
                                      Reduction::max, Reduction::bit_or};
-// Automatic is last: it is one of the others where sums of floats have a choice.
-constexpr WireFormat kWires[] = {WireFormat::bfp32,    WireFormat::bfp16,  WireFormat::bfp8,
-                                 WireFormat::fixed32,  WireFormat::native, WireFormat::digits,
-                                 WireFormat::automatic};
+// Automatic stands for native or digits where floats are summed, which give the same bits.
+constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::native, WireFormat::digits,
+                                 WireFormat::bfp32,     WireFormat::bfp16,  WireFormat::bfp8,
+                                 WireFormat::fixed32};
 constexpr int kValues = 4;
 // For sparse tensors: one of so many stretches has elements that are not zero, and a stretch has so
 // many elements. Stretches begin neither with blocks nor with rows.
@@ -50,14 +50,11 @@ Result<codec::FormatChoice> format_of(const VerifyCase& each, int world) {
 }
 
 bool can_be_asked(const VerifyCase& each, int world) {
-  const bool has_choice = core::is_float(each.type) && (each.reduction == Reduction::sum ||
-                                                        each.reduction == Reduction::average);
-  if (has_choice == (each.wire == WireFormat::automatic)) return false;
   const auto format = format_of(each, world);
   if (!format) return false;
   if (each.is_sparse) {
     const bool zeros_count = each.reduction == Reduction::min || each.reduction == Reduction::max;
-    return format->exchange == codec::Exchange::none && !zeros_count;
+    return format->exchange != codec::Exchange::exponents && !zeros_count;
   }
   return format->exchange != codec::Exchange::exponents ||
          each.collective != Collective::reduce_scatter;

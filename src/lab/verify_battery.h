@@ -54,7 +54,7 @@ struct BatteryOptions {
   std::vector<std::uint64_t> elements;
   std::uint64_t seed = 1;
   int world = 1;
-  bool native = false;  // with sums in this format, which the kernel's switch sums in part
+  bool native = false;  // by this name, too, which not every switch sums for every job
 };
 
 // Every collective with every type, operation and wire format that go together, at every size. The

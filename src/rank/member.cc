@@ -86,6 +86,8 @@ void Member::resume(Reentry entry) {
   const std::lock_guard turn(calls_mutex_);
   sparse_obstacle_ = find_sparse_obstacle(entry.worker, options_.site_names);
   options_.worker.limits = entry.worker.limits;
+  options_.worker.formats = entry.worker.formats;
+  options_.worker.native_types = entry.worker.native_types;
   driver().restart(entry.worker, std::move(entry.endpoint));
   options_.membership = std::move(entry.membership);
   end_reason_.set_lost_switch({});
@@ -158,7 +160,7 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
           ? FormatChoice{}
           : codec::choose_format({request.collective, request.input.type, request.options.reduction,
                                   request.options.wire, options_.wire,
-                                  static_cast<std::uint32_t>(world())});
+                                  static_cast<std::uint32_t>(world()), options_.worker.native()});
   if (!format) return format.error();
 
   bool is_sparse = request.rows || request.options.layout == Layout::blocks;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions give the bits of Gloo for integers, minima and maxima. Sums of floats lie within the
-bound of their wire format. What Gloo cannot reduce is compared with plain torch."""
+"""Reductions give the bits of Gloo for integers, minima and maxima. Sums of floats are the exact
+sum, rounded once; in a block format they lie within its bound. What Gloo cannot reduce is compared
+with plain torch."""
 
 import expected
 import pytest
@@ -130,6 +131,20 @@ def _premultiplied(rank, world):
 @pytest.mark.parametrize("world", WORLDS)
 def test_sums_with_a_factor(world):
     run_ranks(world, _premultiplied)
+
+
+def _two_ranks(rank, world):
+    for dtype in FLOATS:
+        for seed in range(4):
+            ours = [numbers(dtype, (3000,), each, seed) for each in range(2)]
+            ours[1][::3] *= 2.0**-9
+            found = ours[rank].clone()
+            dist.all_reduce(found)
+            expected.check_same(f"{dtype}", found, ours[0] + ours[1])
+
+
+def test_a_sum_of_two_ranks_is_a_plus_b(path):
+    run_ranks(2, _two_ranks, options=path)
 
 
 def _every_format(rank, world, wire):

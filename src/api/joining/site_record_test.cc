@@ -102,7 +102,7 @@ TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
   const LimitedSwitch limited(integers_alone());
   run_job(1, limited.options(1), [](Communicator& comm) {
     std::vector<float> floats(1000, 1.5F);
-    const auto refused = comm.all_reduce(floats).wait();
+    const auto refused = comm.all_reduce(floats, {.wire = WireFormat::bfp32}).wait();
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, Code::unsupported);
     EXPECT_THAT(refused.error().message, HasSubstr("does not sum this wire format"));
@@ -143,10 +143,29 @@ TEST(SiteRecords, NativeOfAnotherTypeIsRefusedAtOnce) {
   });
 }
 
+// By default each type is summed as this site can. The bits are the same.
+TEST(SiteRecords, SumsAreTrueOfTypesThatTheSiteLacksToo) {
+  for (const core::SiteRecord& record : {native_of_f32(), integers_alone()}) {
+    const LimitedSwitch limited(record);
+    run_job(2, limited.options(2), [](Communicator& comm) {
+      std::vector<float> floats = {2.5F, 3e9F};
+      const auto summed = comm.all_reduce(floats).wait();
+      ASSERT_TRUE(summed.has_value()) << summed.error().message;
+      EXPECT_EQ(floats, (std::vector<float>{5.0F, 6e9F}));
+      std::vector<double> doubles = {0.1, 1e300};
+      const auto wide = comm.all_reduce(doubles).wait();
+      ASSERT_TRUE(wide.has_value()) << wide.error().message;
+      EXPECT_EQ(doubles, (std::vector<double>{0.2, 2e300}));
+    });
+  }
+}
+
 // The ranks' job has no memory for it, as none asked for it at join.
 TEST(SiteRecords, NativeByNameOfACallIsRefusedWhereTheJobDidNotAskForIt) {
   const LimitedSwitch limited(native_of_f32());
-  run_job(1, limited.options(1), [](Communicator& comm) {
+  JoinOptions options = limited.options(1);
+  options.wire = WireFormat::bfp16;
+  run_job(1, options, [](Communicator& comm) {
     std::vector<float> floats(1000, 1.5F);
     const auto refused = comm.all_reduce(floats, {.wire = WireFormat::native}).wait();
     ASSERT_FALSE(refused.has_value());

@@ -66,9 +66,13 @@ struct WorkerOptions {
   // The wall clock's time less the instants handed in, so that workers pause together (lull.h).
   base::Duration wall_clock_offset;
 
+  // Types that all sites sum as native.
+  FloatTypes native() const {
+    return formats.has(WireFormat::native) ? FloatTypes::all() : native_types;
+  }
   // Whether all sites sum such elements.
   bool sums(ElementLayout layout) const {
-    return formats.has(layout.format) || (layout.is_native() && native_types.has(layout.dtype));
+    return layout.is_native() ? native().has(layout.dtype) : formats.has(layout.format);
   }
 };
 

@@ -26,7 +26,7 @@ enum class Way : std::uint8_t {
 };
 
 struct Implementation {
-  std::string name;  // "infold-bfp32", "infold-blocks-bfp32", "gloo-ring", "openmpi"
+  std::string name;  // "infold-native", "infold-blocks-native", "gloo-ring", "openmpi"
   Way way = Way::gloo;
   // Of a peer: "ring", "hd", "oneshot", "allreduce", "union", "coo". Of infold: the wire format.
   std::string algorithm;

@@ -18,7 +18,7 @@ struct SumJob {
   std::uint64_t world = 0;
   std::uint64_t bytes = 0;
   std::string dtype = "f32";  // of infold; peers sum f32
-  std::string wire = "bfp32";
+  std::string wire = "native";
   std::uint32_t mtu = 0;             // of infold's packets; 0: that of the route
   bool shared_memory = true;         // of infold: where ranks of one host may use it
   std::string layout = "dense";      // of infold

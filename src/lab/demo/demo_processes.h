@@ -19,7 +19,7 @@ struct ProcessOptions {
   unsigned switches = 1;
   double loss = 0.01;  // probability for each packet, each way
   std::uint64_t loss_seed = 1;
-  std::string wire = "bfp32";
+  std::string wire = "native";
 };
 
 // Ends early if progress returns false, or after Ctrl-C or SIGTERM. An error names the process that

@@ -47,7 +47,7 @@ struct Wire {
   const char* name;
   core::WireFormat format;
 };
-constexpr Wire kWires[] = {{"bfp32", core::WireFormat::bfp32},
+constexpr Wire kWires[] = {{"native", core::WireFormat::native},
                            {"bfp16", core::WireFormat::bfp16},
                            {"bfp8", core::WireFormat::bfp8}};
 

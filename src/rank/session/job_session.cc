@@ -29,6 +29,11 @@ std::uint32_t element_bytes_of(WireFormat wire) {
   return wire == WireFormat::bfp16 ? 2 : 4;
 }
 
+// Whether a call may choose it. Kernels have memory for it in jobs whose ranks all want it.
+bool wants_native(WireFormat wire) {
+  return wire == WireFormat::native || wire == WireFormat::automatic;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobSession>> JobSession::join(const JoinOptions& options,
@@ -118,7 +123,7 @@ control::Hello JobSession::hello() const {
   if (share_) hello.host = share_->rank_host();
   hello.element_bytes = element_bytes_of(options_.wire);
   hello.always_shares = options_.shared_memory == SharedMemory::always;
-  hello.wants_native = options_.wire == WireFormat::native;
+  hello.wants_native = wants_native(options_.wire);
   if (own_site_) {
     hello.site = own_site_->site_address(static_cast<std::uint32_t>(options_.worker_weight));
   }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/verify_rounding.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "rank/divergence.h"
+
+namespace infold::lab {
+namespace {
+
+bool sums_floats(const VerifyCase& each) {
+  const bool sums = each.reduction == Reduction::sum || each.reduction == Reduction::average;
+  const bool reduces = each.collective == Collective::all_reduce ||
+                       each.collective == Collective::reduce ||
+                       each.collective == Collective::reduce_scatter;
+  return core::is_float(each.type) && sums && reduces;
+}
+
+}  // namespace
+
+void RoundingTally::add(const VerifyCase& each, int rank, int world,
+                        const std::vector<std::byte>& got) {
+  if (!sums_floats(each) || got.empty()) return;
+  VerifyCase exact = each;
+  exact.wire = WireFormat::automatic;
+  const std::optional<std::vector<std::byte>> truth = expected_of(exact, rank, world);
+  if (!truth) return;
+  const std::size_t elements = got.size() / element_bytes(each.type);
+  const TensorView ours(got.data(), elements, each.type);
+  const TensorView wanted(truth->data(), elements, each.type);
+  Rounding& rounding = tally_[{each.wire, each.type}];
+  rounding.elements += elements;
+  for (std::size_t i = 0; i < elements; ++i) {
+    const std::uint64_t bits = rank::bits_at(ours, i);
+    const std::uint64_t exact_bits = rank::bits_at(wanted, i);
+    if (bits == exact_bits) continue;
+    ++rounding.off;
+    const auto ulps = rank::ulps_between(each.type, bits, exact_bits);
+    rounding.ulps_most = std::max(rounding.ulps_most, ulps.value_or(0));
+  }
+}
+
+}  // namespace infold::lab
