@@ -160,7 +160,7 @@ class Verify final : public Command {
       flip_.reset();
     }
     tally.elements += got.size() / element_bytes(each.type);
-    if (communicator.rank() == 0) rounding_.add(each, 0, world, got);
+    if (communicator.rank() == 0 && wanted) rounding_.add(each, 0, world, got, *wanted);
     if (is_same_for_all(each.collective)) {
       const TensorView view(got.data(), got.size() / element_bytes(each.type), each.type);
       const auto found = rank::find_divergence(view, peers);

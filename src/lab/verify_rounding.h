@@ -25,8 +25,10 @@ struct Rounding {
 
 class RoundingTally {
  public:
-  // The result of a case at `rank`. Cases that sum no floats are not counted.
-  void add(const VerifyCase& each, int rank, int world, const std::vector<std::byte>& got);
+  // The result of a case at `rank`, and what expected_of() gives. Cases that sum no floats are not
+  // counted.
+  void add(const VerifyCase& each, int rank, int world, const std::vector<std::byte>& got,
+           const std::vector<std::byte>& expected);
 
   // Of each wire format, in the order of the battery, and each type of floats.
   const std::map<std::pair<WireFormat, DataType>, Rounding>& all() const { return tally_; }

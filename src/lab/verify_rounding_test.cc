@@ -14,9 +14,10 @@ Rounding tally_of(WireFormat wire, DataType type, bool changes_a_bit) {
   RoundingTally tally;
   VerifyCase each = {Collective::all_reduce, type, Reduction::sum, wire, 500};
   each.values = Values::wide;
-  std::vector<std::byte> got = *expected_of(each, 0, kWorld);
+  const std::vector<std::byte> expected = *expected_of(each, 0, kWorld);
+  std::vector<std::byte> got = expected;
   if (changes_a_bit) got[40 * element_bytes(type)] ^= std::byte{1};
-  tally.add(each, 0, kWorld, got);
+  tally.add(each, 0, kWorld, got, expected);
   EXPECT_EQ(tally.all().size(), 1U);
   return tally.all().at({wire, type});
 }
@@ -48,14 +49,13 @@ TEST(RoundingTally, BlocksThatShareAnExponentAreFarOff) {
 
 TEST(RoundingTally, CountsSumsOfFloatsAlone) {
   RoundingTally tally;
-  VerifyCase each = {Collective::all_reduce, DataType::i32, Reduction::sum, WireFormat::automatic,
-                     5};
-  tally.add(each, 0, kWorld, *expected_of(each, 0, kWorld));
-  each.type = DataType::f32;
-  each.reduction = Reduction::max;
-  tally.add(each, 0, kWorld, *expected_of(each, 0, kWorld));
-  each.collective = Collective::broadcast;
-  tally.add(each, 0, kWorld, *expected_of(each, 0, kWorld));
+  const auto add = [&tally](const VerifyCase& each) {
+    const std::vector<std::byte> expected = *expected_of(each, 0, kWorld);
+    tally.add(each, 0, kWorld, expected, expected);
+  };
+  add({Collective::all_reduce, DataType::i32, Reduction::sum, WireFormat::automatic, 5});
+  add({Collective::all_reduce, DataType::f32, Reduction::max, WireFormat::automatic, 5});
+  add({Collective::broadcast, DataType::f32, Reduction::sum, WireFormat::automatic, 5});
   EXPECT_TRUE(tally.all().empty());
 }
 
