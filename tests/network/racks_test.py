@@ -18,7 +18,7 @@ from processes import SHORT_THEN_LONG, expect, outcome, wait_for_sums
 from racks_network import (PARENT, RACKS, devices, lose_on_uplinks, racks, ranks_of, switch_of)
 from xdp_network import Network, Unavailable, LACKS, at, be_alone, expect_all_well, run_all, stop
 
-SIZES = ("--elements", "0,1,33,161,5000")
+SIZES = ("--elements", "0,1,33,161,1000")
 USER, XDP = "user", "xdp"
 
 

@@ -14,7 +14,7 @@ namespace {
 #ifdef INFOLD_SANITIZED
 constexpr std::uint64_t kSeeds = 40;
 #else
-constexpr std::uint64_t kSeeds = 1000;
+constexpr std::uint64_t kSeeds = 400;
 #endif
 
 // Every third seed has frames that do not grow.
