@@ -24,12 +24,12 @@ template <typename Enum, std::size_t kCount>
 using Names = std::array<std::pair<const char*, Enum>, kCount>;
 
 constexpr Names<WireFormat, 7> kWires = {{{"automatic", WireFormat::automatic},
+                                          {"native", WireFormat::native},
+                                          {"digits", WireFormat::digits},
                                           {"bfp32", WireFormat::bfp32},
                                           {"bfp16", WireFormat::bfp16},
                                           {"bfp8", WireFormat::bfp8},
-                                          {"fixed32", WireFormat::fixed32},
-                                          {"native", WireFormat::native},
-                                          {"digits", WireFormat::digits}}};
+                                          {"fixed32", WireFormat::fixed32}}};
 constexpr Names<Sites, 4> kSites = {{{"automatic", Sites::automatic},
                                      {"switches", Sites::switches},
                                      {"workers", Sites::workers},
