@@ -30,7 +30,9 @@ inline std::string compare_exact_sums(const core::Arithmetic& arithmetic, core::
   core::ExactSums scalar(options);
   options.arithmetic = arithmetic.exact;
   core::ExactSums vector(options);
-  for (const auto& rank : core::draw_contributions(dtype, draw, ranks, elements, prng)) {
+  const auto all = core::draw_contributions(dtype, draw, ranks, elements, prng);
+  const std::uint32_t divisor_at_once = prng.below(2) == 0 ? 1 : ranks;
+  for (const auto& rank : all) {
     scalar.add(0, dtype, rank.data(), elements);
     vector.add(0, dtype, rank.data(), elements);
   }
@@ -43,6 +45,19 @@ inline std::string compare_exact_sums(const core::Arithmetic& arithmetic, core::
     vector.round(0, dtype, elements, divisor, result.data());
     if (expected != result) return "exact sum divided by " + std::to_string(divisor);
   }
+  scalar.end(0);
+  vector.end(0);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::byte* const x = all[rank].data();
+    if (rank + 1 < ranks) {
+      scalar.add(0, dtype, x, elements);
+      vector.add(0, dtype, x, elements);
+    } else {
+      scalar.add_last(0, dtype, x, elements, divisor_at_once, expected.data());
+      vector.add_last(0, dtype, x, elements, divisor_at_once, result.data());
+    }
+  }
+  if (expected != result) return "exact sum rounded with the last contribution";
   return "";
 }
 

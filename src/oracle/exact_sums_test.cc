@@ -45,6 +45,16 @@ class Sums : public testing::TestWithParam<DataType> {
         {.sums = 2, .wide_sums = 2, .elements_max = 64, .bin_words_max = bin_words_max(64 * 8)});
   }
 
+  // The sum of all ranks, where the last contribution is known to be the last.
+  static void sum_at_once(ExactSums& sums, const std::vector<std::vector<std::byte>>& ranks,
+                          std::uint32_t divisor, std::byte* result) {
+    for (std::size_t i = 0; i + 1 < ranks.size(); ++i) {
+      sums.add(1, GetParam(), ranks[i].data(), kElements);
+    }
+    sums.add_last(1, GetParam(), ranks.back().data(), kElements, divisor, result);
+    EXPECT_FALSE(sums.has_begun(1));
+  }
+
   // Every element against the oracle.
   void expect_true(const std::vector<std::vector<std::byte>>& ranks, std::uint32_t divisor,
                    const std::byte* result, const std::string& what) {
@@ -73,6 +83,8 @@ TEST_P(Sums, AreTheOraclesForEveryKindOfNumbersAndOrder) {
       for (const std::uint32_t divisor : {1U, ranks_count}) {
         sums.round(0, GetParam(), kElements, divisor, result.data());
         expect_true(ranks, divisor, result.data(), "draw " + std::to_string(draw));
+        sum_at_once(sums, ranks, divisor, result.data());
+        expect_true(ranks, divisor, result.data(), "at once, draw " + std::to_string(draw));
         if (HasFatalFailure()) return;
       }
       sums.end(0);
@@ -133,21 +145,24 @@ TEST_P(Sums, OfSumsAreTheOracles) {
 TEST_P(Sums, DoNotDependOnTheThreadsFloatingPointModes) {
   base::Prng prng(7);
   ExactSums sums = make();
-  std::vector<std::byte> result(kElements * 8);
+  std::vector<std::byte> result(kElements * 8), at_once(kElements * 8);
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
     for (std::uint32_t draw = 0; draw < 200; ++draw) {
+      const std::uint32_t count = draw % 2 == 0 ? 2 : 5;
       const auto ranks = draw_contributions(GetParam(), static_cast<ExactDraw>(draw % kExactDraws),
-                                            5, kElements, prng);
+                                            count, kElements, prng);
       std::fesetround(mode);
       flush_subnormals(true);
       for (const auto& rank : ranks) sums.add(0, GetParam(), rank.data(), kElements);
-      sums.round(0, GetParam(), kElements, 5, result.data());
+      sums.round(0, GetParam(), kElements, count, result.data());
       sums.end(0);
+      sum_at_once(sums, ranks, 1, at_once.data());
       const bool kept = std::fegetround() == mode;
       flush_subnormals(false);
       std::fesetround(FE_TONEAREST);
       ASSERT_TRUE(kept);
-      expect_true(ranks, 5, result.data(), "mode " + std::to_string(mode));
+      expect_true(ranks, count, result.data(), "mode " + std::to_string(mode));
+      expect_true(ranks, 1, at_once.data(), "at once, mode " + std::to_string(mode));
       if (HasFatalFailure()) return;
     }
   }
@@ -182,18 +197,25 @@ TEST(ExactSums, EveryPairOfSixteenBitNumbersIsRoundedOnce) {
     std::vector<std::uint16_t> own(65536), other(65536), result(65536);
     std::iota(own.begin(), own.end(), std::uint16_t{0});
     for (std::uint16_t& bits : other) bits = static_cast<std::uint16_t>(prng.next());
-    sums.add(0, dtype, reinterpret_cast<const std::byte*>(own.data()), 65536);
-    sums.add(0, dtype, reinterpret_cast<const std::byte*>(other.data()), 65536);
-    for (const std::uint32_t divisor : {1U, 2U}) {
-      sums.round(0, dtype, 65536, divisor, reinterpret_cast<std::byte*>(result.data()));
+    const auto* const first = reinterpret_cast<const std::byte*>(own.data());
+    const auto* const last = reinterpret_cast<const std::byte*>(other.data());
+    auto* const out = reinterpret_cast<std::byte*>(result.data());
+    for (const std::uint32_t way : {0U, 1U, 2U, 3U}) {
+      const std::uint32_t divisor = 1 + way / 2;
+      sums.add(0, dtype, first, 65536);
+      if (way % 2 == 0) {
+        sums.add_last(0, dtype, last, 65536, divisor, out);
+      } else {
+        sums.add(0, dtype, last, 65536);
+        sums.round(0, dtype, 65536, divisor, out);
+        sums.end(0);
+      }
       for (std::size_t i = 0; i < 65536; ++i) {
-        const std::vector<double> values = {
-            oracle::load_float(dtype, reinterpret_cast<const std::byte*>(own.data()), i),
-            oracle::load_float(dtype, reinterpret_cast<const std::byte*>(other.data()), i)};
+        const std::vector<double> values = {oracle::load_float(dtype, first, i),
+                                            oracle::load_float(dtype, last, i)};
         ASSERT_EQ(result[i], oracle::nearest_sum(dtype, values, divisor)) << i;
       }
     }
-    sums.end(0);
   }
 }
 

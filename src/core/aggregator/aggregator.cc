@@ -80,7 +80,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       static_cast<std::uint32_t>(round_up(elements_max_ / INFOLD_BLOCK_ELEMENTS, kBlocksTogether));
   stored_bytes_max_ =
       static_cast<std::uint32_t>(round_up(options.datagram_bytes_max, base::kCacheLineBytes));
-  datagrams_ = base::ZeroedArray<std::byte>(copies_.size() * stored_bytes_max_);
+  datagrams_ = base::ZeroedArray<std::byte>(copies_.size() * stored_bytes_max_ + kBeforeDatagrams);
   codes_ = base::ZeroedArray<std::uint16_t>(copies_.size() * blocks_max_ * 2);
   specials_ = base::ZeroedArray<std::uint64_t>(copies_.size() * (elements_max_ / 64) * 2);
   // Elements of native have two bytes at least, and f64's rows of bins take most.

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/zeroed_array.h"
 #include "core/aggregator/arithmetic.h"
 #include "core/aggregator/worker_set.h"
@@ -202,7 +203,8 @@ class Aggregator {
   void add_integers(const Packet& packet, Copy& copy, Arrays arrays);
   void add_present_integers(const Packet& packet, Copy& copy, std::byte* sum);
   void add_blocks(const Packet& packet, Copy& copy, Arrays arrays);
-  void add_exact(const Packet& packet, Copy& copy);
+  void add_exact(const Packet& packet, Copy& copy, Arrays arrays);
+  static std::uint32_t divisor_of(const Copy& copy);
   PartNews take_exact_part(const Packet& packet, Copy& copy);
   void add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint32_t elements,
                          const ExactBody& body);
@@ -235,6 +237,14 @@ class Aggregator {
   }
   std::uint32_t number_of(const Copy& copy) const {
     return static_cast<std::uint32_t>(&copy - copies_.data());
+  }
+  // Elements begin a cache line, behind a header.
+  static constexpr std::size_t kBeforeDatagrams = base::kCacheLineBytes - INFOLD_HEADER_BYTES;
+  std::byte* datagram_of(std::size_t copy) {
+    return datagrams_.data() + kBeforeDatagrams + copy * stored_bytes_max_;
+  }
+  const std::byte* datagram_of(std::size_t copy) const {
+    return datagrams_.data() + kBeforeDatagrams + copy * stored_bytes_max_;
   }
   Arrays arrays_of(std::uint16_t slot, std::uint32_t round);
   void assert_invariants(const Copy& copy) const;

@@ -13,7 +13,7 @@
 
 namespace infold::core {
 
-void Aggregator::add_exact(const Packet& packet, Copy& copy) {
+void Aggregator::add_exact(const Packet& packet, Copy& copy, Arrays arrays) {
   const ElementLayout layout = copy.signature.layout();
   const std::uint32_t elements = copy.signature.elements;
   const std::byte* x = packet.elements;
@@ -28,8 +28,18 @@ void Aggregator::add_exact(const Packet& packet, Copy& copy) {
         });
     x = whole_.data();
   }
-  exact_.add(number_of(copy), layout.dtype, x, elements);
   copy.has_lanes = true;
+  if (has_parent() || !has_all(copy)) {
+    exact_.add(number_of(copy), layout.dtype, x, elements);
+  } else {
+    exact_.add_last(number_of(copy), layout.dtype, x, elements, divisor_of(copy),
+                    arrays.datagram + INFOLD_HEADER_BYTES);
+  }
+}
+
+std::uint32_t Aggregator::divisor_of(const Copy& copy) {
+  const bool divides = copy.signature.reduction() == Reduction::average;
+  return divides ? std::max<std::uint32_t>(copy.contributors.count, 1) : 1;
 }
 
 // One part of another aggregator's sum. The parts come in any order, and each counts once.
@@ -78,11 +88,11 @@ void Aggregator::add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint3
   exact_.add_doubles(sum, dtype, reinterpret_cast<const std::byte*>(lows_.data()), elements);
 }
 
+// The last contribution may have been rounded with the sum at once.
 void Aggregator::write_exact_result(const Copy& copy, Arrays arrays) {
-  const bool divides = copy.signature.reduction() == Reduction::average;
-  const std::uint32_t divisor = divides ? std::max<std::uint32_t>(copy.contributors.count, 1) : 1;
-  exact_.round(number_of(copy), copy.signature.layout().dtype, copy.signature.elements, divisor,
-               arrays.datagram + INFOLD_HEADER_BYTES);
+  if (!exact_.has_begun(number_of(copy))) return;
+  exact_.round(number_of(copy), copy.signature.layout().dtype, copy.signature.elements,
+               divisor_of(copy), arrays.datagram + INFOLD_HEADER_BYTES);
   exact_.end(number_of(copy));
 }
 

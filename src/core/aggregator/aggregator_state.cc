@@ -23,7 +23,7 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
   const std::size_t copy = slot * 2U + (round & 1);
   std::uint16_t* const codes = codes_.data() + copy * blocks_max_ * 2;
   std::uint64_t* const specials = specials_.data() + copy * (elements_max_ / 64) * 2;
-  return {datagrams_.data() + copy * stored_bytes_max_,
+  return {datagram_of(copy),
           exact_.memory(static_cast<std::uint32_t>(copy)),
           codes,
           codes + blocks_max_,
@@ -90,7 +90,7 @@ std::uint64_t Aggregator::digest() const {
                std::uint64_t{copy.round} << 32);
     for (const std::uint64_t word : copy.seen.words()) digest.add(word);
     digest.add(copy.contributors.digest);
-    const std::byte* const datagram = datagrams_.data() + i * stored_bytes_max_;
+    const std::byte* const datagram = datagram_of(i);
     const bool integers = !copy.signature.layout().is_block_float();
     if (copy.phase != Phase::collecting) {
       digest.add({datagram, copy.stored_bytes});

@@ -65,7 +65,7 @@ void read_present_codes(ElementLayout layout, const Packet& packet, std::uint32_
 
 void Aggregator::add_payload(const Packet& packet, Copy& copy, Arrays arrays) {
   if (packet.header.signature.layout().is_native()) {
-    add_exact(packet, copy);
+    add_exact(packet, copy, arrays);
   } else if (packet.header.signature.layout().is_block_float()) {
     add_blocks(packet, copy, arrays);
   } else {

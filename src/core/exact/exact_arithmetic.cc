@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "core/exact/bins.h"
@@ -37,6 +38,26 @@ template <typename Format>
   const FpGuard guard;
   for (std::uint32_t i = 0; i < count; ++i) after[i] = before[i] + widened<Format>(x, i);
   return !guard.rounded();
+}
+
+template <typename Format>
+[[gnu::noinline]] bool add_two(const std::byte* a, const std::byte* b, std::uint32_t count,
+                               double* after) {
+  const FpGuard guard;
+  for (std::uint32_t i = 0; i < count; ++i)
+    after[i] = widened<Format>(a, i) + widened<Format>(b, i);
+  return !guard.rounded();
+}
+
+// The sum of two numbers of a type, rounded to it, is what IEEE 754 asks of an addition.
+template <typename Float>
+[[gnu::noinline]] void sum_two(const std::byte* a, const std::byte* b, std::uint32_t count,
+                               std::byte* out) {
+  const FpGuard guard;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Float sum = load<Float>(a, i) + load<Float>(b, i) + Float{0};  // 0 makes +0 of -0
+    store(out, i, std::isnan(sum) ? std::numeric_limits<Float>::quiet_NaN() : sum);
+  }
 }
 
 // Knuth's TwoSum: sum + error is a + b, exactly, unless the sum overflows.
@@ -104,7 +125,15 @@ void round(const double* high, const double* low, std::uint32_t count, std::uint
 }
 
 template <typename Format>
-constexpr ExactArithmetic kScalar = {begin<Format>, add<Format>, add_both<Format>, round<Format>};
+constexpr ExactArithmetic::SumTwo kSumTwo = nullptr;
+template <>
+constexpr ExactArithmetic::SumTwo kSumTwo<F32> = sum_two<float>;
+template <>
+constexpr ExactArithmetic::SumTwo kSumTwo<F64> = sum_two<double>;
+
+template <typename Format>
+constexpr ExactArithmetic kScalar = {begin<Format>,   add<Format>,      add_two<Format>,
+                                     kSumTwo<Format>, add_both<Format>, round<Format>};
 
 template <typename Format>
 void round_bins_as(const std::int64_t* words, std::size_t stride, double special,

@@ -26,6 +26,17 @@ struct ExactArithmetic {
                        double* after);
   Add add;
 
+  // after[i] = a[i] + b[i], of two tensors. False as for `add`.
+  using AddTwo = bool (*)(const std::byte* a, const std::byte* b, std::uint32_t count,
+                          double* after);
+  AddTwo add_two;
+
+  // out[i] = a[i] + b[i], rounded once, in the type. Null where the processor does not add two such
+  // numbers by itself.
+  using SumTwo = void (*)(const std::byte* a, const std::byte* b, std::uint32_t count,
+                          std::byte* out);
+  SumTwo sum_two;
+
   // The same with what `after` lacks added to `low`. False where low_after was rounded, or a sum
   // overflowed; both are useless then. low_before null: zeros.
   using AddBoth = bool (*)(const double* before, const double* low_before, const std::byte* x,

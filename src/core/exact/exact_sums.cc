@@ -14,6 +14,9 @@
 namespace infold::core {
 namespace {
 
+// Elements whose sums fit a near cache beside what is added. Each strip asks the processor anew.
+constexpr std::uint32_t kStrip = 1024;
+
 // The element of a tensor as a double, in `one`.
 double element_at(const ExactArithmetic& arithmetic, DataType dtype, const std::byte* x,
                   std::uint32_t index) {
@@ -46,6 +49,51 @@ void ExactSums::add(std::uint32_t sum, DataType dtype, const std::byte* x, std::
   add_as(sum, dtype, dtype, x, count);
 }
 
+// The sums of a strip of elements stay in the processor until they are rounded.
+void ExactSums::add_last(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count,
+                         std::uint32_t divisor, std::byte* out) {
+  CHECK_THAT(sum, <, states_.size());
+  if (!sum_at_once(states_[sum], dtype, x, count, divisor, out)) {
+    add(sum, dtype, x, count);
+    round(sum, dtype, count, divisor, out);
+  }
+  end(sum);
+}
+
+// Returns false where the sum needs another step, or is of one contribution.
+bool ExactSums::sum_at_once([[maybe_unused]] const State& state, [[maybe_unused]] DataType dtype,
+                            [[maybe_unused]] const std::byte* x,
+                            [[maybe_unused]] std::uint32_t count,
+                            [[maybe_unused]] std::uint32_t divisor,
+                            [[maybe_unused]] std::byte* out) {
+#ifdef INFOLD_CANARY_WITHOUT_ROUNDED
+  return false;
+#else
+  if (state.step != Step::first && state.step != Step::high) return false;
+  CHECK(state.dtype == dtype);
+  CHECK_THAT(state.count, ==, count);
+  const ExactArithmetic& arithmetic = arithmetic_of(dtype);
+  const std::byte* const first = at(state.stretch);
+  if (state.step == Step::first && divisor == 1 && arithmetic.sum_two != nullptr) {
+    arithmetic.sum_two(first, x, count, out);
+    return true;
+  }
+  if (dtype == DataType::f64) return false;
+  const std::uint32_t width = infold::element_bytes(dtype);
+  double* const sums = high_of(spare_);
+  for (std::uint32_t i = 0; i < count; i += kStrip) {
+    const std::uint32_t size = std::min(kStrip, count - i);
+    const std::byte* const from = x + std::size_t{i} * width;
+    const bool is_exact = state.step == Step::first
+                              ? arithmetic.add_two(first + std::size_t{i} * width, from, size, sums)
+                              : arithmetic.add(high_of(state.stretch) + i, from, size, sums);
+    if (!is_exact) return false;
+    arithmetic.round(sums, nullptr, size, divisor, out + std::size_t{i} * width);
+  }
+  return true;
+#endif
+}
+
 void ExactSums::add_doubles(std::uint32_t sum, DataType dtype, const std::byte* x,
                             std::uint32_t count) {
   add_as(sum, dtype, DataType::f64, x, count);
@@ -58,19 +106,34 @@ void ExactSums::begin(State& state, DataType dtype, std::uint32_t count) {
   state.count = count;
 }
 
+void ExactSums::widen(State& state) {
+  if (state.step != Step::first) return;
+  arithmetic_of(state.dtype).begin(at(state.stretch), state.count, high_of(spare_));
+  std::swap(state.stretch, spare_);
+  state.step = Step::high;
+}
+
 void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const std::byte* x,
                        std::uint32_t count) {
   CHECK_THAT(sum, <, states_.size());
   State& state = states_[sum];
   if (state.step == Step::none) {
     begin(state, dtype, count);
-    arithmetic_of(type).begin(x, count, high_of(state.stretch));
+    if (type == dtype) {
+      state.step = Step::first;
+      std::memcpy(at(state.stretch), x, std::size_t{count} * infold::element_bytes(dtype));
+    } else {
+      arithmetic_of(type).begin(x, count, high_of(state.stretch));
+    }
     return;
   }
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
   if (state.step != Step::bins) {
-    if (add_high(state, type, x, count) || add_low(state, type, x, count)) return;
+    if (type != dtype) widen(state);
+    if (add_high(state, type, x, count)) return;
+    widen(state);
+    if (add_low(state, type, x, count)) return;
     move_to_bins(state);
   }
   add_bins(state, type, x, count);
@@ -79,14 +142,17 @@ void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const s
 // Two f64 seldom have an exact sum in one: no try is worth it.
 bool ExactSums::add_high(State& state, DataType type, const std::byte* x, std::uint32_t count) {
   if (state.dtype == DataType::f64) return false;
+  const ExactArithmetic& arithmetic = arithmetic_of(type);
   [[maybe_unused]] const bool is_exact =
-      arithmetic_of(type).add(high_of(state.stretch), x, count, high_of(spare_));
+      state.step == Step::first ? arithmetic.add_two(at(state.stretch), x, count, high_of(spare_))
+                                : arithmetic.add(high_of(state.stretch), x, count, high_of(spare_));
 #ifndef INFOLD_CANARY_WITHOUT_ROUNDED
   if (!is_exact) return false;
 #endif
   if (state.step == Step::low) {
     std::memcpy(low_of(spare_), low_of(state.stretch), count * sizeof(double));
   }
+  if (state.step == Step::first) state.step = Step::high;
   std::swap(state.stretch, spare_);
   return true;
 }
@@ -146,6 +212,7 @@ void ExactSums::add_row(std::uint32_t sum, DataType dtype, std::uint32_t row,
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
   CHECK_THAT(row, <, bin_layout(dtype).rows);
+  widen(state);
   if (state.step != Step::bins) move_to_bins(state);
   std::int64_t* const words = bins_of(state) + std::size_t{row} * count;
   for (std::uint32_t i = 0; i < count; ++i) words[i] += load<std::int32_t>(digits, i);
@@ -154,6 +221,7 @@ void ExactSums::add_row(std::uint32_t sum, DataType dtype, std::uint32_t row,
 bool ExactSums::travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max) {
   State& state = states_[sum];
   CHECK(state.step != Step::none);
+  widen(state);
   if (state.step == Step::high) return true;
   if (state.step == Step::low) {
     const double* const low = low_of(state);
@@ -199,11 +267,12 @@ void ExactSums::write_row(std::uint32_t sum, std::uint32_t row, std::byte* digit
 }
 
 void ExactSums::round(std::uint32_t sum, DataType dtype, std::uint32_t count, std::uint32_t divisor,
-                      std::byte* out) const {
-  const State& state = states_[sum];
+                      std::byte* out) {
+  State& state = states_[sum];
   CHECK(state.step != Step::none);
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
+  widen(state);
   const double* const high = high_of(state.stretch);
   if (state.step != Step::bins) {
     arithmetic_of(dtype).round(high, low_of(state), count, divisor, out);
@@ -225,7 +294,9 @@ void ExactSums::add_to_digest(std::uint32_t sum, base::Digest& digest) const {
   const State& state = states_[sum];
   digest.add(static_cast<std::uint64_t>(state.step));
   if (state.step == Step::none) return;
-  const std::size_t bytes = state.count * sizeof(double);
+  const bool is_first = state.step == Step::first;
+  const std::size_t bytes =
+      state.count * (is_first ? infold::element_bytes(state.dtype) : sizeof(double));
   digest.add({memory(sum), bytes});
   if (const double* const low = low_of(state)) {
     digest.add({reinterpret_cast<const std::byte*>(low), bytes});

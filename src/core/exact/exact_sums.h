@@ -4,11 +4,12 @@
 // what they are rounded to once at the end. All memory is set aside by the constructor; pages that
 // no sum needs are never touched. Not thread-safe.
 //
-//   none --begin--> high --a sum is rounded--> low --that, too--> bins
+//   none --> first --> high --a sum is rounded--> low --that, too--> bins
 //
-// high: a double for each element. low: a second one, for what the first lacks. bins: integers
-// (bins.h), which hold every sum; then `high` has NaN and infinities alone. Which step a sum is at
-// depends on the order of its contributions, what it is rounded to does not.
+// first: one contribution, as it came. high: a double for each element. low: a second one, for what
+// the first lacks. bins: integers (bins.h), which hold every sum; then `high` has NaN and
+// infinities alone. The order of contributions decides which step a sum is at, but not what it is
+// rounded to.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,9 @@ class ExactSums {
   // Adds a contribution of so many elements in the tensor's type. The first one after end() begins
   // the sum. Requires: the same type and count for all contributions to a sum.
   void add(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
+  // The same with the last contribution. Then writes the sum as round() does, and ends it.
+  void add_last(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count,
+                std::uint32_t divisor, std::byte* out);
   // The same with the doubles of another sum of that type, as sent_doubles() gives them.
   void add_doubles(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
   // The same with a row of another sum's bins, as sent_row() gives it.
@@ -59,7 +63,7 @@ class ExactSums {
 
   // Writes the sum divided by `divisor`, each element rounded once, in the type. Requires: begun.
   void round(std::uint32_t sum, DataType dtype, std::uint32_t count, std::uint32_t divisor,
-             std::byte* out) const;
+             std::byte* out);
   // Gives back what the sum holds.
   void end(std::uint32_t sum);
   bool has_begun(std::uint32_t sum) const { return states_[sum].step != Step::none; }
@@ -77,7 +81,7 @@ class ExactSums {
   void add_to_digest(std::uint32_t sum, base::Digest& digest) const;
 
  private:
-  enum class Step : std::uint8_t { none, high, low, bins };
+  enum class Step : std::uint8_t { none, first, high, low, bins };
 
   struct State {
     Step step = Step::none;
@@ -90,6 +94,9 @@ class ExactSums {
   // In `type`, which is the tensor's or f64.
   void add_as(std::uint32_t sum, DataType dtype, DataType type, const std::byte* x,
               std::uint32_t count);
+  bool sum_at_once(const State& state, DataType dtype, const std::byte* x, std::uint32_t count,
+                   std::uint32_t divisor, std::byte* out);
+  void widen(State& state);
   bool add_high(State& state, DataType type, const std::byte* x, std::uint32_t count);
   bool add_low(State& state, DataType type, const std::byte* x, std::uint32_t count);
   void begin(State& state, DataType dtype, std::uint32_t count);

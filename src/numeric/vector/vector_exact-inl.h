@@ -77,6 +77,63 @@ HWY_NOINLINE bool add(const double* before, const std::byte* x, std::uint32_t co
       .add(before + i, x + std::size_t{i} * sizeof(typename Format::Bits), count - i, after + i);
 }
 
+// The sums of two floats, of one vector.
+template <typename Format, typename D>
+HWY_INLINE hn::VFromD<D> sum_of_two(D d, const typename Format::Bits* a,
+                                    const typename Format::Bits* b) {
+  return hn::Add(load_doubles<Format>(d, a), load_doubles<Format>(d, b));
+}
+
+template <typename Format>
+HWY_NOINLINE bool add_two(const std::byte* a, const std::byte* b, std::uint32_t count,
+                          double* after) {
+  const hn::ScalableTag<double> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const auto* const at_a = reinterpret_cast<const typename Format::Bits*>(a);
+  const auto* const at_b = reinterpret_cast<const typename Format::Bits*>(b);
+  std::uint32_t i = 0;
+  {
+    const FpGuard guard;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      const auto first = sum_of_two<Format>(d, at_a + i, at_b + i);
+      const auto second = sum_of_two<Format>(d, at_a + i + lanes, at_b + i + lanes);
+      hn::StoreU(first, d, after + i);
+      hn::StoreU(second, d, after + i + lanes);
+    }
+    if (guard.rounded()) return false;
+  }
+  if (i == count) return true;
+  const std::size_t done_bytes = std::size_t{i} * sizeof(typename Format::Bits);
+  return core::scalar_exact_arithmetic(Format::kDtype)
+      .add_two(a + done_bytes, b + done_bytes, count - i, after + i);
+}
+
+template <typename Format>
+HWY_NOINLINE void sum_two(const std::byte* a, const std::byte* b, std::uint32_t count,
+                          std::byte* out) {
+  using Float = Wide<Format>;
+  using Bits = typename Format::Bits;
+  const hn::ScalableTag<Float> d;
+  const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  const auto nan = hn::Set(d, std::bit_cast<Float>(Format::kQuietNan));
+  const auto* const at_a = reinterpret_cast<const Bits*>(a);
+  const auto* const at_b = reinterpret_cast<const Bits*>(b);
+  auto* const to = reinterpret_cast<Bits*>(out);
+  std::uint32_t i = 0;
+  {
+    const FpGuard guard;
+    for (; i + lanes <= count; i += lanes) {
+      const auto sum = hn::Add(load_floats<Format>(d, at_a + i), load_floats<Format>(d, at_b + i));
+      // 0 makes +0 of -0.
+      const auto value = hn::Add(sum, hn::Zero(d));
+      store_floats<Format, true>(d, hn::IfThenElse(hn::IsNaN(value), nan, value), to + i);
+    }
+  }
+  const std::size_t done_bytes = std::size_t{i} * sizeof(Bits);
+  core::scalar_exact_arithmetic(Format::kDtype)
+      .sum_two(a + done_bytes, b + done_bytes, count - i, out + done_bytes);
+}
+
 template <typename Format>
 HWY_NOINLINE bool add_both(const double* before, const double* low_before, const std::byte* x,
                            std::uint32_t count, double* after, double* low_after) {
@@ -225,9 +282,14 @@ HWY_NOINLINE void round_f64(const double* high, const double* low, std::uint32_t
 }
 
 template <typename Format>
-constexpr ExactArithmetic kExact = {begin<Format>, add<Format>, add_both<Format>, round<Format>};
+constexpr ExactArithmetic kExact = {begin<Format>, add<Format>,      add_two<Format>,
+                                    nullptr,       add_both<Format>, round<Format>};
 template <>
-constexpr ExactArithmetic kExact<F64> = {begin<F64>, add<F64>, add_both<F64>, round_f64};
+constexpr ExactArithmetic kExact<F32> = {begin<F32>,   add<F32>,      add_two<F32>,
+                                         sum_two<F32>, add_both<F32>, round<F32>};
+template <>
+constexpr ExactArithmetic kExact<F64> = {begin<F64>,   add<F64>,      add_two<F64>,
+                                         sum_two<F64>, add_both<F64>, round_f64};
 
 #endif  // INFOLD_VECTOR_BLOCKS
 
