@@ -36,11 +36,15 @@ struct TensorCodec {
     const std::uint16_t* codes = nullptr;  // agreed codes, where the format has them
     std::uint32_t divisor = 1;             // the number of summed ranks, for an average
     bool specials = false;
+    bool is_long = false;  // the tensor exceeds caches, so results need not pass through them
   };
 
   // Writes the range of `tensor` from what arrived.
   void (*decode)(void* context, std::byte* tensor, ChunkRange range,
                  const Received& received) = nullptr;
+
+  // decode() writes the results of long tensors around the caches.
+  bool streams = false;
 };
 
 }  // namespace infold::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements that stay integers: copies, averages of integers, and floats in the order of integers.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -33,6 +34,23 @@ std::vector<To> through(const core::TensorCodec& codec, const std::vector<From>&
     codec.decode(nullptr, target, {0, elements}, {.elements = source, .divisor = divisor});
   }
   return out;
+}
+
+// At any address and of any length, and not a byte beyond.
+TEST(PlainCodec, ResultsOfLongTensorsAreTheSame) {
+  const auto* bytes = codec(DataType::i8, WireFormat::i8, Reduction::sum, Collective::all_reduce);
+  ASSERT_TRUE(bytes->streams);
+  std::vector<std::byte> source(700);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
+  for (const std::uint32_t elements : {0U, 1U, 63U, 64U, 65U, 127U, 128U, 300U, 500U}) {
+    for (std::uint32_t at = 0; at < 70; ++at) {
+      std::vector<std::byte> expected(700), result(700);
+      std::copy_n(source.begin() + 1, elements, expected.begin() + at);
+      bytes->decode(nullptr, result.data(), {at, elements},
+                    {.elements = source.data() + 1, .is_long = true});
+      ASSERT_EQ(result, expected) << elements << " at " << at;
+    }
+  }
 }
 
 TEST(PlainCodec, AnAverageTruncatesTowardsZero) {

@@ -17,7 +17,8 @@ core::SiteOptions site_options(const Tree& tree, std::uint16_t rank) {
   site.weight = tree.weight;
   site.job = tree.job;
   site.epoch = tree.epoch;
-  site.is_own = aggregator.place == Place::rank && aggregator.rank == rank;
+  const bool is_own = aggregator.place == Place::rank && aggregator.rank == rank;
+  site.in_memory = is_own || (aggregator.place == Place::host && tree.aggregators.size() == 1);
   site.takes_sparse = aggregator.takes_sparse;
   // The formats are those of the tree's root, even if a rack or a host is between. So an error
   // about formats names the site.

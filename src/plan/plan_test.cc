@@ -86,14 +86,14 @@ TEST(Plans, GiveARankASiteForEachTree) {
   const core::WorkerOptions worker = worker_options(plan, 6);
   ASSERT_EQ(worker.sites.size(), 2U);
   EXPECT_EQ(worker.sites[0].worker, 1) << "at its host";
-  EXPECT_FALSE(worker.sites[0].is_own);
+  EXPECT_FALSE(worker.sites[0].in_memory);
   EXPECT_TRUE(worker.sites[0].takes_sparse);
   EXPECT_EQ(worker.sites[0].epoch, 3U);
   EXPECT_EQ(worker.sites[1].worker, 6);
   EXPECT_EQ(worker.sites[1].weight, 2);
-  EXPECT_TRUE(worker.sites[1].is_own);
+  EXPECT_TRUE(worker.sites[1].in_memory);
   EXPECT_FALSE(worker.sites[1].takes_sparse);
-  EXPECT_FALSE(worker_options(plan, 5).sites[1].is_own);
+  EXPECT_FALSE(worker_options(plan, 5).sites[1].in_memory);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/stream_copy.h"
 #include "site/driver_thread.h"
 
 namespace infold::rank {
@@ -151,6 +152,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
     transmit(now);
     now = io::monotonic_now();
   }
+  if (!batch.empty()) base::finish_streams();  // of results, before others read them
   if (worker_.poll_timeout().value_or(base::Instant::never()) <= now) {
     worker_.handle_timeout(now);
     transmit(now);

@@ -137,7 +137,7 @@ base::Duration Worker::patience() const {
     if (flow.in_flight == 0) continue;
     const RoundTrip& path = state_->sites_[flow.site].path;
     if (!path.known() || !state_->has_more(flow) || flow.next_waits) return {};
-    if (state_->options_.sites[flow.site].is_own) continue;
+    if (state_->options_.sites[flow.site].in_memory) continue;
     if (flow.window.is_full()) return {};
     in_flight += flow.in_flight;
     shortest = std::min(shortest, flow.window.aim(path) / 2);

@@ -36,9 +36,9 @@ struct SiteOptions {
   // What that aggregator calls the job; each gives its own numbers.
   std::uint16_t job = 0;
   std::uint32_t epoch = 0;
-  // The worker's own process sums there: nothing queues on the way, so that slots alone limit how
-  // much is in flight.
-  bool is_own = false;
+  // The worker's own process sums there, or one that shares memory with it. Nothing queues on the
+  // way, so slots alone limit how much is in flight.
+  bool in_memory = false;
   // It takes contributions that leave out blocks of zeros.
   bool takes_sparse = false;
   FormatSet formats = FormatSet::all();  // that it sums; for errors, which name the site

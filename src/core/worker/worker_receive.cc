@@ -14,6 +14,15 @@ namespace {
 // With a third of all packets lost one chunk in six comes back without a repeat.
 constexpr std::uint32_t kUnclearResultsMax = 32;
 
+// Beyond most of the caches that processors have for themselves. The caller reads such a tensor
+// from memory anyway.
+constexpr std::uint64_t kLongTensorBytes = std::uint64_t{8} << 20;
+
+bool is_written_around_caches(const TransferRequest& request) {
+  return request.codec->streams &&
+         request.elements * request.codec->element_bytes >= kLongTensorBytes;
+}
+
 }  // namespace
 
 void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
@@ -50,6 +59,10 @@ void Worker::State::expect(std::uint8_t site, std::span<const std::byte> datagra
   const WorkerSlot& slot = flow.slots[index];
   const Transfer& transfer = streams_[flow.stream].at(slot.transfer);
   if (transfer.request.output == nullptr || transfer.request.codec == nullptr) return;
+  if (is_written_around_caches(transfer.request)) {  // the result is not written through caches
+    bring_near(datagram.data(), datagram.size());
+    return;
+  }
   const std::size_t bytes =
       std::size_t{transfer.chunk_elements} * transfer.request.codec->element_bytes;
   bring_near_for_writing(transfer.request.output + slot.chunk * bytes, bytes);
@@ -102,9 +115,9 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     const std::uint16_t* codes = request.codes;
     if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
     const bool averages = request.reduction == Reduction::average;
-    request.codec->decode(
-        request.context, request.output, chunk.range,
-        {exponents, elements, codes, averages ? contributors.count : 1U, packet.has_specials()});
+    request.codec->decode(request.context, request.output, chunk.range,
+                          {exponents, elements, codes, averages ? contributors.count : 1U,
+                           packet.has_specials(), is_written_around_caches(request)});
   }
 
   Flow& flow = chunk.flow;

@@ -77,10 +77,11 @@ Worker::Transmit Worker::State::send_chunk(Flow& flow, std::uint16_t index, base
   return {flow.site, bytes};
 }
 
-// Small tensors do not pause: they hardly queue, and are waited for.
+// Small tensors do not pause: they hardly queue, and are waited for. Memory has no queues to see.
 bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
   Site& site = sites_[flow.site];
-  return flow.stream == bulk_stream && site.lull.covers(now, options_.wall_clock_offset, site.path);
+  return flow.stream == bulk_stream && !options_.sites[flow.site].in_memory &&
+         site.lull.covers(now, options_.wall_clock_offset, site.path);
 }
 
 // Whether window and slots have room for the flow's next chunk, and it is known and its turn.
@@ -106,14 +107,14 @@ bool Worker::State::may_send_next(Flow& flow, bool pauses) {
 // A call is done when its last site is. So a flow waits for the slowest one, which then has more of
 // the links that they share. The first chunk that some rank has not sent is never too far ahead
 // there, and all chunks before it have been sent. So ranks cannot wait for one another in a circle.
-// What goes to the worker's own site takes no link.
+// What stays in memory takes no link.
 bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
   Stream& stream = streams_[ahead.stream];
-  if (chunk < stream.abreast_until || options_.sites[ahead.site].is_own) return false;
+  if (chunk < stream.abreast_until || options_.sites[ahead.site].in_memory) return false;
   std::uint64_t slowest = chunk;
   std::uint64_t windows = 0;
   for (std::size_t site = 0; site < sites_.size(); ++site) {
-    if (options_.sites[site].is_own) continue;
+    if (options_.sites[site].in_memory) continue;
     const Flow& each = flow(ahead.stream, site);
     slowest = std::min(slowest, stripe_.chunk_at(each.site, each.next_chunk));
     windows += each.window.size();

@@ -32,13 +32,13 @@ std::uint32_t window_most(std::uint32_t slots) {
 }
 
 // Window::kEvenChunks for a site of the mean weight, and in proportion for the others. Else each
-// site gets the same rate whatever its share, and the one with the largest share is done last. The
-// worker's own site shares no link.
+// site gets the same rate whatever its share, and the one with the largest share is done last. A
+// site in memory shares no link.
 std::uint32_t even_chunks(const std::vector<SiteOptions>& sites, std::size_t site) {
   std::uint32_t weights = 0;
   std::uint32_t count = 0;
   for (const SiteOptions& each : sites) {
-    if (each.is_own) continue;
+    if (each.in_memory) continue;
     weights += each.weight;
     ++count;
   }
@@ -80,7 +80,7 @@ Worker::State::State(const WorkerOptions& options)
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
     for (std::size_t site = 0; site < sites_.size(); ++site) {
       const std::uint32_t most = std::min<std::uint32_t>(options.window_max, window_most(slots));
-      Flow& flow = flows_.emplace_back(options.sites[site].is_own ? Window::fixed(most)
+      Flow& flow = flows_.emplace_back(options.sites[site].in_memory ? Window::fixed(most)
                                        : name == small_stream
                                            ? Window::of_small_tensors(most)
                                            : Window(most, even_chunks(options.sites, site)));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SOCK_SEQPACKET keeps the bounds of messages, so a message is complete or wrong. The host serves
-// one member after the other. A member that stops uses up the deadline, and the meeting fails.
+// SOCK_SEQPACKET keeps the bounds of messages, so a message is complete or wrong. The host greets
+// one member after the other, and then makes the memory of all links. A member that stops uses up
+// the deadline, and the meeting fails.
 #include "io/memory/shared_memory_meeting.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -129,14 +131,14 @@ std::optional<Arrived> receive_message(const FileDescriptor& socket, std::uint32
 }
 
 struct Guest {
-  std::uint32_t member = 0;
-  SharedMemoryLink link;
+  FileDescriptor socket;
+  Doorbell bell;
 };
 
-// Makes a link from a connection. Nothing if the guest does not belong to the meeting, or gives up.
-base::Result<std::optional<Guest>> receive_guest(const FileDescriptor& socket,
-                                                 const MeetingTerms& terms, const Doorbell& own,
-                                                 base::Instant deadline) {
+// Nothing if the guest does not belong to the meeting, or gives up.
+base::Result<std::optional<std::pair<std::uint32_t, Guest>>> greet_guest(FileDescriptor socket,
+                                                                         const MeetingTerms& terms,
+                                                                         base::Instant deadline) {
   if (!is_same_user(socket)) return std::nullopt;
   limit_time(socket, deadline);
   auto greeting = receive_message(socket, kGreeting, 1, deadline);
@@ -144,15 +146,85 @@ base::Result<std::optional<Guest>> receive_guest(const FileDescriptor& socket,
   if (!(greeting->message.shape == terms.shape)) return fail("a rank has queues of another shape");
   auto bell = Doorbell::adopt(std::move(greeting->files[0]));
   if (!bell) return std::nullopt;
-  auto memory = SharedMemory::create(SharedMemoryLink::memory_bytes(terms.shape));
+  return std::pair{greeting->message.member, Guest{std::move(socket), std::move(*bell)}};
+}
+
+// The host's side: members beside the host, and the links of the host itself.
+class Introduction {
+ public:
+  Introduction(const MeetingTerms& terms, const Doorbell& own) : terms_(terms), own_(own) {
+    guests_.resize(terms.members - std::size_t{1});
+  }
+
+  // Returns false if the member is here already, or is none.
+  bool add(std::uint32_t member, Guest guest) {
+    if (member == 0 || member >= terms_.members || guest_of(member)) return false;
+    guest_of(member) = std::move(guest);
+    return true;
+  }
+
+  // Each guest gets its links in the order of members.
+  base::Result<std::vector<SharedMemoryLink>> link_all(base::Instant deadline) {
+    for (std::uint32_t one = 0; one < std::min(terms_.hubs, terms_.members); ++one) {
+      for (std::uint32_t other = one + 1; other < terms_.members; ++other) {
+        if (auto linked = link(one, other); !linked) return tl::unexpected(linked.error());
+      }
+    }
+    for (const std::optional<Guest>& guest : guests_) {
+      const auto mapped = receive_message(guest->socket, kMapped, 0, deadline);
+      if (!mapped) return fail("a rank of the host has gone");
+    }
+    std::vector<SharedMemoryLink> links;
+    for (std::size_t i = 0; i < own_memory_.size(); ++i) {
+      links.push_back({std::make_shared<SharedMemory>(std::move(own_memory_[i])),
+                       SharedMemoryLink::Side::host, std::move(guests_[i]->bell)});
+    }
+    return links;
+  }
+
+ private:
+  std::optional<Guest>& guest_of(std::uint32_t member) { return guests_[member - 1]; }
+
+  base::Result<void> link(std::uint32_t one, std::uint32_t other) {
+    auto memory = SharedMemory::create(SharedMemoryLink::memory_bytes(terms_.shape));
+    if (!memory) return tl::unexpected(memory.error());
+    const bool is_own = one == 0;
+    const Doorbell& bell = is_own ? own_ : guest_of(one)->bell;
+    const bool told = (is_own || offer(one, other, *memory, guest_of(other)->bell)) &&
+                      offer(other, one, *memory, bell);
+    if (!told) return fail("a rank of the host has gone");
+    if (is_own) own_memory_.push_back(std::move(*memory));
+    return {};
+  }
+
+  bool offer(std::uint32_t to, std::uint32_t member, const SharedMemory& memory,
+             const Doorbell& bell) {
+    const int files[] = {memory.descriptor(), bell.descriptor()};
+    return send_message(guest_of(to)->socket, {kOffer, member, terms_.ticket, terms_.shape}, files);
+  }
+
+  const MeetingTerms& terms_;
+  const Doorbell& own_;
+  std::vector<std::optional<Guest>> guests_;  // members 1 and up
+  std::vector<SharedMemory> own_memory_;      // of the links to them
+};
+
+base::Result<SharedMemoryLink> take_offer(const FileDescriptor& socket, const MeetingTerms& terms,
+                                          std::uint32_t member, std::uint32_t other,
+                                          base::Instant deadline) {
+  auto offer = receive_message(socket, kOffer, 2, deadline);
+  if (!offer || offer->message.member != other) {
+    return fail("the host's first rank offers no memory");
+  }
+  auto bell = Doorbell::adopt(std::move(offer->files[1]));
+  if (!bell) return tl::unexpected(bell.error());
+  auto memory =
+      SharedMemory::map(std::move(offer->files[0]), SharedMemoryLink::memory_bytes(terms.shape));
   if (!memory) return tl::unexpected(memory.error());
-  const int files[] = {memory->descriptor(), own.descriptor()};
-  if (!send_message(socket, {kOffer, 0, terms.ticket, terms.shape}, files)) return std::nullopt;
-  const auto mapped = receive_message(socket, kMapped, 0, deadline);
-  if (!mapped) return std::nullopt;
-  return Guest{greeting->message.member,
-               {std::make_shared<SharedMemory>(std::move(*memory)), SharedMemoryLink::Side::host,
-                std::move(*bell)}};
+  return SharedMemoryLink{
+      std::make_shared<SharedMemory>(std::move(*memory)),
+      member < other ? SharedMemoryLink::Side::host : SharedMemoryLink::Side::member,
+      std::move(*bell)};
 }
 
 }  // namespace
@@ -173,34 +245,27 @@ base::Result<SharedMemoryMeeting> SharedMemoryMeeting::open() {
 }
 
 base::Result<std::vector<SharedMemoryLink>> SharedMemoryMeeting::host(const MeetingTerms& terms,
-                                                                      std::uint32_t first,
-                                                                      std::uint32_t count,
                                                                       const Doorbell& own,
                                                                       base::Instant deadline) {
-  std::vector<std::optional<SharedMemoryLink>> places(count);
-  for (std::uint32_t here = 0; here < count;) {
-    if (!wait_readable(listener_, deadline))
+  Introduction introduction(terms, own);
+  for (std::uint32_t here = 1; here < terms.members;) {
+    if (!wait_readable(listener_, deadline)) {
       return fail("some ranks of the host are missing", here);
-    const FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    }
+    FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.is_open()) continue;
-    auto guest = receive_guest(socket, terms, own, deadline);
+    auto guest = greet_guest(std::move(socket), terms, deadline);
     if (!guest) return tl::unexpected(guest.error());
-    if (!*guest) continue;
-    const std::uint32_t place = (*guest)->member - first;
-    if (place >= count || places[place]) continue;
-    places[place] = std::move((*guest)->link);
-    ++here;
+    if (*guest && introduction.add((*guest)->first, std::move((*guest)->second))) ++here;
   }
-  std::vector<SharedMemoryLink> links;
-  for (std::optional<SharedMemoryLink>& each : places) links.push_back(std::move(*each));
-  return links;
+  return introduction.link_all(deadline);
 }
 
-base::Result<SharedMemoryLink> SharedMemoryMeeting::attend(const std::string& name,
-                                                           const MeetingTerms& terms,
-                                                           std::uint32_t member,
-                                                           const Doorbell& own,
-                                                           base::Instant deadline) {
+base::Result<std::vector<SharedMemoryLink>> SharedMemoryMeeting::attend(const std::string& name,
+                                                                        const MeetingTerms& terms,
+                                                                        std::uint32_t member,
+                                                                        const Doorbell& own,
+                                                                        base::Instant deadline) {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return fail("cannot open a local socket", errno);
   limit_time(socket, deadline);
@@ -213,18 +278,17 @@ base::Result<SharedMemoryLink> SharedMemoryMeeting::attend(const std::string& na
   if (!send_message(socket, {kGreeting, member, terms.ticket, terms.shape}, own_bell)) {
     return fail("the host's first rank does not listen", errno);
   }
-  auto offer = receive_message(socket, kOffer, 2, deadline);
-  if (!offer) return fail("the host's first rank offers no memory");
-  auto bell = Doorbell::adopt(std::move(offer->files[1]));
-  if (!bell) return tl::unexpected(bell.error());
-  auto memory =
-      SharedMemory::map(std::move(offer->files[0]), SharedMemoryLink::memory_bytes(terms.shape));
-  if (!memory) return tl::unexpected(memory.error());
+  std::vector<SharedMemoryLink> links;
+  for (std::uint32_t other = 0; other < terms.members; ++other) {
+    if (!terms.are_linked(member, other)) continue;
+    auto link = take_offer(socket, terms, member, other, deadline);
+    if (!link) return tl::unexpected(link.error());
+    links.push_back(std::move(*link));
+  }
   if (!send_message(socket, {kMapped, member, terms.ticket, terms.shape}, {})) {
     return fail("the host's first rank has gone", errno);
   }
-  return SharedMemoryLink{std::make_shared<SharedMemory>(std::move(*memory)),
-                          SharedMemoryLink::Side::member, std::move(*bell)};
+  return links;
 }
 
 }  // namespace infold::io

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sets up shared memory between processes of one host. One process hosts the meeting and listens at
-// a local socket. The others connect to it. Each gets memory of its own, maps it, and confirms. The
-// socket is in the abstract namespace: it leaves no file behind, and processes in other network
-// namespaces cannot reach it. The host refuses processes of other users.
+// a local socket. The others connect to it. When all have come, the host makes the memory of each
+// link and hands it to both ends. The ends map it and confirm. The socket is in the abstract
+// namespace: it leaves no file behind, and processes in other network namespaces cannot reach it.
+// The host refuses processes of other users.
 //
-//   member:  greeting + its doorbell ............. mapped
-//   host:                    offer + memory, its doorbell
+//   member:  greeting + its doorbell ..................................... mapped
+//   host:                    for each link: offer + memory, the other's doorbell
 //
 // All calls block until a deadline. One thread.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,10 +22,16 @@
 
 namespace infold::io {
 
-// Both sides must have equal terms.
+// All members must have equal terms.
 struct MeetingTerms {
   std::uint64_t ticket = 0;  // identifies the meeting
   QueueShape shape;
+  std::uint32_t members = 2;  // with the host, which is member 0
+  std::uint32_t hubs = 1;     // the first so many have links to all members, the others to them
+
+  bool are_linked(std::uint32_t one, std::uint32_t other) const {
+    return one != other && std::min(one, other) < hubs;
+  }
 };
 
 class SharedMemoryMeeting {
@@ -32,15 +40,16 @@ class SharedMemoryMeeting {
   static base::Result<SharedMemoryMeeting> open();
   const std::string& name() const { return name_; }
 
-  // Waits for members first to first + count - 1. Returns a link to each, in this order. The
-  // members ring the doorbell `own`.
-  base::Result<std::vector<SharedMemoryLink>> host(const MeetingTerms& terms, std::uint32_t first,
-                                                   std::uint32_t count, const Doorbell& own,
+  // Waits for all members. Returns this member's links, in the order of members. The other ends
+  // ring the doorbell `own`.
+  base::Result<std::vector<SharedMemoryLink>> host(const MeetingTerms& terms, const Doorbell& own,
                                                    base::Instant deadline);
-  // Connects to the meeting of that name.
-  static base::Result<SharedMemoryLink> attend(const std::string& name, const MeetingTerms& terms,
-                                               std::uint32_t member, const Doorbell& own,
-                                               base::Instant deadline);
+  // Connects to the meeting of that name. Returns as host() does.
+  static base::Result<std::vector<SharedMemoryLink>> attend(const std::string& name,
+                                                            const MeetingTerms& terms,
+                                                            std::uint32_t member,
+                                                            const Doorbell& own,
+                                                            base::Instant deadline);
 
  private:
   SharedMemoryMeeting(FileDescriptor listener, std::string name)

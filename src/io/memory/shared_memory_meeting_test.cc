@@ -25,11 +25,10 @@ class Meeting : public testing::Test {
  protected:
   using Links = base::Result<std::vector<SharedMemoryLink>>;
 
-  Links host(std::uint32_t count, base::Instant deadline = soon()) {
-    return meeting_.host(terms_, 5, count, bell_, deadline);
-  }
-  base::Result<SharedMemoryLink> attend(std::uint32_t member) const {
-    return SharedMemoryMeeting::attend(meeting_.name(), terms_, member, *Doorbell::open(), soon());
+  Links host(base::Instant deadline = soon()) { return meeting_.host(terms_, bell_, deadline); }
+  Links attend(std::uint32_t member) const { return attend(member, *Doorbell::open()); }
+  Links attend(std::uint32_t member, const Doorbell& bell) const {
+    return SharedMemoryMeeting::attend(meeting_.name(), terms_, member, bell, soon());
   }
   FileDescriptor connect_to_it() const {
     FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -48,41 +47,79 @@ class Meeting : public testing::Test {
 };
 
 TEST_F(Meeting, MembersComeInAnyOrder) {
+  terms_.members = 4;
   std::vector<std::thread> members;
-  for (const std::uint32_t member : {7U, 5U, 6U}) {
+  for (const std::uint32_t member : {3U, 1U, 2U}) {
     members.emplace_back([this, member] {
-      auto link = attend(member);
-      ASSERT_TRUE(link.has_value()) << link.error().detail;
-      std::vector<SharedMemoryLink> links;
-      links.push_back(std::move(*link));
-      SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
+      Links links = attend(member);
+      ASSERT_TRUE(links.has_value()) << links.error().detail;
+      SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(*links));
       endpoint.send(Peer{0}, datagram_of(member));
     });
   }
-  Links links = host(3);
+  Links links = host();
   ASSERT_TRUE(links.has_value()) << links.error().detail;
   for (std::thread& each : members) each.join();
   SharedMemoryEndpoint endpoint(*bell_.share(), kShape, std::move(*links));
   const auto batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 3U);
   for (const Received& each : batch) {
-    EXPECT_EQ(number_in(each), 5 + static_cast<std::uint32_t>(each.from) / kShape.channels);
+    EXPECT_EQ(number_in(each), 1 + static_cast<std::uint32_t>(each.from) / kShape.channels);
+  }
+}
+
+// Each sends its number to all others. What arrives over a link is the number of its other end.
+TEST_F(Meeting, HubsReachAllAndTheOthersReachHubs) {
+  terms_.members = 4;
+  terms_.hubs = 2;
+  const std::vector<std::vector<std::uint32_t>> expected = {{1, 2, 3}, {0, 2, 3}, {0, 1}, {0, 1}};
+  std::vector<Doorbell> bells;
+  for (int i = 0; i < 4; ++i) bells.push_back(*Doorbell::open());
+  std::vector<std::vector<SharedMemoryLink>> links(4);
+  std::vector<std::thread> members;
+  for (std::uint32_t member = 1; member < 4; ++member) {
+    members.emplace_back([&, member] {
+      Links own = attend(member, bells[member]);
+      ASSERT_TRUE(own.has_value()) << own.error().detail;
+      links[member] = std::move(*own);
+    });
+  }
+  Links own = meeting_.host(terms_, bells[0], soon());
+  for (std::thread& each : members) each.join();
+  ASSERT_TRUE(own.has_value()) << own.error().detail;
+  links[0] = std::move(*own);
+  std::vector<std::unique_ptr<SharedMemoryEndpoint>> endpoints;
+  for (std::uint32_t member = 0; member < 4; ++member) {
+    ASSERT_EQ(links[member].size(), expected[member].size());
+    endpoints.push_back(std::make_unique<SharedMemoryEndpoint>(std::move(bells[member]), kShape,
+                                                               std::move(links[member])));
+    for (std::uint32_t peer = 0; peer < endpoints[member]->peer_count(); ++peer) {
+      endpoints[member]->send(Peer{peer}, datagram_of(member));
+    }
+    endpoints[member]->flush();
+  }
+  for (std::uint32_t member = 0; member < 4; ++member) {
+    endpoints[member]->wait(soon());  // the others have rung
+    const auto batch = endpoints[member]->receive();
+    ASSERT_EQ(batch.size(), endpoints[member]->peer_count());
+    for (const Received& each : batch) {
+      const std::size_t link = static_cast<std::size_t>(each.from) / kShape.channels;
+      EXPECT_EQ(number_in(each), expected[member][link]);
+    }
   }
 }
 
 TEST_F(Meeting, AnotherProcessSharesTheMemory) {
   const pid_t child = fork();
   if (child == 0) {
-    auto link = attend(5);
-    if (!link) _exit(1);
-    std::vector<SharedMemoryLink> links;
-    links.push_back(std::move(*link));
-    SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
+    Links links = attend(1);
+    if (!links) _exit(1);
+    SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(*links));
     endpoint.send(Peer{1}, datagram_of(17));
     endpoint.flush();
     _exit(0);
   }
-  Links links = host(1);
+  Links links = host();
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
@@ -119,12 +156,10 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
 
 // The process below sends contributions, and goes on writing into sent datagrams. It does not
 // change labels, headers and padding, because these decide whether the next contribution counts.
-int send_and_scribble(SharedMemoryLink link, std::uint32_t rounds) {
+int send_and_scribble(std::vector<SharedMemoryLink> links, std::uint32_t rounds) {
   constexpr std::size_t kControlBytes = 256;
-  constexpr std::size_t kLabelBytes = 8;
-  const std::span<std::byte> own = link.queue(false, kShape);
-  std::vector<SharedMemoryLink> links;
-  links.push_back(std::move(link));
+  constexpr std::size_t kLabelBytes = 32;
+  const std::span<std::byte> own = links.front().queue(false, kShape);
   SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
   base::Prng prng(3);
   for (std::uint32_t round = 1; round <= rounds;) {
@@ -149,10 +184,10 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
   constexpr std::uint32_t kRounds = 20'000;
   const pid_t child = fork();
   if (child == 0) {
-    auto link = attend(5);
-    _exit(link ? send_and_scribble(std::move(*link), kRounds) : 1);
+    Links links = attend(1);
+    _exit(links ? send_and_scribble(std::move(*links), kRounds) : 1);
   }
-  Links links = host(1);
+  Links links = host();
   ASSERT_TRUE(links.has_value());
   SharedMemoryEndpoint endpoint(*bell_.share(), kShape, std::move(*links));
   core::AggregatorOptions options;
@@ -186,18 +221,19 @@ TEST_F(Meeting, StrangersAndWrongTicketsAreLeftOut) {
     MeetingTerms terms = terms_;
     terms.ticket = 43;
     const auto link =
-        SharedMemoryMeeting::attend(meeting_.name(), terms, 5, *Doorbell::open(), soon());
+        SharedMemoryMeeting::attend(meeting_.name(), terms, 1, *Doorbell::open(), soon());
     EXPECT_FALSE(link.has_value());
-    EXPECT_TRUE(attend(5).has_value());
+    EXPECT_TRUE(attend(1).has_value());
   });
-  const Links links = host(1);
+  const Links links = host();
   EXPECT_TRUE(links.has_value());
   other.join();
 }
 
 TEST_F(Meeting, EndsWithoutAMissingMember) {
-  std::thread one([this] { EXPECT_TRUE(attend(5).has_value()); });
-  const Links links = host(2, monotonic_now() + base::milliseconds(200));
+  terms_.members = 3;
+  std::thread one([this] { EXPECT_FALSE(attend(1).has_value()) << "without the others"; });
+  const Links links = host(monotonic_now() + base::milliseconds(200));
   one.join();
   ASSERT_FALSE(links.has_value());
   EXPECT_STREQ(links.error().detail, "some ranks of the host are missing");
@@ -207,15 +243,15 @@ TEST_F(Meeting, RingsOfAnotherShapeAreRefused) {
   std::thread other([this] {
     MeetingTerms terms = terms_;
     terms.shape.places = 32;
-    EXPECT_FALSE(SharedMemoryMeeting::attend(meeting_.name(), terms, 5, *Doorbell::open(), soon()));
+    EXPECT_FALSE(SharedMemoryMeeting::attend(meeting_.name(), terms, 1, *Doorbell::open(), soon()));
   });
-  EXPECT_FALSE(host(1).has_value());
+  EXPECT_FALSE(host().has_value());
   other.join();
 }
 
 TEST(MeetingName, NobodyIsThere) {
   const auto link =
-      SharedMemoryMeeting::attend("infold-nobody", {1, kShape}, 0, *Doorbell::open(), soon());
+      SharedMemoryMeeting::attend("infold-nobody", {1, kShape}, 1, *Doorbell::open(), soon());
   ASSERT_FALSE(link.has_value());
   EXPECT_STREQ(link.error().detail, "the host's first rank is not there");
 }

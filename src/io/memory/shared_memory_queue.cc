@@ -16,13 +16,20 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
+#include "base/stream_copy.h"
 
 namespace infold::io {
 
 constexpr std::size_t kLine = 64;
 constexpr std::uint32_t kPlacesMax = 1U << 16;
+// The writer does not read what it wrote, and the reader may be on a processor that shares no cache
+// with the writer's. Of a short datagram, the caches are faster all the same.
+constexpr std::size_t kStreamBytesMin = 4096;
+// To finish a copy takes as long as a good part of it.
+constexpr std::uint32_t kStreamsTogether = 4;
 
 // One party writes each word. Only the two flags are cleared by the other party. The words of the
 // parties are two cache lines apart, because processors fetch lines in pairs.
@@ -41,6 +48,9 @@ struct Label {
   std::uint32_t bytes;
   std::uint32_t channel;
 };
+// A place begins on a cache line. Behind a packet's header, the elements do, too.
+constexpr std::size_t kLabelBytes = 32;
+static_assert(sizeof(Label) <= kLabelBytes);
 
 using Word = std::atomic_ref<std::uint32_t>;
 static_assert(Word::is_always_lock_free, "another process does not share our locks");
@@ -63,7 +73,7 @@ bool take_down(std::uint32_t& flag) {
 }  // namespace
 
 std::size_t QueueShape::place_bytes() const {
-  return (sizeof(Label) + datagram_bytes_max + kLine - 1) / kLine * kLine;
+  return (kLabelBytes + datagram_bytes_max + kLine - 1) / kLine * kLine;
 }
 
 std::size_t QueueShape::memory_bytes() const {
@@ -88,24 +98,38 @@ bool QueueWriter::has_room() {
 
 std::span<std::byte> QueueWriter::place() {
   if (!has_room()) return {};
-  return {next_place() + sizeof(Label), shape_.datagram_bytes_max};
+  return {next_place() + kLabelBytes, shape_.datagram_bytes_max};
 }
 
 bool QueueWriter::push(std::uint32_t channel, std::span<const std::byte> datagram) {
   if (datagram.size() > shape_.datagram_bytes_max || !has_room()) return false;
   const Label label = {static_cast<std::uint32_t>(datagram.size()), channel};
-  std::byte* const payload = next_place() + sizeof(label);
+  std::byte* const payload = next_place() + kLabelBytes;
   std::memcpy(next_place(), &label, sizeof(label));
   const bool is_there = datagram.empty() || datagram.data() == payload;
-  if (!is_there) std::memcpy(payload, datagram.data(), datagram.size());
-  Word(control_->head).store(++head_, std::memory_order_release);
+  const bool streams = !is_there && datagram.size() >= kStreamBytesMin;
+  if (streams) {
+    base::stream_copy(payload, datagram.data(), datagram.size());
+  } else if (!is_there) {
+    std::memcpy(payload, datagram.data(), datagram.size());
+  }
+  ++head_;
   unannounced_ = true;
+  unfinished_ += streams ? 1 : 0;
+  if (streams && unfinished_ < kStreamsTogether) return true;
+  finish_streams();
+  Word(control_->head).store(head_, std::memory_order_release);
   return true;
+}
+
+void QueueWriter::finish_streams() {
+  if (std::exchange(unfinished_, 0) > 0) base::finish_streams();
 }
 
 bool QueueWriter::must_wake_reader() {
   if (!unannounced_) return false;
   unannounced_ = false;
+  finish_streams();
   Word(control_->head).store(head_, std::memory_order_seq_cst);
   return take_down(control_->reader_sleeps);
 }
@@ -145,7 +169,7 @@ std::optional<QueueReader::Taken> QueueReader::take() {
     return std::nullopt;
   }
   ++tail_;
-  return Taken{label.channel, {place + sizeof(label), label.bytes}};
+  return Taken{label.channel, {place + kLabelBytes, label.bytes}};
 }
 
 bool QueueReader::must_wake_writer() {

@@ -51,14 +51,16 @@ class QueueWriter {
   bool is_broken() const { return broken_; }
 
  private:
+  void finish_streams();
   std::byte* next_place() const { return places_ + (head_ & (shape_.places - 1)) * place_bytes_; }
 
   QueueControl* control_;
   std::byte* places_;
   QueueShape shape_;
   std::size_t place_bytes_;
-  std::uint32_t head_ = 0;       // datagrams written in all, modulo 2^32
-  std::uint32_t tail_seen_ = 0;  // the last value read of the reader's tail
+  std::uint32_t head_ = 0;        // datagrams written in all, modulo 2^32
+  std::uint32_t tail_seen_ = 0;   // the last value read of the reader's tail
+  std::uint32_t unfinished_ = 0;  // long datagrams that the reader cannot see yet
   bool unannounced_ = false;
   bool broken_ = false;
 };

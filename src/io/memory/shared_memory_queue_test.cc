@@ -92,6 +92,30 @@ TEST_F(Queue, ASleeperIsWokenOnce) {
   EXPECT_FALSE(reader_.may_sleep()) << "there is something to read";
 }
 
+// Long ones are not published one by one, and at the latest by must_wake_reader().
+TEST(LongQueue, DatagramsOfAnyLengthArriveWhole) {
+  const QueueShape shape = {.places = 8, .datagram_bytes_max = 9000, .channels = 1};
+  base::CacheLineVector<std::byte> memory(shape.memory_bytes(), std::byte{0});
+  QueueWriter writer(memory, shape);
+  QueueReader reader(memory, shape);
+  base::Prng prng(5);
+  std::vector<std::byte> source(9064);
+  for (std::byte& each : source) each = static_cast<std::byte>(prng.below(256));
+  for (const std::size_t bytes : {33U, 4095U, 4096U, 4128U, 8224U, 9000U}) {
+    for (const std::size_t from : {0U, 1U, 32U, 64U}) {
+      const std::span<const std::byte> datagram = std::span(source).subspan(from, bytes);
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.push(0, datagram));
+      writer.must_wake_reader();
+      for (int i = 0; i < 3; ++i) {
+        const auto taken = reader.take();
+        ASSERT_TRUE(taken);
+        EXPECT_TRUE(std::ranges::equal(taken->datagram, datagram)) << bytes << " from " << from;
+      }
+      reader.must_wake_writer();
+    }
+  }
+}
+
 TEST_F(Queue, LongerDatagramsAreNotTaken) {
   EXPECT_FALSE(writer_.push(0, datagram_of(0, 101)));
   EXPECT_FALSE(writer_.is_broken());

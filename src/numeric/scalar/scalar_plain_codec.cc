@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/stream_copy.h"
 #include "numeric/order_key.h"
 #include "numeric/scalar/scalar_codecs.h"
 
@@ -24,7 +25,12 @@ struct Copy {
   }
   static void decode(void*, std::byte* tensor, core::ChunkRange range,
                      const TensorCodec::Received& received) {
-    std::memcpy(tensor + range.first * kBytes, received.elements, range.elements * kBytes);
+    std::byte* const to = tensor + range.first * kBytes;
+    if (received.is_long) {
+      base::stream_copy(to, received.elements, range.elements * kBytes);
+    } else {
+      std::memcpy(to, received.elements, range.elements * kBytes);
+    }
   }
 };
 
@@ -82,8 +88,10 @@ struct Ordered {
 };
 
 template <typename Kind, std::uint32_t kBytes>
-constexpr TensorCodec kCodec = {
-    .element_bytes = kBytes, .encode = Kind::encode, .decode = Kind::decode};
+constexpr TensorCodec kCodec = {.element_bytes = kBytes,
+                                .encode = Kind::encode,
+                                .decode = Kind::decode,
+                                .streams = Kind::decode == Copy<kBytes>::decode};
 
 const TensorCodec* copy_codec(DataType dtype) {
   switch (element_bytes(dtype)) {

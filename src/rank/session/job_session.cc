@@ -179,7 +179,8 @@ bool JobSession::meet_host() {
   const base::Instant now = io::monotonic_now();
   const base::Duration patience = std::min((deadline_ - now) / 2, kMeetingMax);
   const io::MeetingTerms meeting =
-      meeting_terms(is_one_host() ? one_host_plan(table_.plan, terms()) : table_.plan, terms());
+      is_one_host() ? one_host_meeting(one_host_plan(table_.plan, terms()), terms())
+                    : group_meeting(table_.plan, terms(), group()->ranks);
   return share_->meet(*group(), table_.rank, meeting, now + patience);
 }
 
@@ -190,14 +191,22 @@ core::WorkerOptions JobSession::worker_options() const {
   return worker;
 }
 
-// An endpoint that reaches every site: over the network, or through the leader of this rank's
-// group.
+// An endpoint that reaches every site: in memory, over the network, or through the leader of this
+// rank's group.
 void JobSession::set_up(Setup& setup) {
   setup.worker = worker_options();
   setup.site_names = table_.names;
   setup.paths = paths();
   const control::HostGroup* const own = group();
-  if (own == nullptr) {
+  if (is_one_host()) {
+    setup.endpoint = share_->take_summing_endpoint(table_.plan, table_.rank);
+    // The loss of the switch is reported as that of site 0.
+    const std::string meeting_place = table_.names.front();
+    setup.site_names.clear();
+    for (std::size_t site = 0; site < table_.plan.trees.size(); ++site) {
+      setup.site_names.push_back(meeting_place + " (through rank " + std::to_string(site) + ")");
+    }
+  } else if (own == nullptr) {
     share_.reset();
     std::unique_ptr<io::UdpEndpoint> network = network_endpoint();
     setup.endpoint = own_site_ ? own_site_->take_endpoint(table_.plan, *table_.own, table_.rank,
@@ -210,8 +219,7 @@ void JobSession::set_up(Setup& setup) {
       name += " (through rank " + std::to_string(own->ranks.first) + ")";
     }
     if (leads(*own)) {
-      share_->lead(leaves_of(table_.plan, own->ranks), table_.plan.small_slots,
-                   is_one_host() ? nullptr : network_endpoint());
+      share_->lead(leaves_of(table_.plan, own->ranks), table_.plan.small_slots, network_endpoint());
     }
   }
   socket_.reset();

@@ -13,15 +13,20 @@
 
 namespace infold::rank {
 
-// One leaf is the job's only site. It sums all that core can, and no packet has to fit a network.
+// Ranks are the sites, each of the same share. They sum all that core can, and no packet has to fit
+// a network.
 // `network`: the job's plan as if it used the network.
 plan::Plan one_host_plan(const plan::Plan& network, const control::JobTerms& terms);
 
+// Of the memory between all ranks of a job with such a plan.
+io::MeetingTerms one_host_meeting(const plan::Plan& plan, const control::JobTerms& terms);
+
 // Of the memory between a leader and its group, for a job with this plan. Equal at all ranks of the
 // group, so it depends on the groups that were proposed and not on those that came about.
-io::MeetingTerms meeting_terms(const plan::Plan& plan, const control::JobTerms& terms);
+io::MeetingTerms group_meeting(const plan::Plan& plan, const control::JobTerms& terms,
+                               core::RankRange group);
 
-// The leader's leaves, one for each site. To its group a leaf is the site; to the site it is one
+// A leader's leaves, one for each site. To its group a leaf is the site; to the site it is one
 // worker.
 std::vector<core::AggregatorOptions> leaves_of(const plan::Plan& plan, core::RankRange group);
 

@@ -30,18 +30,30 @@ class HostPlan : public ::testing::Test {
   plan::Plan plan_;
 };
 
-TEST_F(HostPlan, AJobOnOneHostHasOneLeafAndLongPackets) {
+TEST_F(HostPlan, RanksOfAJobOnOneHostAreItsSitesAndPacketsAreLong) {
   terms_.groups = {{{0, 4}, "meeting"}};
   const plan::Plan alone = one_host_plan(plan_, terms_);
-  ASSERT_EQ(alone.trees.size(), 1U);
-  EXPECT_EQ(alone.trees.front().job, 5);
-  EXPECT_EQ(alone.trees.front().epoch, 9U);
+  ASSERT_EQ(alone.trees.size(), 4U);
+  for (std::uint16_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(alone.trees[rank].job, 5);
+    EXPECT_EQ(alone.trees[rank].epoch, 9U);
+    EXPECT_EQ(alone.trees[rank].aggregators.front().rank, rank);
+    EXPECT_TRUE(plan::worker_options(alone, 0).sites[rank].in_memory);
+    EXPECT_EQ(plan::aggregator_options(alone, rank, 0).workers.size(), 4U);
+  }
   EXPECT_GT(alone.datagram_bytes_max, plan_.datagram_bytes_max);
   EXPECT_TRUE(plan::holds_all_layouts(plan::limits_of(alone), alone.formats));
-  const auto leaves = leaves_of(alone, {0, 4});
-  ASSERT_EQ(leaves.size(), 1U);
-  EXPECT_EQ(leaves.front().workers.size(), 4U);
-  EXPECT_EQ(leaves.front().slot_count, alone.slots());
+}
+
+TEST_F(HostPlan, ManyRanksOfOneHostHaveFewSitesAndLinks) {
+  plan_.world = 200;
+  const plan::Plan alone = one_host_plan(plan_, terms_);
+  EXPECT_EQ(alone.trees.size(), 16U);
+  const io::MeetingTerms meeting = one_host_meeting(alone, terms_);
+  EXPECT_EQ(meeting.members, 200U);
+  EXPECT_EQ(meeting.hubs, 16U);
+  EXPECT_GE(meeting.shape.places, 2U * alone.slots()) << "what may be in flight each way";
+  EXPECT_LE(meeting.hubs * meeting.shape.memory_bytes(), std::size_t{8} << 20) << "of a rank";
 }
 
 TEST_F(HostPlan, ALeaderHasALeafForEachSite) {
@@ -56,19 +68,21 @@ TEST_F(HostPlan, ALeaderHasALeafForEachSite) {
 
 // Whether its shape is equal at both ends decides whether ranks can meet.
 TEST_F(HostPlan, MemoryHasRoomForWhatIsInFlightWithinABound) {
-  const io::MeetingTerms few = meeting_terms(plan_, terms_);
+  const io::MeetingTerms few = group_meeting(plan_, terms_, {0, 2});
+  EXPECT_EQ(few.members, 2U);
+  EXPECT_EQ(few.hubs, 1U);
   EXPECT_EQ(few.shape.channels, 2U);
   EXPECT_EQ(few.shape.datagram_bytes_max, 1472U);
   EXPECT_TRUE(std::has_single_bit(few.shape.places));
   EXPECT_GE(few.shape.places, 2U * 2 * (448 / 4 + 64 / 4));
   plan_.trees.resize(64, plan_.trees.front());
-  EXPECT_EQ(meeting_terms(plan_, terms_).shape.places, 2048U);
+  EXPECT_EQ(group_meeting(plan_, terms_, {0, 2}).shape.places, 2048U);
 }
 
 TEST_F(HostPlan, NoTwoJobsMeetInTheSameMemory) {
-  const std::uint64_t ticket = meeting_terms(plan_, terms_).ticket;
+  const std::uint64_t ticket = group_meeting(plan_, terms_, {0, 2}).ticket;
   terms_.epoch = 10;
-  EXPECT_NE(meeting_terms(plan_, terms_).ticket, ticket);
+  EXPECT_NE(group_meeting(plan_, terms_, {0, 2}).ticket, ticket);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The leader reaches its own leaves as the other ranks do, over memory that it shares with itself.
+// A group's leader reaches its own leaves as the other ranks do, over memory that it shares with
+// itself.
 #include "rank/session/host/host_share.h"
 
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/check.h"
 #include "io/host/host_identity.h"
 #include "io/host_endpoint.h"
+#include "rank/session/host/summing_memory_endpoint.h"
 
 namespace infold::rank {
 namespace {
@@ -26,15 +28,36 @@ std::unique_ptr<HostShare> HostShare::open(const std::string& host_name) {
 
 bool HostShare::meet(const control::HostGroup& group, std::uint32_t rank,
                      const io::MeetingTerms& terms, base::Instant deadline) {
-  const base::Result<void> met = rank == group.ranks.first
-                                     ? host_meeting(group, terms, deadline)
-                                     : attend_meeting(group, rank, terms, deadline);
+  const base::Result<void> met = terms.hubs > 1 ? meet_all(group, rank, terms, deadline)
+                                                : meet_leader(group, rank, terms, deadline);
   meeting_.reset();
   return met.has_value();
 }
 
-base::Result<void> HostShare::host_meeting(const control::HostGroup& group,
-                                           const io::MeetingTerms& terms, base::Instant deadline) {
+// The links of one member, at the doorbell `own`.
+base::Result<std::vector<io::SharedMemoryLink>> HostShare::come_together(
+    const control::HostGroup& group, std::uint32_t rank, const io::MeetingTerms& terms,
+    const io::Doorbell& own, base::Instant deadline) {
+  const std::uint32_t member = rank - group.ranks.first;
+  if (member == 0) return meeting_->host(terms, own, deadline);
+  return io::SharedMemoryMeeting::attend(group.meeting, terms, member, own, deadline);
+}
+
+base::Result<void> HostShare::meet_all(const control::HostGroup& group, std::uint32_t rank,
+                                       const io::MeetingTerms& terms, base::Instant deadline) {
+  base::Result<io::Doorbell> bell = io::Doorbell::open();
+  if (!bell) return tl::unexpected(bell.error());
+  auto links = come_together(group, rank, terms, *bell, deadline);
+  if (!links) return tl::unexpected(links.error());
+  endpoint_ =
+      std::make_unique<io::SharedMemoryEndpoint>(std::move(*bell), terms.shape, std::move(*links));
+  return {};
+}
+
+// The leader has one endpoint more, for the leaves.
+base::Result<void> HostShare::meet_leader(const control::HostGroup& group, std::uint32_t rank,
+                                          const io::MeetingTerms& terms, base::Instant deadline) {
+  if (rank != group.ranks.first) return meet_all(group, rank, terms, deadline);
   base::Result<io::Doorbell> bell = io::Doorbell::open();
   if (!bell) return tl::unexpected(bell.error());
   base::Result<io::Doorbell> leader_bell = io::Doorbell::open();
@@ -47,8 +70,7 @@ base::Result<void> HostShare::host_meeting(const control::HostGroup& group,
   if (!memory) return tl::unexpected(memory.error());
   const auto both = std::make_shared<io::SharedMemory>(std::move(*memory));
 
-  auto others =
-      meeting_->host(terms, group.ranks.first + 1U, group.ranks.count - 1U, *leader_bell, deadline);
+  auto others = come_together(group, rank, terms, *leader_bell, deadline);
   if (!others) return tl::unexpected(others.error());
   std::vector<io::SharedMemoryLink> links;
   links.push_back({both, Side::host, std::move(*to_rank)});
@@ -62,23 +84,17 @@ base::Result<void> HostShare::host_meeting(const control::HostGroup& group,
   return {};
 }
 
-base::Result<void> HostShare::attend_meeting(const control::HostGroup& group, std::uint32_t rank,
-                                             const io::MeetingTerms& terms,
-                                             base::Instant deadline) {
-  base::Result<io::Doorbell> bell = io::Doorbell::open();
-  if (!bell) return tl::unexpected(bell.error());
-  auto link = io::SharedMemoryMeeting::attend(group.meeting, terms, rank, *bell, deadline);
-  if (!link) return tl::unexpected(link.error());
-  std::vector<io::SharedMemoryLink> links;
-  links.push_back(std::move(*link));
-  endpoint_ =
-      std::make_unique<io::SharedMemoryEndpoint>(std::move(*bell), terms.shape, std::move(links));
-  return {};
+std::unique_ptr<io::Endpoint> HostShare::take_summing_endpoint(const plan::Plan& plan,
+                                                               std::uint16_t rank) {
+  std::optional<core::AggregatorOptions> site;
+  if (rank < plan.trees.size()) site = plan::aggregator_options(plan, rank, 0);
+  return std::make_unique<SummingMemoryEndpoint>(std::move(endpoint_), rank, site);
 }
 
 void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::uint16_t small_slots,
                      std::unique_ptr<io::UdpEndpoint> network) {
   CHECK(leader_endpoint_ != nullptr);
+  CHECK(network != nullptr);
   const std::size_t members = leader_endpoint_->peer_count() / leaves.size();
   std::vector<site::AggregatorDriver::Node> nodes(leaves.size());
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
@@ -89,17 +105,12 @@ void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::ui
       const std::size_t peer = member * leaves.size() + leaf;
       nodes[leaf].workers.push_back(io::Peer{static_cast<std::uint32_t>(peer)});
     }
-    if (!network) continue;
     const std::size_t parent = members * leaves.size() + leaf;
     nodes[leaf].parent = io::Peer{static_cast<std::uint32_t>(parent)};
   }
-  std::unique_ptr<io::Endpoint> endpoint;
-  if (network) {
-    endpoint = std::make_unique<io::HostEndpoint>(std::move(leader_endpoint_), std::move(network));
-  } else {
-    endpoint = std::move(leader_endpoint_);
-  }
-  driver_ = std::make_unique<site::AggregatorDriver>(std::move(nodes), std::move(endpoint));
+  driver_ = std::make_unique<site::AggregatorDriver>(
+      std::move(nodes),
+      std::make_unique<io::HostEndpoint>(std::move(leader_endpoint_), std::move(network)));
 }
 
 }  // namespace infold::rank
