@@ -80,6 +80,14 @@ def every_reduction_is_checked(infold):
     expect(unchecked[0][8] == unchecked[0][12] == "N/A", unchecked)
 
 
+def native_in_place_over_the_network(infold):
+    """Payloads leave from the memory that results go to."""
+    for shape in (("-n", "3"), ("-n", "3", "--no-offload")):
+        ends = ranks(infold, "--bytes", "4,300000,4M", "--wire", "native", "--in-place", "--check",
+                     "--shared-memory", "off", "--mtu", "1500", *shape, world=3)
+        expect(all(status == 0 for status, _ in ends), ends)
+
+
 def its_own_table_stays(infold):
     ends = ranks(infold, "--bytes", "4,4K", "--iterations", "5", "--check")
     expect(all(status == 0 for status, _ in ends), ends)
@@ -130,5 +138,6 @@ def commands_and_scripts_read_the_same(infold):
 
 if __name__ == "__main__":
     sys.exit(run_each(the_table_is_that_of_nccl_tests, json_has_both_halves_and_the_average,
-                      every_reduction_is_checked, its_own_table_stays, contradictions_are_refused,
+                      every_reduction_is_checked, its_own_table_stays,
+                      native_in_place_over_the_network, contradictions_are_refused,
                       commands_and_scripts_read_the_same))

@@ -45,6 +45,8 @@ struct TensorCodec {
 
   // decode() writes the results of long tensors around the caches.
   bool streams = false;
+  // Elements on the wire are the tensor's bytes, and encode() only copies them.
+  bool copies = false;
 };
 
 }  // namespace infold::core

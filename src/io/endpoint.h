@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 
+#include "base/check.h"
 #include "base/instant.h"
 
 namespace infold::io {
@@ -65,6 +66,14 @@ class Endpoint {
   virtual std::span<std::byte> place() { return {}; }
   // Copies the datagram unless it is in place(). May hold it back until flush().
   virtual void send(Peer to, std::span<const std::byte> datagram) = 0;
+  // Whether the endpoint has send_apart().
+  virtual bool sends_apart() const { return false; }
+  // As send(), of a datagram whose payload lies elsewhere and is not copied. The payload must live
+  // unchanged until flush() has returned. Requires: sends_apart().
+  virtual void send_apart(Peer /*to*/, std::span<const std::byte> /*head*/,
+                          std::span<const std::byte> /*payload*/) {
+    CHECK(sends_apart());
+  }
   virtual void flush() = 0;
   // The last datagrams are still here, because the host's own queue is full. The sender should send
   // no more until wait() has returned and flush() was called.

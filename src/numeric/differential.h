@@ -5,6 +5,7 @@
 // The list of kernels comes from the tables' own types, so that no kernel can be left out.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -295,6 +296,7 @@ class Differential {
                             const core::TensorCodec* scalar, bool agreed) {
     if (fast == nullptr || scalar == nullptr) return verdict(fast == scalar, "codec exists");
     if (fast->element_bytes != scalar->element_bytes) return verdict(false, "element bytes");
+    if (fast->copies != scalar->copies) return verdict(false, "copies");
     const core::ChunkRange range = {layout.block_elements() * input_.below(3),
                                     input_.below(kElementsMax) + 1};
     const auto tensor_elements = static_cast<std::uint32_t>(range.first) + range.elements;
@@ -322,6 +324,11 @@ class Differential {
     if (specials != expected_specials || exponents.all() != expected_exponents.all() ||
         elements.all() != expected_elements.all()) {
       return verdict(false, name(layout) + " encode");
+    }
+    if (scalar->copies &&
+        !std::equal(elements.data(), elements.data() + range.elements * scalar->element_bytes,
+                    tensor.data() + range.first * scalar->element_bytes)) {
+      return verdict(false, name(layout) + " copies");
     }
 
     if (input_.below(3) == 0) {  // other bytes that an aggregator might send

@@ -178,12 +178,19 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
 }
 
 void WorkerDriver::transmit(base::Instant now) {
+  using Payload = core::Worker::Payload;
+  const Payload payload = endpoint_->sends_apart() ? Payload::in_input : Payload::in_out;
   while (!endpoint_->is_blocked()) {
     const std::span<std::byte> place = endpoint_->place();
     const std::span<std::byte> out = place.size() < out_.size() ? std::span(out_) : place;
-    const auto datagram = worker_.poll_transmit(now, out);
+    const auto datagram = worker_.poll_transmit(now, out, payload);
     if (!datagram) return;
-    endpoint_->send(io::Peer{datagram->site}, out.first(datagram->bytes));
+    const io::Peer to{datagram->site};
+    if (datagram->payload.empty()) {
+      endpoint_->send(to, out.first(datagram->bytes));
+    } else {
+      endpoint_->send_apart(to, out.first(datagram->bytes), datagram->payload);
+    }
   }
 }
 

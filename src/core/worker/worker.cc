@@ -98,9 +98,10 @@ void Worker::handle_timeout(base::Instant now) {
   state_->handle_timeout(now);
 }
 
-std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::span<std::byte> out) {
+std::optional<Worker::Transmit> Worker::poll_transmit(base::Instant now, std::span<std::byte> out,
+                                                      Payload payload) {
   CHECK_THAT(out.size(), >=, state_->options_.limits.datagram_bytes_max);
-  return state_->poll_transmit(now, out);
+  return state_->poll_transmit(now, out, payload);
 }
 
 std::optional<base::Instant> Worker::poll_timeout() const { return state_->poll_timeout(); }

@@ -156,8 +156,13 @@ class Worker {
  public:
   struct Transmit {
     std::uint8_t site = 0;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;  // in `out`
+    // What follows these bytes in the datagram, in the transfer's input. It stays as it is until
+    // the next poll_event(). Empty if all is in `out`.
+    std::span<const std::byte> payload = {};
   };
+  // Where the caller takes payloads. Those that need no encoding may stay in the input.
+  enum class Payload : std::uint8_t { in_out, in_input };
 
   // Requires: 1 to 64 sites, rank < world, limits that hold at least one block of every layout.
   explicit Worker(const WorkerOptions& options);
@@ -193,7 +198,8 @@ class Worker {
   void handle_timeout(base::Instant now);
 
   // Writes the next datagram to `out`, which has room for limits.datagram_bytes_max bytes.
-  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
+  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out,
+                                        Payload payload = Payload::in_out);
   std::optional<base::Instant> poll_timeout() const;
   std::optional<Event> poll_event();
   bool has_event() const;

@@ -35,7 +35,10 @@ base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
 }  // namespace
 
 std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
-                                                             std::span<std::byte> out) {
+                                                             std::span<std::byte> out,
+                                                             Payload payload) {
+  takes_payload_ = payload;
+  payload_ = {};
   if (failure_) return send_abort(now, out);
   const std::size_t site_count = sites_.size();
   for (const StreamName name : {small_stream, bulk_stream}) {
@@ -44,6 +47,7 @@ std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
       if (site >= site_count) site -= site_count;
       Flow& from = flow(name, site);
       if (auto transmit = send_from(from, now, out)) {
+        transmit->payload = payload_;
         assert_flow(from);
         CHECK_THAT(transmit->bytes - INFOLD_HEADER_BYTES, <=, out.size() - INFOLD_HEADER_BYTES);
         count_input();
@@ -228,7 +232,8 @@ std::size_t Worker::State::write_chunk(const Chunk& chunk, std::span<std::byte> 
   }
   if (contributes && !chunk.slot.asks) {
     const bool is_thin = sends_sparse(chunk.flow, chunk.transfer) && !chunk.slot.realigned;
-    return is_thin ? write_thin(chunk, out) : write_whole(chunk, out);
+    if (is_thin) return write_thin(chunk, out);
+    return may_stay_in_input(chunk) ? write_head(chunk, out) : write_whole(chunk, out);
   }
   if (chunk.slot.asks) ++counters_.sent_query;
   write_header(header_of(chunk, chunk.slot.asks ? Kind::query : Kind::skip), out);
@@ -250,6 +255,22 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
   if (specials && layout.is_block_float()) header.flags |= INFOLD_FLAG_SPECIALS;
   write_header(header, out);
   return INFOLD_HEADER_BYTES + layout.payload_bytes(chunk.range.elements);
+}
+
+// Of a first send, whose result cannot come before it has gone. A result may overwrite the input
+// while a repeat waits to go, so a repeat is copied.
+bool Worker::State::may_stay_in_input(const Chunk& chunk) const {
+  return takes_payload_ == Payload::in_input && chunk.slot.sends == 0 &&
+         chunk.transfer.request.codec->copies;
+}
+
+std::size_t Worker::State::write_head(const Chunk& chunk, std::span<std::byte> out) {
+  const TransferRequest& request = chunk.transfer.request;
+  const std::size_t bytes = request.codec->element_bytes;
+  payload_ = {request.input + chunk.range.first * bytes, chunk.range.elements * bytes};
+  expect_next_chunk(chunk.flow);
+  write_header(header_of(chunk, Kind::add), out);
+  return INFOLD_HEADER_BYTES;
 }
 
 void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now) {

@@ -34,7 +34,8 @@ class Worker::State {
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_timeout(base::Instant now);
-  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
+  std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out,
+                                        Payload payload);
   std::optional<base::Instant> poll_timeout() const;
   std::optional<Event> poll_event();
   bool has_event() const { return event_count_ > 0; }
@@ -207,6 +208,8 @@ class Worker::State {
   Header header_of(const Chunk& chunk, Kind kind) const;
   std::size_t write_chunk(const Chunk& chunk, std::span<std::byte> out);
   std::size_t write_whole(const Chunk& chunk, std::span<std::byte> out);
+  bool may_stay_in_input(const Chunk& chunk) const;
+  std::size_t write_head(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
   // How long to wait for an answer after so many that did not come.
   static base::Duration wait_after(const RoundTrip& path, std::uint32_t repeats);
@@ -265,6 +268,9 @@ class Worker::State {
   std::uint32_t live_transfers_ = 0;
   std::uint64_t last_id_ = 0;
   base::Instant earliest_deadline_ = base::Instant::never();
+  // Of the datagram that is being written.
+  Payload takes_payload_ = Payload::in_out;
+  std::span<const std::byte> payload_;
   base::CacheLineVector<std::byte> chunk_;  // one, before zeros are left out or put back
   std::vector<Event> events_;               // a ring
   std::size_t first_event_ = 0;

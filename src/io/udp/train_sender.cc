@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // There is one train for each destination at a time. Datagrams that the kernel has no room for stay
-// in their train.
+// in their train. No train refers to payloads after flush().
 #include "io/udp/train_sender.h"
 
 #include <algorithm>
@@ -21,6 +21,32 @@ bool TrainSender::Train::has_room_for(std::size_t datagram) const {
          used < datagram_bytes * kTrainDatagrams;
 }
 
+void TrainSender::Train::add(const std::byte* first, std::size_t count) {
+  if (count == 0) return;
+  if (stretch_count > 0) {
+    iovec& last = stretches[stretch_count - 1];
+    if (static_cast<std::byte*>(last.iov_base) + last.iov_len == first) {
+      last.iov_len += count;
+      return;
+    }
+  }
+  stretches[stretch_count++] = {const_cast<std::byte*>(first), count};
+}
+
+// Copies what lies elsewhere to its place between the stretches in `bytes`. Each of those moves up,
+// so the last one moves first.
+void TrainSender::Train::gather() {
+  if (stretch_count <= 1) return;
+  std::byte* at = bytes.get() + used;
+  for (std::size_t i = stretch_count; i-- > 0;) {
+    at -= stretches[i].iov_len;
+    std::memmove(at, stretches[i].iov_base, stretches[i].iov_len);
+  }
+  held = used;
+  stretches[0] = {bytes.get(), used};
+  stretch_count = 1;
+}
+
 TrainSender::TrainSender(int socket, const UdpOptions& options)
     : socket_(socket),
       datagram_bytes_max_(std::min(options.datagram_bytes_max, kTrainBytes)),
@@ -38,32 +64,37 @@ TrainSender::TrainSender(int socket, const UdpOptions& options)
 std::span<std::byte> TrainSender::place() {
   const Train& train = trains_[trains_[last_].next];
   if (train.closed) return {};
-  return {train.bytes.get() + train.used, datagram_bytes_max_};
+  return {train.bytes.get() + train.held, datagram_bytes_max_};
 }
 
-void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
-  if (datagram.empty() || datagram.size() > datagram_bytes_max_) {
+void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram,
+                       std::span<const std::byte> payload) {
+  const std::size_t bytes = datagram.size() + payload.size();
+  if (bytes == 0 || bytes > datagram_bytes_max_) {
     ++counters_.refused;
     return;
   }
-  Train* const train = train_for(to, datagram.size());
+  Train* const train = train_for(to, bytes);
   if (train == nullptr) {
     ++counters_.blocked;
     return;
   }
   if (train->used == 0) {
     train->to = to;
-    train->datagram_bytes = datagram.size();
+    train->datagram_bytes = bytes;
   }
   // A datagram that is not in its place may still be in this train, where it was sent before.
-  std::byte* const at = train->bytes.get() + train->used;
+  std::byte* const at = train->bytes.get() + train->held;
   if (datagram.data() != at) std::memmove(at, datagram.data(), datagram.size());
-  train->used += datagram.size();
-  train->closed = datagram.size() < train->datagram_bytes;
+  train->held += datagram.size();
+  train->add(at, datagram.size());
+  train->add(payload.data(), payload.size());
+  train->used += bytes;
+  train->closed = bytes < train->datagram_bytes;
   const auto index = static_cast<std::size_t>(train - trains_.data());
   trains_[std::exchange(last_, index)].next = index;
   counters_.datagrams_sent += to.size();
-  counters_.bytes_sent += to.size() * datagram.size();
+  counters_.bytes_sent += to.size() * bytes;
   // A full train goes out now, so that the next datagram has its place at the train's start.
   if (!train->closed && !train->has_room_for(train->datagram_bytes)) note_dispatch(*train);
 }
@@ -113,6 +144,8 @@ bool TrainSender::dispatch(Train& train) {
       continue;
     }
     if (errno == EINTR) continue;
+    // What the train refers to may end with the call, which the train may outlive.
+    train.gather();
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
       if (keeps_blocked_) return false;
       skip(train, counters_.blocked);
@@ -127,13 +160,22 @@ bool TrainSender::dispatch(Train& train) {
       skip(train, counters_.refused);
     }
   }
-  train.used = train.to_done = train.bytes_done = 0;
+  train.used = train.held = train.stretch_count = train.to_done = train.bytes_done = 0;
   train.closed = false;
   return true;
 }
 
-// Writes messages for the rest of the train, as many as there is room for.
-std::size_t TrainSender::lay_out(const Train& train) {
+// Writes messages for the rest of the train, as many as there is room for. A train in several
+// stretches goes out in one message, or is gathered.
+std::size_t TrainSender::lay_out(Train& train) {
+  if (train.stretch_count > 1 && train.to.size() == 1 && takes_trains(train.to[0])) {
+    parts_[0] = {train.bytes.get(), train.used};
+    address_message(0, train.to[0], train.datagram_bytes);
+    messages_[0].msg_hdr.msg_iov = train.stretches.data();
+    messages_[0].msg_hdr.msg_iovlen = train.stretch_count;
+    return 1;
+  }
+  train.gather();
   std::size_t count = 0;
   std::size_t at = train.bytes_done;
   for (std::size_t to = train.to_done; to < train.to.size(); ++to, at = 0) {

@@ -4,6 +4,8 @@
 // train, which the kernel cuts into datagrams (UDP_SEGMENT). Where a kernel or a path has no such
 // offload, each datagram is a message, and one system call takes many.
 //
+// A datagram's payload may stay where it is until flush(). Its header lies in the train.
+//
 // A datagram may be written into a train before its destination is known. The sender predicts the
 // train: the one that followed the last train before. It copies the datagram if that was wrong.
 //
@@ -30,7 +32,8 @@ class TrainSender {
 
   // As those of UdpSocket.
   std::span<std::byte> place();
-  void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram);
+  void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram,
+            std::span<const std::byte> payload);
   void flush();
   bool is_blocked() const { return blocked_.load(std::memory_order_relaxed); }
   bool sends_trains() const { return sends_trains_; }
@@ -54,7 +57,11 @@ class TrainSender {
   struct Train {
     std::span<const SocketAddress> to;  // of an empty train: the last destination
     std::unique_ptr<std::byte[]> bytes;
-    std::size_t used = 0;            // 0: empty
+    std::size_t held = 0;  // in `bytes`
+    // The train in order, in `bytes` and in payloads elsewhere. Neighbours are joined.
+    std::array<iovec, 2 * kTrainDatagrams> stretches;
+    std::size_t stretch_count = 0;
+    std::size_t used = 0;            // of all stretches; 0: empty
     std::size_t datagram_bytes = 0;  // of each datagram, except that the last may be shorter
     bool closed = false;   // takes no more: the last datagram is shorter, or some have gone
     std::size_t next = 0;  // the train that followed this one last time
@@ -63,12 +70,14 @@ class TrainSender {
     std::size_t bytes_done = 0;  // to to[to_done]
 
     bool has_room_for(std::size_t datagram) const;
+    void add(const std::byte* first, std::size_t count);
+    void gather();
   };
 
   Train* train_for(std::span<const SocketAddress> to, std::size_t bytes);
   void note_dispatch(Train& train);
   bool dispatch(Train& train);
-  std::size_t lay_out(const Train& train);
+  std::size_t lay_out(Train& train);
   bool takes_trains(const SocketAddress& to) const;
   void note_without_trains(const SocketAddress& to);
   void note_narrow(const SocketAddress& to);

@@ -14,10 +14,15 @@ UdpEndpoint::UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> peers)
     : socket_(std::move(socket)), peers_(std::move(peers)) {}
 
 void UdpEndpoint::send(Peer to, std::span<const std::byte> datagram) {
+  send_apart(to, datagram, {});
+}
+
+void UdpEndpoint::send_apart(Peer to, std::span<const std::byte> head,
+                             std::span<const std::byte> payload) {
   const auto peer = static_cast<std::size_t>(to);
   CHECK_THAT(peer, <, peers_.size());
   ++sent_;
-  socket_.send(std::span(peers_).subspan(peer, 1), datagram);
+  socket_.send(std::span(peers_).subspan(peer, 1), head, payload);
 }
 
 std::span<const Received> UdpEndpoint::receive() {

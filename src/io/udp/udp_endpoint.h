@@ -19,6 +19,9 @@ class UdpEndpoint final : public Endpoint {
 
   std::span<std::byte> place() override { return socket_.place(); }
   void send(Peer to, std::span<const std::byte> datagram) override;
+  bool sends_apart() const override { return socket_.sends_trains(); }
+  void send_apart(Peer to, std::span<const std::byte> head,
+                  std::span<const std::byte> payload) override;
   void flush() override { socket_.flush(); }
   bool is_blocked() const override { return socket_.is_blocked(); }
   std::span<const Received> receive() override;

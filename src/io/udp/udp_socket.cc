@@ -86,8 +86,9 @@ UdpSocket& UdpSocket::operator=(UdpSocket&& other) noexcept = default;
 UdpSocket::~UdpSocket() = default;
 
 std::span<std::byte> UdpSocket::place() { return state_->sender.place(); }
-void UdpSocket::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram) {
-  state_->sender.send(to, datagram);
+void UdpSocket::send(std::span<const SocketAddress> to, std::span<const std::byte> datagram,
+                     std::span<const std::byte> payload) {
+  state_->sender.send(to, datagram, payload);
 }
 void UdpSocket::flush() { state_->sender.flush(); }
 bool UdpSocket::is_blocked() const { return state_->sender.is_blocked(); }

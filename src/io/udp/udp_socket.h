@@ -72,7 +72,10 @@ class UdpSocket {
   // Adds the datagram to the train for these addresses. Copies it unless it is in place() already.
   // The train goes out when it is full, when no other datagram can join it, or with flush(). `to`
   // must live unchanged until then. Its address in memory identifies the list.
-  void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram);
+  // A payload follows the datagram's bytes and is not copied. It must live unchanged until flush()
+  // has returned.
+  void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram,
+            std::span<const std::byte> payload = {});
   void flush();
   bool is_blocked() const;
 

@@ -18,14 +18,18 @@ std::span<std::byte> EchoEndpoint::place() {
 }
 
 void EchoEndpoint::send(io::Peer to, std::span<const std::byte> datagram) {
+  send_apart(to, datagram, {});
+}
+
+void EchoEndpoint::send_apart(io::Peer to, std::span<const std::byte> head,
+                              std::span<const std::byte> payload) {
   ++counters_.sent;
-  const std::span<std::byte> echo = place().first(datagram.size());
-  const bool is_in_place = datagram.data() == echo.data();
+  const std::span<std::byte> echo = place().first(head.size() + payload.size());
   constexpr std::byte kAdd{INFOLD_VERSION << 4 | INFOLD_KIND_ADD};
-  if (!is_in_place || echo[1] != kAdd) return;
+  if (head.data() != echo.data() || echo[1] != kAdd) return;
   echo[1] = std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_RESULT};
   sent_.push_back({to, echo});
-  next_ += datagram.size();
+  next_ += echo.size();
   if (next_ + datagram_bytes_max_ > ring_.size()) next_ = 0;
 }
 

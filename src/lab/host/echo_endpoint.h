@@ -23,6 +23,11 @@ class EchoEndpoint final : public io::Endpoint {
   std::span<std::byte> place() override;
   // Requires: the datagram is in place(), except for the message with which a rank leaves.
   void send(io::Peer to, std::span<const std::byte> datagram) override;
+  bool sends_apart() const override { return true; }
+  // The result has the header and as many bytes of the ring, because copying is the kernel's part.
+  // Requires: the head is in place().
+  void send_apart(io::Peer to, std::span<const std::byte> head,
+                  std::span<const std::byte> payload) override;
   void flush() override;
   std::span<const io::Received> receive() override;
   void wait(base::Instant deadline) override;

@@ -84,8 +84,9 @@ std::vector<HostCost> measure_host(
     cost.job = round.sample;
     if (gloo_s > 0) cost.of_gloo = cost.job.cpu_s_per_gb / gloo_s;
     if (!each.wire) continue;
+    const Replay replay = replay_of(shape, *each.wire, options.job, cost.job);
     cost.parts = parts_of(round.alone);
-    cost.bound_s = bound_s(copies, wire_share(replay_of(shape, *each.wire, options.job, cost.job)));
+    cost.bound_s = bound_s(copies, wire_share(replay), encodes(replay));
   }
   return costs;
 }

@@ -30,9 +30,18 @@ TEST(HostParts, WhatCrossingCoresCostsIsAPartOfItsOwn) {
   EXPECT_EQ(sum_of(parts_of(times)), 0.75);
 }
 
-TEST(HostParts, TheBoundIsOneCopyInMemoryAndThreeOfPackets) {
-  EXPECT_EQ(bound_s({.memory_s = 0.25, .cache_s = 0.125}, 1), 0.625);
-  EXPECT_EQ(bound_s({.memory_s = 0.25, .cache_s = 0.125}, 0.5), 0.4375);
+TEST(HostParts, PayloadsThatTheKernelReadsFromMemoryCountAsMemory) {
+  AloneTimes times = {.machine_cached_s = 0.25, .machine_s = 0.375, .sockets_s = 0.5};
+  times.sockets_memory_s = 0.625;
+  EXPECT_EQ(parts_of(times).memory_s, 0.25);
+  EXPECT_EQ(parts_of(times).cross_s, 0);
+}
+
+TEST(HostParts, TheBoundIsOneCopyInMemoryAndTwoOrThreeOfPackets) {
+  const CopyTimes copies = {.memory_s = 0.25, .cache_s = 0.125};
+  EXPECT_EQ(bound_s(copies, 1, true), 0.625);
+  EXPECT_EQ(bound_s(copies, 0.5, true), 0.4375);
+  EXPECT_EQ(bound_s(copies, 1, false), 0.5);
 }
 
 }  // namespace

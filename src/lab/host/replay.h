@@ -25,6 +25,9 @@ struct Replay {
 // Throws std::runtime_error if loopback loses packets.
 AloneTimes replay(const Replay& replay);
 
+// Whether the rank encodes its tensor. Else the kernel reads packets' payloads from the tensor.
+bool encodes(const Replay& replay);
+
 // Bytes on the wire, headers included, divided by the tensor's.
 double wire_share(const Replay& replay);
 

@@ -8,7 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/check.h"
+#include "core/near_memory.h"
+#include "core/packet/packet.h"
 #include "io/host/clock.h"
 #include "io/udp/udp_socket.h"
 #include "lab/host/chunk_shape.h"
@@ -45,13 +46,16 @@ class End {
 
   io::SocketAddress address() const { return socket_.local_address(); }
   void answer_to(const io::SocketAddress& other) { other_ = other; }
+  // Payloads from now on come from a tensor of so many bytes.
+  void take_payloads(std::uint64_t bytes) { tensor_.assign(bytes, std::byte{1}); }
 
-  // The packets are in the trains already, as if a codec had written them.
   void send(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
+      const std::span<const std::byte> payload = next_payload();
+      const std::size_t bytes = datagram_.size() - payload.size();
       const std::span<std::byte> place = socket_.place();
-      const bool fits = place.size() >= datagram_.size();
-      socket_.send({&other_, 1}, fits ? place.first(datagram_.size()) : std::span(datagram_));
+      const std::span<std::byte> head = place.size() >= bytes ? place : std::span(datagram_);
+      socket_.send({&other_, 1}, head.first(bytes), payload);
       if ((i + 1) % together_ == 0) socket_.flush();
     }
     socket_.flush();
@@ -72,10 +76,23 @@ class End {
   }
 
  private:
+  // Empty without a tensor: the packets are in the trains already, as if a codec had written them.
+  std::span<const std::byte> next_payload() {
+    if (tensor_.empty()) return {};
+    const std::size_t bytes = datagram_.size() - INFOLD_HEADER_BYTES;
+    if (at_ + 2 * bytes > tensor_.size()) at_ = 0;
+    const std::span<const std::byte> payload = std::span(tensor_).subspan(at_, bytes);
+    at_ += bytes;
+    core::bring_near(tensor_.data() + at_, bytes);  // as a worker does
+    return payload;
+  }
+
   io::UdpSocket socket_;
   io::SocketAddress other_;
   std::vector<std::byte> datagram_;
   std::size_t together_;
+  std::vector<std::byte> tensor_;
+  std::size_t at_ = 0;  // of the next payload
 };
 
 // What is read before and after a turn also costs time.
@@ -143,16 +160,17 @@ class Turns {
 
 }  // namespace
 
-double sockets_s(const Replay& replay, std::size_t datagram_bytes, SocketCores cores) {
+double sockets_s(const Replay& replay, const SocketReplay& sockets) {
   const ChunkShape shape(replay);
   const std::size_t sent = whole(replay.sent_together);
-  End rank(shape.datagram_bytes_max, datagram_bytes, sent);
-  End other(shape.datagram_bytes_max, datagram_bytes, whole(replay.received_together));
+  End rank(shape.datagram_bytes_max, sockets.datagram_bytes, sent);
+  End other(shape.datagram_bytes_max, sockets.datagram_bytes, whole(replay.received_together));
+  rank.take_payloads(sockets.payload_bytes);
   rank.answer_to(other.address());
   other.answer_to(rank.address());
-  const StaysOnCore stays(cores.rank);
+  const StaysOnCore stays(sockets.rank_core);
   const std::size_t datagrams = sent * kMessagesInTurn;
-  Turns turns(rank, other, datagrams, cores.other);
+  Turns turns(rank, other, datagrams, sockets.other_core);
   const std::uint64_t count = (shape.count + datagrams - 1) / datagrams;
   const double gigabytes =
       static_cast<double>(count * datagrams) * static_cast<double>(shape.tensor_bytes) * 1e-9;

@@ -6,18 +6,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "lab/host/replay.h"
 
 namespace infold::lab {
 
-struct SocketCores {
-  int rank = 0;
-  int other = 0;
+struct SocketReplay {
+  std::size_t datagram_bytes = 0;
+  int rank_core = 0;
+  int other_core = 0;
+  // The rank's packets have their payloads in a tensor of that many bytes. 0: all is in trains.
+  std::uint64_t payload_bytes = 0;
 };
 
-// Seconds for a GB of tensor, if its packets have that many bytes. Throws std::runtime_error if
-// loopback loses packets.
-double sockets_s(const Replay& replay, std::size_t datagram_bytes, SocketCores cores);
+// Seconds for a GB of tensor. Throws std::runtime_error if loopback loses packets.
+double sockets_s(const Replay& replay, const SocketReplay& sockets);
 
 }  // namespace infold::lab

@@ -91,7 +91,8 @@ template <typename Kind, std::uint32_t kBytes>
 constexpr TensorCodec kCodec = {.element_bytes = kBytes,
                                 .encode = Kind::encode,
                                 .decode = Kind::decode,
-                                .streams = Kind::decode == Copy<kBytes>::decode};
+                                .streams = Kind::decode == Copy<kBytes>::decode,
+                                .copies = Kind::encode == Copy<kBytes>::encode};
 
 const TensorCodec* copy_codec(DataType dtype) {
   switch (element_bytes(dtype)) {

@@ -28,6 +28,17 @@ void SummingEndpoint::send(io::Peer to, std::span<const std::byte> datagram) {
   site_->handle_own(datagram);
 }
 
+void SummingEndpoint::send_apart(io::Peer to, std::span<const std::byte> head,
+                                 std::span<const std::byte> payload) {
+  if (to != own_) {
+    network_->send_apart(to, head, payload);
+    return;
+  }
+  gathered_.assign(head.begin(), head.end());
+  gathered_.insert(gathered_.end(), payload.begin(), payload.end());
+  send(to, gathered_);
+}
+
 void SummingEndpoint::flush() {
   network_->flush();
   if (!sending_.owns_lock()) return;

@@ -28,6 +28,9 @@ class SummingEndpoint final : public io::Endpoint {
   // The own site reads a datagram there, too.
   std::span<std::byte> place() override { return network_->place(); }
   void send(io::Peer to, std::span<const std::byte> datagram) override;
+  bool sends_apart() const override { return network_->sends_apart(); }
+  void send_apart(io::Peer to, std::span<const std::byte> head,
+                  std::span<const std::byte> payload) override;
   void flush() override;
   bool is_blocked() const override { return network_->is_blocked(); }
   std::span<const io::Received> receive() override;
@@ -41,6 +44,7 @@ class SummingEndpoint final : public io::Endpoint {
   std::unique_ptr<io::UdpEndpoint> network_;
   const io::Peer own_;
   std::uint64_t sent_to_own_ = 0;
+  std::vector<std::byte> gathered_;  // a datagram to the own site, in one piece
 
   // Of the thread that receives.
   std::size_t served_ = 0;
