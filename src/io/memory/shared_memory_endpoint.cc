@@ -37,13 +37,14 @@ std::span<std::byte> SharedMemoryEndpoint::place() {
   return links_.size() == 1 ? links_.front().out.place() : std::span<std::byte>{};
 }
 
-void SharedMemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
+void SharedMemoryEndpoint::send_apart(Peer to, std::span<const std::byte> head,
+                                      std::span<const std::byte> payload) {
   const auto peer = static_cast<std::uint32_t>(to);
   CHECK_THAT(peer, <, peer_count());
   Link& link = links_[peer / shape_.channels];
   ++counters_.sent;
   if (link.broken.load(std::memory_order_relaxed) ||
-      !link.out.push(peer % shape_.channels, datagram)) {
+      !link.out.push(peer % shape_.channels, head, payload)) {
     ++counters_.overflowed;
   }
   if (!link.out.has_room()) blocked_.store(true, std::memory_order_relaxed);

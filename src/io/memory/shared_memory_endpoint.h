@@ -45,7 +45,10 @@ class SharedMemoryEndpoint final : public Endpoint {
   std::size_t peer_count() const { return links_.size() * shape_.channels; }
 
   std::span<std::byte> place() override;
-  void send(Peer to, std::span<const std::byte> datagram) override;
+  void send(Peer to, std::span<const std::byte> datagram) override { send_apart(to, datagram, {}); }
+  bool sends_apart() const override { return true; }
+  void send_apart(Peer to, std::span<const std::byte> head,
+                  std::span<const std::byte> payload) override;
   void flush() override;
   bool is_blocked() const override { return blocked_.load(std::memory_order_relaxed); }
   std::span<const Received> receive() override;

@@ -63,6 +63,18 @@ std::byte* places_in(std::span<std::byte> memory, const QueueShape& shape) {
   return memory.data() + sizeof(QueueControl);
 }
 
+// Copies it unless it is there already. Returns whether the copy has to be finished.
+bool copy_part(std::byte* to, std::span<const std::byte> part) {
+  if (part.empty() || part.data() == to) return false;
+  const bool streams = part.size() >= kStreamBytesMin;
+  if (streams) {
+    base::stream_copy(to, part.data(), part.size());
+  } else {
+    std::memcpy(to, part.data(), part.size());
+  }
+  return streams;
+}
+
 // Clears a flag and returns whether it was set. Loads it first, because a load is cheap while the
 // flag is clear.
 bool take_down(std::uint32_t& flag) {
@@ -101,18 +113,15 @@ std::span<std::byte> QueueWriter::place() {
   return {next_place() + kLabelBytes, shape_.datagram_bytes_max};
 }
 
-bool QueueWriter::push(std::uint32_t channel, std::span<const std::byte> datagram) {
-  if (datagram.size() > shape_.datagram_bytes_max || !has_room()) return false;
-  const Label label = {static_cast<std::uint32_t>(datagram.size()), channel};
-  std::byte* const payload = next_place() + kLabelBytes;
+bool QueueWriter::push(std::uint32_t channel, std::span<const std::byte> head,
+                       std::span<const std::byte> payload) {
+  const std::size_t bytes = head.size() + payload.size();
+  if (bytes > shape_.datagram_bytes_max || !has_room()) return false;
+  const Label label = {static_cast<std::uint32_t>(bytes), channel};
+  std::byte* const to = next_place() + kLabelBytes;
   std::memcpy(next_place(), &label, sizeof(label));
-  const bool is_there = datagram.empty() || datagram.data() == payload;
-  const bool streams = !is_there && datagram.size() >= kStreamBytesMin;
-  if (streams) {
-    base::stream_copy(payload, datagram.data(), datagram.size());
-  } else if (!is_there) {
-    std::memcpy(payload, datagram.data(), datagram.size());
-  }
+  const bool head_streams = copy_part(to, head);
+  const bool streams = copy_part(to + head.size(), payload) || head_streams;
   ++head_;
   unannounced_ = true;
   unfinished_ += streams ? 1 : 0;

@@ -43,7 +43,12 @@ class QueueWriter {
   std::span<std::byte> place();
   // Copies the datagram unless it is in place() already. Returns false if there is no room, or if
   // the datagram is too long. A reader that is awake sees the datagram at once.
-  bool push(std::uint32_t channel, std::span<const std::byte> datagram);
+  bool push(std::uint32_t channel, std::span<const std::byte> datagram) {
+    return push(channel, datagram, {});
+  }
+  // The same of a datagram whose payload lies elsewhere.
+  bool push(std::uint32_t channel, std::span<const std::byte> head,
+            std::span<const std::byte> payload);
   // Whether the reader sleeps and must be woken now. Call it after pushes.
   bool must_wake_reader();
   // Asks the reader to wake the writer when there is room. Returns false if there is room already.

@@ -26,6 +26,7 @@ SummingMemoryEndpoint::SummingMemoryEndpoint(std::unique_ptr<io::SharedMemoryEnd
   CHECK_THAT(memory_->peer_count(), ==, (workers_ - 1) * std::size_t{channel_count});
   CHECK_THAT(rank, <, workers_);
   site_.emplace(*site);
+  own_.reserve(site->datagram_bytes_max);
 }
 
 SummingMemoryEndpoint::~SummingMemoryEndpoint() {
@@ -56,13 +57,18 @@ void SummingMemoryEndpoint::lock_for_sending() {
   if (!sending_.owns_lock()) sending_.lock();
 }
 
-void SummingMemoryEndpoint::send(io::Peer to, std::span<const std::byte> datagram) {
+void SummingMemoryEndpoint::send_apart(io::Peer to, std::span<const std::byte> head,
+                                       std::span<const std::byte> payload) {
   lock_for_sending();
   ++sent_;
-  if (is_own(to)) {
-    handle(datagram, rank_);
+  if (!is_own(to)) {
+    memory_->send_apart(peer_of(static_cast<std::uint32_t>(to), to_site), head, payload);
+  } else if (payload.empty()) {
+    handle(head, rank_);
   } else {
-    memory_->send(peer_of(static_cast<std::uint32_t>(to), to_site), datagram);
+    own_.assign(head.begin(), head.end());
+    own_.insert(own_.end(), payload.begin(), payload.end());
+    handle(own_, rank_);
   }
 }
 

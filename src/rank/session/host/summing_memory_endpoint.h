@@ -33,7 +33,12 @@ class SummingMemoryEndpoint final : public io::Endpoint {
                         const std::optional<core::AggregatorOptions>& site);
   ~SummingMemoryEndpoint() override;  // tells the job that this aggregator has stopped
 
-  void send(io::Peer to, std::span<const std::byte> datagram) override;
+  void send(io::Peer to, std::span<const std::byte> datagram) override {
+    send_apart(to, datagram, {});
+  }
+  bool sends_apart() const override { return true; }
+  void send_apart(io::Peer to, std::span<const std::byte> head,
+                  std::span<const std::byte> payload) override;
   void flush() override;
   bool is_blocked() const override { return memory_->is_blocked(); }
   std::span<const io::Received> receive() override;
@@ -73,7 +78,8 @@ class SummingMemoryEndpoint final : public io::Endpoint {
   std::mutex mutex_;  // of all below: senders and the thread that receives use the queues and site
   std::unique_ptr<io::SharedMemoryEndpoint> memory_;
   std::optional<core::Aggregator> site_;
-  std::uint32_t workers_ = 0;  // of the site
+  std::uint32_t workers_ = 0;   // of the site
+  std::vector<std::byte> own_;  // the own worker's datagram, if its payload came apart
   Answers answers_;
   bool sleeps_ = false;
   // Held from the first datagram until the flush after it.

@@ -74,7 +74,10 @@ class SummingInMemory : public testing::TestWithParam<std::uint16_t> {
     return datagram;
   }
   void contribute(std::uint16_t rank, std::uint16_t site, std::uint16_t slot, std::int32_t value) {
-    ranks_[rank]->send(io::Peer{site}, contribution(rank, slot, value));
+    const std::vector<std::byte> datagram = contribution(rank, slot, value);
+    const std::span<const std::byte> whole = datagram;
+    ranks_[rank]->send_apart(io::Peer{site}, whole.first(INFOLD_HEADER_BYTES),
+                             whole.subspan(INFOLD_HEADER_BYTES));
   }
 
   struct Answer {
