@@ -58,6 +58,25 @@ TEST(GoodputTrend, IsFlatInTheNumberOfWorkers) {
   }
 }
 
+// Between cities. The tensors of the first two seconds open the window. A controller that knows the
+// path gives enough slots.
+TEST(GoodputTrend, APathOf100MsIsFilled) {
+  constexpr int kTensors = 12;
+  for (const std::int64_t mbps : {100, 1'000}) {
+    const LinkPath path = {mbps * 1'000'000, base::microseconds(100'000)};
+    const std::uint64_t elements = kBucketElements * static_cast<std::uint64_t>(mbps) / 1'000;
+    Scenario scenario = tensors_on(path, 2, elements, kTensors);
+    scenario.host_queue_bytes = kHostQueueBytes;
+    Simulation simulation(scenario);
+    simulation.run_network();
+    const base::Duration took =
+        finished_at(simulation, kTensors - 1) - finished_at(simulation, kTensors / 2 - 1);
+    const double share = share_of_link(path, kTensors / 2 * elements, took);
+    RecordProperty("share_of_link_" + std::to_string(mbps), std::to_string(share));
+    EXPECT_GE(share, 0.9) << mbps << " Mbit/s";
+  }
+}
+
 // From a cold start, as for a program's first call.
 TEST(GoodputTrend, OneBucketFillsTheLinkWhereItTakesManyRoundTrips) {
   for (const std::int64_t mbps : {100, 1'000, 10'000, 100'000}) {
