@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include <infold/encoded.h>
 #include <infold/handle.h>
 #include <infold/join_options.h>
 #include <infold/options.h>
@@ -56,13 +57,18 @@ class Communicator {
   // The same for a tensor that is given by its rows, as input, as output or as both. Ranks with
   // rows and ranks with Layout::blocks may meet in one call. They must agree on the size of the
   // whole tensor, rows x row_elements. The result has the rows with an element that is not zero,
-  // and these have the bits of a dense sum. For sum, average and or; not for fixed32 or
-  // digits.
+  // and these have the bits of a dense sum. For sum, average and or; not for fixed32.
   Handle all_reduce(const RowsView& input, Rows& output, const CallOptions& options = {});
   Handle all_reduce(const RowsView& input, MutableTensorView output,
                     const CallOptions& options = {});
 
-  // The same for the root's output alone. Other ranks' outputs are not used and may be empty.
+  // The sum of tensors that are encoded already, which stays encoded: the sum of what they stand
+  // for, with the bits that any tensors with these values give. Input and output have one format,
+  // and memory of their own. Ranks with tensors in memory may take part, in that wire format.
+  Handle all_reduce(const EncodedView& input, const MutableEncodedView& output,
+                    const CallOptions& options = {});
+
+  // The same as the first for the root's output alone. Other ranks' outputs are not used and may be empty.
   Handle reduce(TensorView input, MutableTensorView output, int root,
                 const CallOptions& options = {});
 

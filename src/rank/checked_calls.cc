@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "rank/divergence.h"
 
 namespace infold::rank {
@@ -21,6 +22,20 @@ bool is_same_for_all(const CallRequest& request) {
 // Then ranks may hold their results in different ways.
 bool is_sparse(const CallRequest& request) {
   return request.rows.has_value() || request.options.layout != Layout::dense;
+}
+
+// Of one tensor or of a list. An encoded result is decoded into `decoded`, because other ranks may
+// have theirs in memory.
+std::vector<MutableTensorView> results_of(const CallRequest& request,
+                                          const std::vector<MutableTensorView>& list,
+                                          std::vector<std::byte>& decoded) {
+  if (request.is_list) return list;
+  if (!request.encoded) return {request.output};
+  const MutableEncodedView& sum = request.encoded_output;
+  decoded.resize(sum.elements * element_bytes(sum.type));
+  const MutableTensorView tensor(decoded.data(), sum.elements, sum.type);
+  CHECK(decode(sum, tensor).has_value());
+  return {tensor};
 }
 
 }  // namespace
@@ -83,8 +98,8 @@ Result<Completion> CheckedCalls::make(const Item& item) {
                  : find_sparse_divergence(item.request.output, peers);
     });
   } else {
-    std::vector<MutableTensorView> results = item.list;
-    if (!item.request.is_list) results.push_back(item.request.output);
+    std::vector<std::byte> decoded;
+    const std::vector<MutableTensorView> results = results_of(item.request, item.list, decoded);
     for (std::size_t i = 0; i < results.size() && !error; ++i) {
       error = check(item, [&](const Peers& peers) { return find_divergence(results[i], peers); });
     }

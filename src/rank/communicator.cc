@@ -63,6 +63,16 @@ Handle Communicator::all_reduce(const RowsView& input, MutableTensorView output,
   return start(member_, request);
 }
 
+Handle Communicator::all_reduce(const EncodedView& input, const MutableEncodedView& output,
+                                const CallOptions& options) {
+  rank::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
+  request.input = {nullptr, input.elements, input.type};
+  request.encoded = input;
+  request.encoded_output = output;
+  if (options.wire == WireFormat::automatic) request.options.wire = input.wire;
+  return start(member_, request);
+}
+
 Handle Communicator::all_reduce_list(std::span<const MutableTensorView> tensors,
                                      const CallOptions& options) {
   rank::CallRequest request{Collective::all_reduce, {}, {}, 0, options};

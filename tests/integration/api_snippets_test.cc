@@ -136,6 +136,30 @@ TEST(ApiPage, Rows) {
   EXPECT_EQ(whole[78 * 64], 0.0F);
 }
 
+TEST(ApiPage, SumsEncodedTensors) {
+  auto group = infold::LocalGroup::create({.world = 1});
+  infold::Communicator& comm = (*group)[0];
+  std::vector<float> gradients(1000, 1.5F);
+  std::vector<std::byte> codes(32);
+  std::vector<std::int16_t> sums(1000);
+  const infold::MutableEncodedView sum{infold::WireFormat::bfp16, infold::DataType::f32, 1000,
+                                       codes.data(), sums.data()};
+  const auto finish = [](const infold::Handle& call) {
+    if (const auto done = call.wait(); !done) throw std::runtime_error(done.error().message);
+  };
+  // snippet
+  std::vector<std::byte> exponents(
+      infold::exponent_bytes(infold::WireFormat::bfp16, infold::DataType::f32, 1000));
+  std::vector<std::int16_t> mantissas(1000);
+  const infold::MutableEncodedView input{infold::WireFormat::bfp16, infold::DataType::f32, 1000,
+                                         exponents.data(), mantissas.data()};
+  infold::encode(gradients, input).value();  // or a kernel of your own
+  finish(comm.all_reduce(input, sum));       // `sum` is another MutableEncodedView
+  infold::decode(sum, gradients).value();
+  // end
+  EXPECT_EQ(gradients, std::vector<float>(1000, 1.5F));
+}
+
 TEST(ApiPage, Errors) {
   auto group = infold::LocalGroup::create({.world = 2, .deadline = std::chrono::milliseconds(100)});
   infold::Communicator& comm = (*group)[0];
@@ -175,7 +199,7 @@ TEST(ApiPage, ShowsWhatThisFileRuns) {
         << block;
     ++blocks;
   }
-  EXPECT_EQ(blocks, 10);
+  EXPECT_EQ(blocks, 11);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "codec/encoded_tensor.h"
 #include "sparse/block_sum.h"
 
 namespace infold::rank {
@@ -158,6 +159,43 @@ std::optional<Error> check_rows(const CallRequest& request) {
   return check_indices(rows);
 }
 
+std::optional<Error> check_encoded(const CallRequest& request) {
+  const EncodedView& input = *request.encoded;
+  const EncodedView output = request.encoded_output;
+  for (const EncodedView& each : {input, output}) {
+    if (std::string problem = codec::problem_of(each); !problem.empty()) {
+      return invalid(std::move(problem));
+    }
+  }
+  if (input.wire != output.wire || input.type != output.type || input.elements != output.elements) {
+    return invalid("the encoded output has another format, type or size than the input");
+  }
+  if (request.options.wire != input.wire) {
+    return invalid(std::string("the call's wire format is ") +
+                   wire_format_name(request.options.wire) + ", the tensor is encoded as " +
+                   wire_format_name(input.wire) + "; leave the call's automatic");
+  }
+  if (request.options.reduction != Reduction::sum || request.options.layout != Layout::dense) {
+    return Error{Code::unsupported,
+                 "encoded tensors are summed and dense; divide the decoded sum by the number of "
+                 "ranks for an average",
+                 -1, ""};
+  }
+  if (input.elements > kElementsMax) {
+    return Error{Code::out_of_range,
+                 "the tensor has " + count(input.elements) + "; the most is " +
+                     std::to_string(kElementsMax) + ", split larger ones",
+                 -1, ""};
+  }
+  const std::size_t exponents = exponent_bytes(input.wire, input.type, input.elements);
+  const std::size_t mantissas = mantissa_bytes(input.wire, input.type, input.elements);
+  if (overlap(input.exponents, exponents, output.exponents, exponents) ||
+      overlap(input.mantissas, mantissas, output.mantissas, mantissas)) {
+    return invalid("the encoded input and output overlap; pass memory of its own for the output");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_output(const CallRequest& request) {
   const TensorView& input = request.input;
   const MutableTensorView& output = request.output;
@@ -186,6 +224,7 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
   if (request.collective == core::Collective::barrier) return std::nullopt;
   if (auto error = check_layout(request)) return error;
 
+  if (request.encoded) return check_encoded(request);
   if (request.is_list) return check_list(request);
   if (request.rows) {
     if (auto error = check_rows(request)) return error;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include <infold/encoded.h>
 #include <infold/options.h>
 #include <infold/result.h>
 #include <infold/rows.h>
@@ -33,6 +34,9 @@ struct CallRequest {
   // of the whole tensor.
   std::optional<RowsView> rows = {};
   Rows* output_rows = nullptr;  // instead of the output
+  // Of an all_reduce of an encoded tensor, instead of the input's and the output's memory.
+  std::optional<EncodedView> encoded = {};
+  MutableEncodedView encoded_output = {};
 };
 
 // Nothing if the request is sound; the message is without the call's name.

@@ -6,9 +6,9 @@
 namespace infold::rank {
 namespace {
 
-template <typename Kind, typename Pool>
-Launch& made(std::unique_ptr<Kind>& launch, Pool&& pool) {
-  if (!launch) launch = std::make_unique<Kind>(std::forward<Pool>(pool));
+template <typename Kind, typename... Pool>
+Launch& made(std::unique_ptr<Kind>& launch, Pool&&... pool) {
+  if (!launch) launch = std::make_unique<Kind>(std::forward<Pool>(pool)...);
   return *launch;
 }
 
@@ -16,6 +16,7 @@ Launch& made(std::unique_ptr<Kind>& launch, Pool&& pool) {
 
 Launch& LaunchChoice::choose(const CallRequest& request, const FormatChoice& format,
                              bool is_sparse) {
+  if (request.encoded) return made(encoded_);
   if (request.rows) return made(rows_, pool_);
   if (is_sparse) return made(blocks_, *pool_);
   const bool sums_digits = format.exchange == codec::Exchange::digits;

@@ -9,6 +9,7 @@
 #include "rank/calls/adders/agreed.h"
 #include "rank/calls/adders/digits.h"
 #include "rank/calls/launch/blocks.h"
+#include "rank/calls/launch/encoded.h"
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/launch/list.h"
 #include "rank/calls/launch/parts.h"
@@ -29,6 +30,7 @@ class LaunchChoice {
   std::unique_ptr<WholeLaunch> whole_;
   std::unique_ptr<AgreedLaunch> agreed_;
   std::unique_ptr<DigitsLaunch> digits_;
+  std::unique_ptr<EncodedLaunch> encoded_;
   std::unique_ptr<PartsLaunch> parts_;
   std::unique_ptr<ListLaunch> list_;
   std::unique_ptr<BlocksLaunch> blocks_;
