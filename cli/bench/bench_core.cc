@@ -57,12 +57,13 @@ Timing measure(std::size_t packets, const std::function<void()>& batch) {
 }
 
 // Takes all workers' contributions to slot after slot. The aggregator adds, completes and answers.
-Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted) {
+Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted,
+                        lab::BenchValues values) {
   core::Aggregator aggregator(plan::aggregator_options(lab::bench_plan(workers, kSlots), 0, 0));
 
   std::vector<std::vector<std::byte>> contributions;
   for (std::uint16_t rank = 0; rank < workers; ++rank) {
-    contributions.push_back(lab::make_bench_contribution(layout, rank));
+    contributions.push_back(lab::make_bench_contribution(layout, rank, values));
   }
 
   std::uint32_t round = 0;
@@ -145,10 +146,12 @@ class BenchCore final : public Command {
                    "The wire format; the last three are of format native");
     options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
                                  "Contributions per chunk at the aggregator");
+    options.choice("--values", values_, {"usual", "hostile"},
+                   "hostile numbers at the aggregator need integers for their exact sum");
     options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},
                                  "Packets in each of the 21 samples");
     options.examples(
-        "  infold bench core --role aggregator --wire bfp32\n"
+        "  infold bench core --role aggregator --wire f32 --values hostile\n"
         "  infold bench core --workers 64 --json");
   }
 
@@ -161,8 +164,11 @@ class BenchCore final : public Command {
         if (role_ != "all" && role_ != role) continue;
         if (wire_ != "all" && wire_ != wire.name) continue;
         const bool aggregates = std::string_view(role) == "aggregator";
-        const Timing timing = aggregates ? bench_aggregator(wire.layout, workers_, packets_)
-                                         : bench_worker(wire.layout, packets_);
+        const lab::BenchValues values =
+            values_ == "hostile" ? lab::BenchValues::hostile : lab::BenchValues::usual;
+        const Timing timing = aggregates
+                                  ? bench_aggregator(wire.layout, workers_, packets_, values)
+                                  : bench_worker(wire.layout, packets_);
         print(output, role, wire, timing);
         allocations += timing.allocations;
       }
@@ -180,6 +186,7 @@ class BenchCore final : public Command {
     output.object({{"role", role},
                    {"wire", wire.name},
                    {"workers", workers_},
+                   {"values", values_},
                    {"kernels", numeric::kernels().name},
                    {"ns_per_packet", timing.median_ns},
                    {"mad_ns", timing.mad_ns},
@@ -188,6 +195,7 @@ class BenchCore final : public Command {
 
   std::string role_ = "all";
   std::string wire_ = "all";
+  std::string values_ = "usual";
   std::uint16_t workers_ = 8;
   std::uint32_t packets_ = 20000;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -223,6 +224,45 @@ SweepReport sweep(const SweepOptions& options) {
   report.repaired = ways.flat().repaired();
   report.binned = ways.flat().binned();
   return report;
+}
+
+namespace {
+
+// By the polar method.
+double normal(base::Prng& prng) {
+  for (;;) {
+    const double x = 2 * prng.uniform() - 1;
+    const double y = 2 * prng.uniform() - 1;
+    const double square = x * x + y * y;
+    if (square > 0 && square < 1) return x * std::sqrt(-2 * std::log(square) / square);
+  }
+}
+
+template <typename Draw>
+Rates rates_of(std::uint64_t chunks, std::uint64_t seed, Draw&& draw) {
+  constexpr int kRanks = 8;
+  base::Prng prng(seed);
+  core::ExactSums sums = make_sums();
+  std::array<float, kElementsMax> tensor{};
+  for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      for (float& each : tensor) each = static_cast<float>(draw(prng));
+      sums.add(0, DataType::f32, reinterpret_cast<const std::byte*>(tensor.data()), kElementsMax);
+    }
+    sums.end(0);
+  }
+  return {chunks, sums.repaired(), sums.binned()};
+}
+
+}  // namespace
+
+Rates rates_of_normal(std::uint64_t chunks, std::uint64_t seed) {
+  return rates_of(chunks, seed, normal);
+}
+
+Rates rates_of_heavy_tails(std::uint64_t chunks, std::uint64_t seed) {
+  return rates_of(chunks, seed,
+                  [](base::Prng& prng) { return normal(prng) * std::exp(2 * normal(prng)); });
 }
 
 }  // namespace infold::true_sums

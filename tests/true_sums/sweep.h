@@ -26,4 +26,14 @@ struct SweepReport {
 
 SweepReport sweep(const SweepOptions& options);
 
+// How often sums of eight ranks need more than one double, for numbers as gradients have them.
+struct Rates {
+  std::uint64_t chunks = 0;
+  std::uint64_t repaired = 0;
+  std::uint64_t binned = 0;
+};
+// Of f32, 352 in a chunk: normal numbers, and those times e^(2 x other normal numbers).
+Rates rates_of_normal(std::uint64_t chunks, std::uint64_t seed);
+Rates rates_of_heavy_tails(std::uint64_t chunks, std::uint64_t seed);
+
 }  // namespace infold::true_sums

@@ -67,5 +67,13 @@ TEST(TrueSums, OfDrawnElementsAreRoundedOnce) {
   EXPECT_GT(report.binned, 20U);
 }
 
+TEST(TrueSums, OfGradientsRarelyNeedASecondDouble) {
+  const Rates of_normal = rates_of_normal(2'000, 1);
+  EXPECT_EQ(of_normal.repaired + of_normal.binned, 0U);
+  const Rates of_heavy_tails = rates_of_heavy_tails(2'000, 1);
+  EXPECT_LT(of_heavy_tails.repaired, 10U);
+  EXPECT_EQ(of_heavy_tails.binned, 0U);
+}
+
 }  // namespace
 }  // namespace infold::true_sums

@@ -62,21 +62,25 @@ const core::TensorCodec& bench_codec(ElementLayout layout) {
 }
 
 std::vector<std::byte> make_bench_tensor(ElementLayout layout, std::size_t elements,
-                                         std::uint64_t seed) {
+                                         std::uint64_t seed, BenchValues values) {
   base::Prng prng(seed);
   std::vector<std::byte> tensor(elements * infold::element_bytes(layout.dtype));
   for (std::size_t i = 0; i < elements; ++i) {
-    const double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
+    double value = (prng.uniform() - 0.5) * std::exp2(static_cast<double>(prng.below(6)));
+    if (values == BenchValues::hostile) {
+      value = std::ldexp(value, 90 * (static_cast<int>((seed + i) % 3) - 1));
+    }
     const auto whole = static_cast<std::int32_t>(prng.next());
     store_element(layout, tensor.data(), i, static_cast<float>(value), whole);
   }
   return tensor;
 }
 
-std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16_t rank) {
+std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16_t rank,
+                                               BenchValues values) {
   const std::uint32_t elements =
       core::chunk_elements(layout, {.datagram_bytes_max = kBenchDatagramBytes});
-  const std::vector<std::byte> tensor = make_bench_tensor(layout, elements, rank);
+  const std::vector<std::byte> tensor = make_bench_tensor(layout, elements, rank, values);
   std::vector<std::byte> datagram(core::datagram_bytes(core::Kind::add, layout, elements, false));
   core::Header header;
   header.epoch = kBenchEpoch;

@@ -28,12 +28,17 @@ std::span<const BenchWire> bench_wires();
 // A plan of one site with this many slots, all for small tensors.
 plan::Plan bench_plan(std::uint16_t world, std::uint16_t slots);
 
+enum class BenchValues {
+  usual,    // over a few octaves, so that exponents differ between workers
+  hostile,  // of three sizes far apart, so that two doubles do not hold their exact sum
+};
+
 const core::TensorCodec& bench_codec(core::ElementLayout layout);
-// Fills with values over a few octaves, so that exponents differ between workers and the aggregator
-// has to shift lanes.
 std::vector<std::byte> make_bench_tensor(core::ElementLayout layout, std::size_t elements,
-                                         std::uint64_t seed);
+                                         std::uint64_t seed,
+                                         BenchValues values = BenchValues::usual);
 // Makes a rank's contribution of one full chunk to round 0 of slot 0.
-std::vector<std::byte> make_bench_contribution(core::ElementLayout layout, std::uint16_t rank);
+std::vector<std::byte> make_bench_contribution(core::ElementLayout layout, std::uint16_t rank,
+                                               BenchValues values = BenchValues::usual);
 
 }  // namespace infold::lab
