@@ -166,9 +166,8 @@ class BenchCore final : public Command {
         const bool aggregates = std::string_view(role) == "aggregator";
         const lab::BenchValues values =
             values_ == "hostile" ? lab::BenchValues::hostile : lab::BenchValues::usual;
-        const Timing timing = aggregates
-                                  ? bench_aggregator(wire.layout, workers_, packets_, values)
-                                  : bench_worker(wire.layout, packets_);
+        const Timing timing = aggregates ? bench_aggregator(wire.layout, workers_, packets_, values)
+                                         : bench_worker(wire.layout, packets_);
         print(output, role, wire, timing);
         allocations += timing.allocations;
       }

@@ -68,7 +68,8 @@ class Communicator {
   Handle all_reduce(const EncodedView& input, const MutableEncodedView& output,
                     const CallOptions& options = {});
 
-  // The same as the first for the root's output alone. Other ranks' outputs are not used and may be empty.
+  // The same as the first for the root's output alone. Other ranks' outputs are not used and may be
+  // empty.
   Handle reduce(TensorView input, MutableTensorView output, int root,
                 const CallOptions& options = {});
 

@@ -113,9 +113,8 @@ TEST(EncodedTensors, WrongCallsAreRefused) {
   };
   Memory input(WireFormat::bfp16, DataType::f32, 64), output(WireFormat::bfp16, DataType::f32, 64);
   const auto with = [&](const CallOptions& options) {
-    return text_of([&](Communicator& comm) {
-      return comm.all_reduce(input.view, output.view, options);
-    });
+    return text_of(
+        [&](Communicator& comm) { return comm.all_reduce(input.view, output.view, options); });
   };
   EXPECT_EQ(with({}), "no error");
   EXPECT_EQ(with({.wire = WireFormat::bfp16}), "no error");

@@ -129,8 +129,8 @@ TEST(Encoded, NonsenseIsMadeSound) {
   std::vector<std::byte> codes(4), elements(100);
   EXPECT_FALSE(EncodedTensor::codec()->encode(&tensor, nullptr, {0, 100}, nullptr, codes.data(),
                                               elements.data()));
-  EXPECT_EQ(codes, (std::vector<std::byte>{std::byte{0}, std::byte{0}, std::byte{0x0F},
-                                           std::byte{0xFF}}));
+  EXPECT_EQ(codes,
+            (std::vector<std::byte>{std::byte{0}, std::byte{0}, std::byte{0x0F}, std::byte{0xFF}}));
   EXPECT_EQ(elements[0], std::byte{0});
   EXPECT_EQ(elements[64], std::byte{5});
 }

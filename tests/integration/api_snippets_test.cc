@@ -153,9 +153,11 @@ TEST(ApiPage, SumsEncodedTensors) {
   std::vector<std::int16_t> mantissas(1000);
   const infold::MutableEncodedView input{infold::WireFormat::bfp16, infold::DataType::f32, 1000,
                                          exponents.data(), mantissas.data()};
-  infold::encode(gradients, input).value();  // or a kernel of your own
-  finish(comm.all_reduce(input, sum));       // `sum` is another MutableEncodedView
-  infold::decode(sum, gradients).value();
+  const auto encoded = infold::encode(gradients, input);  // or a kernel of your own
+  if (!encoded) throw std::runtime_error(encoded.error().message);
+  finish(comm.all_reduce(input, sum));  // `sum` is another MutableEncodedView
+  const auto decoded = infold::decode(sum, gradients);
+  if (!decoded) throw std::runtime_error(decoded.error().message);
   // end
   EXPECT_EQ(gradients, std::vector<float>(1000, 1.5F));
 }

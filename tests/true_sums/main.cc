@@ -42,7 +42,9 @@ int main(int argc, char** argv) {
   const bool is_sound = (argc == 2 || argc == 3) && read(argv[1], options.elements) &&
                         (argc == 2 || read(argv[2], options.seed));
   if (!is_sound) {
-    std::fprintf(stderr, "usage: true_sums ELEMENTS [SEED]\n       true_sums rates CHUNKS\nAll are whole numbers above 0.\n");
+    std::fprintf(stderr,
+                 "usage: true_sums ELEMENTS [SEED]\n       true_sums rates CHUNKS\nAll are whole "
+                 "numbers above 0.\n");
     return 2;
   }
   const infold::true_sums::SweepReport report = infold::true_sums::sweep(options);

@@ -324,9 +324,10 @@ base::Result<void> Program::add_rows(std::uint32_t index, std::uint32_t slots) {
   const int error = errno;
   if (made >= 0) close(made);
   if (added) return {};
-  return fail(Code::resource_exhausted, kWhere,
-              "gets no memory from the kernel for true sums in as many slots; join with wire format bfp32",
-              error);
+  return fail(
+      Code::resource_exhausted, kWhere,
+      "gets no memory from the kernel for true sums in as many slots; join with wire format bfp32",
+      error);
 }
 
 void Program::remove_job(std::uint16_t job) {

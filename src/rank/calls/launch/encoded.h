@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of a tensor that its caller has encoded. Its result stays encoded and goes to the output at
-// once.
+// A call of a tensor that its caller has encoded. Its result stays encoded and goes to the output
+// at once.
 #pragma once
 
 #include "codec/encoded_tensor.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How one call is made: which transfers it takes, and how its result comes of them. There is one
-// class for each kind of request: whole, encoded, agreed, digits, parts, list, blocks, rows. A launch owns
-// no worker, clock or thread. The member submits its transfers and tells it what is done.
+// class for each kind of request: whole, encoded, agreed, digits, parts, list, blocks, rows. A
+// launch owns no worker, clock or thread. The member submits its transfers and tells it what is
+// done.
 //
 //   begin() -> transfer(0) ... transfer(n - 1) -> size_after() of those that give a size
 //           -> deliver(), if all transfers succeeded -> clear()
