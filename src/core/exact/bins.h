@@ -45,6 +45,11 @@ struct BinColumn {
 // rows is dropped.
 void add_to_bins(const ExactFloat& value, BinLayout layout, BinColumn<std::int64_t> column);
 
+// The same for a chunk of f32, side by side, in the layout of f32: word k of element i is
+// words[k * count + i]. NaN and infinities are added to `specials` instead.
+void add_floats_to_bins(const std::byte* x, std::uint32_t count, std::int64_t* words,
+                        double* specials);
+
 // The column's number divided by `divisor`, in 62 significant bits. The last bit is set if any bit
 // behind it is, so that rounding this number once more rounds the quotient correctly.
 // Requires: divisor > 0.

@@ -192,6 +192,7 @@ void ExactSums::add_bins(State& state, DataType type, const std::byte* x, std::u
   const BinLayout layout = bin_layout(state.dtype);
   double* const high = high_of(state.stretch);
   std::int64_t* const words = bins_of(state);
+  if (type == DataType::f32) return add_floats_to_bins(x, count, words, high);
   for (std::uint32_t i = 0; i < count; ++i) {
     const double value = element_at(arithmetic_of(type), type, x, i);
     if (std::isfinite(value)) {
