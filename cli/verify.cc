@@ -344,11 +344,11 @@ class Verify final : public Command {
 
   // Of rank 0's results.
   void print_rounding(Output& output) const {
-    output.text("\n{:<10} {:<5} {:>10} {:>8} {:>12}  {}\n", "wire", "type", "elements", "off",
+    output.text("\n{:<10} {:<5} {:>10} {:>8} {:>20}  {}\n", "wire", "type", "elements", "off",
                 "most ulps", "beside the exact result rounded once");
     for (const auto& [of, rounding] : rounding_.all()) {
       const auto& [wire, type] = of;
-      output.text("{:<10} {:<5} {:>10} {:>7.2f}% {:>12}\n", wire_format_name(wire),
+      output.text("{:<10} {:<5} {:>10} {:>7.2f}% {:>20}\n", wire_format_name(wire),
                   data_type_name(type), rounding.elements, 100 * rounding.share_off(),
                   rounding.ulps_most);
       output.object({{"event", "rounding"},
