@@ -19,8 +19,9 @@ CYCLES = 12
 PACKETS = (9000, 1500, 4000, 9000, 2000, 8000, 576)
 # Memory beside slots: threads, connections and messages of jobs that join. It was 5 MB at most.
 BESIDE_SLOTS = 16 << 20
-# The switch takes memory when packets first use it. Sums of float32 use half of a slot's room for
-# sums. Two jobs have two of three slots. They use a seventh of the stated bytes.
+# The switch takes memory when packets first use it. Sums of bfp32 use half of a slot's room for
+# sums, and native sums of two ranks less. Two jobs have two of three slots. They use a seventh of
+# the stated bytes.
 FILLED = 10
 
 
@@ -35,8 +36,8 @@ def start_two_jobs(job, port, cycle, iterations):
     """The ranks of each job. Every job has enough chunks to touch all its slots."""
     return [[job.start("bench", "allreduce", "--switch", f"127.0.0.1:{port}", "--shared-memory",
                        "off", "--job", f"{cycle}-{which}", "--rank", str(rank), "--world", "2",
-                       "--bytes", "64,8000000", "--iterations", str(iterations),
-                       "--mtu", str(PACKETS[(2 * cycle + which) % len(PACKETS)]))
+                       "--wire", "bfp32", "--bytes", "64,8000000", "--iterations",
+                       str(iterations), "--mtu", str(PACKETS[(2 * cycle + which) % len(PACKETS)]))
              for rank in range(2)] for which in range(2)]
 
 
