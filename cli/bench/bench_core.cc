@@ -147,7 +147,7 @@ class BenchCore final : public Command {
     options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
                                  "Contributions per chunk at the aggregator");
     options.choice("--values", values_, {"usual", "hostile"},
-                   "hostile numbers at the aggregator need integers for their exact sum");
+                   "Numbers at the aggregator; the exact sum of hostile ones needs integers");
     options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},
                                  "Packets in each of the 21 samples");
     options.examples(
