@@ -8,6 +8,7 @@
 
 #include "api/testing.h"
 #include "base/prng.h"
+#include "codec/encoded_testing.h"
 
 namespace infold {
 namespace {
@@ -17,16 +18,7 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::on_every_rank;
 
-struct Memory {
-  Memory(WireFormat wire, DataType type, std::size_t elements)
-      : exponents(exponent_bytes(wire, type, elements)),
-        mantissas(mantissa_bytes(wire, type, elements)),
-        view{wire, type, elements, exponents.data(), mantissas.data()} {}
-
-  std::vector<std::byte> exponents;
-  std::vector<std::byte> mantissas;
-  MutableEncodedView view;
-};
+using Memory = codec::EncodedMemory;
 
 // Exponents of ranks lie so far apart that some chunks are aligned again.
 std::vector<float> values_of(int rank, std::size_t elements) {

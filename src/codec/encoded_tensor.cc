@@ -85,10 +85,6 @@ auto with_mantissa(ElementLayout layout, Use&& use) {
   }
 }
 
-Result<void> refuse(std::string message) {
-  return tl::unexpected(Error{Code::invalid_argument, std::move(message), -1, ""});
-}
-
 std::string problem_of_pair(const EncodedView& encoded, const TensorView& tensor) {
   if (tensor.type != encoded.type || tensor.elements != encoded.elements) {
     return std::string("the tensor has ") + std::to_string(tensor.elements) + " " +
@@ -97,6 +93,18 @@ std::string problem_of_pair(const EncodedView& encoded, const TensorView& tensor
   }
   if (tensor.elements > 0 && tensor.data == nullptr) return "the tensor has a null address";
   return "";
+}
+
+// The codec between both, or what is wrong with one of them.
+Result<const core::TensorCodec*> codec_between(const EncodedView& encoded,
+                                               const TensorView& tensor) {
+  std::string problem = problem_of(encoded);
+  if (problem.empty()) problem = problem_of_pair(encoded, tensor);
+  if (!problem.empty()) {
+    return tl::unexpected(Error{Code::invalid_argument, std::move(problem), -1, ""});
+  }
+  const ElementLayout layout = layout_of(encoded).value();
+  return numeric::codec(layout.dtype, layout.format, Reduction::sum, core::Collective::all_reduce);
 }
 
 constexpr std::uint32_t kStretch = 2048;  // of whole blocks, and no more than a chunk has
@@ -208,19 +216,16 @@ std::size_t mantissa_bytes(WireFormat wire, DataType type, std::size_t elements)
 }
 
 Result<void> encode(TensorView tensor, const MutableEncodedView& encoded) {
-  std::string problem = codec::problem_of(encoded);
-  if (problem.empty()) problem = codec::problem_of_pair(encoded, tensor);
-  if (!problem.empty()) return codec::refuse(std::move(problem));
+  const Result<const core::TensorCodec*> codec = codec::codec_between(encoded, tensor);
+  if (!codec) return tl::unexpected(codec.error());
   const core::ElementLayout layout = codec::layout_of(encoded).value();
-  const core::TensorCodec* const codec =
-      numeric::codec(layout.dtype, layout.format, Reduction::sum, core::Collective::all_reduce);
   // A codec pads the codes.
   std::byte codes[codec::kStretch / 32 + 4];
   codec::for_each_stretch(
       layout, tensor.elements,
       [&](core::ChunkRange range, std::size_t code_at, std::size_t mantissa_at) {
-        codec->encode(nullptr, static_cast<const std::byte*>(tensor.data), range, nullptr, codes,
-                      static_cast<std::byte*>(encoded.mantissas) + mantissa_at);
+        (*codec)->encode(nullptr, static_cast<const std::byte*>(tensor.data), range, nullptr, codes,
+                         static_cast<std::byte*>(encoded.mantissas) + mantissa_at);
         std::memcpy(static_cast<std::byte*>(encoded.exponents) + code_at, codes,
                     std::size_t{layout.block_count(range.elements)} * layout.exponent_code_bytes());
       });
@@ -228,12 +233,9 @@ Result<void> encode(TensorView tensor, const MutableEncodedView& encoded) {
 }
 
 Result<void> decode(const EncodedView& encoded, MutableTensorView tensor) {
-  std::string problem = codec::problem_of(encoded);
-  if (problem.empty()) problem = codec::problem_of_pair(encoded, tensor);
-  if (!problem.empty()) return codec::refuse(std::move(problem));
+  const Result<const core::TensorCodec*> codec = codec::codec_between(encoded, tensor);
+  if (!codec) return tl::unexpected(codec.error());
   const core::ElementLayout layout = codec::layout_of(encoded).value();
-  const core::TensorCodec* const codec =
-      numeric::codec(layout.dtype, layout.format, Reduction::sum, core::Collective::all_reduce);
   codec::for_each_stretch(
       layout, tensor.elements,
       [&](core::ChunkRange range, std::size_t code_at, std::size_t mantissa_at) {
@@ -241,7 +243,7 @@ Result<void> decode(const EncodedView& encoded, MutableTensorView tensor) {
         received.exponents = static_cast<const std::byte*>(encoded.exponents) + code_at;
         received.elements = static_cast<const std::byte*>(encoded.mantissas) + mantissa_at;
         received.specials = true;
-        codec->decode(nullptr, static_cast<std::byte*>(tensor.data), range, received);
+        (*codec)->decode(nullptr, static_cast<std::byte*>(tensor.data), range, received);
       });
   return {};
 }

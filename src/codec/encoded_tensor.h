@@ -18,7 +18,7 @@ namespace infold::codec {
 // The layout of elements in packets; empty if the view's formats do not go together.
 std::optional<core::ElementLayout> layout_of(const EncodedView& encoded);
 
-// What is wrong with a view, or an empty text. Reads all exponents.
+// What is wrong with a view, or an empty text.
 std::string problem_of(const EncodedView& encoded);
 
 class EncodedTensor {

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codec/encoded_testing.h"
 #include "numeric/codec.h"
 
 namespace infold::codec {
@@ -21,16 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr WireFormat kWires[] = {WireFormat::bfp32, WireFormat::bfp16, WireFormat::bfp8};
 
-struct Memory {
-  Memory(WireFormat wire, DataType type, std::size_t elements)
-      : exponents(exponent_bytes(wire, type, elements)),
-        mantissas(mantissa_bytes(wire, type, elements)),
-        view{wire, type, elements, exponents.data(), mantissas.data()} {}
-
-  std::vector<std::byte> exponents;
-  std::vector<std::byte> mantissas;
-  MutableEncodedView view;
-};
+using Memory = EncodedMemory;
 
 // Neighbouring blocks of very different size, a block of zeros, and special values.
 std::vector<float> values(std::size_t elements) {
