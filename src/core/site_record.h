@@ -22,6 +22,12 @@ std::string names_of(FormatSet formats, const char* between = ", ");
 // Likewise of element types that are floats.
 using FloatTypes = base::EnumSet<DataType, (1U << (INFOLD_DTYPE_F64 + 1)) - 1>;
 
+// What is summed as native in jobs without trees, where these formats are summed in all jobs, and
+// native of these types in those jobs alone.
+constexpr FloatTypes native_types_of(FormatSet formats, FloatTypes alone) {
+  return formats.has(WireFormat::native) ? FloatTypes::all() : alone;
+}
+
 // Unless it says otherwise, what core::Aggregator can.
 struct SiteRecord {
   FormatSet formats = FormatSet::all();  // that it sums, and copies in a broadcast
@@ -37,9 +43,7 @@ struct SiteRecord {
   bool sends_bits = false;
 
   // What it sums as native in a job without trees.
-  constexpr FloatTypes native() const {
-    return formats.has(WireFormat::native) ? FloatTypes::all() : native_types;
-  }
+  constexpr FloatTypes native() const { return native_types_of(formats, native_types); }
 
   friend bool operator==(const SiteRecord&, const SiteRecord&) = default;
 };

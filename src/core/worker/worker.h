@@ -67,9 +67,7 @@ struct WorkerOptions {
   base::Duration wall_clock_offset;
 
   // Types that all sites sum as native.
-  FloatTypes native() const {
-    return formats.has(WireFormat::native) ? FloatTypes::all() : native_types;
-  }
+  FloatTypes native() const { return native_types_of(formats, native_types); }
   // Whether all sites sum such elements.
   bool sums(ElementLayout layout) const {
     return layout.is_native() ? native().has(layout.dtype) : formats.has(layout.format);

@@ -121,7 +121,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
     plan.datagram_bytes_max = std::min(plan.datagram_bytes_max, terms.datagram_bytes_max);
     plan.elements_max = std::min(plan.elements_max, terms.elements_max);
     plan.formats = plan.formats & terms.formats;
-    if (!terms.formats.has(core::WireFormat::native)) native = native & terms.native_types;
+    native = native & core::native_types_of(terms.formats, terms.native_types);
     plan.small_slots = std::min(plan.small_slots, terms.small_slots);
     plan.bulk_slots = std::min(plan.bulk_slots, terms.bulk_slots);
     if (Result<void> added = add_sites(input, host, table); !added) {
