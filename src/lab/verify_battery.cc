@@ -161,6 +161,11 @@ const char* values_name(Values values) {
 
 }  // namespace
 
+bool sums_floats(const VerifyCase& each) {
+  const bool sums = each.reduction == Reduction::sum || each.reduction == Reduction::average;
+  return core::is_float(each.type) && sums && reduces(each.collective);
+}
+
 const char* collective_name(Collective collective) {
   switch (collective) {
     case Collective::all_reduce: return "all_reduce";

@@ -57,6 +57,9 @@ struct BatteryOptions {
   bool native = false;  // by this name, too, which not every switch sums for every job
 };
 
+// Whether the case is a sum or an average of floats, whose wire format can be chosen.
+bool sums_floats(const VerifyCase& each);
+
 // Every collective with every type, operation and wire format that go together, at every size. The
 // last cases are the sums that can leave out zeros.
 std::vector<VerifyCase> battery(const BatteryOptions& options);

@@ -3,19 +3,10 @@
 
 #include <algorithm>
 
-#include "core/format.h"
 #include "rank/divergence.h"
 
 namespace infold::lab {
 namespace {
-
-bool sums_floats(const VerifyCase& each) {
-  const bool sums = each.reduction == Reduction::sum || each.reduction == Reduction::average;
-  const bool reduces = each.collective == Collective::all_reduce ||
-                       each.collective == Collective::reduce ||
-                       each.collective == Collective::reduce_scatter;
-  return core::is_float(each.type) && sums && reduces;
-}
 
 bool is_exact(WireFormat wire) {
   return wire == WireFormat::automatic || wire == WireFormat::native || wire == WireFormat::digits;

@@ -115,21 +115,7 @@ TEST_P(Sums, OfSumsAreTheOracles) {
       const auto ranks = draw_contributions(GetParam(), kind, below, kElements, prng);
       for (const auto& rank : ranks) leaf.add(0, GetParam(), rank.data(), kElements);
       all.insert(all.end(), ranks.begin(), ranks.end());
-      const bool as_doubles = leaf.travels_as_doubles(0, GetParam() == DataType::f64 ? 64 : 2);
-      ++ways[as_doubles ? 1 : 0];
-      root.add_doubles(0, GetParam(), reinterpret_cast<const std::byte*>(leaf.sent_high(0)),
-                       kElements);
-      if (as_doubles && leaf.sent_low(0) != nullptr) {
-        root.add_doubles(0, GetParam(), reinterpret_cast<const std::byte*>(leaf.sent_low(0)),
-                         kElements);
-      }
-      for (std::uint32_t row = 0; !as_doubles && row < bin_layout(GetParam()).rows; ++row) {
-        if (!leaf.has_row(0, row)) continue;
-        std::vector<std::byte> digits(kElements * 4);
-        leaf.write_row(0, row, digits.data());
-        root.add_row(0, GetParam(), row, digits.data(), kElements);
-      }
-      leaf.end(0);
+      ++ways[send_up(leaf, root, GetParam(), kElements) ? 1 : 0];
     }
     const auto n = static_cast<std::uint32_t>(all.size());
     root.round(0, GetParam(), kElements, n, result.data());

@@ -11,7 +11,6 @@
 #include "core/aggregator/arithmetic.h"
 #include "core/exact/exact_sums.h"
 #include "core/exact/exact_testing.h"
-#include "core/packet/exact_body.h"
 #include "numeric/adders/digits.h"
 #include "numeric/codec.h"
 #include "tests/true_sums/nearest.h"
@@ -79,7 +78,7 @@ class Ways {
     for (std::size_t first = 0; first < chunk.ranks.size(); first += below) {
       const std::size_t end = std::min(first + below, chunk.ranks.size());
       for (std::size_t i = first; i < end; ++i) add(leaf_, chunk, chunk.ranks[i]);
-      send_up(chunk);
+      core::send_up(leaf_, root_, chunk.type, chunk.elements);
     }
     return rounded(root_, chunk, results_[1]);
   }
@@ -109,24 +108,6 @@ class Ways {
     return result;
   }
 
-  // As an aggregator with a parent does.
-  void send_up(const Chunk& chunk) {
-    const bool as_doubles = leaf_.travels_as_doubles(0, chunk.type == DataType::f64 ? 64 : 2);
-    const auto add_doubles = [&](const double* doubles) {
-      if (doubles == nullptr) return;
-      root_.add_doubles(0, chunk.type, reinterpret_cast<const std::byte*>(doubles), chunk.elements);
-    };
-    add_doubles(leaf_.sent_high(0));
-    if (as_doubles) add_doubles(leaf_.sent_low(0));
-    for (std::uint32_t row = 0; !as_doubles && row < core::bin_layout(chunk.type).rows; ++row) {
-      if (!leaf_.has_row(0, row)) continue;
-      row_.resize(chunk.elements * sizeof(std::int32_t));
-      leaf_.write_row(0, row, row_.data());
-      root_.add_row(0, chunk.type, row, row_.data(), chunk.elements);
-    }
-    leaf_.end(0);
-  }
-
   void sum_group(const Chunk& chunk, std::size_t at, std::uint32_t count) {
     numeric::DigitGroup group;
     group.bits = numeric::digit_bits(static_cast<std::uint32_t>(chunk.ranks.size()));
@@ -154,7 +135,6 @@ class Ways {
 
   core::ExactSums flat_, leaf_, root_;
   std::array<Tensor, 3> results_;
-  Tensor row_;
   std::vector<std::int32_t> sums_, slice_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "core/exact/exact_sums.h"
 #include "core/exact/float_bits.h"
 #include "core/format.h"
 
@@ -158,6 +159,25 @@ inline std::vector<std::vector<std::byte>> draw_contributions(DataType dtype, Ex
     case DataType::bf16: return draws::contributions<Bf16>(draw, ranks, elements, prng);
     default: return draws::contributions<F64>(draw, ranks, elements, prng);
   }
+}
+
+// Adds a leaf's sum to its parent's, as it travels between aggregators, and ends the
+// leaf's. Returns whether it travelled as doubles.
+inline bool send_up(ExactSums& leaf, ExactSums& root, DataType dtype, std::uint32_t elements) {
+  const bool as_doubles = leaf.travels_as_doubles(0, dtype == DataType::f64 ? 64 : 2);
+  const auto add = [&](const double* doubles) {
+    root.add_doubles(0, dtype, reinterpret_cast<const std::byte*>(doubles), elements);
+  };
+  add(leaf.sent_high(0));
+  if (as_doubles && leaf.sent_low(0) != nullptr) add(leaf.sent_low(0));
+  std::vector<std::byte> digits(elements * sizeof(std::int32_t));
+  for (std::uint32_t row = 0; !as_doubles && row < bin_layout(dtype).rows; ++row) {
+    if (!leaf.has_row(0, row)) continue;
+    leaf.write_row(0, row, digits.data());
+    root.add_row(0, dtype, row, digits.data(), elements);
+  }
+  leaf.end(0);
+  return as_doubles;
 }
 
 }  // namespace infold::core
