@@ -17,6 +17,13 @@ namespace {
 // Elements whose sums fit a near cache beside what is added. Each strip asks the processor anew.
 constexpr std::uint32_t kStrip = 1024;
 
+// A canary of the exhaustive search takes each rounded sum for an exact one.
+#ifdef INFOLD_CANARY_WITHOUT_ROUNDED
+constexpr bool kTakesRoundedSums = true;
+#else
+constexpr bool kTakesRoundedSums = false;
+#endif
+
 // The element of a tensor as a double, in `one`.
 double element_at(const ExactArithmetic& arithmetic, DataType dtype, const std::byte* x,
                   std::uint32_t index) {
@@ -61,14 +68,9 @@ void ExactSums::add_last(std::uint32_t sum, DataType dtype, const std::byte* x, 
 }
 
 // Returns false where the sum needs another step, or is of one contribution.
-bool ExactSums::sum_at_once([[maybe_unused]] const State& state, [[maybe_unused]] DataType dtype,
-                            [[maybe_unused]] const std::byte* x,
-                            [[maybe_unused]] std::uint32_t count,
-                            [[maybe_unused]] std::uint32_t divisor,
-                            [[maybe_unused]] std::byte* out) {
-#ifdef INFOLD_CANARY_WITHOUT_ROUNDED
-  return false;
-#else
+bool ExactSums::sum_at_once(const State& state, DataType dtype, const std::byte* x,
+                            std::uint32_t count, std::uint32_t divisor, std::byte* out) {
+  if (kTakesRoundedSums) return false;
   if (state.step != Step::first && state.step != Step::high) return false;
   CHECK(state.dtype == dtype);
   CHECK_THAT(state.count, ==, count);
@@ -91,7 +93,6 @@ bool ExactSums::sum_at_once([[maybe_unused]] const State& state, [[maybe_unused]
     arithmetic.round(sums, nullptr, size, divisor, out + std::size_t{i} * width);
   }
   return true;
-#endif
 }
 
 void ExactSums::add_doubles(std::uint32_t sum, DataType dtype, const std::byte* x,
@@ -143,12 +144,10 @@ void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const s
 bool ExactSums::add_high(State& state, DataType type, const std::byte* x, std::uint32_t count) {
   if (state.dtype == DataType::f64) return false;
   const ExactArithmetic& arithmetic = arithmetic_of(type);
-  [[maybe_unused]] const bool is_exact =
-      state.step == Step::first ? arithmetic.add_two(at(state.stretch), x, count, high_of(spare_))
-                                : arithmetic.add(high_of(state.stretch), x, count, high_of(spare_));
-#ifndef INFOLD_CANARY_WITHOUT_ROUNDED
-  if (!is_exact) return false;
-#endif
+  const bool is_exact = state.step == Step::first
+                            ? arithmetic.add_two(at(state.stretch), x, count, high_of(spare_))
+                            : arithmetic.add(high_of(state.stretch), x, count, high_of(spare_));
+  if (!is_exact && !kTakesRoundedSums) return false;
   if (state.step == Step::low) {
     std::memcpy(low_of(spare_), low_of(state.stretch), count * sizeof(double));
   }
