@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -252,8 +253,12 @@ void Digits::take_sums(std::uint64_t group, std::uint64_t first, std::uint64_t e
   if (end - first == all) return write_group(group, sums, divisor);
   std::byte* const kept = sums_ + bytes_of_integers(offsets_[group] - first_kept());
   std::memcpy(kept + bytes_of_integers(first), sums, bytes_of_integers(end - first));
-  arrived_[group] += static_cast<std::uint32_t>(end - first);
-  if (arrived_[group] == all) write_group(group, kept, divisor);
+  // Another driver may take other sums of the group. The last one reads what all have kept.
+  const auto count = static_cast<std::uint32_t>(end - first);
+  std::atomic_ref<std::uint32_t> arrived(arrived_[group]);
+  if (arrived.fetch_add(count, std::memory_order_acq_rel) + count == all) {
+    write_group(group, kept, divisor);
+  }
 }
 
 void Digits::write_group(std::uint64_t group, const std::byte* sums, std::uint32_t divisor) {

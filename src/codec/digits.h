@@ -12,8 +12,8 @@
 //   begin_later() -> set_tensor() -> range_transfer() done -> plan() -> digit_transfer() done
 //
 // Each group becomes floats as soon as all its sums are here. No chunk that is still in flight
-// holds a digit of it then. So the output may be the input. Not thread-safe. Stays where it is
-// while transfers are in flight, and keeps its memory.
+// holds a digit of it then. So the output may be the input. Several drivers may take sums of one
+// tensor at once. Stays where it is while transfers are in flight, and keeps its memory.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 // site earns its weight per place and the taker pays for all (smooth weighted round robin).
 #include "core/stripe.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/check.h"
@@ -37,6 +38,12 @@ Stripe::Stripe(std::span<const std::uint16_t> weights) : turns_(weights.size()) 
 Stripe::Place Stripe::place_of(std::uint64_t chunk) const {
   const Place& first = places_[chunk % period_];
   return {first.site, chunk / period_ * turns_[first.site].size() + first.before};
+}
+
+std::uint64_t Stripe::count_before(std::uint32_t site, std::uint64_t chunk) const {
+  const std::vector<std::uint16_t>& turns = turns_[site];
+  const auto later = std::lower_bound(turns.begin(), turns.end(), chunk % period_);
+  return chunk / period_ * turns.size() + static_cast<std::uint64_t>(later - turns.begin());
 }
 
 }  // namespace infold::core

@@ -46,6 +46,8 @@ class Stripe {
   std::uint64_t count_before(std::uint32_t site, const Cursor& cursor) const {
     return cursor.period_start / period_ * turns_[site].size() + cursor.turn;
   }
+  // How many of a site's chunks come before this one, whose site may be another. A division.
+  std::uint64_t count_before(std::uint32_t site, std::uint64_t chunk) const;
 
  private:
   std::uint64_t period_ = 0;

@@ -3,6 +3,7 @@
 // Striping gives every chunk to exactly one site, and each site its share.
 #include "core/stripe.h"
 
+#include <array>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -31,6 +32,17 @@ TEST(Stripe, EveryChunkHasOneSiteInOrder) {  // R-071
   }
   EXPECT_EQ(site_of.size(), 4 * period);
   EXPECT_EQ(site_of.rbegin()->first, 4 * period - 1);
+}
+
+TEST(Stripe, CountsAChunkForItsSiteAlone) {
+  const Stripe stripe(std::vector<std::uint16_t>{3, 1, 2, 5});
+  std::array<std::uint64_t, 4> counts{};
+  for (std::uint64_t chunk = 0; chunk < 50; ++chunk) {
+    for (std::uint32_t site = 0; site < counts.size(); ++site) {
+      EXPECT_EQ(stripe.count_before(site, chunk), counts[site]);
+    }
+    ++counts[stripe.place_of(chunk).site];
+  }
 }
 
 std::vector<std::uint64_t> first_chunks(const Stripe& stripe, std::uint32_t site) {

@@ -23,6 +23,8 @@ struct TensorCodec {
   // Bytes of one element in memory. 0 where the context alone knows where elements are.
   std::uint32_t element_bytes = 0;
 
+  // A rank's drivers call both at once, for ranges of their own chunks.
+  //
   // Writes the range's exponent codes and elements and returns whether a NaN or infinity code is
   // among them. `exponents` has room for exponent_bytes(...), padding included, which is written
   // as zeros. `codes`, one per block of the range, or null: for a block format the coarsest-unit

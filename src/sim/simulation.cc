@@ -153,21 +153,7 @@ void Simulation::settle() {
 
 void Simulation::count() {
   for (const WorkerNode* node : wiring_.workers) {
-    const core::WorkerCounters& counters = node->worker().counters();
-    core::WorkerCounters& sum = outcome_.workers;
-    sum.sent_data += counters.sent_data;
-    sum.sent_skip += counters.sent_skip;
-    sum.resent_timeout += counters.resent_timeout;
-    sum.asked_overtaken += counters.asked_overtaken;
-    sum.resent_asked += counters.resent_asked;
-    sum.sent_query += counters.sent_query;
-    sum.received_result += counters.received_result;
-    sum.received_realign += counters.received_realign;
-    sum.received_pending += counters.received_pending;
-    sum.dropped_malformed += counters.dropped_malformed;
-    sum.dropped_foreign += counters.dropped_foreign;
-    sum.dropped_repeat += counters.dropped_repeat;
-    sum.dropped_unexpected += counters.dropped_unexpected;
+    outcome_.workers += node->worker().counters();
     for (const CallRecord& record : node->records()) {
       if (record.finished_at == base::Instant::never()) continue;
       outcome_.finished_at = std::max(outcome_.finished_at, record.finished_at);

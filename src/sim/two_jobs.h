@@ -46,7 +46,7 @@ class JobsOnSharedLinks final : public Observer {
 
   // Contributions of each job that have passed host 0's link.
   std::uint64_t passed(std::size_t job) const { return passed_[job]; }
-  const core::Worker& worker(std::size_t job, std::size_t rank) const {
+  const core::WorkerTeam& worker(std::size_t job, std::size_t rank) const {
     return workers_[job][rank]->worker();
   }
 

@@ -4,6 +4,7 @@
 #include "sparse/gathered.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/encoded_range.h"
 #include "core/near_memory.h"
@@ -37,11 +38,14 @@ void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
   const std::size_t block_bytes = element_bytes(gathered.layout.dtype) << shift;
   const std::uint64_t end = std::min(
       gathered.block_count, ((range.first + range.elements) >> shift) + kAheadBytes / block_bytes);
-  for (std::uint64_t i = std::max(gathered.asked_until, range.first >> shift); i < end; ++i) {
+  // Drivers may ask twice for the same, which costs little.
+  const std::atomic_ref<std::uint64_t> asked_until(gathered.asked_until);
+  const std::uint64_t asked = asked_until.load(std::memory_order_relaxed);
+  for (std::uint64_t i = std::max(asked, range.first >> shift); i < end; ++i) {
     if ((gathered.own[i / 32] >> i % 32 & 1) == 0) continue;
     core::bring_near(gathered.tensor + gathered.blocks[i] * block_bytes, block_bytes);
   }
-  gathered.asked_until = std::max(gathered.asked_until, end);
+  asked_until.store(std::max(asked, end), std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -130,12 +130,50 @@ void add_collectives(Cases& cases) {
        .slots = 2,
        .tensors = {{.chunks = 4, .sparse = true}},
        .full = true});
-  add({.name = "2x1x2-striped", .model = free, .sites = 2, .slots = 1, .tensors = {{.chunks = 4}}});
   add({.name = "2x1x2-cancel",
        .model = free,
        .slots = 1,
        .tensors = {{.chunks = 2}},
        .may_cancel = 0});
+}
+
+// Two aggregators, for one worker of each rank or for two.
+void add_sites(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
+  add({.name = "2x1x2-striped", .model = free, .sites = 2, .slots = 1, .tensors = {{.chunks = 4}}});
+  add({.name = "2x1x2-drivers",
+       .model = free,
+       .sites = 2,
+       .drivers = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 4}}});
+  add({.name = "2x1x2-drivers-after",
+       .model = free,
+       .sites = 2,
+       .drivers = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 3}, {.chunks = 2, .after_previous = true}}});
+  add({.name = "2x1x2-striped-after",
+       .model = free,
+       .sites = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 3}, {.chunks = 2, .after_previous = true}}});
+  add({.name = "2x1x2-drivers-cancel",
+       .model = free,
+       .sites = 2,
+       .drivers = 2,
+       .slots = 1,
+       .tensors = {{.chunks = 2}},
+       .may_cancel = 0});
+  add({.name = "2x1x2-drivers-small-beside-bulk",
+       .model = free,
+       .sites = 2,
+       .drivers = 2,
+       .slots = 1,
+       .small_slots = 1,
+       .tensors = {{.chunks = 3}, {.chunks = 1}},
+       .full = true});
 }
 
 // Numbers of jobs return. Epochs do not.
@@ -220,6 +258,7 @@ Cases make_cases() {
   add_plain(cases);
   add_budgeted(cases);
   add_collectives(cases);
+  add_sites(cases);
   add_numbers_that_return(cases);
   add_trees(cases);
   add_native(cases);

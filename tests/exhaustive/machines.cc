@@ -16,7 +16,7 @@ namespace {
 constexpr base::Duration kPause = base::seconds(60);
 
 // A realign answers a chunk as a result does: the slot's next chunk may follow it.
-std::uint64_t answers(const core::Worker& worker) {
+std::uint64_t answers(const core::WorkerTeam& worker) {
   return worker.counters().received_result + worker.counters().received_realign;
 }
 
@@ -74,8 +74,11 @@ void Machines::apply(NodeIndex node, WorkerState& worker, Command command) {
   switch (command) {
     case Command::submit:
       for (; worker.facts.submitted < oracle_.tensor_count(); ++worker.facts.submitted) {
-        const auto id =
-            worker.machine.submit(worker.now, oracle_.request(worker.facts.submitted, node));
+        core::TransferRequest request = oracle_.request(worker.facts.submitted, node);
+        if (case_.tensors[worker.facts.submitted].after_previous) {
+          request.after = core::TransferId{worker.facts.submitted};
+        }
+        const auto id = worker.machine.submit(worker.now, request);
         // A job that somebody has cancelled refuses; the call has failed.
         if (!id) worker.facts.failed = true;
       }
@@ -96,12 +99,16 @@ void Machines::apply(NodeIndex node, WorkerState& worker, Command command) {
 
 void Machines::drain(NodeIndex node, WorkerState& worker, Effects& effects) {
   std::array<std::byte, 2048> out;
-  while (const auto sent = worker.machine.poll_transmit(worker.now, out)) {
-    effects.sent.push_back(
-        intern({wiring_.site_of(node, sent->site), sent->site}, {out.data(), sent->bytes}));
-    CHECK_THAT(effects.sent.size(), <, 1000);
-  }
+  const auto transmit = [&] {
+    while (const auto sent = worker.machine.poll_transmit(worker.now, out)) {
+      effects.sent.push_back(
+          intern({wiring_.site_of(node, sent->site), sent->site}, {out.data(), sent->bytes}));
+      CHECK_THAT(effects.sent.size(), <, 1000);
+    }
+  };
+  transmit();
   while (const auto event = worker.machine.poll_event()) {
+    transmit();  // what was to follow that transfer
     ++worker.facts.finished;
     if (event->failure) {
       worker.facts.failed = true;

@@ -52,7 +52,7 @@ struct WorkerFacts {
 };
 
 struct WorkerState {
-  core::Worker machine;
+  core::WorkerTeam machine;
   base::Instant now;
   WorkerFacts facts;
 };

@@ -40,8 +40,9 @@ struct Tensor {
   std::uint16_t root = 0;
   // Exponents so far apart that a second round is needed, or in native a second double.
   bool wide_spread = false;
-  bool sparse = false;    // each worker leaves out other blocks of zeros
-  bool quarters = false;  // and in its other blocks all but one quarter
+  bool sparse = false;          // each worker leaves out other blocks of zeros
+  bool quarters = false;        // and in its other blocks all but one quarter
+  bool after_previous = false;  // sends nothing before the tensor before it is done
 };
 
 struct Case {
@@ -50,6 +51,7 @@ struct Case {
   std::uint16_t workers = 2;      // in all
   std::uint16_t leaves = 0;       // aggregators below a root that share the workers; 0: no tree
   std::uint8_t sites = 1;         // aggregators that stripe the chunks
+  std::uint8_t drivers = 1;       // of each worker, among which it divides its sites
   std::uint16_t slots = 1;        // of the bulk stream, per site
   std::uint16_t small_slots = 0;  // 0: all tensors are bulk, and none is announced
   std::vector<Tensor> tensors;

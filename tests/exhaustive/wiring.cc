@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "plan/driver_shares.h"
 
 namespace infold::exhaustive {
 namespace {
@@ -66,7 +67,9 @@ void Wiring::add_tree(std::size_t tree) {
   }
 }
 
-core::Worker Wiring::make_worker(NodeIndex node) const { return core::Worker(workers_[node]); }
+core::WorkerTeam Wiring::make_worker(NodeIndex node) const {
+  return core::WorkerTeam(workers_[node], plan::driver_shares(plan_, case_.drivers));
+}
 
 core::Aggregator Wiring::make_aggregator(NodeIndex node) const {
   return core::Aggregator(aggregators_[node - worker_count_].options);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/aggregator/aggregator.h"
-#include "core/worker/worker.h"
+#include "core/team/worker_team.h"
 #include "plan/plan.h"
 #include "tests/exhaustive/model_case.h"
 
@@ -34,7 +34,7 @@ class Wiring {
   std::uint32_t worker_count() const { return worker_count_; }
   bool is_worker(NodeIndex node) const { return node < worker_count_; }
 
-  core::Worker make_worker(NodeIndex node) const;
+  core::WorkerTeam make_worker(NodeIndex node) const;
   core::Aggregator make_aggregator(NodeIndex node) const;
 
   // The node of a worker's site.

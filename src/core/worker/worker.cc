@@ -17,6 +17,21 @@ constexpr base::Duration kPatienceMax = base::microseconds(500);
 
 }  // namespace
 
+WorkerCounters& WorkerCounters::operator+=(const WorkerCounters& other) {
+  static constexpr std::uint64_t WorkerCounters::* kAll[] = {
+      &WorkerCounters::sent_data,         &WorkerCounters::sent_skip,
+      &WorkerCounters::sent_bundled,      &WorkerCounters::resent,
+      &WorkerCounters::resent_timeout,    &WorkerCounters::resent_asked,
+      &WorkerCounters::asked_overtaken,   &WorkerCounters::sent_query,
+      &WorkerCounters::received_result,   &WorkerCounters::received_realign,
+      &WorkerCounters::received_pending,  &WorkerCounters::dropped_malformed,
+      &WorkerCounters::dropped_foreign,   &WorkerCounters::dropped_repeat,
+      &WorkerCounters::dropped_unexpected};
+  static_assert(sizeof(WorkerCounters) == std::size(kAll) * sizeof(std::uint64_t));
+  for (const auto each : kAll) this->*each += other.*each;
+  return *this;
+}
+
 Worker::Worker(const WorkerOptions& options) : state_(std::make_unique<State>(options)) {}
 Worker::Worker(const Worker& other) : state_(std::make_unique<State>(*other.state_)) {}
 Worker::Worker(Worker&&) noexcept = default;
@@ -29,6 +44,13 @@ base::Result<TransferId> Worker::submit(base::Instant, const TransferRequest& re
 }
 
 bool Worker::has_room_for(std::uint32_t transfers) const { return state_->has_room_for(transfers); }
+
+bool Worker::takes_part() const { return state_->takes_part_; }
+
+void Worker::release(TransferId id) {
+  const State::Inputs inputs(*state_);
+  state_->release(id);
+}
 
 void Worker::set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present) {
   const State::Inputs inputs(*state_);
@@ -83,6 +105,11 @@ void Worker::hear_end(base::Instant now, const Abort& abort) {
   state_->hear_end(now, abort);
 }
 
+void Worker::end_alike(base::Instant now, const Failure& failure, const Abort& said) {
+  const State::Inputs inputs(*state_);
+  state_->end_job(now, failure, said);
+}
+
 void Worker::handle_datagram(base::Instant now, std::uint8_t site,
                              std::span<const std::byte> datagram) {
   state_->handle_datagram(now, site, datagram);
@@ -124,7 +151,9 @@ std::uint32_t Worker::in_flight() const {
 
 std::uint32_t Worker::window() const {
   std::uint32_t sum = 0;
-  for (const State::Flow& flow : state_->flows_) sum += flow.window.size();
+  for (const State::Flow& flow : state_->flows_) {
+    if (state_->drives(flow.site)) sum += flow.window.size();
+  }
   return sum;
 }
 

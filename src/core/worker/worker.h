@@ -44,6 +44,9 @@ struct SiteOptions {
   FormatSet formats = FormatSet::all();  // that it sums; for errors, which name the site
 };
 
+// Sites of a job, as bits.
+using SiteSet = std::uint64_t;
+
 struct WorkerOptions {
   std::uint16_t rank = 0;
   std::uint16_t world = 1;
@@ -51,6 +54,9 @@ struct WorkerOptions {
   FormatSet formats = FormatSet::all();  // that all sites sum; other calls are refused
   FloatTypes native_types;               // likewise as native, where that is not among formats
   std::vector<SiteOptions> sites;        // 1 to 64 aggregators
+  // Those that this worker exchanges packets with. A rank may have several workers, each with some
+  // of the sites (team/joint_transfers.h). Each has all `sites`, which say where a chunk goes.
+  SiteSet drives = ~SiteSet{0};
   // Slots at each site: the first ones carry small tensors, so that these never queue behind
   // large ones. A tensor is small when its chunks fit the small stream's slots once.
   std::uint16_t small_slots = 64;
@@ -148,6 +154,8 @@ struct WorkerCounters {
   std::uint64_t dropped_foreign = 0;     // another job, epoch, site or direction
   std::uint64_t dropped_repeat = 0;      // of a chunk that is done
   std::uint64_t dropped_unexpected = 0;  // of a chunk never sent, or not as it was sent
+
+  WorkerCounters& operator+=(const WorkerCounters& other);
 };
 
 class Worker {
@@ -175,6 +183,12 @@ class Worker {
   [[nodiscard]] base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);
   // Whether so many more can be submitted, whatever they are.
   bool has_room_for(std::uint32_t transfers) const;
+  // Whether the last transfer submitted has, or may have, packets for the sites that this worker
+  // drives. One that has none is done here without an event.
+  bool takes_part() const;
+  // The transfer is done at all workers of the rank. One that is to be sent `after` it may go now,
+  // for which a worker that does not drive all sites waits.
+  void release(TransferId id);
   // Of a transfer that waits for its size, or of any in a job that has ended. All ranks say the
   // same; what has no element is done once all have called it. `present` as in the request.
   void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present = nullptr);
@@ -189,6 +203,8 @@ class Worker {
   void find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes);
   // Ends it as another rank says that it has ended, which aggregators may never get to say.
   void hear_end(base::Instant now, const Abort& abort);
+  // Ends it as another worker of this rank has ended it.
+  void end_alike(base::Instant now, const Failure& failure, const Abort& said);
 
   // Will be handled soon: brings near what that writes. Changes nothing.
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;

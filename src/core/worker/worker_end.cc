@@ -141,9 +141,9 @@ void Worker::State::hear_end(base::Instant now, const Abort& abort) {
 void Worker::State::end_job(base::Instant now, const Failure& failure, const Abort& said) {
   if (failure_) return;
   said_ = said;
-  for (Site& site : sites_) {
-    site.abort_due = true;
-    site.abort_at = now;
+  for (const std::uint8_t site : driven_) {
+    sites_[site].abort_due = true;
+    sites_[site].abort_at = now;
   }
   fail_all(failure);
 }

@@ -20,7 +20,7 @@ Worker::State::Inputs::~Inputs() {
 void Worker::State::assert_invariants() const {
   CHECK_THAT(live_transfers_ + event_count_, <=, events_.size());
   CHECK_THAT(first_event_, <, events_.size());
-  CHECK_THAT(next_site_, <, sites_.size());
+  CHECK(driven_.empty() || next_site_ < driven_.size());
   for (const Stream& stream : streams_) {
     CHECK_THAT(stream.first, <=, stream.numbered);
     CHECK_THAT(stream.numbered, <=, stream.end);
@@ -61,7 +61,10 @@ void Worker::State::assert_stream(const Stream& stream) const {
   for (std::uint64_t place = stream.first; place < stream.end; ++place) {
     const Transfer& transfer = stream.at(place);
     const bool is_numbered = place < stream.numbered;
-    CHECK_THAT(transfer.done_chunks, <=, transfer.chunk_count + (transfer.announced ? 1 : 0));
+    CHECK(transfer.own_chunks == kNotKnown || transfer.own_chunks <= transfer.chunk_count);
+    CHECK(transfer.own_chunks != kNotKnown || !is_numbered);
+    CHECK(transfer.own_chunks == kNotKnown ||
+          transfer.done_chunks <= transfer.own_chunks + (transfer.announced ? 1 : 0));
     CHECK(!is_numbered || transfer.has_size);
     CHECK(!transfer.done || transfer.has_size);
     CHECK(transfer.announces != 0 || transfer.id != TransferId::none);
@@ -104,7 +107,7 @@ void Worker::State::assert_slots(const Flow& flow) const {
     const Transfer& transfer = stream.at(slot.transfer);
     CHECK(!transfer.done);
     CHECK_THAT(slot.chunk, <, transfer.chunk_count);
-    CHECK_THAT(transfer.done_chunks, <, transfer.chunk_count + (transfer.announced ? 1 : 0));
+    CHECK_THAT(transfer.done_chunks, <, transfer.own_chunks + (transfer.announced ? 1 : 0));
   }
   CHECK_THAT(in_flight, ==, flow.in_flight);
   const std::size_t waiting = flow.waiting.assert_linked(flow.slots, WorkerSlot::State::waiting);

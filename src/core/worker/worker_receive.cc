@@ -33,7 +33,7 @@ void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
     return;
   }
   const Header& header = packet.header;
-  const bool is_ours = site < sites_.size() && header.job == sites_[site].job &&
+  const bool is_ours = site < sites_.size() && drives(site) && header.job == sites_[site].job &&
                        header.epoch == sites_[site].epoch && header.kind >= Kind::result &&
                        (header.flags & INFOLD_FLAG_TAGGED) == 0;
   if (!is_ours) {

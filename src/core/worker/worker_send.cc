@@ -40,18 +40,18 @@ std::optional<Worker::Transmit> Worker::State::poll_transmit(base::Instant now,
   takes_payload_ = payload;
   payload_ = {};
   if (failure_) return send_abort(now, out);
-  const std::size_t site_count = sites_.size();
+  const std::size_t site_count = driven_.size();
   for (const StreamName name : {small_stream, bulk_stream}) {
     for (std::size_t i = 0; i < site_count; ++i) {
-      std::size_t site = next_site_ + i;
-      if (site >= site_count) site -= site_count;
-      Flow& from = flow(name, site);
+      std::size_t turn = next_site_ + i;
+      if (turn >= site_count) turn -= site_count;
+      Flow& from = flow(name, driven_[turn]);
       if (auto transmit = send_from(from, now, out)) {
         transmit->payload = payload_;
         assert_flow(from);
         CHECK_THAT(transmit->bytes - INFOLD_HEADER_BYTES, <=, out.size() - INFOLD_HEADER_BYTES);
         count_input();
-        next_site_ = static_cast<std::uint32_t>(site + 1 == site_count ? 0 : site + 1);
+        next_site_ = static_cast<std::uint32_t>(turn + 1 == site_count ? 0 : turn + 1);
         return transmit;
       }
     }
@@ -117,7 +117,7 @@ bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
   if (chunk < stream.abreast_until || options_.sites[ahead.site].in_memory) return false;
   std::uint64_t slowest = chunk;
   std::uint64_t windows = 0;
-  for (std::size_t site = 0; site < sites_.size(); ++site) {
+  for (const std::uint8_t site : driven_) {
     if (options_.sites[site].in_memory) continue;
     const Flow& each = flow(ahead.stream, site);
     slowest = std::min(slowest, stripe_.chunk_at(each.site, each.next_chunk));
@@ -130,6 +130,7 @@ bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
 // A chunk depends only on chunks of earlier calls, and each flow sends its chunks in the order of
 // calls. So ranks cannot wait for one another in a circle.
 bool Worker::State::has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const {
+  if (!drives_all()) return !transfer.waits_for_release;
   if (transfer.after_transfer == 0) return true;
   const Stream& stream = streams_[transfer.after_stream];
   const std::uint64_t before = transfer.after_transfer - 1;

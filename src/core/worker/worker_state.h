@@ -28,6 +28,7 @@ class Worker::State {
 
   base::Result<TransferId> submit(const TransferRequest& request);
   bool has_room_for(std::uint32_t transfers) const;
+  void release(TransferId id);
   void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present);
   void hear_end(base::Instant now, const Abort& abort);
   void end_job(base::Instant now, const Failure& failure, const Abort& said);
@@ -61,6 +62,8 @@ class Worker::State {
   }
 
   static constexpr std::uint8_t kWholeBlocks = 16;
+  // Own chunks of a transfer whose chunks have no numbers yet.
+  static constexpr std::uint64_t kNotKnown = ~std::uint64_t{0};
   static constexpr std::uint8_t kBackoffMax = 12;  // doublings of a wait
   // One packet in this time is no load on any path, and a person does not see it pass.
   static constexpr base::Duration kSilenceMax = base::milliseconds(20);
@@ -72,11 +75,13 @@ class Worker::State {
     TransferId id = TransferId::none;
     std::uint64_t first_chunk = 0;  // in the stream's order
     std::uint64_t chunk_count = 0;
+    std::uint64_t own_chunks = 0;  // of sites that this worker drives, once that is known
     std::uint64_t done_chunks = 0;
     std::uint32_t chunk_elements = 0;
     StreamName after_stream = small_stream;
     std::uint64_t after_transfer = 0;  // one past its place in that stream's order; 0: none
     bool contributes = false;
+    bool waits_for_release = false;
     bool has_size = true;
     bool done = false;
     bool announced = false;       // not done before its announcement is
@@ -158,6 +163,8 @@ class Worker::State {
     ChunkRange range;
   };
 
+  bool drives(std::size_t site) const { return (options_.drives >> site & 1) != 0; }
+  bool drives_all() const { return driven_.size() == sites_.size(); }
   Flow& flow(StreamName stream, std::size_t site) { return flows_[stream * sites_.size() + site]; }
   const Flow& flow(StreamName stream, std::size_t site) const {
     return flows_[stream * sites_.size() + site];
@@ -185,7 +192,8 @@ class Worker::State {
   Transfer& enqueue(const TransferRequest& request, StreamName name, std::uint32_t chunk_elements,
                     std::uint64_t chunk_count);
   void number_chunks(Stream& stream);
-  void announce(const TransferRequest& request);
+  void count_own_chunks(Transfer& transfer) const;
+  bool announce(const TransferRequest& request);
   void end_if_done(Transfer& transfer, StreamName name);
   void pop_done(StreamName name);
   void find_predecessor(Transfer& transfer);
@@ -262,10 +270,12 @@ class Worker::State {
   std::uint32_t world_digest_ = 0;
   std::uint32_t blocks_max_ = 0;
   std::vector<Site> sites_;
+  std::vector<std::uint8_t> driven_;  // of these, with which it exchanges packets
   std::array<Stream, stream_count> streams_;
   std::vector<Flow> flows_;
-  std::uint32_t next_site_ = 0;  // whose turn it is to send first
+  std::uint32_t next_site_ = 0;  // of those driven, whose turn it is to send first
   std::uint32_t live_transfers_ = 0;
+  bool takes_part_ = false;
   std::uint64_t last_id_ = 0;
   base::Instant earliest_deadline_ = base::Instant::never();
   // Of the datagram that is being written.

@@ -75,6 +75,8 @@ Worker::State::State(const WorkerOptions& options)
     sites_.back().worker = site.worker;
     sites_.back().job = site.job;
     sites_.back().epoch = site.epoch;
+    const std::size_t index = sites_.size() - 1;
+    if (drives(index)) driven_.push_back(static_cast<std::uint8_t>(index));
   }
   for (const StreamName name : {small_stream, bulk_stream}) {
     const std::uint16_t slots = name == small_stream ? options.small_slots : options.bulk_slots;
@@ -87,6 +89,7 @@ Worker::State::State(const WorkerOptions& options)
       flow.site = static_cast<std::uint8_t>(site);
       flow.stream = name;
       flow.first_slot = name == small_stream ? 0 : options.small_slots;
+      if (!drives(site)) continue;
       flow.slots.resize(slots);
       flow.floors.resize(std::size_t{slots} * blocks_max_);
     }
@@ -148,12 +151,18 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
     return base::fail(Code::resource_exhausted, "submit",
                       "the oldest call in flight is too far behind; wait for it");
   }
-  if (announced) announce(request);
+  const bool announces_here = announced && announce(request);
   Transfer& transfer = enqueue(request, name, per_chunk, chunks);
   transfer.has_size = !request.sized_later;
   number_chunks(streams_[name]);
   transfer.id = TransferId{++last_id_};
-  transfer.announced = announced;
+  transfer.announced = announces_here;
+  takes_part_ = announces_here || transfer.own_chunks > 0;
+  if (!takes_part_) {
+    transfer.done = true;
+    pop_done(name);
+    return TransferId{last_id_};
+  }
   find_predecessor(transfer);
   ++live_transfers_;
   earliest_deadline_ = std::min(earliest_deadline_, request.deadline);
@@ -182,12 +191,17 @@ bool Worker::State::has_room(StreamName name) const {
 }
 
 // A bulk tensor takes a place in the small stream too, for a chunk without elements:
-// ranks that disagree about which stream a call belongs to could not notice otherwise.
-void Worker::State::announce(const TransferRequest& request) {
+// ranks that disagree about which stream a call belongs to could not notice otherwise. Returns
+// whether this worker drives the site of that chunk.
+bool Worker::State::announce(const TransferRequest& request) {
   Transfer& announcement = enqueue(request, small_stream, 0, 1);
   announcement.contributes = false;
   announcement.announces = streams_[bulk_stream].end + 1;
   number_chunks(streams_[small_stream]);
+  if (announcement.own_chunks > 0) return true;
+  announcement.done = true;
+  pop_done(small_stream);
+  return false;
 }
 
 Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, StreamName name,
@@ -199,6 +213,7 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   transfer = Transfer{};
   transfer.request = request;
   transfer.chunk_count = chunks;
+  transfer.own_chunks = kNotKnown;
   transfer.chunk_elements = per_chunk;
   transfer.contributes =
       request.elements > 0 && request.collective != Collective::barrier &&
@@ -220,6 +235,26 @@ void Worker::State::number_chunks(Stream& stream) {
     if (!transfer.has_size) return;
     transfer.first_chunk = stream.next_chunk;
     stream.next_chunk += transfer.chunk_count;
+    count_own_chunks(transfer);
+  }
+}
+
+void Worker::State::count_own_chunks(Transfer& transfer) const {
+  transfer.own_chunks = drives_all() ? transfer.chunk_count : 0;
+  if (drives_all()) return;
+  const std::uint64_t end = transfer.first_chunk + transfer.chunk_count;
+  for (const std::uint8_t site : driven_) {
+    transfer.own_chunks +=
+        stripe_.count_before(site, end) - stripe_.count_before(site, transfer.first_chunk);
+  }
+}
+
+void Worker::State::release(TransferId id) {
+  for (Stream& stream : streams_) {
+    for (std::uint64_t place = stream.first; place < stream.end; ++place) {
+      Transfer& transfer = stream.at(place);
+      if (transfer.request.after == id) transfer.waits_for_release = false;
+    }
   }
 }
 
@@ -237,13 +272,20 @@ void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::u
   transfer.request.present = present;
   transfer.signature.shape = shape_of(transfer.request);
   transfer.chunk_count = count_chunks(elements, transfer.chunk_elements);
+  if (transfer.chunk_count == 0) transfer.own_chunks = 0;
+  const std::uint64_t known = stream.numbered;
   number_chunks(stream);
-  end_if_done(transfer, name);
+  // One without an element is done before those that it stands behind have a size.
+  if (place >= stream.numbered) end_if_done(transfer, name);
+  for (place = known; place < stream.numbered; ++place) {
+    if (!stream.at(place).done) end_if_done(stream.at(place), name);
+  }
 }
 
 // One that is no longer in a ring is done, which after_transfer = 0 also says.
 void Worker::State::find_predecessor(Transfer& transfer) {
   if (transfer.request.after == TransferId::none) return;
+  transfer.waits_for_release = !drives_all();
   for (const StreamName other : {small_stream, bulk_stream}) {
     for (std::uint64_t place = streams_[other].first; place < streams_[other].end; ++place) {
       if (streams_[other].at(place).id != transfer.request.after) continue;
@@ -306,8 +348,8 @@ void Worker::State::pop_done(StreamName name) {
 }
 
 void Worker::State::end_if_done(Transfer& transfer, StreamName name) {
-  if (!transfer.has_size) return;
-  if (transfer.done_chunks < transfer.chunk_count + (transfer.announced ? 1 : 0)) return;
+  if (transfer.own_chunks == kNotKnown) return;
+  if (transfer.done_chunks < transfer.own_chunks + (transfer.announced ? 1 : 0)) return;
   CHECK(!transfer.done);
   CHECK_THAT(live_transfers_, >, 0U);
   CHECK_THAT(event_count_, <, events_.size());
@@ -361,7 +403,7 @@ std::uint64_t Worker::State::digest() const {
     digest.add(stream.end - stream.first);
     digest.add(stream.end - stream.numbered);
     for (std::uint64_t place = stream.first; place < stream.end; ++place) {
-      digest.add(stream.at(place).done_chunks);
+      digest.add(stream.at(place).done_chunks << 1 | stream.at(place).waits_for_release);
     }
   }
   for (const Site& site : sites_) digest.add(site.abort_due);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "numeric/codec.h"
+#include "plan/driver_shares.h"
 #include "sim/nodes/stale.h"
 #include "sim/scenario/earlier_job.h"
 
@@ -125,6 +126,8 @@ class Builder {
     options.seed = base::mix64(scenario_.seed + rank);
     WorkerNodeOptions node_options;
     node_options.worker = options;
+    const std::uint32_t drivers = rank < scenario_.drivers.size() ? scenario_.drivers[rank] : 1;
+    node_options.shares = plan::driver_shares(plan_, drivers);
     node_options.calls = job_.calls_of(rank);
     node_options.leave_when_done = scenario_.leave_when_done;
     node_options.host_queue_bytes = scenario_.host_queue_bytes;

@@ -12,7 +12,9 @@
 namespace infold::sim {
 
 WorkerNode::WorkerNode(WorkerNodeOptions options)
-    : options_(std::move(options)), worker_(options_.worker), records_(options_.calls.size()) {
+    : options_(std::move(options)),
+      worker_(options_.worker, options_.shares),
+      records_(options_.calls.size()) {
   ending_done_ = options_.ending.kind == Ending::Kind::none;
 }
 

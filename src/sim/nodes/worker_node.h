@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/worker/worker.h"
+#include "core/team/worker_team.h"
 #include "sim/network/link.h"
 #include "sim/network/network.h"
 
@@ -49,6 +49,7 @@ struct Ending {
 
 struct WorkerNodeOptions {
   core::WorkerOptions worker;
+  std::vector<core::SiteSet> shares = {~core::SiteSet{0}};  // a worker for each
   std::vector<Call> calls;
   std::vector<Pause> pauses;  // in order of time
   Ending ending;
@@ -71,7 +72,7 @@ class WorkerNode final : public Node {
   // Returns true when every call has ended, with or without success.
   bool finished() const { return finished_calls_ == records_.size() && ending_done_; }
   const std::vector<CallRecord>& records() const { return records_; }
-  const core::Worker& worker() const { return worker_; }
+  const core::WorkerTeam& worker() const { return worker_; }
   std::uint32_t in_flight_high_water() const { return in_flight_high_water_; }
 
  private:
@@ -85,7 +86,7 @@ class WorkerNode final : public Node {
   void drain(base::Instant now, Outlet& outlet);
 
   WorkerNodeOptions options_;
-  core::Worker worker_;
+  core::WorkerTeam worker_;
   std::vector<PathId> to_sites_;
   const Link* uplink_ = nullptr;
   const Network* network_ = nullptr;

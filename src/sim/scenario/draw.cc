@@ -152,6 +152,16 @@ void draw_earlier_job(Scenario& scenario) {
                       .replays = static_cast<std::uint32_t>(prng.between(20, 600))};
 }
 
+// Ranks with several workers, beside others with one. Has a generator of its own, too.
+void draw_drivers(Scenario& scenario) {
+  const std::size_t sites = scenario.plan.trees.size();
+  base::Prng prng(base::mix64(scenario.seed ^ 0xD41FE));
+  if (sites == 1 || !prng.chance(0.5)) return;
+  for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) {
+    scenario.drivers.push_back(static_cast<std::uint8_t>(1 + prng.below(sites)));
+  }
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -174,6 +184,7 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.leave_when_done = prng.chance(0.3);
   }
   draw_earlier_job(scenario);
+  draw_drivers(scenario);
   return scenario;
 }
 

@@ -79,6 +79,9 @@ std::string describe(const Scenario& scenario) {
       scenario.plan.bulk_slots, scenario.link.bits_per_second / 1'000'000, scenario.link.delay.ns,
       scenario.link.queue_bytes_max,
       scenario.aggregators_are_hosts ? ", aggregators on hosts" : "");
+  if (!scenario.drivers.empty()) {
+    text += "  drivers of the ranks: " + fmt::to_string(fmt::join(scenario.drivers, " ")) + "\n";
+  }
   if (scenario.up.any()) text += "  up: " + describe_faults(scenario.up) + "\n";
   if (scenario.down.any()) text += "  down: " + describe_faults(scenario.down) + "\n";
   if (!scenario.pauses.empty() || scenario.stale_packets > 0 || !scenario.starts.empty()) {

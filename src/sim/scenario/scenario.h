@@ -96,6 +96,8 @@ struct Scenario {
   std::uint32_t check_period = 16;
   std::uint16_t window_max = 65'535;
   std::uint32_t transfers_max = 64;
+  // Workers of each rank that divide its sites; of ranks beyond the end, one.
+  std::vector<std::uint8_t> drivers;
 
   LinkOptions link{.bits_per_second = 10'000'000'000,
                    .delay = base::microseconds(10),
