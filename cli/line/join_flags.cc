@@ -70,6 +70,9 @@ void JoinFlags::declare(Options& options) {
                  "$INFOLD_SHARED_MEMORY");
   options.flag("--no-offload", no_offload_,
                "Send and receive packets one by one, without the kernel's offloads");
+  options.whole<unsigned>("--drivers", drivers_, {0, 64},
+                          "Threads that exchange packets, each with some of the sites; 0 follows "
+                          "link speed and processors, or $INFOLD_DRIVERS");
 }
 
 JoinOptions JoinFlags::join_options() const {
@@ -85,6 +88,7 @@ JoinOptions JoinFlags::join_options() const {
   options.address = address_;
   options.mtu_bytes = static_cast<int>(mtu_);
   options.offload = !no_offload_;
+  options.drivers = static_cast<int>(drivers_);
   options.shared_memory = shared_memory_of(shared_memory_);
   options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(deadline_s_ * 1e9));
   return options;

@@ -38,6 +38,7 @@ class JoinFlags {
   unsigned mtu_ = 0;
   double deadline_s_ = 10;
   bool no_offload_ = false;
+  unsigned drivers_ = 0;
   std::string shared_memory_ = "auto";
 };
 

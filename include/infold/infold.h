@@ -141,6 +141,7 @@ typedef struct infold_join_options {
   int32_t worker_weight;
   int32_t mtu_bytes;
   int32_t offload; /* 0 or 1 */
+  int32_t drivers; /* 0: automatic */
   infold_shared_memory shared_memory;
   int32_t verify; /* 0 or 1 */
   int32_t rejoin; /* 0 or 1 */

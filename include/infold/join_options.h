@@ -56,6 +56,14 @@ struct JoinOptions {
   int mtu_bytes = 0;  // of the path; 0: of the route. 576 to 9216
   bool offload = true;
 
+  // Threads that exchange this rank's packets, each with a socket and a share of the sites, so at
+  // most as many as there are sites. 0: by the interface's speed, the processors and local_world. 1
+  // to 64; ranks may differ, and sums have the same bits. INFOLD_DRIVERS.
+  int drivers = 0;
+  // Ranks of this host, which share its processors. 0: LOCAL_WORLD_SIZE,
+  // OMPI_COMM_WORLD_LOCAL_SIZE, MPI_LOCALNRANKS or SLURM_NTASKS_PER_NODE, else 1.
+  int local_world = 0;
+
   // INFOLD_SHARED_MEMORY: auto, off or always.
   SharedMemory shared_memory = SharedMemory::automatic;
   // Ranks share memory only if this is equal, too. INFOLD_HOST.

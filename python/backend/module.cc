@@ -71,6 +71,7 @@ JoinOptions join_options_of(const py::dict& given) {
       value_of(kSharedMemory, given["shared_memory"].cast<std::string>(), "shared_memory");
   join.address = given["address"].cast<std::string>();
   join.mtu_bytes = given["mtu_bytes"].cast<int>();
+  join.drivers = given["drivers"].cast<int>();
   join.switch_weight = given["switch_weight"].cast<int>();
   join.worker_weight = given["worker_weight"].cast<int>();
   join.verify = given["verify"].cast<bool>();

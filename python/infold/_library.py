@@ -36,9 +36,9 @@ class JoinOptions(ctypes.Structure):
         ("struct_bytes", _size), ("switches", ctypes.POINTER(_text)), ("switch_count", _size),
         ("rendezvous", _text), ("job", _text), ("address", _text), ("host", _text),
         ("rank", _int), ("world", _int), ("sites", _int), ("switch_weight", _int),
-        ("worker_weight", _int), ("mtu_bytes", _int), ("offload", _int), ("shared_memory", _int),
-        ("verify", _int), ("rejoin", _int), ("wire", _int), ("deadline_ns", _long),
-        ("stop", _pointer)]
+        ("worker_weight", _int), ("mtu_bytes", _int), ("offload", _int), ("drivers", _int),
+        ("shared_memory", _int), ("verify", _int), ("rejoin", _int), ("wire", _int),
+        ("deadline_ns", _long), ("stop", _pointer)]
 
 
 class CallOptions(ctypes.Structure):

@@ -79,8 +79,8 @@ class Communicator:
     @classmethod
     def join(cls, *, switches=(), rendezvous=None, rank=None, world=None, job=None, address=None,
              host=None, sites="automatic", switch_weight=1, worker_weight=1, mtu_bytes=0,
-             offload=True, shared_memory="auto", verify=False, rejoin=True, wire="automatic",
-             deadline=10.0):
+             offload=True, drivers=0, shared_memory="auto", verify=False, rejoin=True,
+             wire="automatic", deadline=10.0):
         """Blocks until all ranks have joined, for `deadline` seconds at most. Missing options come
         from the environment: INFOLD_RANK, INFOLD_WORLD, INFOLD_RENDEZVOUS, INFOLD_SWITCHES, and the
         variables of torchrun, Open MPI, PMI and Slurm. infold/join_options.h describes each option.
@@ -102,6 +102,7 @@ class Communicator:
         options.switch_weight = _integer(switch_weight, "switch_weight")
         options.worker_weight = _integer(worker_weight, "worker_weight")
         options.mtu_bytes = _integer(mtu_bytes, "mtu_bytes")
+        options.drivers = _integer(drivers, "drivers")
         options.offload, options.verify, options.rejoin = bool(offload), bool(verify), bool(rejoin)
         options.shared_memory = number_of(shared_memory, _library.SHARED_MEMORY, "shared_memory")
         options.wire = number_of(wire, _library.WIRES, "wire")

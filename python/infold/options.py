@@ -44,6 +44,8 @@ class Options:
                     default: the group's timeout
     address         source address of packets                          INFOLD_ADDRESS
     mtu_bytes       MTU of the path; 0: the MTU of the route           INFOLD_MTU
+    drivers         threads for packets, each with some of the sites;  INFOLD_DRIVERS
+                    0: by link speed and processors
     shared_memory   whether ranks of one host sum there first: auto,   INFOLD_SHARED_MEMORY
                     off, always
     switch_weight,  shares of sites="mixed"                            INFOLD_SWITCH_WEIGHT,
@@ -60,6 +62,7 @@ class Options:
     deadline: float | None = None
     address: str | None = None
     mtu_bytes: int | None = None
+    drivers: int | None = None
     shared_memory: str | None = None
     switch_weight: int | None = None
     worker_weight: int | None = None
@@ -71,17 +74,17 @@ LAYOUTS = ("dense", "blocks", "automatic")
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 _DEFAULTS = {
     "switches": [], "job": "torch", "wire": "automatic", "layout": "dense", "sites": "automatic",
-    "deadline": None, "address": "", "mtu_bytes": 0, "shared_memory": "auto", "switch_weight": 1,
-    "worker_weight": 1, "verify": False, "rejoin": True,
+    "deadline": None, "address": "", "mtu_bytes": 0, "drivers": 0, "shared_memory": "auto",
+    "switch_weight": 1, "worker_weight": 1, "verify": False, "rejoin": True,
 }
 _VARIABLES = {name: "INFOLD_" + name.upper() for name in _NAMES} | {"mtu_bytes": "INFOLD_MTU"}
 _READERS = {
-    "switches": _list_of, "deadline": float, "mtu_bytes": int, "switch_weight": int,
-    "worker_weight": int, "verify": _truth_of, "rejoin": _truth_of,
+    "switches": _list_of, "deadline": float, "mtu_bytes": int, "drivers": int,
+    "switch_weight": int, "worker_weight": int, "verify": _truth_of, "rejoin": _truth_of,
 }
 _TYPES = {
-    "switches": (list, tuple), "deadline": (int, float), "mtu_bytes": int, "switch_weight": int,
-    "worker_weight": int, "verify": bool, "rejoin": bool,
+    "switches": (list, tuple), "deadline": (int, float), "mtu_bytes": int, "drivers": int,
+    "switch_weight": int, "worker_weight": int, "verify": bool, "rejoin": bool,
 }
 _CHOICES = {
     "wire": ("automatic", "native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"),
@@ -92,7 +95,7 @@ _CHOICES = {
 # As in infold/join_options.h. An MTU of 0 is the MTU of the route.
 _RANGES = {
     "mtu_bytes": (0, *range(576, 9217)), "switch_weight": range(1, 65),
-    "worker_weight": range(1, 65),
+    "worker_weight": range(1, 65), "drivers": range(65),
 }
 
 
@@ -122,8 +125,8 @@ def _kind_of(name):
     return {
         "switches": "a list of \"host:port\"", "deadline": "seconds",
         "mtu_bytes": "576 to 9216, and 0 for the MTU of the route",
-        "switch_weight": "1 to 64", "worker_weight": "1 to 64", "verify": "True or False",
-        "rejoin": "True or False",
+        "drivers": "0 to 64", "switch_weight": "1 to 64", "worker_weight": "1 to 64",
+        "verify": "True or False", "rejoin": "True or False",
     }.get(name, "a word")
 
 

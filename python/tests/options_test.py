@@ -20,6 +20,7 @@ _WRONG_VALUES = {
     "deadline": (0, -1, "soon", True),
     "address": (127,),
     "mtu_bytes": ("1500", True, 1.5),
+    "drivers": ("2", True),
     "shared_memory": ("maybe", False),
     "switch_weight": ("1", True),
     "worker_weight": ("1", True),
@@ -52,7 +53,7 @@ def test_wrong_values_are_refused():
 
 def _refuse_limits(rank, world):
     for name, values in (("mtu_bytes", (1, 100_000)), ("switch_weight", (0, 65)),
-                         ("worker_weight", (0, 65))):
+                         ("worker_weight", (0, 65)), ("drivers", (-1, 65))):
         for value in values:
             text = _refusal({name: value, "sites": "workers"})
             assert name in text and "allowed" in text, f"{name}={value!r}: {text}"

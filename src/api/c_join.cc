@@ -61,6 +61,7 @@ JoinOptions join_options_of(const infold_join_options& given) {
   options.worker_weight = given.worker_weight;
   options.mtu_bytes = given.mtu_bytes;
   options.offload = given.offload != 0;
+  options.drivers = given.drivers;
   options.shared_memory = enum_of<SharedMemory>(given.shared_memory);
   options.verify = given.verify != 0;
   options.rejoin = given.rejoin != 0;
@@ -115,6 +116,7 @@ infold_join_options infold_join_options_default(void) {
   options.worker_weight = defaults.worker_weight;
   options.mtu_bytes = defaults.mtu_bytes;
   options.offload = defaults.offload ? 1 : 0;
+  options.drivers = defaults.drivers;
   options.shared_memory = static_cast<infold_shared_memory>(defaults.shared_memory);
   options.verify = defaults.verify ? 1 : 0;
   options.rejoin = defaults.rejoin ? 1 : 0;

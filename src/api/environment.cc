@@ -18,6 +18,7 @@ constexpr int kWeightMax = 64;
 constexpr int kMtuMin = 576;
 constexpr int kMtuMax = 9216;
 constexpr int kPortMax = 65535;
+constexpr int kDriversMax = 64;
 
 using Names = std::initializer_list<const char*>;
 
@@ -129,6 +130,21 @@ std::optional<Error> settle_rejoin(JoinOptions& options) {
   return std::nullopt;
 }
 
+std::optional<Error> settle_drivers(JoinOptions& options) {
+  if (options.local_world == 0) {
+    const auto ranks = first_of({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                 "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"});
+    // These are the launchers' own variables. What is no number says nothing.
+    options.local_world = ranks ? number_in(ranks->second, 1, kWorldMax).value_or(1) : 1;
+  }
+  const auto given = first_of({"INFOLD_DRIVERS"});
+  if (options.drivers != 0 || !options.use_environment || !given) return std::nullopt;
+  const std::optional<int> value = number_in(given->second, 0, kDriversMax);
+  if (!value) return invalid("INFOLD_DRIVERS is '" + given->second + "'; allowed: 0 to 64");
+  options.drivers = *value;
+  return std::nullopt;
+}
+
 // The log is the process' and no option of a job's, so that programs that read the rest of the
 // environment themselves leave this variable to us.
 std::optional<Error> settle_log() {
@@ -156,6 +172,12 @@ std::optional<Error> check(const JoinOptions& options) {
   if (options.mtu_bytes != 0 && (options.mtu_bytes < kMtuMin || options.mtu_bytes > kMtuMax)) {
     return invalid("mtu_bytes is " + std::to_string(options.mtu_bytes) +
                    "; allowed: 0, or 576 to 9216");
+  }
+  if (options.drivers < 0 || options.drivers > kDriversMax) {
+    return invalid("drivers is " + std::to_string(options.drivers) + "; allowed: 0 to 64");
+  }
+  if (options.local_world < 1 || options.local_world > kWorldMax) {
+    return invalid("local_world is " + std::to_string(options.local_world) + "; allowed: 0 to 256");
   }
   if (options.deadline.count() <= 0) return invalid("deadline must be more than zero");
   if (options.connect_deadline.count() <= 0) {
@@ -209,6 +231,7 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);
   if (auto error = settle_verify(options)) return tl::unexpected(*error);
   if (auto error = settle_rejoin(options)) return tl::unexpected(*error);
+  if (auto error = settle_drivers(options)) return tl::unexpected(*error);
   if (auto error = check(options)) return tl::unexpected(*error);
   return options;
 }

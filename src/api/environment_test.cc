@@ -54,6 +54,29 @@ TEST(Environment, SaysWhatIsLogged) {
   io::set_log({});
 }
 
+TEST(Environment, SaysHowManyDriversAndWhoSharesTheProcessors) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  const auto completed = [&given] { return api::complete_from_environment(given); };
+  EXPECT_EQ(completed()->drivers, 0);
+  EXPECT_EQ(completed()->local_world, 1);
+  setenv("SLURM_NTASKS_PER_NODE", "4(x2)", 1);
+  EXPECT_EQ(completed()->local_world, 1) << "what is no number says nothing";
+  setenv("LOCAL_WORLD_SIZE", "8", 1);
+  setenv("INFOLD_DRIVERS", "3", 1);
+  EXPECT_EQ(completed()->local_world, 8);
+  EXPECT_EQ(completed()->drivers, 3);
+  setenv("INFOLD_DRIVERS", "65", 1);
+  EXPECT_THAT(completed().error().message, HasSubstr("INFOLD_DRIVERS is '65'; allowed: 0 to 64"));
+  given.drivers = 2;
+  EXPECT_EQ(completed()->drivers, 2) << "what the caller says counts";
+  given.drivers = 65;
+  EXPECT_THAT(completed().error().message, HasSubstr("drivers is 65; allowed: 0 to 64"));
+  for (const char* name : {"SLURM_NTASKS_PER_NODE", "LOCAL_WORLD_SIZE", "INFOLD_DRIVERS"}) {
+    unsetenv(name);
+  }
+}
+
 TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
   setenv("INFOLD_SHARED_MEMORY", "off", 1);
   setenv("INFOLD_VERIFY", "1", 1);

@@ -91,8 +91,8 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
       member.deadline = options.deadline;
       member.membership = group.network_;
       member.verify = options.verify;
-      group.members_.push_back(
-          std::make_shared<rank::Member>(std::move(member), std::move(end.endpoint)));
+      group.members_.push_back(std::make_shared<rank::Member>(
+          std::move(member), rank::one_driver(std::move(end.endpoint))));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;

@@ -16,7 +16,7 @@
 #include "codec/format_choice.h"
 #include "rank/calls/call.h"
 #include "rank/calls/request.h"
-#include "rank/in_flight.h"
+#include "rank/drivers/in_flight.h"
 #include "sparse/layout_choice.h"
 
 namespace infold::rank {

@@ -17,12 +17,12 @@ constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-Member::Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint)
+Member::Member(MemberOptions options, std::vector<DrivenSites> shares)
     : options_(std::move(options)),
       sparse_obstacle_(find_sparse_obstacle(options_.worker, options_.site_names)),
       end_reason_(options_.worker.rank, options_.site_names),
       calls_(*this),
-      in_flight_(options_.worker, std::move(endpoint),
+      in_flight_(options_.worker, std::move(shares),
                  [this](Call& call, base::Instant now) { conclude(call, now); }) {
   if (options_.rejoin.attempt)
     rejoiner_.emplace(static_cast<Rejoiner::Owner&>(*this), std::move(options_.rejoin),
@@ -39,44 +39,39 @@ Member::~Member() { leave(); }
 void Member::leave() {
   if (checked_) checked_->close();
   if (rejoiner_) rejoiner_->close();
-  const std::optional<core::Abort> end =
-      driver().with_worker([](core::Worker& worker, base::Instant) { return worker.end_said(); });
-  driver().leave();
+  const std::optional<core::Abort> end = drivers().end_said();
+  drivers().leave();
   if (checked_) checked_->stop();
   if (end && options_.membership) options_.membership->note_end(*end);
   options_.membership.reset();
-  driver().stop();
+  drivers().stop();
 }
 
 void Member::lose_rank(std::uint32_t rank) {
-  driver().with_worker([rank](core::Worker& worker, base::Instant now) {
+  drivers().with_each([rank](core::Worker& worker, base::Instant now) {
     worker.lose_rank(now, static_cast<std::uint16_t>(rank));
   });
 }
 
 void Member::lose_site(std::uint8_t site, const std::string& lost_switch) {
   end_reason_.set_lost_switch(lost_switch);
-  driver().with_worker(
+  drivers().with_each(
       [site](core::Worker& worker, base::Instant now) { worker.lose_site(now, site); });
   if (rejoiner_ && has_lost_site()) rejoiner_->note_lost_switch();
 }
 
 void Member::hear_end(const core::Abort& abort) {
-  driver().with_worker(
+  drivers().with_each(
       [&abort](core::Worker& worker, base::Instant now) { worker.hear_end(now, abort); });
 }
 
-std::optional<core::Failure> Member::worker_failure() {
-  return driver().with_worker([](core::Worker& worker, base::Instant) { return worker.failure(); });
-}
-
 bool Member::has_lost_site() {
-  const std::optional<core::Failure> failure = worker_failure();
+  const std::optional<core::Failure> failure = drivers().failure();
   return failure && is_site_lost(*failure);
 }
 
 void Member::end_membership() {
-  const std::optional<core::Failure> failure = worker_failure();
+  const std::optional<core::Failure> failure = drivers().failure();
   if (failure && is_site_lost(*failure)) options_.membership->note_site_lost(failure->site);
   options_.membership.reset();
 }
@@ -88,7 +83,7 @@ void Member::resume(Reentry entry) {
   options_.worker.limits = entry.worker.limits;
   options_.worker.formats = entry.worker.formats;
   options_.worker.native_types = entry.worker.native_types;
-  driver().restart(entry.worker, std::move(entry.endpoint));
+  in_flight_.restart(entry.worker, std::move(entry.shares));
   options_.membership = std::move(entry.membership);
   end_reason_.set_lost_switch({});
   for (Call* const call : rejoiner_->come_back()) {
@@ -99,9 +94,9 @@ void Member::resume(Reentry entry) {
 }
 
 void Member::fail_kept(Call& call, const std::string& why) {
-  finish(call, tl::unexpected(
-                   end_reason_.of_failed(call, worker_failure(), io::monotonic_now(), "; " + why)));
-  driver().wake();  // its caller may be driving, with nothing to come
+  finish(call, tl::unexpected(end_reason_.of_failed(call, drivers().failure(), io::monotonic_now(),
+                                                    "; " + why)));
+  drivers().wake_callers();  // with nothing to come
 }
 
 Handle Member::handle_of(Call& call) {
@@ -223,16 +218,16 @@ void Member::finish(Call& call, Result<Completion> result) {
 // The ranks that make this call wait for this one, so a call that cannot be made ends the job.
 void Member::refuse(Call& call, Error error) {
   if (error.code == Code::aborted) {
-    error = end_reason_.of_late(call, worker_failure());
+    error = end_reason_.of_late(call, drivers().failure());
   } else {
     error = end_reason_.of_refused(call, std::move(error));
-    driver().with_worker([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
+    drivers().with_each([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
   }
   finish(call, tl::unexpected(std::move(error)));
 }
 
 std::optional<Error> Member::failure() {
-  const std::optional<core::Failure> failure = worker_failure();
+  const std::optional<core::Failure> failure = drivers().failure();
   if (!failure || (rejoiner_ && is_site_lost(*failure))) return std::nullopt;
   return end_reason_.of_job(*failure);
 }
@@ -244,29 +239,29 @@ void Member::cancel(const Call& call) {
 
 void Member::drive_until(const Call& call, base::Instant deadline) {
   if (call.is_checked) return;  // Another thread makes it, and drives.
-  driver().drive_until([&call] { return call.done(); }, deadline);
+  in_flight_.drive_until(call, deadline);
 }
 
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
-  const core::RankRanges missing = driver().with_worker(
-      [&](core::Worker& worker, base::Instant) { return worker.waiting_for(call.transfers.last); });
+  const core::RankRanges missing = in_flight_.waiting_for(call);
   return describe_pending(call.name, base::Duration{waited.count()}, missing);
 }
 
 Statistics Member::statistics() {
   Statistics statistics;
-  driver().with_worker([&](core::Worker& worker, base::Instant) {
-    const core::WorkerCounters& counters = worker.counters();
-    statistics.packets_resent = counters.resent;
-    statistics.packets_asked = counters.sent_query;
-    statistics.packets_received =
-        counters.received_result + counters.received_realign + counters.received_pending;
-    statistics.packets_ignored = counters.dropped_malformed + counters.dropped_foreign +
-                                 counters.dropped_repeat + counters.dropped_unexpected;
-    statistics.packets_in_flight = worker.in_flight();
-    statistics.window = worker.window();
+  core::WorkerCounters counters;
+  drivers().with_each([&](core::Worker& worker, base::Instant) {
+    counters += worker.counters();
+    statistics.packets_in_flight += worker.in_flight();
+    statistics.window += worker.window();
   });
-  const io::EndpointCounters endpoint = driver().endpoint_counters();
+  statistics.packets_resent = counters.resent;
+  statistics.packets_asked = counters.sent_query;
+  statistics.packets_received =
+      counters.received_result + counters.received_realign + counters.received_pending;
+  statistics.packets_ignored = counters.dropped_malformed + counters.dropped_foreign +
+                               counters.dropped_repeat + counters.dropped_unexpected;
+  const io::EndpointCounters endpoint = drivers().endpoint_counters();
   statistics.packets_sent = endpoint.sent;
   statistics.messages_sent = endpoint.messages_sent;
   statistics.messages_received = endpoint.messages_received;

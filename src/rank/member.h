@@ -5,8 +5,8 @@
 // transfers into its result. A failed call changes no tensor and ends the job, also for later
 // calls.
 //
-// Locks, taken in this order: calls_mutex_ gives calls their order, the driver's lock guards the
-// worker and the transfers of calls in flight. All other locks guard one object each.
+// Locks, taken in this order: calls_mutex_ gives calls their order, the lock of those in flight
+// guards their transfers, a driver's lock its worker. All other locks guard one object each.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,13 @@
 #include <infold/options.h>
 
 #include "core/worker/worker.h"
-#include "io/endpoint.h"
 #include "rank/automatic_layout.h"
 #include "rank/call_pool.h"
 #include "rank/calls/call.h"
 #include "rank/calls/request.h"
 #include "rank/checked_calls.h"
+#include "rank/drivers/in_flight.h"
 #include "rank/end_reason.h"
-#include "rank/in_flight.h"
 #include "rank/membership.h"
 #include "rank/rejoiner.h"
 
@@ -56,7 +55,7 @@ struct MemberOptions {
 class Member final : private Rejoiner::Owner, public std::enable_shared_from_this<Member> {
  public:
   // Throws std::system_error when no thread can be had.
-  Member(MemberOptions options, std::unique_ptr<io::Endpoint> endpoint);
+  Member(MemberOptions options, std::vector<DrivenSites> shares);
   ~Member() override;
 
   // A refused request gives a handle too, one that has failed.
@@ -69,7 +68,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   // See Communicator.
   std::optional<Error> failure();
   const std::string& interface() const { return options_.paths.interface; }
-  io::EndpointCounters endpoint_counters() { return driver().endpoint_counters(); }
+  io::EndpointCounters endpoint_counters() { return drivers().endpoint_counters(); }
 
   // The holder of the job's connections has lost a rank, or an aggregator.
   void lose_rank(std::uint32_t rank);
@@ -87,8 +86,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
 
  private:
-  WorkerDriver& driver() { return in_flight_.driver(); }
-  std::optional<core::Failure> worker_failure();
+  DriverSet& drivers() { return in_flight_.drivers(); }
   bool has_lost_site();
 
   Handle handle_of(Call& call);

@@ -25,8 +25,8 @@
 #include <infold/result.h>
 
 #include "core/worker/worker.h"
-#include "io/endpoint.h"
 #include "rank/calls/call.h"
+#include "rank/drivers/driver_set.h"
 #include "rank/membership.h"
 
 namespace infold::rank {
@@ -42,7 +42,7 @@ struct CallHistory {
 // What a member needs to take part in a job again.
 struct Reentry {
   core::WorkerOptions worker;
-  std::unique_ptr<io::Endpoint> endpoint;
+  std::vector<DrivenSites> shares;
   std::shared_ptr<Membership> membership;
   // Tells the member of lost ranks and sites, as long as the membership lasts.
   std::function<void(Member&)> watch;

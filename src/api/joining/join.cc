@@ -57,7 +57,9 @@ Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
       rank::JobSession::join(options, history != nullptr ? *history : rank::CallHistory{}, setup);
   log_outcome(options, history != nullptr, begun, setup, joined ? nullptr : &joined.error());
   if (!joined) return tl::unexpected(std::move(joined.error()));
-  if (wrap) setup.endpoint = wrap(std::move(setup.endpoint));
+  for (rank::DrivenSites& share : setup.shares) {
+    if (wrap) share.endpoint = wrap(std::move(share.endpoint));
+  }
   return std::shared_ptr<rank::JobSession>(std::move(*joined));
 }
 
@@ -76,18 +78,21 @@ void watch(rank::JobSession& session, rank::Member& member) {
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
 constexpr auto kPauseOfMany = rank::HostLinks::kReasonMax + std::chrono::milliseconds(100);
 
-rank::Rejoin rejoin_of(const JoinOptions& options, const EndpointWrap& wrap) {
+// With no more drivers than there are.
+rank::Rejoin rejoin_of(const JoinOptions& options, std::size_t drivers, const EndpointWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
   rank::Rejoin rejoin;
   rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
-  rejoin.attempt = [options, wrap](const rank::CallHistory& history,
-                                   std::chrono::nanoseconds patience) -> Result<rank::Reentry> {
+  rejoin.attempt = [options, drivers, wrap](
+                       const rank::CallHistory& history,
+                       std::chrono::nanoseconds patience) -> Result<rank::Reentry> {
     JoinOptions again = options;
     again.deadline = again.connect_deadline = patience;
+    again.drivers = static_cast<int>(drivers);
     rank::JobSession::Setup setup;
     const auto session = enter(again, &history, wrap, setup);
     if (!session) return tl::unexpected(session.error());
-    return rank::Reentry{std::move(setup.worker), std::move(setup.endpoint), *session,
+    return rank::Reentry{std::move(setup.worker), std::move(setup.shares), *session,
                          [weak = std::weak_ptr(*session)](rank::Member& member) {
                            if (const auto living = weak.lock()) watch(*living, member);
                          }};
@@ -108,8 +113,8 @@ Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
     const auto member = std::make_shared<rank::Member>(
         rank::MemberOptions{std::move(setup.worker), complete->wire, complete->deadline, *session,
                             std::move(setup.site_names), setup.paths, complete->verify,
-                            rejoin_of(*complete, wrap)},
-        std::move(setup.endpoint));
+                            rejoin_of(*complete, setup.shares.size(), wrap)},
+        std::move(setup.shares));
     watch(**session, *member);
     return member;
   } catch (const std::system_error& error) {

@@ -19,7 +19,7 @@
 #include "lab/measure/bench_packets.h"
 #include "lab/measure/processor_time.h"
 #include "lab/measure/spread.h"
-#include "rank/worker_driver.h"
+#include "rank/drivers/worker_driver.h"
 
 namespace infold::lab {
 namespace {

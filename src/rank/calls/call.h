@@ -44,13 +44,14 @@ class Call {
   Launch* launch = nullptr;  // one of them, once begun
   LaunchOutline outline;
 
-  // Its transfers follow one another; the call is done when none is left. By the driver's lock.
+  // Its transfers follow one another; the call is done when none is left. By InFlight's lock.
   struct Transfers {
     core::TransferId first = core::TransferId::none;
     core::TransferId last = core::TransferId::none;
     std::uint32_t left = 0;
     std::uint16_t ranks_summed = 0;
     std::optional<core::Failure> failure;  // of the first that failed
+    std::size_t driver = 0;                // one that takes part in the last
 
     bool any() const { return first != core::TransferId::none; }
     bool has(core::TransferId id) const { return first <= id && id <= last; }

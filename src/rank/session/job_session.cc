@@ -2,6 +2,7 @@
 #include "rank/session/job_session.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/prng.h"
@@ -9,8 +10,10 @@
 #include "core/site_order.h"
 #include "io/host/clock.h"
 #include "io/udp/udp_endpoint.h"
+#include "plan/driver_shares.h"
 #include "rank/session/host/host_plan.h"
 #include "rank/session/join_error.h"
+#include "rank/session/path/driver_count.h"
 
 namespace infold::rank {
 namespace {
@@ -61,6 +64,7 @@ Result<void> JobSession::run(const CallHistory& history, Setup& setup) {
   if (Result<void> opened = open_rendezvous(); !opened) return opened;
   if (Result<void> met = meet(); !met) return met;
   if (Result<void> settled = settle_terms(history); !settled) return settled;
+  if (Result<void> opened = open_driver_sockets(); !opened) return opened;
   set_up(setup);
   return {};
 }
@@ -82,9 +86,7 @@ Result<void> JobSession::open_sockets() {
       PacketRoute::choose(options_, hosts_.front().name, hosts_.front().address);
   if (!route) return tl::unexpected(std::move(route.error()));
   route_ = std::move(*route);
-  io::UdpOptions udp = route_.udp_options();
-  udp.offload = options_.offload;
-  udp.keeps_blocked = true;
+  const io::UdpOptions udp = udp_options();
   auto socket = io::UdpSocket::open(udp);
   const std::string local = route_.route.local.host_text();
   if (!socket) return tl::unexpected(unavailable(local, socket.error()));
@@ -96,6 +98,36 @@ Result<void> JobSession::open_sockets() {
   auto site = OwnSite::open(udp);
   if (!site) return tl::unexpected(unavailable(local, site.error()));
   own_site_ = std::move(*site);
+  return {};
+}
+
+io::UdpOptions JobSession::udp_options() const {
+  io::UdpOptions udp = route_.udp_options();
+  udp.offload = options_.offload;
+  udp.keeps_blocked = true;
+  return udp;
+}
+
+std::uint32_t JobSession::driver_count() const {
+  if (!is_on_network()) return 1;
+  const int sites = static_cast<int>(table_.plan.trees.size());
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  const int count =
+      options_.drivers > 0
+          ? std::min(options_.drivers, sites)
+          : automatic_drivers({route_.route.speed_mbps, processors, options_.local_world, sites});
+  return static_cast<std::uint32_t>(count);
+}
+
+// Sites answer to the port that a packet came from, so more sockets need no other step.
+Result<void> JobSession::open_driver_sockets() {
+  for (std::uint32_t i = 1; i < driver_count(); ++i) {
+    auto socket = io::UdpSocket::open(udp_options());
+    if (!socket) {
+      return tl::unexpected(unavailable(route_.route.local.host_text(), socket.error()));
+    }
+    driver_sockets_.push_back(std::move(*socket));
+  }
   return {};
 }
 
@@ -199,7 +231,7 @@ void JobSession::set_up(Setup& setup) {
   setup.paths = paths();
   const control::HostGroup* const own = group();
   if (is_one_host()) {
-    setup.endpoint = share_->take_summing_endpoint(table_.plan, table_.rank);
+    setup.shares = one_driver(share_->take_summing_endpoint(table_.plan, table_.rank));
     // The loss of the switch is reported as that of site 0.
     const std::string meeting_place = table_.names.front();
     setup.site_names.clear();
@@ -208,25 +240,40 @@ void JobSession::set_up(Setup& setup) {
     }
   } else if (own == nullptr) {
     share_.reset();
-    std::unique_ptr<io::UdpEndpoint> network = network_endpoint();
-    setup.endpoint = own_site_ ? own_site_->take_endpoint(table_.plan, *table_.own, table_.rank,
-                                                          std::move(network))
-                               : std::move(network);
-    own_site_.reset();
+    setup.shares = network_shares();
   } else {
-    setup.endpoint = share_->take_endpoint();
+    setup.shares = one_driver(share_->take_endpoint());
     for (std::string& name : setup.site_names) {
       name += " (through rank " + std::to_string(own->ranks.first) + ")";
     }
     if (leads(*own)) {
-      share_->lead(leaves_of(table_.plan, own->ranks), table_.plan.small_slots, network_endpoint());
+      share_->lead(leaves_of(table_.plan, own->ranks), table_.plan.small_slots,
+                   network_endpoint(std::move(*socket_)));
     }
   }
   socket_.reset();
 }
 
-std::unique_ptr<io::UdpEndpoint> JobSession::network_endpoint() {
-  return std::make_unique<io::UdpEndpoint>(std::move(*socket_), table_.addresses);
+std::unique_ptr<io::UdpEndpoint> JobSession::network_endpoint(io::UdpSocket socket) {
+  return std::make_unique<io::UdpEndpoint>(std::move(socket), table_.addresses);
+}
+
+// The first driver serves the site that this rank brings, if there is one.
+std::vector<DrivenSites> JobSession::network_shares() {
+  std::vector<DrivenSites> shares;
+  for (const core::SiteSet sites : plan::driver_shares(table_.plan, driver_count(), table_.own)) {
+    const bool is_first = shares.empty();
+    std::unique_ptr<io::UdpEndpoint> network =
+        network_endpoint(std::move(is_first ? *socket_ : driver_sockets_[shares.size() - 1]));
+    if (is_first && own_site_) {
+      shares.push_back({sites, own_site_->take_endpoint(table_.plan, *table_.own, table_.rank,
+                                                        std::move(network))});
+    } else {
+      shares.push_back({sites, std::move(network)});
+    }
+  }
+  own_site_.reset();
+  return shares;
 }
 
 Paths JobSession::paths() const {

@@ -20,6 +20,7 @@
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
 #include "io/udp/udp_socket.h"
+#include "rank/drivers/driver_set.h"
 #include "rank/member.h"
 #include "rank/membership.h"
 #include "rank/rejoiner.h"
@@ -37,7 +38,7 @@ class JobSession final : public Membership {
   // The result of joining, for the rank's member.
   struct Setup {
     core::WorkerOptions worker;
-    std::unique_ptr<io::Endpoint> endpoint;
+    std::vector<DrivenSites> shares;
     std::vector<std::string> site_names;  // their addresses, for errors
     Paths paths;
   };
@@ -68,15 +69,21 @@ class JobSession final : public Membership {
   Result<void> open_rendezvous();
   Result<void> meet();
   Result<void> settle_terms(const CallHistory& history);
+  Result<void> open_driver_sockets();
   void set_up(Setup& setup);
 
   Result<void> run(const CallHistory& history, Setup& setup);
   control::Hello hello() const;
   bool meet_host();
   core::WorkerOptions worker_options() const;
-  std::unique_ptr<io::UdpEndpoint> network_endpoint();
+  io::UdpOptions udp_options() const;
+  std::uint32_t driver_count() const;
+  std::unique_ptr<io::UdpEndpoint> network_endpoint(io::UdpSocket socket);
+  std::vector<DrivenSites> network_shares();
   Paths paths() const;
   const control::JobTerms& terms() const { return links_->terms(); }
+  // Whether this rank reaches the sites itself, over the network.
+  bool is_on_network() const { return !is_one_host() && group() == nullptr; }
   bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
   // The group in use that this rank is in, or null.
   const control::HostGroup* group() const { return control::group_of(terms().groups, table_.rank); }
@@ -89,6 +96,7 @@ class JobSession final : public Membership {
   std::vector<HostLinks::Host> hosts_;  // the control planes
   PacketRoute route_;
   std::unique_ptr<io::UdpSocket> socket_;
+  std::vector<io::UdpSocket> driver_sockets_;  // of drivers beyond the first
   SiteTable table_;
   std::unique_ptr<HostShare> share_;   // null: this rank shares no memory
   std::unique_ptr<OwnSite> own_site_;  // null: this rank sums nothing for others

@@ -9,6 +9,9 @@
 // for the result. The driver's own thread steps aside. The driving thread has the wheel: it alone
 // receives and waits.
 //
+// A rank has one driver, or several, each with a share of the job's sites and an endpoint of its
+// own. Drivers share no lock for packets.
+//
 // The sink gets events on the driving thread. Any thread may call any method, except that one
 // thread calls leave(), stop() and the destructor.
 #pragma once
@@ -36,6 +39,8 @@ class EventSink {
   virtual ~EventSink() = default;
   // Called under the driver's lock. Must only note the event.
   virtual void take(base::Instant now, const core::Event& event) = 0;
+  // Likewise, once: the job has ended at this worker, which says `said` to its sites.
+  virtual void take_end(const core::Failure& /*failure*/, const core::Abort& /*said*/) {}
   // Called after some events, without the lock.
   virtual void settle() = 0;
 };
@@ -66,12 +71,16 @@ class WorkerDriver {
     return_wheel();
   }
 
-  // Replaces the worker and its endpoint. Requires: the old worker's job has ended, and its events
-  // were handed out.
+  // Returns once no thread drives, and none does until restart().
+  void hold();
+  // Replaces the worker and its endpoint; null: only the worker. Requires: hold(). The old worker's
+  // job has ended, and its events were handed out.
   void restart(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint);
 
   // Makes the driving thread check whether it should go on.
   void wake();
+  // Whether a thread is in drive_until().
+  bool is_driven_by_caller() const { return caller_drives_.load(); }
 
   // The endpoint's counters.
   io::EndpointCounters endpoint_counters();
@@ -122,6 +131,7 @@ class WorkerDriver {
   base::Duration gathers_for_;
   site::Polling polling_;
   bool waits_shortly_ = false;  // for few packets, all in flight
+  bool end_is_told_ = false;    // to the sink
   base::Instant ends_at_ = base::Instant::never();
 
   // Of the wheel. wheel_mutex_ is locked after mutex_.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The driver decides when to call the worker. The worker makes all other decisions.
-#include "rank/worker_driver.h"
+#include "rank/drivers/worker_driver.h"
 
 #include <algorithm>
 #include <chrono>
@@ -159,6 +159,9 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   }
   flush(now);
   const bool has_news = worker_.has_event();
+  if (worker_.failure() && !std::exchange(end_is_told_, true)) {
+    sink_.take_end(*worker_.failure(), *worker_.end_said());
+  }
   while (const auto event = worker_.poll_event()) sink_.take(now, *event);
 
   const std::uint32_t in_flight = worker_.in_flight();
@@ -222,23 +225,26 @@ void WorkerDriver::after_command(base::Instant now) {
   endpoint_->wake();
 }
 
-void WorkerDriver::restart(const core::WorkerOptions& options,
-                           std::unique_ptr<io::Endpoint> endpoint) {
+void WorkerDriver::hold() {
   restarts_.store(true);
   std::unique_lock wheel(wheel_mutex_);
   if (wheel_taken_) endpoint_->wake();
   wheel_freed_.wait(wheel, [this] { return !wheel_taken_; });
   wheel_taken_ = true;
-  wheel.unlock();
+}
+
+void WorkerDriver::restart(const core::WorkerOptions& options,
+                           std::unique_ptr<io::Endpoint> endpoint) {
   core::Worker worker(options);
   const std::lock_guard lock(mutex_);
-  wheel.lock();
+  const std::lock_guard wheel(wheel_mutex_);
   worker_ = std::move(worker);
-  endpoint_.swap(endpoint);
+  if (endpoint) endpoint_.swap(endpoint);
   serves_site_ = endpoint_->served().has_value();
   out_.resize(options.limits.datagram_bytes_max);
   sleeps_until_ = {};
   gathers_for_ = {};
+  end_is_told_ = false;
   restarts_.store(false);
   wheel_taken_ = false;
   wheel_freed_.notify_all();
