@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_bench_allreduce_command());
   commands.push_back(make_bench_compare_command());
   commands.push_back(make_bench_core_command());
+  commands.push_back(make_bench_drivers_command());
   commands.push_back(make_bench_host_command());
   commands.push_back(make_bench_kernels_command());
   commands.push_back(make_bench_xdp_command());

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold-peer-gloo: sums with Gloo over TCP. `ring` is PyTorch's algorithm without GPUs. `hd` is
-// halving and doubling. With `oneshot` every rank sends its tensor to all others, which takes the
+// infold-peer-gloo: sums with Gloo over TCP. `ring` is PyTorch's algorithm without GPUs. `ring4`
+// gives a quarter of the tensor to each of four devices, which have a thread each. `hd` is halving
+// and doubling. With `oneshot` every rank sends its tensor to all others, which takes the
 // fewest hops and the most bytes. `union` and `coo` leave out zeros.
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gloo/allreduce_halving_doubling.h>
@@ -14,6 +18,7 @@
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 
 #include "bench/peers/gloo_sparse.h"
@@ -24,19 +29,39 @@ namespace {
 // Long enough for a sum over slow links. It ends the run if a rank is gone.
 constexpr std::chrono::minutes kTimeout{5};
 
-Context connect(const Options& options) {
+// Each group of connections has a device, and so a thread that waits for them.
+Context connect(const Options& options, const std::string& group) {
   gloo::transport::tcp::attr attributes;
   attributes.hostname = options.address;
   auto device = gloo::transport::tcp::CreateDevice(attributes);
   auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world);
   context->setTimeout(kTimeout);
-  gloo::rendezvous::FileStore store(options.store);
+  gloo::rendezvous::FileStore files(options.store);
+  gloo::rendezvous::PrefixStore store(group, files);
   context->connectFullMesh(store, device);
   return context;
 }
 
 Reduce ring(const Context& context, std::span<float>) {
   return [context](std::span<const float>, std::span<float> tensor) { ring_sum(context, tensor); };
+}
+
+// Each quarter is summed on a device of its own, as PyTorch sums four tensors that are in flight.
+Reduce four_rings(const Options& options) {
+  constexpr std::size_t kDevices = 4;
+  std::vector<Context> contexts;
+  for (std::size_t i = 0; i < kDevices; ++i) {
+    contexts.push_back(connect(options, fmt::format("device{}", i)));
+  }
+  return [contexts](std::span<const float>, std::span<float> tensor) {
+    const std::size_t part = (tensor.size() + kDevices - 1) / kDevices;
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kDevices && i * part < tensor.size(); ++i) {
+      const std::size_t elements = std::min(part, tensor.size() - i * part);
+      threads.emplace_back(
+          [&, i, elements] { ring_sum(contexts[i], tensor.subspan(i * part, elements)); });
+    }
+  };
 }
 
 Reduce halving_doubling(const Context& context, std::span<float> tensor) {
@@ -89,10 +114,11 @@ Reduce one_shot(const Context& context, std::span<float> tensor) {
 }
 
 int run(const Options& options) {
-  const Context context = connect(options);
+  const Context context = connect(options, "all");
   const bool is_sparse = options.algorithm == "union" || options.algorithm == "coo";
   const Prepare prepare = [&](std::span<float> tensor) {
     if (options.algorithm == "ring") return ring(context, tensor);
+    if (options.algorithm == "ring4") return four_rings(options);
     if (options.algorithm == "hd") return halving_doubling(context, tensor);
     if (options.algorithm == "oneshot") return one_shot(context, tensor);
     auto* const sparse = options.algorithm == "union" ? ring_over_union : gathered_rows;
@@ -112,7 +138,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   infold::peers::Options options;
   const infold::peers::Program program{"infold-peer-gloo",
-                                       {"ring", "hd", "oneshot", "union", "coo"}};
+                                       {"ring", "ring4", "hd", "oneshot", "union", "coo"}};
   const int code = infold::peers::parse(program, argc, argv, options);
   if (code >= 0) return code;
   try {

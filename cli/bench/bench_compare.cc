@@ -99,8 +99,8 @@ class BenchCompare final : public Command {
         "automatic-native, ...; or none");
     options.text_list(
         "--peers", peers_,
-        "Other libraries: gloo-ring, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, openmpi, "
-        "openmpi-oneshot; or none");
+        "Other libraries: gloo-ring, gloo-ring4, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, "
+        "openmpi, openmpi-oneshot; or none");
     options.real("--zeros", wanted_.zeros.share, {0, 1},
                  "Share of each tensor that is zeros; each rank has other rows of 256 zeros");
     options.flag("--zeros-at-end", wanted_.zeros.at_end,

@@ -24,8 +24,9 @@ std::vector<core::SiteSet> driver_shares(const Plan& plan, std::uint32_t drivers
   std::vector<Share> shares(std::min<std::size_t>(drivers, sites));
   std::vector<std::size_t> order(sites);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&plan](std::size_t a, std::size_t b) {
-    return plan.trees[a].weight > plan.trees[b].weight;
+  std::sort(order.begin(), order.end(), [&plan](std::size_t a, std::size_t b) {
+    const std::uint16_t one = plan.trees[a].weight, other = plan.trees[b].weight;
+    return one != other ? one > other : a < b;
   });
   const bool sets_own_apart = own_site && shares.size() > 1;
   if (sets_own_apart) shares.front().sites = core::SiteSet{1} << *own_site;

@@ -34,7 +34,7 @@ std::vector<Implementation> all_implementations() {
       all.push_back({fmt::format("infold-{}-{}", layout, name), Way::infold_switch, name, layout});
     }
   }
-  for (const char* algorithm : {"ring", "hd", "oneshot", "union", "coo"}) {
+  for (const char* algorithm : {"ring", "ring4", "hd", "oneshot", "union", "coo"}) {
     all.push_back({std::string("gloo-") + algorithm, Way::gloo, algorithm});
   }
   for (const std::size_t block : {64, 1024}) {

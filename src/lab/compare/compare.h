@@ -28,7 +28,8 @@ enum class Way : std::uint8_t {
 struct Implementation {
   std::string name;  // "infold-native", "infold-blocks-native", "gloo-ring", "openmpi"
   Way way = Way::gloo;
-  // Of a peer: "ring", "hd", "oneshot", "allreduce", "union", "coo". Of infold: the wire format.
+  // Of a peer: "ring", "ring4", "hd", "oneshot", "allreduce", "union", "coo". Of infold: the wire
+  // format.
   std::string algorithm;
   std::string layout = "dense";      // of infold
   std::size_t block = kRowElements;  // for "union" and "coo": elements left out together

@@ -54,7 +54,10 @@ InFlight::InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> 
 InFlight::~InFlight() { drivers_->stop(); }
 
 void InFlight::restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares) {
-  if (joint_) joint_.emplace(drivers_->size(), transfers_max_);
+  if (drivers_->size() > 1) {
+    const std::lock_guard lock(mutex_);
+    joint_.emplace(drivers_->size(), transfers_max_);
+  }
   drivers_->restart(options, std::move(shares));
 }
 
@@ -197,7 +200,7 @@ void InFlight::settle(Events& events) {
     conclude_(*finished.call, finished.at);
     is_concluded = true;
   }
-  if (is_concluded && joint_) drivers_->wake_callers(events.driver_);
+  if (is_concluded && drivers_->size() > 1) drivers_->wake_callers(events.driver_);
   const std::lock_guard lock(ended_mutex_);
   ended_ += events.finished_.size();
   events.finished_.clear();
@@ -270,7 +273,7 @@ void InFlight::cancel(const Call& call, bool in_any_case) {
 
 void InFlight::drive_until(const Call& call, base::Instant deadline) {
   std::size_t driver = 0;
-  if (joint_) {
+  if (drivers_->size() > 1) {
     const std::lock_guard lock(mutex_);
     driver = call.transfers.driver;
   }
