@@ -76,13 +76,23 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
 }
 
 // The thread waits while a caller drives. Then it rests for a while, because a caller that waits
-// for one call often waits for the next. It does not rest while there is work.
+// for one call often waits for the next. It does not rest while there is work. A caller that drives
+// for long wakes the thread when it is done, and short calls cost no such wake-up.
 void WorkerDriver::take_wheel() {
   std::unique_lock lock(wheel_mutex_);
+  std::uint64_t seen = ~std::uint64_t{0};
   for (;;) {
     const bool rests = !is_called_ && !has_work_.load() && io::monotonic_now() < rests_until_;
-    if (!wheel_taken_ && !caller_drives_.load() && !restarts_.load() && !rests) break;
-    wheel_freed_.wait_for(lock, std::chrono::nanoseconds(kRestPiece.ns));
+    const bool is_driven = wheel_taken_ || caller_drives_.load() || restarts_.load();
+    if (!is_driven && !rests) break;
+    if (is_driven && seen == drives_) {
+      thread_sleeps_ = true;
+      wheel_freed_.wait(lock);
+      thread_sleeps_ = false;
+    } else {
+      seen = drives_;
+      wheel_freed_.wait_for(lock, std::chrono::nanoseconds(kRestPiece.ns));
+    }
   }
   wheel_taken_ = true;
   is_called_ = false;
@@ -104,6 +114,7 @@ bool WorkerDriver::take_wheel_from_thread() {
     return false;
   }
   wheel_taken_ = true;
+  ++drives_;
   return true;
 }
 
@@ -122,7 +133,7 @@ void WorkerDriver::return_wheel() {
   is_called_ = is_called_ || is_called;
   rests_until_ = io::monotonic_now() + rest;
   caller_drives_.store(false);
-  if (is_called_) wheel_freed_.notify_all();
+  if (is_called_ || thread_sleeps_) wheel_freed_.notify_all();
 }
 
 // Whether work cannot wait for the thread's next check. Also notes whether there is work.

@@ -138,8 +138,10 @@ class WorkerDriver {
   std::mutex wheel_mutex_;
   std::condition_variable wheel_freed_;
   bool wheel_taken_ = false;
-  bool is_over_ = false;    // the thread has ended
-  bool is_called_ = false;  // the thread should not rest
+  bool is_over_ = false;        // the thread has ended
+  bool is_called_ = false;      // the thread should not rest
+  std::uint64_t drives_ = 0;    // of callers, so far
+  bool thread_sleeps_ = false;  // until the caller that drives is done
   base::Instant rests_until_;
   std::atomic<bool> caller_drives_{false};  // or waits for the wheel
   std::atomic<bool> has_work_{false};
