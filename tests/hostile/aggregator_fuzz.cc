@@ -51,7 +51,8 @@ void check_answer(Aggregator& aggregator, const ModelPacket& asked, const ModelA
   if (answer.what == What::pending) {
     CHECK(packet.header.kind == core::Kind::pending);
     for (std::uint8_t rank = 0; rank < kWorkers; ++rank) {
-      CHECK(core::is_missing(packet, rank) == answer.missing.contains(rank));
+      const bool is_missing = core::presence_in(packet, rank) == core::Presence::missing;
+      CHECK(is_missing == answer.missing.contains(rank));
     }
   } else {
     check_result(packet, answer);

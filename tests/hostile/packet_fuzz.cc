@@ -43,14 +43,16 @@ void check_bodies(const core::Packet& packet) {
   std::array<std::byte, 64> again;
   if (packet.header.kind == core::Kind::pending) {
     const auto ranges = core::read_missing(packet, 8 * INFOLD_PENDING_BYTES_MAX);
-    static_cast<void>(core::is_missing(packet, 1));
+    static_cast<void>(core::presence_in(packet, 1));
     if (!ranges) return;
     CHECK_THAT(ranges->count, <=, INFOLD_PENDING_RANGES_MAX);
     const std::span<const core::RankRange> listed(ranges->range, ranges->count);
     const std::size_t bytes =
         core::write_missing(listed, core::PendingForm::ranges, 256, &again[0]);
     CHECK_THAT(bytes, <=, INFOLD_PENDING_BYTES_MAX);
-    for (const core::RankRange& each : listed) CHECK(core::is_missing(packet, each.first));
+    for (const core::RankRange& each : listed) {
+      CHECK(core::presence_in(packet, each.first) == core::Presence::missing);
+    }
   }
   if (packet.header.kind != core::Kind::abort && packet.header.kind != core::Kind::aborted) return;
   const auto abort = core::read_abort(packet.body);

@@ -83,7 +83,9 @@ bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::Floa
 }  // namespace
 
 void SideBySide::add(const core::AggregatorOptions& options) {
-  aggregators_.emplace(options.job, options);
+  core::AggregatorOptions alike = options;
+  alike.pending = core::PendingForm::ranges;  // as the packet program names ranks
+  aggregators_.emplace(options.job, alike);
   plane_.add(options);
 }
 

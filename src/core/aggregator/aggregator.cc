@@ -434,14 +434,16 @@ void Aggregator::send_pending(const Packet& packet, const Copy& copy) {
     }
   }
   Header header = job_header(Kind::pending);
-  if (options_.pending == PendingForm::bits) header.flags |= INFOLD_FLAG_BITS;
+  const std::span<const RankRange> named = std::span(missing).first(count);
+  const PendingForm form = form_of(options_.pending, named);
+  if (form == PendingForm::bits) header.flags |= INFOLD_FLAG_BITS;
   header.worker = packet.header.worker;
   header.slot = packet.header.slot;
   header.round = packet.header.round;
   header.signature = packet.header.signature;
   write_header(header, answer_);
-  const std::size_t body = write_missing(std::span(missing).first(count), options_.pending,
-                                         options_.world, answer_.data() + INFOLD_HEADER_BYTES);
+  const std::size_t body =
+      write_missing(named, form, options_.world, answer_.data() + INFOLD_HEADER_BYTES);
   send(To::worker, packet.header.worker, {answer_.data(), INFOLD_HEADER_BYTES + body});
 }
 

@@ -69,7 +69,7 @@ struct AggregatorOptions {
   std::optional<std::uint8_t> parent_worker;
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
-  PendingForm pending = PendingForm::ranges;  // how it names the missing ranks
+  PendingForm pending = PendingForm::either;  // how it names the missing ranks
   const Arithmetic* arithmetic = nullptr;     // null: the scalar loops
   // After every so many inputs all invariants are checked, in time that grows with slots. 0: never,
   // only those of the packet's slot are. The simulator, the fuzzers and the exhaustive search set

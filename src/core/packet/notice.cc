@@ -3,6 +3,7 @@
 // The bodies of PENDING and of ABORT and ABORTED.
 #include <algorithm>
 
+#include "base/check.h"
 #include "core/packet/packet.h"
 #include "core/stripe.h"
 
@@ -83,8 +84,21 @@ void RankRanges::append(RankRange next) {
   }
 }
 
+PendingForm form_of(PendingForm form, std::span<const RankRange> missing) {
+  if (form != PendingForm::either) return form;
+  std::uint32_t ranges = 0;
+  std::uint32_t end = 0;
+  for (const RankRange& range : missing) {
+    if (ranges == 0 || range.first != end) ++ranges;
+    end = std::uint32_t{range.first} + range.count;
+  }
+  const bool fits = ranges <= INFOLD_PENDING_RANGES_MAX || end > 8 * INFOLD_PENDING_BYTES_MAX;
+  return fits ? PendingForm::ranges : PendingForm::bits;
+}
+
 std::size_t write_missing(std::span<const RankRange> missing, PendingForm form, std::uint32_t world,
                           std::byte* out) {
+  CHECK(form != PendingForm::either);
   return form == PendingForm::bits ? write_bits(missing, world, out) : write_ranges(missing, out);
 }
 
@@ -107,10 +121,18 @@ std::optional<RankRanges> read_missing(const Packet& packet, std::uint32_t world
   return ranges;
 }
 
-bool is_missing(const Packet& packet, std::uint16_t rank) {
-  if ((packet.header.flags & INFOLD_FLAG_BITS) != 0) return bit_at(packet.body, rank);
-  const auto ranges = read_missing(packet, 1U << 16);
-  return ranges && ranges->contains(rank);
+Presence presence_in(const Packet& packet, std::uint16_t rank) {
+  if ((packet.header.flags & INFOLD_FLAG_BITS) != 0) {
+    return bit_at(packet.body, rank) ? Presence::missing : Presence::there;
+  }
+  const auto count = static_cast<std::uint32_t>(packet.body.size() / sizeof(infold_rank_range));
+  bool may_be_cut = count >= INFOLD_PENDING_RANGES_MAX;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const RankRange range = range_at(packet, i);
+    if (infold::core::contains(range, rank)) return Presence::missing;
+    if (rank < range.first) may_be_cut = false;
+  }
+  return may_be_cut ? Presence::not_said : Presence::there;
 }
 
 void write_abort(const Abort& abort, std::byte* out) {

@@ -186,12 +186,22 @@ struct Abort {
 
 // The bodies of PENDING, in either form, and ABORT/ABORTED. An abort of another length or with an
 // unknown reason is nothing.
-enum class PendingForm : std::uint8_t { ranges, bits };
+enum class PendingForm : std::uint8_t {
+  ranges,
+  bits,
+  either,  // ranges, or bits where ranges would not hold all that are missing
+};
+// The form that a body takes. The missing ranks are in rising order.
+PendingForm form_of(PendingForm form, std::span<const RankRange> missing);
+// Requires: not `either`.
 std::size_t write_missing(std::span<const RankRange> missing, PendingForm form, std::uint32_t world,
                           std::byte* out);
 // Those of the first ranges; nothing if a rank beyond the world is among them.
 std::optional<RankRanges> read_missing(const Packet& packet, std::uint32_t world);
-bool is_missing(const Packet& packet, std::uint16_t rank);
+enum class Presence : std::uint8_t { there, missing, not_said };
+// Whether the aggregator has the rank's contribution. A full list of ranges ends before later
+// ranks.
+Presence presence_in(const Packet& packet, std::uint16_t rank);
 void write_abort(const Abort& abort, std::byte* out);
 std::optional<Abort> read_abort(std::span<const std::byte> body);
 // Whether an abort names ranks of the job alone, or one of its sites.

@@ -185,7 +185,8 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
   // answer to one worker's question goes to all who ask, and says nothing about our path.
   const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
   if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
-  if (is_missing(packet, options_.rank)) {
+  const Presence own = presence_in(packet, options_.rank);
+  if (own == Presence::missing) {
     chunk.slot.confirmed = false;
     chunk.slot.asks = false;
     chunk.slot.tries = 0;
@@ -199,8 +200,9 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     arm(chunk.flow, now);
     return;
   }
-  chunk.slot.confirmed = true;
-  chunk.flow.peer_is_late = true;
+  // Else the contribution may be lost, and the time-out sends it again as after silence.
+  chunk.slot.confirmed = own == Presence::there;
+  chunk.flow.peer_is_late = chunk.slot.confirmed;
   chunk.flow.skewed_until = now;
   chunk.transfer.missing = *missing;
   chunk.transfer.missing_at = now;
@@ -215,6 +217,9 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
   const base::Duration sample = now - slot.sent_at;
   const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
   if (slot.sends != 1) {
+    // An aggregator said that it waited for a peer, which says nothing about the path. In a large
+    // job most chunks wait for some rank's repeat.
+    if (slot.confirmed) return;
     // Whichever send was answered, the path takes at least this. One such wait is a loss, many in
     // a row are a path that has come to take more than the time-out, so that every chunk is asked
     // about and nothing else would say so.

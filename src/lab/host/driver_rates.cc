@@ -57,7 +57,10 @@ class LoneRank {
   }
 
   void sum() {
-    const auto done = communicator_->all_reduce(std::span<const float>(input_), std::span<float>(output_), {.wire = wire_}).wait();
+    const auto done =
+        communicator_
+            ->all_reduce(std::span<const float>(input_), std::span<float>(output_), {.wire = wire_})
+            .wait();
     CHECK(done.has_value());
     // Of a payload that is sent from the tensor, the endpoint gives back other bytes.
     CHECK(wire_ == WireFormat::native || output_.back() == input_.back());

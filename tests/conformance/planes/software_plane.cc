@@ -31,7 +31,7 @@ std::string SoftwarePlane::configure(const PlaneJob& job) {
   site_.reset();
   if (job.ports) return site_.emplace(arithmetic_).configure(job);
   core::AggregatorOptions options = aggregator_options(job);
-  if (job.pending_bits) options.pending = core::PendingForm::bits;
+  options.pending = job.pending_bits ? core::PendingForm::bits : core::PendingForm::ranges;
   options.arithmetic = arithmetic_;
   aggregator_.emplace(options);
   return "";
