@@ -97,9 +97,9 @@ def _with_torch(root, bare):
                        f"PYTHONPATH=$site {python} -m infold.doctor; "
                        f"PYTHONPATH=$site {python} -c 'import infold; print(infold.__file__)'",
                        bind=base)
-        if "sums      right" not in said or "\n/venv/" not in said:
+        if "sums: right" not in said or "\n/venv/" not in said:
             raise RuntimeError(said)
-        print("package: checked " + said.splitlines()[0].replace("    ", ", "), flush=True)
+        print("package: checked " + said.splitlines()[0].removeprefix("OK").strip(), flush=True)
 
 
 def wheels(root, paths, run):
