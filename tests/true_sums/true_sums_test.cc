@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The judge of results, on sums that are easy to know, and a short sweep.
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
