@@ -23,9 +23,6 @@ WorkerTeam::WorkerTeam(const WorkerOptions& options, std::span<const SiteSet> sh
   if (workers_.size() > 1) joint_.emplace(workers_.size(), options.transfers_max);
 }
 
-WorkerTeam::WorkerTeam(const WorkerOptions& options)
-    : WorkerTeam(options, std::span(&options.drives, 1)) {}
-
 // All workers have room, or none takes the transfer. So an id is of one transfer at all.
 base::Result<TransferId> WorkerTeam::submit(base::Instant now, const TransferRequest& request) {
   if (!joint_) return workers_.front().submit(now, request);

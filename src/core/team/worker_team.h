@@ -18,7 +18,6 @@ class WorkerTeam {
  public:
   // A worker for each share of the sites. Together they have all sites, and none twice.
   WorkerTeam(const WorkerOptions& options, std::span<const SiteSet> shares);
-  explicit WorkerTeam(const WorkerOptions& options);  // a single worker
 
   // As Worker has them.
   base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);

@@ -8,15 +8,6 @@
 #include "io/host/clock.h"
 
 namespace infold::rank {
-namespace {
-
-template <typename T>
-void empty_with_capacity(std::vector<T>& vector, std::size_t capacity) {
-  vector.clear();
-  vector.reserve(capacity);
-}
-
-}  // namespace
 
 InFlight::Events::Events(InFlight& owner, std::size_t driver, std::uint32_t transfers_max)
     : owner_(owner), driver_(driver) {
@@ -89,7 +80,7 @@ base::Result<void> InFlight::when_there_is_room(Submit&& submit) {
 // All in one moment, so that none is done before the next has its place. By mutex_.
 base::Result<void> InFlight::submit_some(Call& call, std::uint32_t first, std::uint32_t count) {
   if (const base::Result<void> room = check_room(count); !room) return room;
-  empty_with_capacity(submissions_, count);
+  submissions_.clear();
   base::Result<void> submitted;
   for (std::size_t driver = 0; driver < drivers_->size() && submitted; ++driver) {
     submitted = submit_at(driver, call, first, count);
@@ -98,10 +89,10 @@ base::Result<void> InFlight::submit_some(Call& call, std::uint32_t first, std::u
   return submitted;
 }
 
-// Of several workers, all have room, or none gets a transfer. So ids are equal at all. Room does
-// not become less meanwhile.
+// All workers have room for all of them, or none gets a transfer. So ids are equal at all workers.
+// Room does not become less meanwhile. A lone worker checks for a lone transfer itself.
 base::Result<void> InFlight::check_room(std::uint32_t transfers) {
-  if (!joint_) return {};
+  if (!joint_ && transfers == 1) return {};
   bool has_room = true;
   drivers_->with_each([&](core::Worker& worker, base::Instant) {
     has_room = has_room && (worker.failure() || worker.has_room_for(transfers));
@@ -114,10 +105,6 @@ base::Result<void> InFlight::submit_at(std::size_t driver, Call& call, std::uint
                                        std::uint32_t count) {
   return (*drivers_)[driver].with_worker(
       [&](core::Worker& worker, base::Instant now) -> base::Result<void> {
-        if (count > 1 && !worker.failure() && !worker.has_room_for(count)) {
-          return base::fail(Code::resource_exhausted, "submit",
-                            "too many calls in flight; wait for one");
-        }
         for (std::uint32_t i = 0; i < count; ++i) {
           if (driver == 0) {
             const core::TransferId before = i > 0 ? submissions_.back().id : call.transfers.last;
