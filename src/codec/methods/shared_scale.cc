@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The method `shared`: all ranks agree on the largest magnitude of each block, in a first leg. In
+// the second one each element is an integer in steps of that magnitude, and aggregators add these
+// integers. The result is the mean of what ranks sent, exactly but for one rounding.
+//
+// A code is 0 to levels, where levels is even and levels / 2 stands for zero. So a zero stays a
+// zero. Each code is rounded up or down at random, so that its mean is the element. A block that
+// has a NaN or an infinity at any rank becomes NaN at all ranks.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "codec/compress/counter_random.h"
+#include "codec/compress/lanes.h"
+#include "codec/methods/methods.h"
+
+namespace infold::codec {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::uint32_t levels_of(const Settings& settings) {
+  return (std::uint32_t{1} << static_cast<std::uint32_t>(settings["bits"])) - 2;
+}
+
+class SharedScale final : public Compressor {
+ public:
+  SharedScale(std::size_t elements, std::uint32_t levels, std::size_t block)
+      : levels_(levels), block_(block), maxima_((elements + block - 1) / block) {}
+
+  Leg begin(std::span<const float> tensor, const Turn& turn) override {
+    tensor_ = tensor;
+    turn_ = turn;
+    for (std::size_t i = 0; i < maxima_.size(); ++i) maxima_[i] = largest(block_of(i));
+    has_codes_ = false;
+    return {Travel::maxima, std::as_bytes(std::span(maxima_))};
+  }
+
+  std::optional<Leg> next(const Answer& answer) override {
+    if (has_codes_) {
+      sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()), codes_.size()};
+      return std::nullopt;
+    }
+    const auto* const maxima = reinterpret_cast<const float*>(answer.reduced.data());
+    maxima_.assign(maxima, maxima + maxima_.size());
+    encode();
+    has_codes_ = true;
+    return Leg{Travel::lanes, std::as_bytes(std::span(codes_))};
+  }
+
+  void write_mean(std::span<float> mean) override { decode(sums_, turn_.world, mean); }
+  void write_sent(std::span<float> sent) const override { decode(codes_, 1, sent); }
+
+ private:
+  std::span<const float> block_of(std::size_t number) const {
+    const std::size_t first = number * block_;
+    return tensor_.subspan(first, std::min(block_, tensor_.size() - first));
+  }
+
+  static float largest(std::span<const float> block) {
+    float most = 0;
+    bool is_finite = true;
+    for (const float value : block) {
+      const float magnitude = std::abs(value);
+      is_finite = is_finite && magnitude < kInfinity;
+      most = std::max(most, magnitude);
+    }
+    return is_finite ? most : kInfinity;
+  }
+
+  void encode() {
+    lanes_ = Lanes::fit(levels_, turn_.world).value();
+    codes_.assign(lanes_.integers(tensor_.size()), 0);
+    const CounterRandom random = CounterRandom::own(turn_, 0);
+    const auto half = static_cast<float>(levels_ / 2);
+    for (std::size_t i = 0; i < tensor_.size(); ++i) {
+      const float most = maxima_[i / block_];
+      float code = half;
+      if (most > 0 && most < kInfinity) {
+        code = std::floor(tensor_[i] / most * half + half + random.uniform(i));
+      }
+      const auto bounded = static_cast<std::uint32_t>(std::clamp(code, 0.0F, half + half));
+      codes_[i / lanes_.count] |= bounded << lanes_.shift(i);
+    }
+  }
+
+  void decode(std::span<const std::uint32_t> sums, std::uint32_t summed,
+              std::span<float> out) const {
+    const double zero = static_cast<double>(levels_ / 2) * summed;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double most{maxima_[i / block_]};
+      if (std::isinf(most)) {
+        out[i] = std::numeric_limits<float>::quiet_NaN();
+        continue;
+      }
+      const double sum = lanes_.take(sums[i / lanes_.count], i);
+      out[i] = static_cast<float>((sum - zero) * most / zero);
+    }
+  }
+
+  std::uint32_t levels_;
+  std::size_t block_;
+  std::span<const float> tensor_;
+  Turn turn_;
+  Lanes lanes_;
+  std::vector<float> maxima_;  // this rank's, then all ranks'
+  std::vector<std::uint32_t> codes_;
+  std::span<const std::uint32_t> sums_;
+  bool has_codes_ = false;
+};
+
+std::optional<Error> check(const Shape&, const Settings& settings, std::uint32_t world) {
+  if (Lanes::fit(levels_of(settings), world)) return std::nullopt;
+  return Error{Code::unsupported, "shared: 32 bits do not hold the sum of so many ranks' codes", -1,
+               ""};
+}
+
+// Of an element whose block has this largest magnitude, rounding moves a code by less than one
+// step, and by a variance of at most a quarter of its square.
+double variance(const Shape& shape, const Settings& settings) {
+  const double step = 2.0 / levels_of(settings);
+  const double block = std::min(settings["block"], static_cast<double>(shape.elements));
+  return block * step * step / 4;
+}
+
+}  // namespace
+
+Method shared_scale_method() {
+  return {.name = "shared",
+          .summary = "integers under scales that ranks agree on, added by aggregators",
+          .bias = Bias::unbiased,
+          .settings = {{.name = "bits",
+                        .usual = 8,
+                        .least = 2,
+                        .most = 16,
+                        .is_whole = true,
+                        .meaning = "bits of an element's code"},
+                       {.name = "block",
+                        .usual = 512,
+                        .least = 32,
+                        .most = 1 << 24,
+                        .is_whole = true,
+                        .meaning = "elements that share a scale"}},
+          .formula_bits =
+              [](const Shape& shape, const Settings& settings, std::uint32_t world) {
+                const auto elements = static_cast<double>(shape.elements);
+                const Lanes lanes = Lanes::fit(levels_of(settings), world).value_or(Lanes{});
+                return elements * 32 / lanes.count + 32 * std::ceil(elements / settings["block"]);
+              },
+          .variance = variance,
+          .make = [](const Shape& shape, const Settings& settings) -> std::unique_ptr<Compressor> {
+            return std::make_unique<SharedScale>(shape.elements, levels_of(settings),
+                                                 static_cast<std::size_t>(settings["block"]));
+          },
+          .check = check};
+}
+
+}  // namespace infold::codec
