@@ -34,6 +34,7 @@ class CompressionChoice {
   const Method& method() const { return *method_; }
   const MemoryKind& memory() const { return *memory_; }
   const Settings& settings() const { return settings_; }
+  const Settings& memory_settings() const { return memory_settings_; }
   // As in "topk ratio=0.01, memory residual decay=1". Equal texts mean equal codes.
   std::string text() const;
 

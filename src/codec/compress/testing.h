@@ -23,7 +23,7 @@ namespace infold::codec {
 inline std::uint64_t draw_seed() {
   const char* const given = std::getenv("INFOLD_CODEC_SEED");
   if (given != nullptr) return std::strtoull(given, nullptr, 10);
-  const auto started = testing::UnitTest::GetInstance()->start_timestamp();
+  const auto started = ::testing::UnitTest::GetInstance()->start_timestamp();
   return base::mix64(static_cast<std::uint64_t>(started)) >> 32;
 }
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
+#include <infold/compression.h>
+
+#include "api/compression/text_hash.h"
+#include "api/testing.h"
+#include "codec/compress/testing.h"
+
+namespace infold {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_group;
+using testing::on_every_rank;
+
+constexpr int kWorld = 3;
+constexpr std::size_t kSizes[] = {1000, 5, 4097};
+
+using Tensors = std::vector<std::vector<float>>;
+
+std::string name_of(std::size_t parameter) { return "layer." + std::to_string(parameter); }
+
+// The gradients of a rank at a step.
+Tensors draw_gradients(int rank, std::uint64_t step) {
+  base::Prng prng(step * 100 + static_cast<std::uint64_t>(rank));
+  Tensors gradients;
+  for (const std::size_t size : kSizes) gradients.push_back(codec::draw_tensor(prng, size));
+  return gradients;
+}
+
+Result<void> average(Compression& compression, Communicator& comm, Tensors& gradients) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < gradients.size(); ++i) names.push_back(name_of(i));
+  std::vector<ParameterView> views;
+  for (std::size_t i = 0; i < gradients.size(); ++i) views.push_back({names[i], gradients[i]});
+  return compression.average(comm, views);
+}
+
+// Steps of one rank; the gradients of the last one.
+Tensors run_steps(Compression& compression, Communicator& comm, int rank, std::uint64_t first,
+                  std::uint64_t end) {
+  Tensors gradients;
+  for (std::uint64_t step = first; step < end; ++step) {
+    gradients = draw_gradients(rank, step);
+    const auto done = average(compression, comm, gradients);
+    EXPECT_TRUE(done.has_value()) << done.error().message;
+  }
+  return gradients;
+}
+
+Compression create(const CompressionOptions& options) {
+  auto compression = Compression::create(options);
+  EXPECT_TRUE(compression.has_value()) << compression.error().message;
+  return *std::move(compression);
+}
+
+class EachMethod : public ::testing::TestWithParam<codec::Method> {};
+
+// The network adds the same codes as a plain loop.
+TEST_P(EachMethod, HasTheBitsOfRanksInOneThread) {
+  const codec::CompressionChoice choice = codec::choose(GetParam().name);
+  Tensors expected;
+  for (std::size_t i = 0; i < std::size(kSizes); ++i) {
+    codec::RoundTable ranks = codec::make_table(choice, {kSizes[i], {}}, kWorld);
+    Tensors tensors;
+    for (int rank = 0; rank < kWorld; ++rank) tensors.push_back(draw_gradients(rank, 0)[i]);
+    ASSERT_TRUE(ranks.meet(tensors, {.seed = 7, .parameter = hash_of_text(name_of(i))}));
+    expected.push_back(ranks.mean_of(0));
+  }
+  for (const double loss : {0.0, 0.05}) {
+    LocalGroup group = make_group({.world = kWorld, .faults = {.loss = loss}});
+    on_every_rank(group, [&](Communicator& comm, int rank) {
+      Compression compression = create({.method = GetParam().name, .seed = 7});
+      EXPECT_EQ(run_steps(compression, comm, rank, 0, 1), expected);
+    });
+  }
+}
+
+// A run that is stopped and goes on from its state has the bits of one that was not.
+TEST_P(EachMethod, GoesOnFromItsState) {
+  const auto memory = codec::CompressionChoice::make({GetParam().name, {}, "residual", {}});
+  const CompressionOptions options{
+      .method = GetParam().name, .memory = memory ? "residual" : "none", .seed = 3};
+  LocalGroup group = make_group({.world = kWorld});
+  std::vector<CompressionState> states(kWorld);
+  std::vector<Tensors> expected(kWorld);
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    Compression whole = create(options);
+    run_steps(whole, comm, rank, 0, 3);
+    states[static_cast<std::size_t>(rank)] = whole.state();
+    expected[static_cast<std::size_t>(rank)] = run_steps(whole, comm, rank, 3, 5);
+  });
+  LocalGroup later = make_group({.world = kWorld});
+  on_every_rank(later, [&](Communicator& comm, int rank) {
+    Compression resumed = create(options);
+    const CompressionState& state = states[static_cast<std::size_t>(rank)];
+    const auto loaded = resumed.load(state, rank, kWorld);
+    EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
+    EXPECT_EQ(run_steps(resumed, comm, rank, 3, 5), expected[static_cast<std::size_t>(rank)]);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Compression, EachMethod,
+                         ::testing::ValuesIn(codec::built_in_methods().begin(),
+                                             codec::built_in_methods().end()),
+                         [](const auto& each) {
+                           std::string name = each.param.name;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+// The second step fails, because a rank is gone. Made again in another job, it has the bits that it
+// would have had, and so have those after it.
+TEST(Compression, AStepThatFailedIsMadeAgainWithTheSameBits) {
+  const CompressionOptions options{.method = "shared", .memory = "residual"};
+  std::vector<Tensors> expected(kWorld);
+  LocalGroup quiet = make_group({.world = kWorld});
+  on_every_rank(quiet, [&](Communicator& comm, int rank) {
+    Compression compression = create(options);
+    expected[static_cast<std::size_t>(rank)] = run_steps(compression, comm, rank, 0, 3);
+  });
+  std::vector<Compression> compressions;
+  for (int rank = 0; rank < kWorld; ++rank) compressions.push_back(create(options));
+  LocalGroup failing = make_group({.world = kWorld});
+  on_every_rank(failing, [&](Communicator& comm, int rank) {
+    Compression& compression = compressions[static_cast<std::size_t>(rank)];
+    run_steps(compression, comm, rank, 0, 1);
+    if (rank == 2) {
+      const Communicator gone = std::move(comm);
+      return;
+    }
+    Tensors gradients = draw_gradients(rank, 1);
+    EXPECT_FALSE(average(compression, comm, gradients).has_value());
+    EXPECT_EQ(gradients, draw_gradients(rank, 1));
+  });
+  LocalGroup later = make_group({.world = kWorld});
+  on_every_rank(later, [&](Communicator& comm, int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    EXPECT_EQ(run_steps(compressions[index], comm, rank, 1, 3), expected[index]);
+  });
+}
+
+// The error at each rank if rank 1 chooses otherwise.
+std::vector<Error> errors_of(const CompressionOptions& usual, const CompressionOptions& other) {
+  std::vector<Error> errors(kWorld);
+  LocalGroup group = make_group({.world = kWorld});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    Compression compression = create(rank == 1 ? other : usual);
+    Tensors gradients = draw_gradients(rank, 0);
+    const auto done = average(compression, comm, gradients);
+    if (!done) errors[static_cast<std::size_t>(rank)] = done.error();
+    EXPECT_FALSE(done.has_value());
+    EXPECT_EQ(gradients, draw_gradients(rank, 0));
+  });
+  return errors;
+}
+
+TEST(Compression, RanksThatChooseOtherwiseGetOneMismatchThatNamesTheField) {
+  const CompressionOptions usual{.method = "shared"};
+  const std::vector<std::pair<CompressionOptions, std::string>> cases = {
+      {{.method = "onebit"}, "method"},
+      {{.method = "shared", .settings = {{"bits", 4}}}, "settings"},
+      {{.method = "shared", .memory = "residual"}, "memory"},
+      {{.method = "shared", .seed = 5}, "seed"},
+  };
+  for (const auto& [other, field] : cases) {
+    for (const Error& error : errors_of(usual, other)) {
+      EXPECT_EQ(error.code, Code::mismatch);
+      EXPECT_EQ(error.rank, 1);
+      EXPECT_EQ(error.field, field);
+      EXPECT_THAT(error.message, HasSubstr("rank 1 has other " + field + " than rank 0"));
+    }
+  }
+}
+
+// A setting that is written out, and is the usual one, is no other setting.
+TEST(Compression, TheUsualSettingMayBeWrittenOut) {
+  LocalGroup group = make_group({.world = 2});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    CompressionOptions options{.method = "shared"};
+    if (rank == 1) options.settings = {{"bits", 8}};
+    Compression compression = create(options);
+    run_steps(compression, comm, rank, 0, 1);
+  });
+}
+
+std::string refusal_of(Compression& compression, Communicator& comm,
+                       std::span<const ParameterView> views) {
+  const auto done = compression.average(comm, views);
+  return done ? "" : done.error().message;
+}
+
+TEST(Compression, RefusesWrongParameters) {
+  LocalGroup group = make_group({.world = 1});
+  Compression compression = create({.method = "shared"});
+  std::vector<float> a(6);
+  std::vector<float> b(7);
+  const std::size_t sides[] = {2, 4};
+  const std::vector<ParameterView> twice = {{"a", a}, {"a", b}};
+  EXPECT_EQ(refusal_of(compression, group[0], twice),
+            "compression: the parameter a is passed twice");
+  const std::vector<ParameterView> sided = {{"a", a, sides}};
+  EXPECT_EQ(refusal_of(compression, group[0], sided),
+            "compression: the sides of a have 8 elements, its gradient 6");
+  const std::vector<ParameterView> first = {{"a", a}};
+  EXPECT_EQ(refusal_of(compression, group[0], first), "");
+  const std::vector<ParameterView> longer = {{"a", b}};
+  EXPECT_EQ(refusal_of(compression, group[0], longer),
+            "compression: the gradient of a has 7 elements, and had 6 before");
+  Communicator none;
+  EXPECT_EQ(refusal_of(compression, none, first),
+            "compression: the communicator belongs to no job");
+  LocalGroup larger = make_group({.world = 2});
+  EXPECT_EQ(refusal_of(compression, larger[1], first),
+            "compression: it remembers gradients of rank 0 of 1, and the communicator is rank 1 of "
+            "2");
+}
+
+TEST(Compression, RefusesAWrongState) {
+  LocalGroup group = make_group({.world = 1});
+  const CompressionOptions options{.method = "shared", .memory = "residual"};
+  Compression compression = create(options);
+  std::vector<float> a(6);
+  const std::vector<ParameterView> views = {{"a", a}};
+  ASSERT_EQ(refusal_of(compression, group[0], views), "");
+  const CompressionState state = compression.state();
+  EXPECT_THAT(create({.method = "none"}).load(state, 0, 1).error().message,
+              HasSubstr("the state is of shared"));
+  EXPECT_THAT(compression.load(state, 0, 2).error().message,
+              HasSubstr("the state is of rank 0 of 1, and this is rank 0 of 2"));
+  CompressionState shorter = state;
+  for (auto& entry : shorter.entries) {
+    if (entry.what == "residual") entry.values.pop_back();
+  }
+  ASSERT_TRUE(compression.load(shorter, 0, 1).has_value());
+  EXPECT_EQ(refusal_of(compression, group[0], views),
+            "compression: the state's residual of a has 5 elements, the model's 6");
+  CompressionState without = state;
+  std::erase_if(without.entries, [](const auto& entry) { return entry.what == "residual"; });
+  ASSERT_TRUE(compression.load(without, 0, 1).has_value());
+  EXPECT_EQ(refusal_of(compression, group[0], views),
+            "compression: the state has no residual of a");
+  CompressionState wild = state;
+  for (auto& entry : wild.entries) {
+    if (entry.what == "step") entry.values = {std::nanf(""), 0};
+  }
+  EXPECT_EQ(compression.load(wild, 0, 1).error().message,
+            "compression: the state's count of steps of a is no number");
+}
+
+TEST(Compression, CountsItsBytes) {
+  LocalGroup group = make_group({.world = 2});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    Compression compression = create({.method = "shared"});
+    run_steps(compression, comm, rank, 0, 2);
+    const CompressionStatistics statistics = compression.statistics();
+    EXPECT_EQ(statistics.steps, 2U);
+    EXPECT_EQ(statistics.bytes_before, 2 * 4 * (1000U + 5 + 4097));
+    EXPECT_LT(statistics.bytes_sent, statistics.bytes_before * 55 / 100);
+    EXPECT_EQ(statistics.bytes_received, statistics.bytes_sent);
+  });
+}
+
+}  // namespace
+}  // namespace infold

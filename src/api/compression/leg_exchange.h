@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the legs of many compressors as collectives of a communicator. Legs of one kind share one
+// call, so that small parameters share packets. Blocks; for one thread at a time. All ranks must
+// pass legs of the same kinds in the same order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <infold/communicator.h>
+
+#include "codec/compress/compressor.h"
+
+namespace infold {
+
+class LegExchange {
+ public:
+  // `encoding` tells codes apart that only look alike (CallOptions::encoding).
+  LegExchange(Communicator& communicator, std::uint16_t encoding)
+      : communicator_(communicator), options_{.encoding = encoding} {}
+
+  // One answer for each leg, valid until clear().
+  Result<std::vector<codec::Answer>> make(std::span<const codec::Leg> legs);
+  // Frees the answers' memory for the next step.
+  void clear();
+
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t bytes_received() const { return bytes_received_; }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  struct Slot {
+    const codec::Leg* leg;
+    codec::Answer* answer;
+  };
+
+  Result<void> reduce(std::span<const Slot> slots, DataType type, Reduction reduction);
+  Result<void> sum_rows(std::span<const Slot> slots);
+  Result<void> gather(std::span<const Slot> slots);
+  Result<std::vector<std::uint64_t>> gather_lengths(std::span<const Slot> slots);
+  std::byte* keep(std::size_t bytes);
+  void share_out(std::span<const Slot> slots, std::span<const std::uint64_t> lengths,
+                 std::span<const Bytes*> parts);
+
+  Communicator& communicator_;
+  CallOptions options_;
+  std::vector<std::unique_ptr<Bytes>> kept_;
+  std::vector<std::unique_ptr<std::vector<std::span<const std::byte>>>> gathered_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
+};
+
+}  // namespace infold
