@@ -89,7 +89,9 @@ TEST(SharedScale, HasTheErrorOfThePublishedTable) {
     ASSERT_TRUE(ranks.meet(tensors, {.seed = seed}));
     std::vector<float> exact(kElements);
     std::transform(sums.begin(), sums.end(), exact.begin(),
-                   [world = world](double sum) { return static_cast<float>(sum / world); });
+                   [count = static_cast<double>(world)](double sum) {
+                     return static_cast<float>(sum / count);
+                   });
     const double error = squared_error(ranks.mean_of(0), exact) / squared_length(exact);
     RecordProperty("error_" + std::to_string(world), std::to_string(error));
     EXPECT_LE(error, 1.1 * error_wanted) << world;
