@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/compress/lanes.h"
+
+#include <array>
+
+#include "codec/compress/testing.h"
+
+namespace infold::codec {
+namespace {
+
+constexpr std::array<std::uint32_t, 10> kWidths = {1, 2, 3, 4, 5, 6, 8, 10, 16, 32};
+
+// The sum of all ranks' integers when each rank sends these codes, modulo 2^32 as aggregators add.
+std::uint32_t sum_of_all(const Lanes& lanes, const std::vector<std::uint32_t>& codes,
+                         std::uint32_t world) {
+  std::uint32_t integer = 0;
+  for (std::size_t k = 0; k < codes.size(); ++k) integer |= codes[k] << lanes.shift(k);
+  return integer * world;
+}
+
+// Lanes full of the largest code, and every second lane full and its neighbours empty.
+void expect_no_carry(std::uint32_t levels, std::uint32_t world) {
+  const std::uint64_t most = std::uint64_t{levels} * world;
+  const auto lanes = Lanes::fit(levels, world);
+  ASSERT_TRUE(lanes.has_value());
+  ASSERT_LE(most, (std::uint64_t{1} << lanes->width) - 1);
+  ASSERT_LE(lanes->width * lanes->count, 32U);
+  ASSERT_EQ(lanes->levels, levels);
+  for (std::uint32_t pattern = 0; pattern < 3; ++pattern) {
+    std::vector<std::uint32_t> codes(lanes->count);
+    for (std::uint32_t k = 0; k < lanes->count; ++k) {
+      codes[k] = pattern == 2 || k % 2 == pattern ? levels : 0;
+    }
+    const std::uint32_t sum = sum_of_all(*lanes, codes, world);
+    for (std::uint32_t k = 0; k < lanes->count; ++k) {
+      ASSERT_EQ(std::uint64_t{lanes->take(sum, k)}, std::uint64_t{codes[k]} * world);
+    }
+  }
+}
+
+TEST(Lanes, HoldTheSumOfAllRanksInEveryWorld) {
+  const std::uint64_t seed = draw_seed();
+  SCOPED_TRACE(repeat(seed));
+  base::Prng prng(seed);
+  for (std::uint32_t world = 1; world <= 4096; ++world) {
+    SCOPED_TRACE(world);
+    for (const std::uint32_t levels : {1, 2, 7, 14, 15, 31, 127, 254, 255, 32767, 65534}) {
+      expect_no_carry(levels, world);
+    }
+    for (int i = 0; i < 8; ++i) {
+      expect_no_carry(1 + static_cast<std::uint32_t>(prng.below(65534)), world);
+    }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Lanes, AreTheNarrowestThatHoldTheSum) {
+  for (std::uint32_t world = 1; world <= 4096; world += 7) {
+    for (const std::uint32_t levels : {1, 2, 6, 14, 30, 126, 254, 1000, 65534}) {
+      const std::uint64_t most = std::uint64_t{levels} * world;
+      const auto lanes = Lanes::fit(levels, world);
+      ASSERT_TRUE(lanes.has_value());
+      for (const std::uint32_t width : kWidths) {
+        if (width >= lanes->width) continue;
+        EXPECT_GE(most, std::uint64_t{1} << width) << width;
+      }
+      EXPECT_EQ(lanes->count, 32 / lanes->width);
+    }
+  }
+}
+
+TEST(Lanes, AreRefusedWhere32BitsAreNotEnough) {
+  EXPECT_TRUE(Lanes::fit(65535, 65537).has_value());  // 2^32 - 1
+  EXPECT_FALSE(Lanes::fit(65536, 65536).has_value());
+  EXPECT_FALSE(Lanes::fit(0xFFFFFFFF, 2).has_value());
+}
+
+// A known defect of 8-bit lanes: the range is divided by the ranks, 127 / 4 levels are 31.75, and
+// with all ranks rounding up the sum is 4 x 32 = 128, which a signed byte does not hold.
+TEST(Lanes, OfEightBitsHoldTheSumWhenEveryRankRoundsUp) {
+  const auto lanes = Lanes::fit(32, 4);
+  ASSERT_TRUE(lanes.has_value());
+  EXPECT_EQ(lanes->width, 8);
+  const std::uint32_t sum = sum_of_all(*lanes, {32, 32, 32, 32}, 4);
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(lanes->take(sum, k), 128) << k;
+  // 2 x 127 levels of 4 ranks are 1016: more than a byte, so no byte is taken.
+  EXPECT_EQ(Lanes::fit(254, 4)->width, 10);
+}
+
+// A known defect of nibbles: 7 levels up and down saturate from 8 ranks on.
+TEST(Lanes, OfFourBitsAreNotTakenWhereTheySaturate) {
+  EXPECT_EQ(Lanes::fit(14, 1)->width, 4);
+  for (std::uint32_t world = 2; world <= 64; ++world) {
+    EXPECT_GE(std::uint64_t{1} << Lanes::fit(14, world)->width, 14 * world + 1) << world;
+  }
+  EXPECT_EQ(Lanes::fit(14, 8)->width, 8);
+  EXPECT_EQ(Lanes::fit(1, 15)->width, 4);
+  EXPECT_EQ(Lanes::fit(1, 16)->width, 5);
+}
+
+// The same through a whole method: elements at and just below the largest magnitude are rounded up
+// by all ranks at some step, in every width of code and in worlds around the limits of lanes.
+TEST(Lanes, OfTheSharedScaleHoldTheSumWhenEveryRankRoundsUp) {
+  constexpr std::size_t kElements = 64;
+  for (const double bits : {2.0, 3.0, 4.0, 8.0}) {
+    for (const std::uint32_t world : {1, 4, 8, 9, 16, 17, 64}) {
+      SCOPED_TRACE(testing::Message() << "bits " << bits << " world " << world);
+      std::vector<float> tensor(kElements, 1.0F);
+      for (std::size_t i = 0; i < kElements; i += 3) tensor[i] = -1.0F;
+      for (std::size_t i = 1; i < kElements; i += 3) tensor[i] = 1 - 0x1p-20F;
+      RoundTable ranks = make_table(choose("shared", {{"bits", bits}}), {kElements, {}}, world);
+      ASSERT_TRUE(ranks.meet(std::vector(world, tensor), {.seed = world}));
+      const std::vector<float> mean = ranks.mean_of(0);
+      // At most a step of one rank in a million is lost, and none of the others' sums is touched.
+      const double step = 2.0 / (std::pow(2, bits) - 2);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        EXPECT_NEAR(mean[i], tensor[i], 2 * step / world) << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infold::codec
