@@ -62,6 +62,7 @@ enum class Bias : std::uint8_t {
   unbiased,     // the mean of C(x) over random numbers is x; its error may be larger than x
   contractive,  // the error is smaller than x, so that a residual converges
   direction,    // only signs or directions are kept, and the size has no meaning
+  unknown,      // no bound holds for all tensors
 };
 
 struct Method {

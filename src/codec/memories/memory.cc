@@ -45,6 +45,9 @@ std::optional<Error> check_memory(const Method& method, const MemoryKind& memory
   if (method.bias == Bias::direction) {
     return refuse("what it sends has no size, so the residual is no error; take memory none");
   }
+  if (method.bias == Bias::unknown) {
+    return refuse("no bound of its error is known; take memory none");
+  }
   if (method.bias == Bias::unbiased && !method.variance) {
     return refuse("its error may be larger than the tensor; take memory none");
   }
