@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The method `scaledsign` (EF-SignSGD 2019, with one scale for all ranks): the first leg agrees on
+// the mean magnitude of each bucket over all ranks. In the second one ranks vote on signs, and
+// aggregators count the votes.
+//
+//   mean = scale * (votes for plus - votes for minus) / ranks
+//
+// A rank that abstains has sent 0. So the result is the mean of what all ranks sent, and a residual
+// loses nothing. The error of all ranks together is smaller than their tensors together: the sum of
+// |x - scale * sgn(x)|^2 over ranks is that of |x|^2, less ranks * elements * scale^2. A rank whose
+// tensor is much smaller than the others' may have a larger error by itself.
+//
+// A bucket with a NaN or an infinity at any rank becomes NaN at all ranks.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "codec/methods/methods.h"
+#include "codec/votes/sign_votes.h"
+
+namespace infold::codec {
+namespace {
+
+class ScaledSign final : public Compressor {
+ public:
+  ScaledSign(std::size_t elements, std::size_t bucket, bool abstains)
+      : bucket_(bucket == 0 ? std::max<std::size_t>(1, elements) : bucket),
+        scales_((elements + bucket_ - 1) / bucket_),
+        votes_(abstains) {}
+
+  Leg begin(std::span<const float> tensor, const Turn& turn) override {
+    tensor_ = tensor;
+    turn_ = turn;
+    has_scales_ = false;
+    for (std::size_t i = 0; i < scales_.size(); ++i) {
+      const std::size_t first = i * bucket_;
+      scales_[i] = mean_magnitude(tensor.subspan(first, std::min(bucket_, tensor.size() - first)));
+    }
+    return {Travel::floats, std::as_bytes(std::span(scales_))};
+  }
+
+  std::optional<Leg> next(const Answer& answer) override {
+    if (has_scales_) {
+      sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()),
+               votes_.lanes().size()};
+      return std::nullopt;
+    }
+    const auto* const scales = reinterpret_cast<const float*>(answer.reduced.data());
+    scales_.assign(scales, scales + scales_.size());
+    has_scales_ = true;
+    votes_.cast(tensor_, turn_);
+    return Leg{Travel::lanes, std::as_bytes(votes_.lanes())};
+  }
+
+  void write_mean(std::span<float> mean) override {
+    votes_.write_balances(sums_, mean);
+    scale(mean, turn_.world);
+  }
+  void write_sent(std::span<float> sent) const override {
+    votes_.write_own(sent);
+    scale(sent, 1);
+  }
+
+ private:
+  static float mean_magnitude(std::span<const float> values) {
+    double sum = 0;
+    for (const float value : values) sum += double{std::abs(value)};
+    if (!std::isfinite(sum)) return std::numeric_limits<float>::quiet_NaN();
+    return static_cast<float>(sum / static_cast<double>(values.size()));
+  }
+
+  void scale(std::span<float> balances, std::uint32_t ranks) const {
+    for (std::size_t i = 0; i < scales_.size(); ++i) {
+      const double factor = double{scales_[i]};
+      const std::size_t first = i * bucket_;
+      for (float& value : balances.subspan(first, std::min(bucket_, balances.size() - first))) {
+        value = static_cast<float>(factor * double{value} / ranks);
+      }
+    }
+  }
+
+  std::size_t bucket_;
+  std::vector<float> scales_;  // this rank's, then the mean of all ranks'
+  SignVotes votes_;
+  std::span<const float> tensor_;
+  Turn turn_;
+  std::span<const std::uint32_t> sums_;
+  bool has_scales_ = false;
+};
+
+double formula_bits(const Shape& shape, const Settings& settings, std::uint32_t world) {
+  const double bucket = settings["bucket"];
+  const double buckets = bucket == 0 ? 1 : std::ceil(static_cast<double>(shape.elements) / bucket);
+  return vote_bits(shape, settings, world) + 32 * buckets;
+}
+
+}  // namespace
+
+Method scaled_sign_method() {
+  return {.name = "scaledsign",
+          .summary = "signs that the network counts, under a mean magnitude that ranks agree on",
+          .bias = Bias::contractive,
+          .settings = {{.name = "bucket",
+                        .usual = 0,
+                        .least = 0,
+                        .most = 1 << 24,
+                        .is_whole = true,
+                        .meaning = "elements that share a scale; 0: all of the tensor"},
+                       abstain_setting()},
+          .formula_bits = formula_bits,
+          .make = [](const Shape& shape, const Settings& settings) -> std::unique_ptr<Compressor> {
+            return std::make_unique<ScaledSign>(shape.elements,
+                                                static_cast<std::size_t>(settings["bucket"]),
+                                                settings["abstain"] == 1);
+          }};
+}
+
+}  // namespace infold::codec

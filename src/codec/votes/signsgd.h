@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compressor of `signsgd` and `signum`, which differ in their memory alone. Each rank votes on
+// the sign of each element, and the result is +1 or -1 by the majority. A tie and a zero are +1, as
+// sgn(0) = +1. So are NaNs, whose votes say nothing of them.
+#pragma once
+
+#include <memory>
+
+#include "codec/votes/sign_votes.h"
+
+namespace infold::codec {
+
+class SignSgd final : public Compressor {
+ public:
+  explicit SignSgd(bool abstains) : votes_(abstains) {}
+
+  Leg begin(std::span<const float> tensor, const Turn& turn) override {
+    votes_.cast(tensor, turn);
+    return {Travel::lanes, std::as_bytes(votes_.lanes())};
+  }
+  std::optional<Leg> next(const Answer& answer) override {
+    sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()), votes_.lanes().size()};
+    return std::nullopt;
+  }
+  void write_mean(std::span<float> mean) override {
+    votes_.write_balances(sums_, mean);
+    for (float& value : mean) value = value < 0 ? -1.0F : 1.0F;
+  }
+  void write_sent(std::span<float> sent) const override { votes_.write_own(sent); }
+
+ private:
+  SignVotes votes_;
+  std::span<const std::uint32_t> sums_;
+};
+
+// The record, but for its name and its summary.
+inline Method sign_method(std::string name, std::string summary) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .bias = Bias::direction,
+          .settings = {abstain_setting()},
+          .formula_bits = vote_bits,
+          .make = [](const Shape&, const Settings& settings) -> std::unique_ptr<Compressor> {
+            return std::make_unique<SignSgd>(settings["abstain"] == 1);
+          }};
+}
+
+}  // namespace infold::codec
