@@ -8,6 +8,18 @@ std::span<const Method> built_in_methods() {
       none_method(),
       shared_scale_method(),
       onebit_method(),
+      // Quantisers, with a codebook for each bucket.
+      qsgd_method(),
+      terngrad_method(),
+      natural_method(),
+      table8_method(),
+      minmax_method(),
+      sketchml_method(),
+      // Votes on signs, and sketches, which aggregators add.
+      signsgd_method(),
+      signum_method(),
+      scaled_sign_method(),
+      count_sketch_method(),
   };
   return methods;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of the built-in methods. Each method is one file of this folder, which makes its
-// record and its compressor.
+// The records of the built-in methods. Each method is one file, which makes its record and its
+// compressor: in this folder, or in quantisers/ or votes/ beside it.
 #pragma once
 
 #include "codec/compress/method.h"
@@ -15,5 +15,19 @@ Method shared_scale_method();
 
 // Signs.
 Method onebit_method();
+
+// Quantisers: a few bits an element, from a codebook for each bucket. In quantisers/.
+Method qsgd_method();
+Method terngrad_method();
+Method natural_method();
+Method table8_method();
+Method minmax_method();
+Method sketchml_method();
+
+// Votes on signs, and sketches. Aggregators add both. In votes/.
+Method signsgd_method();
+Method signum_method();
+Method scaled_sign_method();
+Method count_sketch_method();
 
 }  // namespace infold::codec
