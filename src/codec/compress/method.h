@@ -71,7 +71,7 @@ struct Method {
   Bias bias = Bias::contractive;
   std::vector<Setting> settings;
   // Bits that a rank sends of a tensor in a job of `world` ranks, by the method's formula, without
-  // headers of packets. For reports.
+  // headers of packets. For reports. Absent: the tensor's values decide.
   std::function<double(const Shape&, const Settings&, std::uint32_t world)> formula_bits;
   // Of an unbiased method: the most that |C(x) - x|^2 is of |x|^2 on average. Absent: not bounded
   // by the settings.

@@ -15,6 +15,16 @@ std::span<const Method> built_in_methods() {
       table8_method(),
       minmax_method(),
       sketchml_method(),
+      // Sparsifiers, which choose elements.
+      topk_method(),
+      threshold_method(),
+      hard_method(),
+      randomk_method(),
+      dgc_method(),
+      adaq_method(),
+      sidco_method(),
+      strom_method(),
+      three_lc_method(),
       // Votes on signs, and sketches, which aggregators add.
       signsgd_method(),
       signum_method(),

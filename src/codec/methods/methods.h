@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The records of the built-in methods. Each method is one file, which makes its record and its
-// compressor: in this folder, or in quantisers/ or votes/ beside it.
+// compressor: in this folder, or in quantisers/, sparsifiers/, votes/ or sketches/ beside it.
 #pragma once
 
 #include "codec/compress/method.h"
@@ -16,7 +16,7 @@ Method shared_scale_method();
 // Signs.
 Method onebit_method();
 
-// Quantisers: a few bits an element, from a codebook for each bucket. In quantisers/.
+// Quantisers: a few bits an element, from a codebook for each bucket.
 Method qsgd_method();
 Method terngrad_method();
 Method natural_method();
@@ -24,10 +24,21 @@ Method table8_method();
 Method minmax_method();
 Method sketchml_method();
 
-// Votes on signs, and sketches. Aggregators add both. In votes/.
+// Votes on signs, and sketches. Aggregators add both.
 Method signsgd_method();
 Method signum_method();
 Method scaled_sign_method();
 Method count_sketch_method();
+
+// Sparsifiers, which choose elements.
+Method topk_method();
+Method threshold_method();
+Method hard_method();
+Method randomk_method();
+Method dgc_method();
+Method adaq_method();
+Method sidco_method();
+Method strom_method();
+Method three_lc_method();
 
 }  // namespace infold::codec

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "codec/compress/one_rank_testing.h"
-#include "codec/votes/sketch.h"
+#include "codec/sketches/sketch.h"
 
 namespace infold::codec {
 namespace {

@@ -16,7 +16,7 @@
 #include <cmath>
 
 #include "codec/methods/methods.h"
-#include "codec/votes/sketch.h"
+#include "codec/sketches/sketch.h"
 
 namespace infold::codec {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codec/votes/sketch.h"
+#include "codec/sketches/sketch.h"
 
 #include <algorithm>
 #include <array>
