@@ -76,6 +76,17 @@ TEST_P(EachMethod, TakesNumbersThatAreNotFinite) {
   EXPECT_EQ(std::memcmp(mean.data(), again.data(), mean.size() * sizeof(float)), 0);
 }
 
+// A NaN shows, so that the program sees it. A vote only has a sign, and random-k may not draw it.
+TEST_P(EachMethod, ShowsANan) {
+  if (GetParam().bias == Bias::direction || GetParam().name == "randomk") return;
+  base::Prng prng(12);
+  std::vector<std::vector<float>> tensors = draw(prng, 4000);
+  tensors[1][5] = kNan;
+  RoundTable ranks = table(4000);
+  ASSERT_TRUE(ranks.meet(tensors, {.seed = 3}));
+  EXPECT_TRUE(std::isnan(mean_of_all(ranks)[5]));
+}
+
 TEST_P(EachMethod, TakesTheSmallestAndTheLargestNumbers) {
   const float least = std::numeric_limits<float>::denorm_min();
   const float most = std::numeric_limits<float>::max();
