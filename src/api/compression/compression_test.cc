@@ -57,7 +57,7 @@ Compression create(const CompressionOptions& options) {
 
 class EachMethod : public ::testing::TestWithParam<codec::Method> {};
 
-// The network adds the same codes as a plain loop.
+// The network adds the same codes as a plain loop: with loss, over stripes, and up a tree.
 TEST_P(EachMethod, HasTheBitsOfRanksInOneThread) {
   const codec::CompressionChoice choice = codec::choose(GetParam().name);
   Tensors expected;
@@ -68,8 +68,14 @@ TEST_P(EachMethod, HasTheBitsOfRanksInOneThread) {
     ASSERT_TRUE(ranks.meet(tensors, {.seed = 7, .parameter = hash_of_text(name_of(i))}));
     expected.push_back(ranks.mean_of(0));
   }
-  for (const double loss : {0.0, 0.05}) {
-    LocalGroup group = make_group({.world = kWorld, .faults = {.loss = loss}});
+  const std::vector<LocalGroupOptions> networks = {
+      {.world = kWorld},
+      {.world = kWorld, .faults = {.loss = 0.05}},
+      {.world = kWorld, .site_weights = {2, 1}},
+      {.world = kWorld, .rack_size = 2},
+  };
+  for (const LocalGroupOptions& network : networks) {
+    LocalGroup group = make_group(network);
     on_every_rank(group, [&](Communicator& comm, int rank) {
       Compression compression = create({.method = GetParam().name, .seed = 7});
       EXPECT_EQ(run_steps(compression, comm, rank, 0, 1), expected);
