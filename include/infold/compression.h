@@ -8,9 +8,11 @@
 // communicator, it has the same bits. For one thread at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,10 +56,17 @@ struct CompressionState {
 
 // Bytes of a rank's codes since the compression was made, without headers of packets.
 struct CompressionStatistics {
-  std::uint64_t steps = 0;
+  std::uint64_t calls = 0;         // of average()
   std::uint64_t bytes_before = 0;  // of the gradients
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+};
+
+struct AverageOptions {
+  // Of each collective of the call. Zero: the communicator's.
+  std::chrono::nanoseconds deadline{};
+  // A request to stop ends the call, and the job on all ranks, as Handle::cancel() does.
+  std::stop_token stop = {};
 };
 
 class Compression {
@@ -71,7 +80,9 @@ class Compression {
   // Replaces each gradient by the mean over all ranks, as compressed. Blocks. After an error the
   // gradients are as they were. A mismatch names the rank and the field: method, settings, memory,
   // seed or parameters. A parameter that is not passed any more keeps what is remembered of it.
-  Result<void> average(Communicator& communicator, std::span<const ParameterView> parameters);
+  // The parameters of a model may come in several calls, such as a bucket each.
+  Result<void> average(Communicator& communicator, std::span<const ParameterView> parameters,
+                       const AverageOptions& options = {});
 
   // The learning rate, for memories that add up steps.
   void set_rate(double rate);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <infold/communicator.h>
+#include <infold/compression.h>
 
 namespace infold {
 
@@ -17,6 +18,7 @@ struct ChoiceField {
 };
 
 // Blocks. Errors are a mismatch, or those of the call. All ranks pass the same fields.
-Result<void> check_choices(Communicator& communicator, const std::vector<ChoiceField>& fields);
+Result<void> check_choices(Communicator& communicator, const std::vector<ChoiceField>& fields,
+                           const AverageOptions& options);
 
 }  // namespace infold

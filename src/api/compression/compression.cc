@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,11 +90,13 @@ struct Compression::Inside {
   std::map<std::string, std::vector<CompressionState::Entry>, std::less<>> loaded = {};
   int rank = -1;  // of the last communicator
   int world = 0;
-  std::string checked = {};  // the parameters that all ranks have
-  double rate = 0;           // 0: the memory's own
+  // Hashes of the lists of parameters that all ranks have passed alike.
+  std::set<std::uint64_t> checked = {};
+  double rate = 0;  // 0: the memory's own
   CompressionStatistics statistics = {};
 
-  Result<void> meet(Communicator& communicator, std::span<const ParameterView> views);
+  Result<void> meet(Communicator& communicator, std::span<const ParameterView> views,
+                    const AverageOptions& options);
   Result<std::vector<Parameter*>> find(std::span<const ParameterView> views);
   Result<Parameter*> make(const ParameterView& view);
   Result<void> restore(const std::string& name, Parameter& parameter);
@@ -105,7 +108,8 @@ struct Compression::Inside {
 
 // Makes sure that all ranks talk of the same.
 Result<void> Compression::Inside::meet(Communicator& communicator,
-                                       std::span<const ParameterView> views) {
+                                       std::span<const ParameterView> views,
+                                       const AverageOptions& call) {
   if (communicator.world() == 0) return refuse("the communicator belongs to no job");
   if (auto problem = problem_of(views)) return tl::unexpected(*std::move(problem));
   const bool is_another = world != communicator.world() || rank != communicator.rank();
@@ -114,8 +118,9 @@ Result<void> Compression::Inside::meet(Communicator& communicator,
         "it remembers gradients of rank {} of {}, and the communicator is rank {} of {}", rank,
         world, communicator.rank(), communicator.world()));
   }
-  std::string text = text_of(views);
-  if (!is_another && text == checked) return {};
+  const std::string text = text_of(views);
+  const std::uint64_t hash = hash_of_text(text);
+  if (!is_another && checked.contains(hash)) return {};
   rank = communicator.rank();
   world = communicator.world();
   auto same = check_choices(communicator, {{"method", choice.method().name},
@@ -123,9 +128,10 @@ Result<void> Compression::Inside::meet(Communicator& communicator,
                                            {"memory", choice.memory().name},
                                            {"memory settings", choice.memory_settings().text()},
                                            {"seed", std::to_string(options.seed)},
-                                           {"parameters", text}});
+                                           {"parameters", text}},
+                            call);
   if (!same) return same;
-  checked = std::move(text);
+  checked.insert(hash);
   return {};
 }
 
@@ -241,13 +247,14 @@ Compression& Compression::operator=(Compression&& other) noexcept = default;
 Compression::~Compression() = default;
 
 Result<void> Compression::average(Communicator& communicator,
-                                  std::span<const ParameterView> parameters) {
-  if (auto same = inside_->meet(communicator, parameters); !same) return same;
+                                  std::span<const ParameterView> parameters,
+                                  const AverageOptions& options) {
+  if (auto same = inside_->meet(communicator, parameters, options); !same) return same;
   auto found = inside_->find(parameters);
   if (!found) return tl::unexpected(found.error());
   const auto encoding =
       static_cast<std::uint16_t>(hash_of_text(inside_->choice.text()) % 0xFFFF + 1);
-  LegExchange exchange(communicator, encoding);
+  LegExchange exchange(communicator, encoding, options);
   auto made = inside_->exchange(exchange, *found, inside_->begin(parameters, *found));
   if (!made) return made;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -258,7 +265,7 @@ Result<void> Compression::average(Communicator& communicator,
     parameter.commit();
     inside_->statistics.bytes_before += parameters[i].gradient.size_bytes();
   }
-  ++inside_->statistics.steps;
+  ++inside_->statistics.calls;
   inside_->statistics.bytes_sent += exchange.bytes_sent();
   inside_->statistics.bytes_received += exchange.bytes_received();
   return {};

@@ -3,6 +3,9 @@
 // Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
 #include <infold/compression.h>
 
+#include <stop_token>
+#include <thread>
+
 #include "api/compression/text_hash.h"
 #include "api/testing.h"
 #include "codec/compress/testing.h"
@@ -147,6 +150,55 @@ TEST(Compression, AStepThatFailedIsMadeAgainWithTheSameBits) {
   });
 }
 
+// As DistributedDataParallel passes its buckets. Their order changes nothing, either.
+TEST(Compression, ParametersMayComeInSeveralCalls) {
+  const CompressionOptions options{.method = "qsgd", .memory = "none", .seed = 5};
+  std::vector<Tensors> expected(kWorld);
+  std::vector<Tensors> found(kWorld);
+  LocalGroup group = make_group({.world = kWorld});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    Compression whole = create(options);
+    expected[index] = run_steps(whole, comm, rank, 0, 3);
+    Compression in_parts = create(options);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      found[index] = draw_gradients(rank, step);
+      for (std::size_t i = found[index].size(); i-- > 0;) {
+        const std::string name = name_of(i);
+        const ParameterView view{name, found[index][i]};
+        ASSERT_TRUE(in_parts.average(comm, {&view, 1}).has_value());
+      }
+    }
+    EXPECT_EQ(in_parts.statistics().calls, 9U);
+  });
+  EXPECT_EQ(found, expected);
+}
+
+// Rank 1 never calls, so that the others can only be stopped.
+TEST(Compression, ARequestToStopEndsTheCallAndChangesNothing) {
+  for (const std::string method : {"shared", "sidco", "terngrad"}) {
+    std::stop_source stop;
+    LocalGroup group = make_group({.world = 2});
+    on_every_rank(group, [&](Communicator& comm, int rank) {
+      Compression compression = create({.method = method});
+      const Tensors before = draw_gradients(rank, 0);
+      Tensors gradients = before;
+      if (rank == 1) {
+        while (!comm.failure()) {
+          stop.request_stop();
+          std::this_thread::yield();
+        }
+        return;
+      }
+      const ParameterView view{"weight", gradients[0]};
+      const auto done = compression.average(comm, {&view, 1}, {.stop = stop.get_token()});
+      ASSERT_FALSE(done.has_value());
+      EXPECT_EQ(done.error().code, Code::cancelled) << done.error().message;
+      EXPECT_EQ(gradients, before);
+    });
+  }
+}
+
 // The error at each rank if rank 1 chooses otherwise.
 std::vector<Error> errors_of(const CompressionOptions& usual, const CompressionOptions& other) {
   std::vector<Error> errors(kWorld);
@@ -261,7 +313,7 @@ TEST(Compression, CountsItsBytes) {
     Compression compression = create({.method = "shared"});
     run_steps(compression, comm, rank, 0, 2);
     const CompressionStatistics statistics = compression.statistics();
-    EXPECT_EQ(statistics.steps, 2U);
+    EXPECT_EQ(statistics.calls, 2U);
     EXPECT_EQ(statistics.bytes_before, 2 * 4 * (1000U + 5 + 4097));
     EXPECT_LT(statistics.bytes_sent, statistics.bytes_before * 55 / 100);
     EXPECT_EQ(statistics.bytes_received, statistics.bytes_sent);

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include <infold/rows.h>
+
+#include "api/compression/wait_or_stop.h"
 
 namespace infold {
 namespace {
@@ -20,11 +23,6 @@ constexpr std::uint64_t kGatheredMax = std::uint64_t{1} << 33;
 
 constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, Travel::rows,
                                  Travel::gather};
-
-Result<void> outcome(const Result<Completion>& done) {
-  if (!done) return tl::unexpected(done.error());
-  return {};
-}
 
 }  // namespace
 
@@ -74,7 +72,7 @@ Result<void> LegExchange::reduce(std::span<const Slot> slots, DataType type, Red
   CallOptions options = options_;
   options.reduction = reduction;
   options.keep_input = false;
-  return outcome(communicator_.all_reduce_list(tensors, options).wait());
+  return wait_or_stop(communicator_.all_reduce_list(tensors, options), stop_);
 }
 
 Result<void> LegExchange::sum_rows(std::span<const Slot> slots) {
@@ -94,8 +92,8 @@ Result<void> LegExchange::sum_rows(std::span<const Slot> slots) {
     handles.push_back(communicator_.all_reduce(
         rows, MutableTensorView(whole, leg->elements, DataType::f32), options));
   }
-  for (const Handle& handle : handles) {
-    if (auto done = outcome(handle.wait()); !done) return done;
+  for (Handle& handle : handles) {
+    if (auto done = wait_or_stop(std::move(handle), stop_); !done) return done;
   }
   return {};
 }
@@ -108,9 +106,8 @@ Result<std::vector<std::uint64_t>> LegExchange::gather_lengths(std::span<const S
   }
   const auto world = static_cast<std::size_t>(communicator_.world());
   std::vector<std::int64_t> all(own.size() * world);
-  if (auto done = outcome(communicator_.all_gather(own, all, options_).wait()); !done) {
-    return tl::unexpected(done.error());
-  }
+  auto done = wait_or_stop(communicator_.all_gather(own, all, options_), stop_);
+  if (!done) return tl::unexpected(done.error());
   std::vector<std::uint64_t> lengths;
   std::uint64_t together = 0;
   for (const std::int64_t length : all) {
@@ -148,8 +145,8 @@ Result<void> LegExchange::gather(std::span<const Slot> slots) {
     options.keep_input = false;
     handles.push_back(communicator_.broadcast(part, static_cast<int>(rank), options));
   }
-  for (const Handle& handle : handles) {
-    if (auto done = outcome(handle.wait()); !done) return done;
+  for (Handle& handle : handles) {
+    if (auto done = wait_or_stop(std::move(handle), stop_); !done) return done;
   }
   share_out(slots, *lengths, parts);
   return {};

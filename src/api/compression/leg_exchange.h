@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <infold/communicator.h>
+#include <infold/compression.h>
 
 #include "codec/compress/compressor.h"
 
@@ -19,8 +20,10 @@ namespace infold {
 class LegExchange {
  public:
   // `encoding` tells codes apart that only look alike (CallOptions::encoding).
-  LegExchange(Communicator& communicator, std::uint16_t encoding)
-      : communicator_(communicator), options_{.encoding = encoding} {}
+  LegExchange(Communicator& communicator, std::uint16_t encoding, const AverageOptions& options)
+      : communicator_(communicator),
+        options_{.deadline = options.deadline, .encoding = encoding},
+        stop_(options.stop) {}
 
   // One answer for each leg, valid until clear().
   Result<std::vector<codec::Answer>> make(std::span<const codec::Leg> legs);
@@ -47,6 +50,7 @@ class LegExchange {
 
   Communicator& communicator_;
   CallOptions options_;
+  const std::stop_token stop_;
   std::vector<std::unique_ptr<Bytes>> kept_;
   std::vector<std::unique_ptr<std::vector<std::span<const std::byte>>>> gathered_;
   std::uint64_t bytes_sent_ = 0;
