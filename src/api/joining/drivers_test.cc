@@ -2,6 +2,8 @@
 //
 // Ranks with several drivers, each for some of the sites.
 #include <atomic>
+#include <chrono>
+#include <latch>
 #include <mutex>
 #include <vector>
 
@@ -16,7 +18,9 @@ namespace {
 using testing::bits_of_sums;
 using testing::check_sums;
 using testing::free_address;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using std::chrono::milliseconds;
 using testing::options_of;
 using testing::start_switch;
 
@@ -121,19 +125,17 @@ TEST(Drivers, ALateRankEndsTheCallForAll) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 3);
   options.switches = {server->control_address().text()};
-  options.deadline = std::chrono::milliseconds(700);
-  std::atomic<int> failed = 0;
+  std::latch failed(2);
   run_job({4, 2, 2}, options, [&failed](Communicator& communicator) {
     std::vector<float> tensor(100'000, 1);
-    if (communicator.rank() == 2) {
-      while (failed < 2) std::this_thread::yield();
-      return;
-    }
-    const auto done = communicator.all_reduce(tensor).wait();
-    ++failed;
+    if (communicator.rank() == 2) return failed.wait();
+    // The call's deadline, because a busy machine may join for longer.
+    const auto done = communicator.all_reduce(tensor, {.deadline = milliseconds(700)}).wait();
+    failed.count_down();
     ASSERT_FALSE(done.has_value());
     EXPECT_EQ(done.error().code, Code::deadline_exceeded) << done.error().message;
-    EXPECT_THAT(done.error().message, HasSubstr("rank 2"));
+    // On a busy machine the other rank's packets may be late, too.
+    EXPECT_THAT(done.error().message, ContainsRegex("waiting for rank(s [01] and)? 2"));
   });
 }
 

@@ -238,6 +238,7 @@ TEST(Join, ASwitchThatStopsIsNamed) {
   auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 2);
   options.switches = {server->control_address().text()};
+  options.deadline = std::chrono::seconds(10);  // ranks wait so long for it to come back
   std::atomic<int> joined{0};
   std::thread stopper([&] {
     while (joined < 2) std::this_thread::yield();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -45,6 +46,7 @@ inline JoinOptions options_of(int rank, int world) {
   options.rank = rank;
   options.world = world;
   options.mtu_bytes = 1500;
+  options.deadline = std::chrono::minutes(2);  // a busy machine may join for ten seconds
   return options;
 }
 
