@@ -24,6 +24,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "python/backend/completions.h"
+#include "python/backend/compressed/compressor.h"
 #include "python/backend/delegate/call_fingerprint.h"
 #include "python/backend/delegate/delegation.h"
 #include "python/backend/delegate/host_copies.h"
@@ -69,6 +70,11 @@ class Backend final : public ::c10d::Backend {
   // As allreduce, with a wire format and a layout for this call.
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
+  // Replaces each gradient by its mean over all ranks, as compressed. The names are those of the
+  // parameters. Later calls of the group begin after it.
+  Works average_compressed(const std::shared_ptr<Compressor>& compressor,
+                           std::vector<std::string> names, Tensors& gradients,
+                           std::chrono::milliseconds timeout);
   // Nothing before the first collective, and after the end.
   std::optional<Statistics> statistics() const { return job_->statistics(); }
   std::string interface() const { return job_->interface(); }

@@ -38,7 +38,7 @@ void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
     if (!closed) {
       if (communicator_ && waiting_.empty() && !begins_ && !work->blocks()) {
         unfinished_.push_back(work);
-        work->start(*communicator_);
+        work->start(*communicator_, stop_.get_token());
         return;
       }
       // std::thread throws if the process has no thread left. The call then fails and never begins.
@@ -107,13 +107,13 @@ void GroupJob::begin_works() {
     begins_ = true;
     const std::shared_ptr<Communicator> communicator = communicator_;
     lock.unlock();
-    const bool begun = work->start(*communicator);
+    const std::optional<std::string> reason = work->start(*communicator, stop_.get_token());
     lock.lock();
     begins_ = false;
-    if (begun) continue;
+    if (!reason) continue;
     // The other ranks wait for this rank's tensor. Leaving the job tells them that it will not
     // come.
-    if (!closed_) closed_ = closed_because("a tensor could not be brought from its device");
+    if (!closed_) closed_ = closed_because(*reason);
     communicator_.reset();
   }
   std::deque<c10::intrusive_ptr<Work>> lost;

@@ -13,6 +13,7 @@
 #include <torch/version.h>
 
 #include "python/backend/backend.h"
+#include "python/backend/compressed/bindings.h"
 #include "python/backend/living.h"
 
 namespace py = pybind11;
@@ -134,6 +135,7 @@ PYBIND11_MODULE(_c, module) {
   module.attr("SHARED_MEMORY") = names_of(kSharedMemory);
   module.attr("LAYOUTS") = names_of(kLayouts);
 
+  bind_compressor(module);
   py::class_<Backend, c10::intrusive_ptr<Backend>, ::c10d::Backend>(module, "Backend")
       .def(py::init(&make_backend), py::arg("store"), py::arg("rank"), py::arg("size"),
            py::arg("timeout"), py::arg("delegate"), py::arg("options"))
@@ -151,6 +153,16 @@ PYBIND11_MODULE(_c, module) {
           },
           py::arg("tensor"), py::arg("wire") = "automatic", py::arg("average") = false,
           py::arg("layout") = py::none())
+      .def(
+          "average_compressed",
+          [](Backend& backend, const std::shared_ptr<Compressor>& compressor,
+             std::vector<std::string> names, Backend::Tensors gradients,
+             std::chrono::milliseconds timeout) {
+            const py::gil_scoped_release released;
+            return backend.average_compressed(compressor, std::move(names), gradients, timeout);
+          },
+          py::arg("compressor"), py::arg("names"), py::arg("gradients"),
+          py::arg("timeout") = kNoTimeout)
       .def("statistics", &statistics_of)
       // Torch calls it at ranks outside of a group that is made; they have no part in a split.
       .def("perform_nocolor_split", [](Backend&, const py::object&) {})

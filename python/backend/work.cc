@@ -38,7 +38,7 @@ std::exception_ptr exception_of(const Error& error) {
 
 bool Recipe::blocks() const {
   return std::any_of(steps.begin(), steps.end(),
-                     [](const Step& step) { return static_cast<bool>(step.before); });
+                     [](const Step& step) { return step.before || step.calls; });
 }
 
 Work::Work(int rank, std::uint64_t sequence, Recipe recipe, std::weak_ptr<GroupJob> job,
@@ -53,20 +53,43 @@ Work::Work(int rank, std::uint64_t sequence, Recipe recipe, std::weak_ptr<GroupJ
 
 Work::~Work() = default;
 
-bool Work::start(Communicator& communicator) {
+std::optional<std::string> Work::start(Communicator& communicator, const std::stop_token& stop) {
+  {
+    const std::lock_guard lock(mutex_);
+    begins_ = true;
+  }
+  std::optional<std::string> reason;
   try {
-    for (const Step& step : recipe_.steps) {
-      if (step.before) step.before();
-      handles_.push_back(step.call(communicator));
-    }
+    reason = begin_steps(communicator, stop);
   } catch (...) {
     first_failure_ = std::current_exception();
+    reason = "a tensor could not be brought from its device";
     for (Handle& handle : handles_) handle.cancel();
   }
   const std::lock_guard lock(mutex_);
   started_ = true;
   cv_.notify_all();
-  return !first_failure_;
+  return reason;
+}
+
+// A mismatch of compressions is found by all ranks alike. All ranks also hear of a job that is
+// over.
+std::optional<std::string> Work::begin_steps(Communicator& communicator,
+                                             const std::stop_token& stop) {
+  for (const Step& step : recipe_.steps) {
+    if (step.before) step.before();
+    if (!step.calls) {
+      handles_.push_back(step.call(communicator));
+      continue;
+    }
+    if (const Result<void> made = step.calls(communicator, stop); !made) {
+      first_failure_ = exception_of(made.error());
+      if (made.error().code == Code::mismatch || communicator.failure()) return std::nullopt;
+      return made.error().message;
+    }
+    handles_.emplace_back();
+  }
+  return std::nullopt;
 }
 
 void Work::fail(const std::exception_ptr& reason) {
@@ -134,8 +157,10 @@ void Work::advance() {
     const std::lock_guard lock(steps_mutex_);
     if (has_ended() || !is_started()) return;
     for (; steps_done_ < handles_.size() && handles_[steps_done_].test(); ++steps_done_) {
-      const Result<Completion> result = handles_[steps_done_].wait();
-      if (!result && !first_failure_) first_failure_ = exception_of(result.error());
+      if (!recipe_.steps[steps_done_].calls) {
+        const Result<Completion> result = handles_[steps_done_].wait();
+        if (!result && !first_failure_) first_failure_ = exception_of(result.error());
+      }
       if (!first_failure_) attempt(recipe_.steps[steps_done_].after);
     }
     if (steps_done_ < handles_.size()) return;
@@ -200,7 +225,11 @@ std::exception_ptr Work::too_late_after(std::chrono::milliseconds timeout) const
 void Work::wait_to_begin(std::chrono::milliseconds timeout, Time end) {
   std::unique_lock lock(mutex_);
   if (cv_.wait_until(lock, end, [this] { return started_ || completed_; })) return;
-  std::rethrow_exception(too_late_after(timeout));
+  if (!begins_) std::rethrow_exception(too_late_after(timeout));
+  std::rethrow_exception(exception_of(
+      {Code::pending,
+       c10::str(recipe_.title, " is not done after ", timeout.count(), " ms; it goes on"), -1,
+       ""}));
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {

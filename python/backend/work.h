@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 #include <c10/core/Event.h>
@@ -35,6 +37,9 @@ struct Step {
   std::function<void()> before;  // waits until the input is in place; may be empty
   std::function<Handle(Communicator&)> call;
   std::function<void()> after;  // once the result is in place; may be empty
+  // In place of `call`, if set: several calls, each of which needs the result of the one before.
+  // Blocks.
+  std::function<Result<void>(Communicator&, const std::stop_token& stop)> calls = {};
 };
 
 // How one collective is done.
@@ -64,8 +69,9 @@ class Work final : public ::c10d::Work {
        std::shared_ptr<Completions> completions);
   ~Work() override;
 
-  // Begins the calls; once. False if a call could not begin. The work then ends with that failure.
-  bool start(Communicator& communicator);
+  // Begins the calls; once. If a call could not begin, the work ends with that failure. The answer
+  // is the reason if the other ranks wait for that call and nothing else tells them.
+  std::optional<std::string> start(Communicator& communicator, const std::stop_token& stop);
   // Ends the work without calls, with a reason or, without one, in success. No effect after the
   // end.
   void fail(const std::exception_ptr& reason);
@@ -98,6 +104,7 @@ class Work final : public ::c10d::Work {
  private:
   bool is_started() const;
   std::exception_ptr too_late_after(std::chrono::milliseconds timeout) const;
+  std::optional<std::string> begin_steps(Communicator& communicator, const std::stop_token& stop);
   void wait_to_begin(std::chrono::milliseconds timeout, Time end);
   void advance();
   bool is_future_done() const;
@@ -120,7 +127,8 @@ class Work final : public ::c10d::Work {
   std::size_t steps_done_ = 0;
   std::exception_ptr first_failure_;
 
-  bool started_ = false;  // guarded by mutex_, like the members below
+  bool begins_ = false;  // guarded by mutex_, like the members below
+  bool started_ = false;
   std::vector<at::Tensor> outputs_;
   const std::vector<std::vector<at::Tensor>> output_lists_;
   std::shared_ptr<c10::Event> end_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import torch.distributed as dist
 
+from infold import compress as compress
 from infold import hooks as hooks
 from infold.communicator import Communicator as Communicator
 from infold.communicator import Handle as Handle

@@ -18,9 +18,26 @@ class Backend(_Backend):
                       layout: str | None = None) -> Work:
         """Sums or averages in place, with a wire format and a layout for this call. Without a
         layout, the group's layout holds."""
+    def average_compressed(self, compressor: "Compressor", names: list[str],
+                           gradients: list[torch.Tensor],
+                           timeout: datetime.timedelta = ...) -> Work:
+        """Replaces each gradient by its mean over all ranks, as compressed. `names` are those of
+        the parameters."""
     def statistics(self) -> dict[str, int | str] | None:
         """Counters since the first collective; None before it, and after the end."""
     @property
     def delegate(self) -> _Backend: ...
+
+class Compressor:
+    def __init__(self, method: str, settings: dict[str, float], memory: str,
+                 memory_settings: dict[str, float], seed: int) -> None: ...
+    def choice(self) -> str: ...
+    def set_rate(self, rate: float) -> None: ...
+    def state(self) -> tuple[str, int, int, list[tuple[str, str, torch.Tensor]]]:
+        """The choice, the rank, the world, and of each parameter what is remembered."""
+    def load(self, choice: str, rank: int, world: int,
+             entries: list[tuple[str, str, torch.Tensor]], own_rank: int,
+             own_world: int) -> None: ...
+    def statistics(self) -> dict[str, int]: ...
 
 def close_all() -> None: ...

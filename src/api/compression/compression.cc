@@ -123,12 +123,13 @@ Result<void> Compression::Inside::meet(Communicator& communicator,
   if (!is_another && checked.contains(hash)) return {};
   rank = communicator.rank();
   world = communicator.world();
-  auto same = check_choices(communicator, {{"method", choice.method().name},
-                                           {"settings", choice.settings().text()},
-                                           {"memory", choice.memory().name},
-                                           {"memory settings", choice.memory_settings().text()},
-                                           {"seed", std::to_string(options.seed)},
-                                           {"parameters", text}},
+  auto same = check_choices(communicator,
+                            {{"method", choice.method().name},
+                             {"settings", choice.settings().text()},
+                             {"memory", choice.memory().name},
+                             {"memory settings", choice.memory_settings().text()},
+                             {"seed", std::to_string(options.seed)},
+                             {"parameters", text}},
                             call);
   if (!same) return same;
   checked.insert(hash);

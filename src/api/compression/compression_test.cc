@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
-#include <infold/compression.h>
-
 #include <stop_token>
 #include <thread>
+
+#include <infold/compression.h>
 
 #include "api/compression/text_hash.h"
 #include "api/testing.h"

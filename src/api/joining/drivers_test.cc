@@ -15,12 +15,12 @@
 namespace infold {
 namespace {
 
+using std::chrono::milliseconds;
 using testing::bits_of_sums;
 using testing::check_sums;
-using testing::free_address;
 using ::testing::ContainsRegex;
+using testing::free_address;
 using ::testing::HasSubstr;
-using std::chrono::milliseconds;
 using testing::options_of;
 using testing::start_switch;
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/compressed/bindings.h"
+
+#include <memory>
+#include <tuple>
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "python/backend/compressed/compressor.h"
+
+namespace py = pybind11;
+
+namespace infold::pytorch {
+namespace {
+
+using Entries = std::vector<std::tuple<std::string, std::string, at::Tensor>>;
+
+CompressionOptions::Settings settings_of(const py::dict& given) {
+  CompressionOptions::Settings settings;
+  for (const auto& [name, value] : given) {
+    settings.emplace_back(name.cast<std::string>(), value.cast<double>());
+  }
+  return settings;
+}
+
+std::shared_ptr<Compressor> make_compressor(const std::string& method, const py::dict& settings,
+                                            const std::string& memory,
+                                            const py::dict& memory_settings, std::uint64_t seed) {
+  const CompressionOptions options = {.method = method,
+                                      .settings = settings_of(settings),
+                                      .memory = memory,
+                                      .memory_settings = settings_of(memory_settings),
+                                      .seed = seed};
+  return std::make_shared<Compressor>(options);
+}
+
+py::tuple state_of(Compressor& compressor) {
+  CompressionState state;
+  Entries entries;
+  {
+    const py::gil_scoped_release released;
+    state = compressor.state();
+    for (const CompressionState::Entry& each : state.entries) {
+      const auto elements = static_cast<std::int64_t>(each.values.size());
+      const at::Tensor values = at::empty({elements}, at::kFloat);
+      std::copy(each.values.begin(), each.values.end(), values.data_ptr<float>());
+      entries.emplace_back(each.parameter, each.what, values);
+    }
+  }
+  return py::make_tuple(state.choice, state.rank, state.world, entries);
+}
+
+void load(Compressor& compressor, const std::string& choice, int rank, int world,
+          const Entries& entries, int own_rank, int own_world) {
+  const py::gil_scoped_release released;
+  CompressionState state{.rank = rank, .world = world, .choice = choice, .entries = {}};
+  for (const auto& [parameter, what, values] : entries) {
+    const at::Tensor plain = values.to(at::kCPU, at::kFloat).contiguous();
+    const auto* const first = plain.data_ptr<float>();
+    state.entries.push_back({parameter, what, {first, first + plain.numel()}});
+  }
+  compressor.load(state, own_rank, own_world);
+}
+
+py::dict statistics_of(Compressor& compressor) {
+  CompressionStatistics now;
+  {
+    const py::gil_scoped_release released;
+    now = compressor.statistics();
+  }
+  py::dict counts;
+  counts["calls"] = now.calls;
+  counts["bytes_before"] = now.bytes_before;
+  counts["bytes_sent"] = now.bytes_sent;
+  counts["bytes_received"] = now.bytes_received;
+  return counts;
+}
+
+}  // namespace
+
+void bind_compressor(py::module_& module) {
+  py::class_<Compressor, std::shared_ptr<Compressor>>(module, "Compressor")
+      .def(py::init(&make_compressor), py::arg("method"), py::arg("settings"), py::arg("memory"),
+           py::arg("memory_settings"), py::arg("seed"))
+      .def("choice", &Compressor::choice, py::call_guard<py::gil_scoped_release>())
+      .def("set_rate", &Compressor::set_rate, py::arg("rate"),
+           py::call_guard<py::gil_scoped_release>())
+      .def("state", &state_of)
+      .def("load", &load, py::arg("choice"), py::arg("rank"), py::arg("world"), py::arg("entries"),
+           py::arg("own_rank"), py::arg("own_world"))
+      .def("statistics", &statistics_of);
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients that travel compressed, for DistributedDataParallel. The methods, their settings and
+the memories are listed in docs/compression.md."""
+
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils import weak
+
+from infold._registration import backend_of
+
+
+class hook:
+    """Averages gradients as a method compresses them.
+
+        model = DistributedDataParallel(model)
+        hook = infold.compress.hook("topk", ratio=0.01, memory="residual")
+        hook.register(model)
+
+    Settings of the method are further arguments. `memory` keeps what was not sent for later steps;
+    its settings are a dict. All ranks must choose alike. A step that fails changes nothing that is
+    remembered, so it can be made again.
+
+    Checkpoints keep what each rank remembers. Save state_dict() at each rank, and load it at the
+    same rank:
+
+        checkpoint["compression"] = hook.state_dict()
+        hook.load_state_dict(checkpoint["compression"])
+
+    Without register(), as in model.register_comm_hook(None, hook), parameters have numbers in place
+    of names. The numbers are in the order in which DDP first passes the parameters.
+
+    Gradients of other types than float32 are converted before and after. Gradients that are sparse
+    tensors are refused: use infold.hooks.layout for them.
+    """
+
+    def __init__(self, method="none", *, memory="none", memory_settings=None, seed=0, **settings):
+        from infold import _c
+
+        self._compressor = _c.Compressor(method, settings, memory, memory_settings or {}, seed)
+        self._names = weak.WeakIdKeyDictionary()
+        self._numbers_given = 0
+        # DDP logs the names of its hooks, as functions have them.
+        self.__name__ = method
+        self.__qualname__ = f"infold.compress.hook({method})"
+
+    def register(self, model, group=None):
+        """Makes this the hook of a DistributedDataParallel, and takes the names of its parameters.
+        `group` is the model's process group, where it is not the default group."""
+        if not isinstance(model, DistributedDataParallel):
+            raise TypeError(f"infold: a hook is for DistributedDataParallel, not for {type(model)}")
+        self.name_parameters(model.module)
+        model.register_comm_hook(group, self)
+        return self
+
+    def name_parameters(self, model: nn.Module):
+        """Takes the names of a module's parameters, as named_parameters() has them."""
+        for name, parameter in model.named_parameters():
+            self._names[parameter] = name
+
+    def __call__(self, group, bucket):
+        """`group` is register_comm_hook's state: None stands for the default group."""
+        buffer = bucket.buffer()
+        if buffer.is_sparse:
+            raise ValueError("infold: a gradient is a sparse tensor, which is compressed already; "
+                             "use infold.hooks.layout")
+        names = [self._name_of(each) for each in bucket.parameters()]
+        work = backend_of(group, buffer.device).average_compressed(
+            self._compressor, names, bucket.gradients())
+
+        def finish(done):
+            done.value()  # raises the call's error
+            return buffer
+
+        return work.get_future().then(finish)
+
+    def _name_of(self, parameter):
+        if parameter not in self._names:
+            self._names[parameter] = f"parameter {self._numbers_given}"
+            self._numbers_given += 1
+        return self._names[parameter]
+
+    @property
+    def choice(self):
+        """The method, its settings and the memory, as text."""
+        return self._compressor.choice()
+
+    def set_rate(self, rate):
+        """The learning rate, for memories that add up steps. Call it when the rate changes."""
+        self._compressor.set_rate(rate)
+
+    def statistics(self):
+        """Counters since this hook was made, as a dict: `calls`, the bytes of the gradients before
+        compression, and the bytes of codes that this rank sent and received."""
+        return self._compressor.statistics()
+
+    def state_dict(self):
+        """What this rank remembers, by parameter. It waits for buckets that are on their way."""
+        choice, rank, world, entries = self._compressor.state()
+        parameters = {}
+        for parameter, what, values in entries:
+            parameters.setdefault(parameter, {})[what] = values
+        return {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
+
+    def load_state_dict(self, state, group=None):
+        """Replaces all that is remembered. Raises ValueError if the state is of another choice,
+        rank or number of ranks."""
+        entries = [(parameter, what, values) for parameter, all in state["parameters"].items()
+                   for what, values in all.items()]
+        backend = backend_of(group)
+        self._compressor.load(state["choice"], state["rank"], state["world"], entries,
+                              backend.rank(), backend.size())
