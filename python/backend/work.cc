@@ -82,10 +82,15 @@ std::optional<std::string> Work::begin_steps(Communicator& communicator,
       handles_.push_back(step.call(communicator));
       continue;
     }
-    if (const Result<void> made = step.calls(communicator, stop); !made) {
-      first_failure_ = exception_of(made.error());
-      if (made.error().code == Code::mismatch || communicator.failure()) return std::nullopt;
-      return made.error().message;
+    try {
+      if (const Result<void> made = step.calls(communicator, stop); !made) {
+        first_failure_ = exception_of(made.error());
+        if (made.error().code == Code::mismatch || communicator.failure()) return std::nullopt;
+        return made.error().message;
+      }
+    } catch (const std::exception& error) {  // of a compressor in Python
+      first_failure_ = std::current_exception();
+      return error.what();
     }
     handles_.emplace_back();
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
+from collections.abc import Callable
 
 import torch
 from torch._C._distributed_c10d import Backend as _Backend
@@ -27,6 +28,11 @@ class Backend(_Backend):
         """Counters since the first collective; None before it, and after the end."""
     @property
     def delegate(self) -> _Backend: ...
+
+def add_method(name: str, bias: str, settings: dict[str, int | float],
+               make: Callable[[list[int], dict[str, float]], object]) -> None:
+    """A method for all later Compressors. `make` gives an object with encode(tensor, seed), which
+    returns a list of tensors, and decode(tensors), which returns a tensor."""
 
 class Compressor:
     def __init__(self, method: str, settings: dict[str, float], memory: str,

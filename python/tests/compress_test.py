@@ -259,3 +259,97 @@ def _short_wait(rank, world):
 
 def test_a_wait_may_end_before_the_average():
     run_ranks(2, _short_wait)
+
+
+class _Half(infold.compress.Compressor):
+    def compress(self, tensor, name):
+        return [tensor.half()], tensor.shape
+
+    def decompress(self, tensors, context):
+        return tensors[0].float().view(context)
+
+
+class _RandomPart(infold.compress.Compressor):
+    """Of unequal size at each rank."""
+
+    def __init__(self, ratio=0.1, least=1):
+        assert isinstance(least, int)
+        self.ratio, self.least = ratio, least
+
+    def compress(self, tensor, name):
+        flat = tensor.flatten()
+        count = max(self.least, int(self.ratio * flat.numel()) - dist.get_rank())
+        indices = torch.randperm(flat.numel(), generator=self.generator)[:count]
+        return [indices.int(), flat[indices]], tensor.shape
+
+    def decompress(self, tensors, context):
+        indices, values = tensors
+        return torch.zeros(context.numel()).scatter_(0, indices.long(), values)
+
+
+def _own_method(rank, world, memory):
+    infold.compress.add("half", _Half)
+    infold.compress.add("random part", _RandomPart)
+    model = DistributedDataParallel(models.made("transformer"), bucket_cap_mb=0.02)
+    before = torch.get_rng_state()
+    method = infold.compress.hook("random part", ratio=0.3, memory="residual") if memory else (
+        infold.compress.hook("half"))
+    method.register(model)
+    losses = models.train(model, _sgd(model), "transformer", rank, _STEPS)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert losses[-1] < losses[0] / (2 if memory else 5)
+    return losses, models.digest(model.module)
+
+
+@pytest.mark.parametrize("memory", (False, True), ids=("no memory", "residual"))
+def test_a_method_in_python_trains_and_repeats(memory):
+    first = run_ranks(3, _own_method, memory)
+    assert first == run_ranks(3, _own_method, memory)
+    assert len({digest for _, digest in first}) == 1
+
+
+class _Broken(infold.compress.Compressor):
+    where = "compress"
+
+    def compress(self, tensor, name):
+        if self.where == "compress" and dist.get_rank() == 1:
+            raise ValueError("no codes today")
+        return [tensor if self.where != "type" else tensor.to(torch.complex64)], tensor.shape
+
+    def decompress(self, tensors, context):
+        if self.where == "decompress":
+            raise KeyError("no tensors today")
+        return tensors[0][:1] if self.where == "size" else tensors[0]
+
+
+def _own_method_fails(rank, world, where, words):
+    _Broken.where = where
+    infold.compress.add("broken", _Broken)
+    compressor = infold.compress.hook("broken")._compressor
+    begun = time.monotonic()
+    text = message_of(_average(compressor).wait)
+    is_other = where == "compress" and rank == 0
+    assert ("rank 1 left" if is_other else words) in text, text
+    text = message_of(lambda: dist.all_reduce(torch.ones(1)))
+    assert "infold" in text, text
+    assert time.monotonic() - begun < SOON_S
+
+
+@pytest.mark.parametrize("where, words", (
+    ("compress", "no codes today"), ("decompress", "no tensors today"),
+    ("size", "1 elements for a gradient of 1000"), ("type", "ComplexFloat")))
+def test_errors_of_a_method_in_python_end_the_group_in_words(where, words):
+    run_ranks(2, _own_method_fails, where, words, timeout_s=1000)
+
+
+def test_methods_in_python_are_checked_when_they_are_added():
+    infold.compress.add("once", _Half)
+    with pytest.raises(ValueError, match="there is a method once"):
+        infold.compress.add("once", _Half)
+    with pytest.raises(ValueError, match="bias is 'small'; allowed: none"):
+        infold.compress.add("twice", _Half, bias="small")
+    with pytest.raises(TypeError, match="the argument ratio needs a number"):
+        infold.compress.add("twice", lambda ratio: None)
+    infold.compress.add("erring", _Half, bias="unknown")
+    with pytest.raises(ValueError, match="residual"):
+        infold.compress.hook("erring", memory="residual")

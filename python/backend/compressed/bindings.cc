@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "python/backend/compressed/compressor.h"
+#include "python/backend/compressed/python_method.h"
 
 namespace py = pybind11;
 
@@ -89,6 +90,8 @@ void bind_compressor(py::module_& module) {
       .def("load", &load, py::arg("choice"), py::arg("rank"), py::arg("world"), py::arg("entries"),
            py::arg("own_rank"), py::arg("own_world"))
       .def("statistics", &statistics_of);
+  module.def("add_method", &add_python_method, py::arg("name"), py::arg("bias"),
+             py::arg("settings"), py::arg("make"));
 }
 
 }  // namespace infold::pytorch

@@ -258,9 +258,10 @@ Result<void> Compression::average(Communicator& communicator,
   LegExchange exchange(communicator, encoding, options);
   auto made = inside_->exchange(exchange, *found, inside_->begin(parameters, *found));
   if (!made) return made;
+  // A compressor of a user may throw here, so this comes before anything changes.
+  for (Parameter* const each : *found) each->memory->see(*each->compressor);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *(*found)[i];
-    parameter.memory->see(*parameter.compressor);
     parameter.compressor->write_mean(parameters[i].gradient);
     parameter.memory->finish(parameters[i].gradient);
     parameter.commit();

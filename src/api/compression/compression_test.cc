@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
+#include <atomic>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 
 #include <infold/compression.h>
+#include <infold/compressor.h>
 
 #include "api/compression/text_hash.h"
 #include "api/testing.h"
@@ -197,6 +200,51 @@ TEST(Compression, ARequestToStopEndsTheCallAndChangesNothing) {
       EXPECT_EQ(gradients, before);
     });
   }
+}
+
+// The method on the page.
+class Signs final : public codec::GatheredCompressor {
+ public:
+  static inline std::atomic<bool> throws = false;
+
+ private:
+  void encode(std::span<const float> tensor, const codec::Turn&,
+              std::vector<std::byte>& code) override {
+    for (const float value : tensor) code.push_back(std::byte{value < 0});
+  }
+  bool add(std::span<const std::byte> code, std::span<double> sums) const override {
+    if (throws) throw std::runtime_error("no signs today");
+    if (code.size() != sums.size()) return false;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += code[i] == std::byte{1} ? -1 : 1;
+    return true;
+  }
+};
+
+TEST(Compression, TakesAMethodOfTheUser) {
+  const auto make = [](const auto&, const auto&) { return std::make_unique<Signs>(); };
+  const codec::Method method{.name = "my signs", .bias = codec::Bias::direction, .make = make};
+  ASSERT_TRUE(codec::add_method(method).has_value());
+  LocalGroup group = make_group({.world = kWorld});
+  on_every_rank(group, [](Communicator& comm, int rank) {
+    Compression compression = create({.method = "my signs"});
+    std::vector<float> gradient = {static_cast<float>(rank) - 1.5F, -7, 0};
+    const ParameterView view{"weight", gradient};
+    ASSERT_TRUE(compression.average(comm, {&view, 1}).has_value());
+    EXPECT_EQ(gradient, (std::vector<float>{-1 / 3.0F, -1, 1}));
+  });
+  Signs::throws = true;
+  LocalGroup failing = make_group({.world = kWorld});
+  on_every_rank(failing, [](Communicator& comm, int) {
+    Compression compression = create({.method = "my signs", .memory = "momentum"});
+    std::vector<float> gradient = {1, -7, 0};
+    const ParameterView view{"weight", gradient};
+    EXPECT_THROW(static_cast<void>(compression.average(comm, {&view, 1})), std::runtime_error);
+    EXPECT_EQ(gradient, (std::vector<float>{1, -7, 0}));
+    for (const CompressionState::Entry& each : compression.state().entries) {
+      EXPECT_EQ(each.values, std::vector<float>(each.values.size())) << each.what;
+    }
+  });
+  Signs::throws = false;
 }
 
 // The error at each rank if rank 1 chooses otherwise.

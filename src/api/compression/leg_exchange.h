@@ -12,8 +12,7 @@
 
 #include <infold/communicator.h>
 #include <infold/compression.h>
-
-#include "codec/compress/compressor.h"
+#include <infold/compressor.h>
 
 namespace infold {
 

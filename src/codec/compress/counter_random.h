@@ -7,8 +7,9 @@
 
 #include <cstdint>
 
+#include <infold/compressor.h>
+
 #include "base/prng.h"
-#include "codec/compress/compressor.h"
 
 namespace infold::codec {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "codec/compress/compressor.h"
+#include <infold/compressor.h>
 
 namespace infold::codec {
 

@@ -18,7 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/compress/compressor.h"
+#include <infold/compressor.h>
+
 #include "codec/compress/method.h"
 
 namespace infold::codec {

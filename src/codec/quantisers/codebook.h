@@ -12,8 +12,9 @@
 
 #include <cstdint>
 
+#include <infold/compressor.h>
+
 #include "codec/compress/counter_random.h"
-#include "codec/compress/gathered.h"
 #include "codec/compress/method.h"
 
 namespace infold::codec {

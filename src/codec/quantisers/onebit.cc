@@ -8,8 +8,9 @@
 #include <cmath>
 #include <cstring>
 
+#include <infold/compressor.h>
+
 #include "codec/compress/bits.h"
-#include "codec/compress/gathered.h"
 #include "codec/methods/methods.h"
 
 namespace infold::codec {

@@ -14,7 +14,8 @@
 #include <cstring>
 #include <limits>
 
-#include "codec/compress/gathered.h"
+#include <infold/compressor.h>
+
 #include "codec/methods/methods.h"
 #include "codec/selection/largest.h"
 

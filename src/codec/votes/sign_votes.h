@@ -14,7 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "codec/compress/compressor.h"
+#include <infold/compressor.h>
+
 #include "codec/compress/lanes.h"
 #include "codec/compress/method.h"
 

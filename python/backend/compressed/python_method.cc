@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objects are called on the thread that begins the group's calls, under the interpreter's lock.
+#include "python/backend/compressed/python_method.h"
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <infold/compressor.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "python/backend/compressed/tensor_list.h"
+
+namespace py = pybind11;
+
+namespace infold::pytorch {
+namespace {
+
+constexpr std::array<std::pair<const char*, codec::Bias>, 5> kBiases = {
+    {{"none", codec::Bias::none},
+     {"unbiased", codec::Bias::unbiased},
+     {"contractive", codec::Bias::contractive},
+     {"direction", codec::Bias::direction},
+     {"unknown", codec::Bias::unknown}}};
+
+codec::Bias bias_of(const std::string& given) {
+  for (const auto& [name, bias] : kBiases) {
+    if (given == name) return bias;
+  }
+  throw py::value_error("infold: bias is '" + given +
+                        "'; allowed: none, unbiased, contractive, direction, unknown");
+}
+
+// Its last owner may be a thread without the interpreter's lock.
+std::shared_ptr<py::object> shared_object(py::object object) {
+  return {new py::object(std::move(object)), [](py::object* each) {
+            if (Py_IsInitialized() == 0) return;  // the interpreter has freed it
+            const py::gil_scoped_acquire acquired;
+            delete each;
+          }};
+}
+
+// The Python code's exceptions as text, because the interpreter may end before they do.
+template <typename Action>
+auto in_python(const char* name, const Action& action) {
+  const py::gil_scoped_acquire acquired;
+  try {
+    return action();
+  } catch (const py::error_already_set& error) {
+    throw std::runtime_error(std::string("infold: ") + name + ": " + error.what());
+  }
+}
+
+std::uint64_t seed_of(const codec::Turn& turn) {
+  std::uint64_t seed = 0;
+  for (const std::uint64_t each :
+       {turn.seed, turn.step, turn.parameter, std::uint64_t{turn.rank}}) {
+    seed = (seed ^ each) * 0x9E3779B97F4A7C15U;
+    seed ^= seed >> 29;
+  }
+  return seed >> 1;  // a torch.Generator takes a signed number
+}
+
+std::vector<std::int64_t> sides_of(const codec::Shape& shape) {
+  if (shape.sides.empty()) return {static_cast<std::int64_t>(shape.elements)};
+  return {shape.sides.begin(), shape.sides.end()};
+}
+
+class PythonCompressor final : public codec::GatheredCompressor {
+ public:
+  PythonCompressor(std::shared_ptr<py::object> object, const codec::Shape& shape)
+      : object_(std::move(object)), sides_(sides_of(shape)) {}
+
+ private:
+  void encode(std::span<const float> tensor, const codec::Turn& turn,
+              std::vector<std::byte>& code) override {
+    in_python("compress", [&] {
+      const at::Tensor own = at::empty(sides_, at::kFloat);
+      std::copy(tensor.begin(), tensor.end(), own.data_ptr<float>());
+      const py::object made = object_->attr("encode")(own, seed_of(turn));
+      append_tensors(made.cast<std::vector<at::Tensor>>(), code);
+    });
+  }
+
+  bool add(std::span<const std::byte> code, std::span<double> sums) const override {
+    const auto tensors = read_tensors(code);
+    if (!tensors) return false;
+    return in_python("decompress", [&] {
+      const auto values = object_->attr("decode")(*tensors).cast<at::Tensor>();
+      if (values.numel() != static_cast<std::int64_t>(sums.size())) {
+        throw std::runtime_error("infold: decompress gave " + std::to_string(values.numel()) +
+                                 " elements for a gradient of " + std::to_string(sums.size()));
+      }
+      const at::Tensor plain = values.to(at::kCPU, at::kFloat).contiguous();
+      const float* const first = plain.const_data_ptr<float>();
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += double{first[i]};
+      return true;
+    });
+  }
+
+  const std::shared_ptr<py::object> object_;
+  const std::vector<std::int64_t> sides_;
+};
+
+std::vector<codec::Setting> settings_of(const py::dict& given) {
+  std::vector<codec::Setting> settings;
+  for (const auto& [name, value] : given) {
+    settings.push_back({.name = name.cast<std::string>(),
+                        .usual = value.cast<double>(),
+                        .least = std::numeric_limits<double>::lowest(),
+                        .most = std::numeric_limits<double>::max(),
+                        .is_whole = py::isinstance<py::int_>(value),
+                        .meaning = "of a method in Python"});
+  }
+  return settings;
+}
+
+}  // namespace
+
+void add_python_method(const std::string& name, const std::string& bias, const py::dict& settings,
+                       py::object make) {
+  codec::Method method;
+  method.name = name;
+  method.summary = "a method in Python";
+  method.bias = bias_of(bias);
+  method.settings = settings_of(settings);
+  method.make = [names = method.settings, make = shared_object(std::move(make))](
+                    const codec::Shape& shape, const codec::Settings& values) {
+    return in_python("make", [&]() -> std::unique_ptr<codec::Compressor> {
+      py::dict arguments;
+      for (const codec::Setting& each : names) arguments[each.name.c_str()] = values[each.name];
+      return std::make_unique<PythonCompressor>(shared_object((*make)(shape.sides, arguments)),
+                                                shape);
+    });
+  };
+  if (const Result<void> added = codec::add_method(std::move(method)); !added) {
+    throw py::value_error("infold: " + added.error().message);
+  }
+}
+
+}  // namespace infold::pytorch
