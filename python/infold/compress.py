@@ -114,6 +114,74 @@ class hook:
                               backend.rank(), backend.size())
 
 
+# GRACE's names of methods, with the settings that a parameter of GRACE stands for.
+_OF_GRACE = {
+    "none": ("none", {}),
+    "onebit": ("onebit", {}),
+    "signsgd": ("signsgd", {}),
+    "signum": ("signum", {}),
+    "efsignsgd": ("scaledsign", {}),
+    "qsgd": ("qsgd", {"bucket_size": "bucket"}),
+    "terngrad": ("terngrad", {}),
+    "natural": ("natural", {}),
+    "u8bit": ("table8", {}),
+    "sketch": ("sketchml", {"quantiles": "bins"}),
+    "threshold": ("threshold", {"threshold": "value"}),
+    "topk": ("topk", {"compress_ratio": "ratio"}),
+    "randomk": ("randomk", {"compress_ratio": "ratio"}),
+    "dgc": ("dgc", {"compress_ratio": "ratio"}),
+    "adaq": ("adaq", {"compress_ratio": "ratio"}),
+    "powersgd": ("powersgd", {"compress_rank": "rank"}),
+}
+_MEMORIES_OF_GRACE = {"none": "none", "residual": "residual", "dgc": "dgc", "efsignsgd": "ef-sign",
+                      "powersgd": "residual"}
+
+
+def from_params(params):
+    """A hook for a dict of GRACE's grace_from_params(). The key "communicator" has no effect,
+    because each method knows how its codes travel. Values that are not given are infold's.
+
+        infold.compress.from_params(
+            {"compressor": "topk", "compress_ratio": 0.01, "memory": "residual"}).register(model)
+    """
+    given = dict(params)
+    name = given.pop("compressor", "none")
+    memory = given.pop("memory", "none")
+    given.pop("communicator", None)
+    given.pop("world_size", None)
+    if name not in _OF_GRACE:
+        raise ValueError(f"infold: there is no method for GRACE's '{name}'; there are: "
+                         + ", ".join(_OF_GRACE))
+    if memory not in _MEMORIES_OF_GRACE:
+        raise ValueError(f"infold: there is no memory for GRACE's '{memory}'; there are: "
+                         + ", ".join(_MEMORIES_OF_GRACE))
+    method, names = _OF_GRACE[name]
+    memory = _MEMORIES_OF_GRACE[memory]
+    settings = {names[each]: given.pop(each) for each in names if each in given}
+    memory_settings = {}
+    if method == "signum":
+        memory = "momentum"  # which is a part of the method there
+    if "momentum" in given and memory in ("momentum", "dgc"):
+        memory_settings["momentum"] = given.pop("momentum")
+    if "lr" in given and memory == "ef-sign":
+        memory_settings["rate"] = given.pop("lr")
+    if "quantum_num" in given and method == "qsgd":
+        settings["bits"] = _bits_of_levels(given.pop("quantum_num"))
+    if given:
+        raise ValueError(f"infold: these parameters have no meaning for {name} with memory "
+                         f"{memory}: " + ", ".join(sorted(given)))
+    return hook(method, memory=memory, memory_settings=memory_settings, **settings)
+
+
+def _bits_of_levels(levels):
+    """Of a code with a sign, such as 8 for 127 levels."""
+    bits = int(levels).bit_length() + 1
+    if levels != 2**(bits - 1) - 1:
+        raise ValueError(f"infold: quantum_num is {levels}; codes are whole bits, so take "
+                         f"{2**(bits - 1) - 1}")
+    return bits
+
+
 class Compressor:
     """The base of methods of your own, with the names of GRACE's Compressor. One object compresses
     one parameter at one rank.

@@ -30,6 +30,7 @@ std::span<const Method> built_in_methods() {
       signum_method(),
       scaled_sign_method(),
       count_sketch_method(),
+      powersgd_method(),
   };
   return methods;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The records of the built-in methods. Each method is one file, which makes its record and its
-// compressor: in this folder, or in quantisers/, sparsifiers/, votes/ or sketches/ beside it.
+// compressor: in this folder, or in quantisers/, sparsifiers/, votes/, sketches/ or matrices/
+// beside it.
 #pragma once
 
 #include "codec/compress/method.h"
@@ -29,6 +30,9 @@ Method signsgd_method();
 Method signum_method();
 Method scaled_sign_method();
 Method count_sketch_method();
+
+// Matrices of low rank.
+Method powersgd_method();
 
 // Sparsifiers, which choose elements.
 Method topk_method();
