@@ -21,6 +21,7 @@ _CHOICES = {
     "topk": ("topk", {"ratio": 0.05, "memory": "residual"}),
     "scaledsign": ("scaledsign", {"memory": "ef-sign"}),
     "terngrad": ("terngrad", {}),
+    "thc": ("thc", {"memory": "residual"}),
     "powersgd": ("powersgd", {"rank": 2, "memory": "residual"}),
 }
 

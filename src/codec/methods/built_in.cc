@@ -7,6 +7,7 @@ std::span<const Method> built_in_methods() {
   static const std::vector<Method> methods = {
       none_method(),
       shared_scale_method(),
+      thc_method(),
       onebit_method(),
       // Quantisers, with a codebook for each bucket.
       qsgd_method(),

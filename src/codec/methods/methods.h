@@ -13,6 +13,7 @@ Method none_method();
 
 // Integers that aggregators add.
 Method shared_scale_method();
+Method thc_method();
 
 // Signs.
 Method onebit_method();
