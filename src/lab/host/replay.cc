@@ -120,6 +120,7 @@ double machine_s(const Replay& whole, std::uint64_t tensor_bytes) {
   OneCall call;
   rank::WorkerDriver driver(
       options, std::make_unique<EchoEndpoint>(shape.datagram_bytes_max, kWindow + 1), call);
+  driver.start();
 
   core::TransferRequest request;
   request.layout = replay.layout;

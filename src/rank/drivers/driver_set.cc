@@ -33,6 +33,10 @@ DriverSet::DriverSet(const core::WorkerOptions& options, std::vector<DrivenSites
   }
 }
 
+void DriverSet::start() {
+  for (const auto& driver : drivers_) driver->start();
+}
+
 std::optional<core::Failure> DriverSet::failure() {
   return drivers_.front()->with_worker(
       [](core::Worker& worker, base::Instant) { return worker.failure(); });

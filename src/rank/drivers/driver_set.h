@@ -30,10 +30,13 @@ std::vector<DrivenSites> one_driver(std::unique_ptr<io::Endpoint> endpoint);
 class DriverSet {
  public:
   // A driver for each share, with the sink of the same number. Sinks may use all of this, but for
-  // take() and take_end(). They outlive it. Throws std::system_error without a thread.
+  // take() and take_end(). They outlive it.
   DriverSet(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
             std::span<EventSink* const> sinks);
   ~DriverSet() { stop(); }
+
+  // Once, when the sinks may be called. Throws std::system_error without a thread.
+  void start();
 
   std::size_t size() const { return drivers_.size(); }
   WorkerDriver& operator[](std::size_t driver) { return *drivers_[driver]; }

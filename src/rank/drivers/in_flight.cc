@@ -39,6 +39,7 @@ InFlight::InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> 
     sinks.push_back(events_.emplace_back(std::make_unique<Events>(*this, i, transfers_max_)).get());
   }
   drivers_.emplace(options, std::move(shares), sinks);
+  drivers_->start();  // not earlier, because its threads call settle(), which uses drivers_
 }
 
 // A driver's thread may still use the other drivers.

@@ -37,11 +37,13 @@ WorkerDriver::WorkerDriver(const core::WorkerOptions& options,
       endpoint_(std::move(endpoint)),
       serves_site_(endpoint_->served().has_value()),
       sink_(sink),
-      out_(options.limits.datagram_bytes_max) {
-  thread_ = site::start_driver_thread("infold-rank", [this] { run(); });
-}
+      out_(options.limits.datagram_bytes_max) {}
 
 WorkerDriver::~WorkerDriver() { stop(); }
+
+void WorkerDriver::start() {
+  thread_ = site::start_driver_thread("infold-rank", [this] { run(); });
+}
 
 void WorkerDriver::run() {
   for (;;) {

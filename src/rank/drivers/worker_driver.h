@@ -48,10 +48,13 @@ class EventSink {
 class WorkerDriver {
  public:
   // `endpoint` has one peer per site, in the order of options.sites. `sink` outlives the driver.
-  // Throws std::system_error without a thread.
   WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint,
                EventSink& sink);
   ~WorkerDriver();
+
+  // Once, before all others but with_worker(). The sink is not called before: a job may end while
+  // the sink's owner is still made. Throws std::system_error without a thread.
+  void start();
 
   // Calls use(worker, now) with the lock held. Then sends packets and wakes the thread as needed.
   template <typename Use>
