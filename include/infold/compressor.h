@@ -55,6 +55,13 @@ struct Leg {
 struct Answer {
   // Of lanes, maxima and floats: as long as what was sent. Of rows: f32, the whole tensor.
   std::span<const std::byte> reduced;
+  std::span<const float> floats() const {
+    return {reinterpret_cast<const float*>(reduced.data()), reduced.size() / sizeof(float)};
+  }
+  std::span<const std::uint32_t> integers() const {  // of lanes
+    return {reinterpret_cast<const std::uint32_t*>(reduced.data()),
+            reduced.size() / sizeof(std::uint32_t)};
+  }
   // Of gather: what each rank sent, in the order of ranks. Peers made it, so nothing in it is sure.
   std::span<const std::span<const std::byte>> gathered;
 };

@@ -35,11 +35,6 @@ std::vector<float> to_floats(std::span<const double> values) {
   return floats;
 }
 
-std::span<const float> floats_of(const Answer& answer) {
-  return {reinterpret_cast<const float*>(answer.reduced.data()),
-          answer.reduced.size() / sizeof(float)};
-}
-
 class PowerSgd final : public Compressor {
  public:
   PowerSgd(MatrixShape shape, std::size_t rank) : shape_(shape), right_(rank * shape.columns) {}
@@ -51,7 +46,7 @@ class PowerSgd final : public Compressor {
     return {Travel::floats, std::as_bytes(std::span(sent_))};
   }
   std::optional<Leg> next(const Answer& answer) override {
-    const std::span<const float> mean = floats_of(answer);
+    const std::span<const float> mean = answer.floats();
     if (basis_.empty()) {
       basis_.assign(mean.begin(), mean.end());
       orthonormalise(basis_, shape_.rows);

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codec/compress/agreed_scales.h"
 #include "codec/compress/counter_random.h"
 #include "codec/compress/lanes.h"
 #include "codec/methods/methods.h"
@@ -24,38 +25,24 @@ std::uint32_t levels_of(const Settings& settings) {
   return (std::uint32_t{1} << static_cast<std::uint32_t>(settings["bits"])) - 2;
 }
 
-class SharedScale final : public Compressor {
+class SharedScale final : public AgreedScalesCompressor {
  public:
   SharedScale(std::size_t elements, std::uint32_t levels, std::size_t block)
-      : levels_(levels), block_(block), maxima_((elements + block - 1) / block) {}
+      : AgreedScalesCompressor(Travel::maxima, (elements + block - 1) / block),
+        levels_(levels),
+        block_(block) {}
 
-  Leg begin(std::span<const float> tensor, const Turn& turn) override {
-    tensor_ = tensor;
-    turn_ = turn;
-    for (std::size_t i = 0; i < maxima_.size(); ++i) maxima_[i] = largest(block_of(i));
-    has_codes_ = false;
-    return {Travel::maxima, std::as_bytes(std::span(maxima_))};
-  }
-
-  std::optional<Leg> next(const Answer& answer) override {
-    if (has_codes_) {
-      sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()), codes_.size()};
-      return std::nullopt;
-    }
-    const auto* const maxima = reinterpret_cast<const float*>(answer.reduced.data());
-    maxima_.assign(maxima, maxima + maxima_.size());
-    encode();
-    has_codes_ = true;
-    return Leg{Travel::lanes, std::as_bytes(std::span(codes_))};
-  }
-
-  void write_mean(std::span<float> mean) override { decode(sums_, turn_.world, mean); }
+  void write_mean(std::span<float> mean) override { decode(sums(), turn().world, mean); }
   void write_sent(std::span<float> sent) const override { decode(codes_, 1, sent); }
 
  private:
+  void measure(std::span<float> scales) override {
+    for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = largest(block_of(i));
+  }
+
   std::span<const float> block_of(std::size_t number) const {
     const std::size_t first = number * block_;
-    return tensor_.subspan(first, std::min(block_, tensor_.size() - first));
+    return tensor().subspan(first, std::min(block_, tensor().size() - first));
   }
 
   static float largest(std::span<const float> block) {
@@ -69,27 +56,29 @@ class SharedScale final : public Compressor {
     return is_finite ? most : kInfinity;
   }
 
-  void encode() {
-    lanes_ = Lanes::fit(levels_, turn_.world).value();
-    codes_.assign(lanes_.integers(tensor_.size()), 0);
-    const CounterRandom random = CounterRandom::own(turn_, 0);
+  std::span<const std::uint32_t> encode() override {
+    const std::span<const float> values = tensor();
+    lanes_ = Lanes::fit(levels_, turn().world).value();
+    codes_.assign(lanes_.integers(values.size()), 0);
+    const CounterRandom random = CounterRandom::own(turn(), 0);
     const auto half = static_cast<float>(levels_ / 2);
-    for (std::size_t i = 0; i < tensor_.size(); ++i) {
-      const float most = maxima_[i / block_];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float most = scales()[i / block_];
       float code = half;
       if (most > 0 && most < kInfinity) {
-        code = std::floor(tensor_[i] / most * half + half + random.uniform(i));
+        code = std::floor(values[i] / most * half + half + random.uniform(i));
       }
       const auto bounded = static_cast<std::uint32_t>(std::clamp(code, 0.0F, half + half));
       codes_[i / lanes_.count] |= bounded << lanes_.shift(i);
     }
+    return codes_;
   }
 
   void decode(std::span<const std::uint32_t> sums, std::uint32_t summed,
               std::span<float> out) const {
     const double zero = static_cast<double>(levels_ / 2) * summed;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const double most{maxima_[i / block_]};
+      const double most{scales()[i / block_]};
       if (std::isinf(most)) {
         out[i] = std::numeric_limits<float>::quiet_NaN();
         continue;
@@ -101,13 +90,8 @@ class SharedScale final : public Compressor {
 
   std::uint32_t levels_;
   std::size_t block_;
-  std::span<const float> tensor_;
-  Turn turn_;
   Lanes lanes_;
-  std::vector<float> maxima_;  // this rank's, then all ranks'
   std::vector<std::uint32_t> codes_;
-  std::span<const std::uint32_t> sums_;
-  bool has_codes_ = false;
 };
 
 std::optional<Error> check(const Shape&, const Settings& settings, std::uint32_t world) {

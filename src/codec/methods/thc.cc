@@ -13,7 +13,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "codec/compress/agreed_scales.h"
 #include "codec/compress/counter_random.h"
 #include "codec/compress/lanes.h"
 #include "codec/methods/methods.h"
@@ -77,62 +79,53 @@ float root_mean_square(std::span<const float> values) {
   return is_finite ? root : kInfinity;
 }
 
-class Thc final : public Compressor {
+class Thc final : public AgreedScalesCompressor {
  public:
-  explicit Thc(const Options& options)
-      : options_(options),
-        pieces_(cut(options.elements, options.block)),
-        own_(pieces_.size()),
-        rotated_(options.elements) {}
+  explicit Thc(const Options& options) : Thc(options, cut(options.elements, options.block)) {}
 
-  Leg begin(std::span<const float> tensor, const Turn& turn) override {
-    turn_ = turn;
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      own_[i] = root_mean_square(tensor.subspan(pieces_[i].first, pieces_[i].size));
-      rotate(tensor, pieces_[i], own_[i]);
-    }
-    has_codes_ = false;
-    return {Travel::maxima, std::as_bytes(std::span(own_))};
-  }
-  std::optional<Leg> next(const Answer& answer) override {
-    if (has_codes_) {
-      sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()), codes_.size()};
-      return std::nullopt;
-    }
-    const auto* const scales = reinterpret_cast<const float*>(answer.reduced.data());
-    scales_.assign(scales, scales + pieces_.size());
-    encode();
-    has_codes_ = true;
-    return Leg{Travel::lanes, std::as_bytes(std::span(codes_))};
-  }
-  void write_mean(std::span<float> mean) override { decode(sums_, turn_.world, mean); }
+  void write_mean(std::span<float> mean) override { decode(sums(), turn().world, mean); }
   void write_sent(std::span<float> sent) const override { decode(codes_, 1, sent); }
 
  private:
+  Thc(const Options& options, std::vector<Piece> pieces)
+      : AgreedScalesCompressor(Travel::maxima, pieces.size()),
+        options_(options),
+        pieces_(std::move(pieces)),
+        own_(pieces_.size()),
+        rotated_(options.elements) {}
+
+  void measure(std::span<float> scales) override {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      own_[i] = root_mean_square(tensor().subspan(pieces_[i].first, pieces_[i].size));
+      rotate(pieces_[i], own_[i]);
+    }
+    std::copy(own_.begin(), own_.end(), scales.begin());
+  }
+
   static bool is_usual(float scale) { return scale > 0 && scale < kInfinity; }
   double half() const { return options_.levels / 2.0; }
   float sign(std::size_t element) const {
-    const CounterRandom signs = CounterRandom::shared(turn_, kSigns);
+    const CounterRandom signs = CounterRandom::shared(turn(), kSigns);
     return (signs.bits(element) & 1) != 0 ? -1.0F : 1.0F;
   }
 
   // In parts of the root mean square, so that sums do not overflow.
-  void rotate(std::span<const float> tensor, const Piece& piece, float scale) {
+  void rotate(const Piece& piece, float scale) {
     if (!is_usual(scale)) return;
     for (std::size_t i = piece.first; i < piece.first + piece.size; ++i) {
-      rotated_[i] = static_cast<float>(double{tensor[i]} / double{scale}) * sign(i);
+      rotated_[i] = static_cast<float>(double{tensor()[i]} / double{scale}) * sign(i);
     }
     transform(std::span(rotated_).subspan(piece.first, piece.size));
   }
 
-  void encode() {
-    lanes_ = Lanes::fit(options_.levels, turn_.world).value();
+  std::span<const std::uint32_t> encode() override {
+    lanes_ = Lanes::fit(options_.levels, turn().world).value();
     codes_.assign(lanes_.integers(rotated_.size()), 0);
-    const CounterRandom random = CounterRandom::own(turn_, kRounding);
+    const CounterRandom random = CounterRandom::own(turn(), kRounding);
     const auto levels = static_cast<float>(options_.levels);
     for (std::size_t number = 0; number < pieces_.size(); ++number) {
-      if (!is_usual(scales_[number])) continue;
-      const double part = double{own_[number]} / double{scales_[number]} / options_.clip;
+      if (!is_usual(scales()[number])) continue;
+      const double part = double{own_[number]} / double{scales()[number]} / options_.clip;
       const auto factor = static_cast<float>(part * half());
       const Piece& piece = pieces_[number];
       for (std::size_t i = piece.first; i < piece.first + piece.size; ++i) {
@@ -142,6 +135,7 @@ class Thc final : public Compressor {
         codes_[i / lanes_.count] |= static_cast<std::uint32_t>(code) << lanes_.shift(i);
       }
     }
+    return codes_;
   }
 
   void decode(std::span<const std::uint32_t> sums, std::uint32_t summed,
@@ -150,7 +144,7 @@ class Thc final : public Compressor {
     for (std::size_t number = 0; number < pieces_.size(); ++number) {
       const Piece& piece = pieces_[number];
       const auto values = out.subspan(piece.first, piece.size);
-      const float scale = scales_[number];
+      const float scale = scales()[number];
       if (!is_usual(scale)) {
         std::fill(values.begin(), values.end(),
                   scale == 0 ? 0.0F : std::numeric_limits<float>::quiet_NaN());
@@ -171,14 +165,10 @@ class Thc final : public Compressor {
 
   const Options options_;
   const std::vector<Piece> pieces_;
-  Turn turn_;
-  std::vector<float> own_;     // root mean squares
-  std::vector<float> scales_;  // the largest of all ranks
+  std::vector<float> own_;  // this rank's scales
   std::vector<float> rotated_;
   Lanes lanes_;
   std::vector<std::uint32_t> codes_;
-  std::span<const std::uint32_t> sums_;
-  bool has_codes_ = false;
 };
 
 Options options_of(const Shape& shape, const Settings& settings) {

@@ -36,7 +36,7 @@ void SelectingCompressor::encode() {
 
 std::optional<Leg> SelectingCompressor::next(const Answer& answer) {
   if (travel_ == Travel::rows) {
-    mean_ = {reinterpret_cast<const float*>(answer.reduced.data()), elements_};
+    mean_ = answer.floats();
     return std::nullopt;
   }
   sums_.reset(elements_);

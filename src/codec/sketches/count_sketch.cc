@@ -39,7 +39,7 @@ class CountSketch final : public Compressor {
     return {Travel::floats, std::as_bytes(std::span(sent_))};
   }
   std::optional<Leg> next(const Answer& answer) override {
-    mean_ = with_error({reinterpret_cast<const float*>(answer.reduced.data()), sent_.size()});
+    mean_ = with_error(answer.floats());
     heavy_ = find_heavy(mean_);
     return std::nullopt;
   }

@@ -48,7 +48,7 @@ class RandomK final : public Compressor {
     return {Travel::floats, std::as_bytes(std::span(values_))};
   }
   std::optional<Leg> next(const Answer& answer) override {
-    mean_ = {reinterpret_cast<const float*>(answer.reduced.data()), values_.size()};
+    mean_ = answer.floats();
     return std::nullopt;
   }
   void write_mean(std::span<float> mean) override { spread(mean_, mean); }

@@ -16,46 +16,28 @@
 #include <cmath>
 #include <limits>
 
+#include "codec/compress/agreed_scales.h"
 #include "codec/methods/methods.h"
 #include "codec/votes/sign_votes.h"
 
 namespace infold::codec {
 namespace {
 
-class ScaledSign final : public Compressor {
+// A bucket of 0 elements stands for the whole tensor.
+std::size_t bucket_of(std::size_t elements, std::size_t bucket) {
+  return bucket == 0 ? std::max<std::size_t>(1, elements) : bucket;
+}
+
+class ScaledSign final : public AgreedScalesCompressor {
  public:
   ScaledSign(std::size_t elements, std::size_t bucket, bool abstains)
-      : bucket_(bucket == 0 ? std::max<std::size_t>(1, elements) : bucket),
-        scales_((elements + bucket_ - 1) / bucket_),
+      : AgreedScalesCompressor(Travel::floats, (elements + bucket - 1) / bucket),
+        bucket_(bucket),
         votes_(abstains) {}
 
-  Leg begin(std::span<const float> tensor, const Turn& turn) override {
-    tensor_ = tensor;
-    turn_ = turn;
-    has_scales_ = false;
-    for (std::size_t i = 0; i < scales_.size(); ++i) {
-      const std::size_t first = i * bucket_;
-      scales_[i] = mean_magnitude(tensor.subspan(first, std::min(bucket_, tensor.size() - first)));
-    }
-    return {Travel::floats, std::as_bytes(std::span(scales_))};
-  }
-
-  std::optional<Leg> next(const Answer& answer) override {
-    if (has_scales_) {
-      sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()),
-               votes_.lanes().size()};
-      return std::nullopt;
-    }
-    const auto* const scales = reinterpret_cast<const float*>(answer.reduced.data());
-    scales_.assign(scales, scales + scales_.size());
-    has_scales_ = true;
-    votes_.cast(tensor_, turn_);
-    return Leg{Travel::lanes, std::as_bytes(votes_.lanes())};
-  }
-
   void write_mean(std::span<float> mean) override {
-    votes_.write_balances(sums_, mean);
-    scale(mean, turn_.world);
+    votes_.write_balances(sums(), mean);
+    scale(mean, turn().world);
   }
   void write_sent(std::span<float> sent) const override {
     votes_.write_own(sent);
@@ -63,6 +45,18 @@ class ScaledSign final : public Compressor {
   }
 
  private:
+  void measure(std::span<float> scales) override {
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const std::size_t first = i * bucket_;
+      scales[i] =
+          mean_magnitude(tensor().subspan(first, std::min(bucket_, tensor().size() - first)));
+    }
+  }
+  std::span<const std::uint32_t> encode() override {
+    votes_.cast(tensor(), turn());
+    return votes_.lanes();
+  }
+
   static float mean_magnitude(std::span<const float> values) {
     double sum = 0;
     for (const float value : values) sum += double{std::abs(value)};
@@ -71,8 +65,8 @@ class ScaledSign final : public Compressor {
   }
 
   void scale(std::span<float> balances, std::uint32_t ranks) const {
-    for (std::size_t i = 0; i < scales_.size(); ++i) {
-      const double factor = double{scales_[i]};
+    for (std::size_t i = 0; i < scales().size(); ++i) {
+      const double factor = double{scales()[i]};
       const std::size_t first = i * bucket_;
       for (float& value : balances.subspan(first, std::min(bucket_, balances.size() - first))) {
         value = static_cast<float>(factor * double{value} / ranks);
@@ -81,12 +75,7 @@ class ScaledSign final : public Compressor {
   }
 
   std::size_t bucket_;
-  std::vector<float> scales_;  // this rank's, then the mean of all ranks'
   SignVotes votes_;
-  std::span<const float> tensor_;
-  Turn turn_;
-  std::span<const std::uint32_t> sums_;
-  bool has_scales_ = false;
 };
 
 double formula_bits(const Shape& shape, const Settings& settings, std::uint32_t world) {
@@ -110,8 +99,8 @@ Method scaled_sign_method() {
                        abstain_setting()},
           .formula_bits = formula_bits,
           .make = [](const Shape& shape, const Settings& settings) -> std::unique_ptr<Compressor> {
-            return std::make_unique<ScaledSign>(shape.elements,
-                                                static_cast<std::size_t>(settings["bucket"]),
+            const auto bucket = static_cast<std::size_t>(settings["bucket"]);
+            return std::make_unique<ScaledSign>(shape.elements, bucket_of(shape.elements, bucket),
                                                 settings["abstain"] == 1);
           }};
 }

@@ -20,7 +20,7 @@ class SignSgd final : public Compressor {
     return {Travel::lanes, std::as_bytes(votes_.lanes())};
   }
   std::optional<Leg> next(const Answer& answer) override {
-    sums_ = {reinterpret_cast<const std::uint32_t*>(answer.reduced.data()), votes_.lanes().size()};
+    sums_ = answer.integers();
     return std::nullopt;
   }
   void write_mean(std::span<float> mean) override {
