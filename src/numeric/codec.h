@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/tensor_codec.h"
 #include "numeric/adders/digits.h"
+#include "numeric/codes/code_loops.h"
 
 namespace infold::numeric {
 
@@ -58,6 +59,7 @@ struct KernelSet {
   BlockCodes block_codes = nullptr;
   FindPresence find_presence = nullptr;
   const DigitLoops* digits = nullptr;  // of the float types, by type
+  const CodeLoops* codes = nullptr;    // that compress a tensor
 
   // Null if the combination does not exist. Floats with agreed exponents are not here.
   const core::TensorCodec* codec(core::DataType dtype, core::WireFormat format,
@@ -94,6 +96,7 @@ inline bool find_presence(core::DataType dtype, const std::byte* tensor, std::ui
 inline const DigitLoops& digit_loops(core::DataType dtype) {
   return kernels().digits[static_cast<std::size_t>(dtype)];
 }
+inline const CodeLoops& code_loops() { return *kernels().codes; }
 inline const core::TensorCodec* scalar_codec(core::DataType dtype, core::WireFormat format,
                                              core::Reduction reduction,
                                              core::Collective collective) {

@@ -31,7 +31,8 @@ class SupportedSets {
                          .agreed_codec = scalar_agreed_codec,
                          .block_codes = scalar_block_codes,
                          .find_presence = chosen_presence(),
-                         .digits = chosen_digits()};
+                         .digits = chosen_digits(),
+                         .codes = chosen_codes()};
     }
     add_halves();
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -74,7 +75,8 @@ const KernelSet& scalar_kernels() {
                                  .agreed_codec = scalar_agreed_codec,
                                  .block_codes = scalar_block_codes,
                                  .find_presence = scalar_find_presence,
-                                 .digits = scalar_digits()};
+                                 .digits = scalar_digits(),
+                                 .codes = &scalar_code_loops()};
   return kSet;
 }
 

@@ -10,6 +10,7 @@
 #include <infold/compressor.h>
 
 #include "base/prng.h"
+#include "numeric/codes/counter_bits.h"
 
 namespace infold::codec {
 
@@ -27,20 +28,11 @@ class CounterRandom {
   }
 
   constexpr std::uint64_t key() const { return key_; }
-  // 32 bits. The two multiplications pass the usual tests of bit avalanche, and fit in vectors.
   constexpr std::uint32_t bits(std::uint64_t index) const {
-    const auto low = static_cast<std::uint32_t>(index);
-    const auto high = static_cast<std::uint32_t>(index >> 32);
-    std::uint32_t value = low ^ static_cast<std::uint32_t>(key_);
-    value = (value ^ (value >> 16)) * 0x7FEB352DU;
-    value += static_cast<std::uint32_t>(key_ >> 32) + high * 0x9E3779B9U;
-    value = (value ^ (value >> 15)) * 0x846CA68BU;
-    return value ^ (value >> 16);
+    return numeric::counter_bits(key_, index);
   }
   // Uniform in [0, 1), a multiple of 2^-24.
-  constexpr float uniform(std::uint64_t index) const {
-    return static_cast<float>(bits(index) >> 8) * 0x1.0p-24F;
-  }
+  constexpr float uniform(std::uint64_t index) const { return numeric::uniform_of(bits(index)); }
 
  private:
   static constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;

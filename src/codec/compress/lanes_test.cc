@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/compress/lanes.h"
 
+#include <algorithm>
 #include <array>
 
 #include "codec/compress/testing.h"
@@ -10,12 +11,18 @@ namespace {
 
 constexpr std::array<std::uint32_t, 10> kWidths = {1, 2, 3, 4, 5, 6, 8, 10, 16, 32};
 
-// The sum of all ranks' integers when each rank sends these codes, modulo 2^32 as aggregators add.
-std::uint32_t sum_of_all(const Lanes& lanes, const std::vector<std::uint32_t>& codes,
-                         std::uint32_t world) {
-  std::uint32_t integer = 0;
-  for (std::size_t k = 0; k < codes.size(); ++k) integer |= codes[k] << lanes.shift(k);
-  return integer * world;
+// The sums of codes when each rank sends these, and aggregators add modulo 2^32.
+std::vector<std::uint32_t> sums_of_all(const Lanes& lanes, const std::vector<std::uint32_t>& codes,
+                                       std::uint32_t world) {
+  std::vector<std::uint32_t> integers;
+  pack_lanes(lanes, codes.size(), integers, [&](std::size_t first, auto out) {
+    std::copy_n(codes.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+  });
+  for (std::uint32_t& integer : integers) integer *= world;
+  std::vector<std::uint32_t> sums;
+  unpack_lanes(lanes, integers, codes.size(),
+               [&](std::size_t, auto part) { sums.insert(sums.end(), part.begin(), part.end()); });
+  return sums;
 }
 
 // Lanes full of the largest code, and every second lane full and its neighbours empty.
@@ -24,16 +31,31 @@ void expect_no_carry(std::uint32_t levels, std::uint32_t world) {
   const auto lanes = Lanes::fit(levels, world);
   ASSERT_TRUE(lanes.has_value());
   ASSERT_LE(most, (std::uint64_t{1} << lanes->width) - 1);
-  ASSERT_LE(lanes->width * lanes->count, 32U);
   ASSERT_EQ(lanes->levels, levels);
+  // One integer, whose lanes are the codes in order.
+  const std::size_t count = numeric::lanes_of_integer(lanes->width);
   for (std::uint32_t pattern = 0; pattern < 3; ++pattern) {
-    std::vector<std::uint32_t> codes(lanes->count);
-    for (std::uint32_t k = 0; k < lanes->count; ++k) {
+    std::vector<std::uint32_t> codes(count);
+    for (std::uint32_t k = 0; k < count; ++k) {
       codes[k] = pattern == 2 || k % 2 == pattern ? levels : 0;
     }
-    const std::uint32_t sum = sum_of_all(*lanes, codes, world);
-    for (std::uint32_t k = 0; k < lanes->count; ++k) {
-      ASSERT_EQ(std::uint64_t{lanes->take(sum, k)}, std::uint64_t{codes[k]} * world);
+    const std::vector<std::uint32_t> sums = sums_of_all(*lanes, codes, world);
+    for (std::uint32_t k = 0; k < count; ++k) {
+      ASSERT_EQ(std::uint64_t{sums[k]}, std::uint64_t{codes[k]} * world);
+    }
+  }
+}
+
+TEST(Lanes, ComeBackFromAnyNumberOfElements) {
+  const std::uint64_t seed = draw_seed();
+  SCOPED_TRACE(repeat(seed));
+  base::Prng prng(seed);
+  for (const std::uint32_t width : kWidths) {
+    const auto levels = static_cast<std::uint32_t>((std::uint64_t{1} << width) - 1);
+    for (const std::size_t elements : {1, 15, 2047, 2048, 2049, 5000, 6000}) {
+      std::vector<std::uint32_t> codes(elements);
+      for (std::uint32_t& code : codes) code = static_cast<std::uint32_t>(prng.next()) & levels;
+      ASSERT_EQ(sums_of_all({width, levels}, codes, 1), codes) << width << " " << elements;
     }
   }
 }
@@ -81,8 +103,7 @@ TEST(Lanes, OfEightBitsHoldTheSumWhenEveryRankRoundsUp) {
   const auto lanes = Lanes::fit(32, 4);
   ASSERT_TRUE(lanes.has_value());
   EXPECT_EQ(lanes->width, 8);
-  const std::uint32_t sum = sum_of_all(*lanes, {32, 32, 32, 32}, 4);
-  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(lanes->take(sum, k), 128) << k;
+  EXPECT_EQ(sums_of_all(*lanes, {32, 32, 32, 32}, 4), std::vector<std::uint32_t>(4, 128));
   // 2 x 127 levels of 4 ranks are 1016: more than a byte, so no byte is taken.
   EXPECT_EQ(Lanes::fit(254, 4)->width, 10);
 }

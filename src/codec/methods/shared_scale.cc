@@ -14,12 +14,15 @@
 #include "codec/compress/agreed_scales.h"
 #include "codec/compress/counter_random.h"
 #include "codec/compress/lanes.h"
+#include "codec/compress/magnitudes.h"
+#include "codec/compress/pieces.h"
 #include "codec/methods/methods.h"
 
 namespace infold::codec {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::uint32_t levels_of(const Settings& settings) {
   return (std::uint32_t{1} << static_cast<std::uint32_t>(settings["bits"])) - 2;
@@ -37,55 +40,44 @@ class SharedScale final : public AgreedScalesCompressor {
 
  private:
   void measure(std::span<float> scales) override {
-    for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = largest(block_of(i));
-  }
-
-  std::span<const float> block_of(std::size_t number) const {
-    const std::size_t first = number * block_;
-    return tensor().subspan(first, std::min(block_, tensor().size() - first));
-  }
-
-  static float largest(std::span<const float> block) {
-    float most = 0;
-    bool is_finite = true;
-    for (const float value : block) {
-      const float magnitude = std::abs(value);
-      is_finite = is_finite && magnitude < kInfinity;
-      most = std::max(most, magnitude);
-    }
-    return is_finite ? most : kInfinity;
+    for_each_piece(0, tensor().size(), block_, [&](auto block, auto first, auto size) {
+      scales[block] = largest_magnitude(tensor().subspan(first, size));
+    });
   }
 
   std::span<const std::uint32_t> encode() override {
-    const std::span<const float> values = tensor();
     lanes_ = Lanes::fit(levels_, turn().world).value();
-    codes_.assign(lanes_.integers(values.size()), 0);
-    const CounterRandom random = CounterRandom::own(turn(), 0);
+    const std::uint64_t key = CounterRandom::own(turn(), 0).key();
     const auto half = static_cast<float>(levels_ / 2);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const float most = scales()[i / block_];
-      float code = half;
-      if (most > 0 && most < kInfinity) {
-        code = std::floor(values[i] / most * half + half + random.uniform(i));
-      }
-      const auto bounded = static_cast<std::uint32_t>(std::clamp(code, 0.0F, half + half));
-      codes_[i / lanes_.count] |= bounded << lanes_.shift(i);
-    }
+    pack_lanes(lanes_, tensor().size(), codes_, [&](std::size_t begin, auto codes) {
+      for_each_piece(begin, codes.size(), block_, [&](auto block, auto first, auto size) {
+        std::uint32_t* const at = codes.data() + (first - begin);
+        const float most = scales()[block];
+        if (most > 0 && most < kInfinity) {
+          numeric::code_loops().quantise(
+              tensor().data() + first, size,
+              {.divisor = most, .factor = half, .zero = half, .most = half + half},
+              {.key = key, .first = first}, at);
+        } else {
+          std::fill_n(at, size, levels_ / 2);
+        }
+      });
+    });
     return codes_;
   }
 
   void decode(std::span<const std::uint32_t> sums, std::uint32_t summed,
               std::span<float> out) const {
     const double zero = static_cast<double>(levels_ / 2) * summed;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const double most{scales()[i / block_]};
-      if (std::isinf(most)) {
-        out[i] = std::numeric_limits<float>::quiet_NaN();
-        continue;
-      }
-      const double sum = lanes_.take(sums[i / lanes_.count], i);
-      out[i] = static_cast<float>((sum - zero) * most / zero);
-    }
+    unpack_lanes(lanes_, sums, out.size(), [&](std::size_t begin, auto codes) {
+      for_each_piece(begin, codes.size(), block_, [&](auto block, auto first, auto size) {
+        // An infinite unit makes NaN of zeros alone.
+        const float most = scales()[block];
+        const double unit = std::isinf(most) ? kNan : double{most} / zero;
+        numeric::code_loops().restore(codes.data() + (first - begin), size, zero, unit,
+                                      out.data() + first);
+      });
+    });
   }
 
   std::uint32_t levels_;
@@ -130,7 +122,8 @@ Method shared_scale_method() {
               [](const Shape& shape, const Settings& settings, std::uint32_t world) {
                 const auto elements = static_cast<double>(shape.elements);
                 const Lanes lanes = Lanes::fit(levels_of(settings), world).value_or(Lanes{});
-                return elements * 32 / lanes.count + 32 * std::ceil(elements / settings["block"]);
+                return 32 * static_cast<double>(lanes.integers(shape.elements)) +
+                       32 * std::ceil(elements / settings["block"]);
               },
           .variance = variance,
           .make = [](const Shape& shape, const Settings& settings) -> std::unique_ptr<Compressor> {

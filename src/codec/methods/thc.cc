@@ -18,6 +18,7 @@
 #include "codec/compress/agreed_scales.h"
 #include "codec/compress/counter_random.h"
 #include "codec/compress/lanes.h"
+#include "codec/compress/magnitudes.h"
 #include "codec/methods/methods.h"
 
 namespace infold::codec {
@@ -50,33 +51,11 @@ std::vector<Piece> cut(std::size_t elements, std::size_t block) {
   return pieces;
 }
 
-// The Hadamard transform of length one, its own inverse. Requires: a power of two of elements.
-void transform(std::span<float> values) {
-  for (std::size_t half = 1; half < values.size(); half *= 2) {
-    for (std::size_t begin = 0; begin < values.size(); begin += 2 * half) {
-      float* const low = values.data() + begin;
-      float* const high = low + half;
-      for (std::size_t i = 0; i < half; ++i) {
-        const float sum = low[i] + high[i];
-        high[i] = low[i] - high[i];
-        low[i] = sum;
-      }
-    }
-  }
-  const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(values.size())));
-  for (float& value : values) value *= factor;
-}
-
 // Infinite if an element is not finite.
 float root_mean_square(std::span<const float> values) {
-  double squares = 0;
-  bool is_finite = true;
-  for (const float value : values) {
-    is_finite = is_finite && std::abs(value) < kInfinity;
-    squares += double{value} * double{value};
-  }
-  const auto root = static_cast<float>(std::sqrt(squares / static_cast<double>(values.size())));
-  return is_finite ? root : kInfinity;
+  if (std::isinf(largest_magnitude(values))) return kInfinity;
+  return static_cast<float>(
+      std::sqrt(sum_magnitudes(values).squares / static_cast<double>(values.size())));
 }
 
 class Thc final : public AgreedScalesCompressor {
@@ -104,62 +83,80 @@ class Thc final : public AgreedScalesCompressor {
 
   static bool is_usual(float scale) { return scale > 0 && scale < kInfinity; }
   double half() const { return options_.levels / 2.0; }
-  float sign(std::size_t element) const {
-    const CounterRandom signs = CounterRandom::shared(turn(), kSigns);
-    return (signs.bits(element) & 1) != 0 ? -1.0F : 1.0F;
+  // Its own inverse.
+  void flip(std::span<float> values, std::size_t first) const {
+    const std::uint64_t key = CounterRandom::shared(turn(), kSigns).key();
+    numeric::code_loops().flip(values.data(), values.size(), {.key = key, .first = first});
+  }
+  static void transform(std::span<float> values) {
+    numeric::code_loops().transform(values.data(), values.size());
   }
 
   // In parts of the root mean square, so that sums do not overflow.
   void rotate(const Piece& piece, float scale) {
     if (!is_usual(scale)) return;
-    for (std::size_t i = piece.first; i < piece.first + piece.size; ++i) {
-      rotated_[i] = static_cast<float>(double{tensor()[i]} / double{scale}) * sign(i);
-    }
-    transform(std::span(rotated_).subspan(piece.first, piece.size));
+    const auto values = tensor().subspan(piece.first, piece.size);
+    const auto rotated = std::span(rotated_).subspan(piece.first, piece.size);
+    std::transform(values.begin(), values.end(), rotated.begin(),
+                   [scale](float value) { return value / scale; });
+    flip(rotated, piece.first);
+    transform(rotated);
   }
 
   std::span<const std::uint32_t> encode() override {
     lanes_ = Lanes::fit(options_.levels, turn().world).value();
-    codes_.assign(lanes_.integers(rotated_.size()), 0);
-    const CounterRandom random = CounterRandom::own(turn(), kRounding);
-    const auto levels = static_cast<float>(options_.levels);
-    for (std::size_t number = 0; number < pieces_.size(); ++number) {
-      if (!is_usual(scales()[number])) continue;
-      const double part = double{own_[number]} / double{scales()[number]} / options_.clip;
-      const auto factor = static_cast<float>(part * half());
-      const Piece& piece = pieces_[number];
-      for (std::size_t i = piece.first; i < piece.first + piece.size; ++i) {
-        // Of a block of zeros, nothing was rotated.
-        const float place = factor > 0 ? rotated_[i] * factor + levels / 2 : levels / 2;
-        const float code = std::clamp(std::floor(place + random.uniform(i)), 0.0F, levels);
-        codes_[i / lanes_.count] |= static_cast<std::uint32_t>(code) << lanes_.shift(i);
-      }
-    }
+    const std::uint64_t key = CounterRandom::own(turn(), kRounding).key();
+    pack_lanes(lanes_, rotated_.size(), codes_, [&](std::size_t begin, auto codes) {
+      for_each_part(begin, codes.size(), [&](std::size_t number, auto first, auto size) {
+        std::uint32_t* const at = codes.data() + (first - begin);
+        if (!is_usual(scales()[number])) {
+          std::fill_n(at, size, 0U);
+          return;
+        }
+        // Of a block of zeros, nothing was rotated, and the factor is 0.
+        const double part = double{own_[number]} / double{scales()[number]} / options_.clip;
+        numeric::code_loops().quantise(rotated_.data() + first, size,
+                                       {.factor = static_cast<float>(part * half()),
+                                        .zero = static_cast<float>(half()),
+                                        .most = static_cast<float>(options_.levels)},
+                                       {.key = key, .first = first}, at);
+      });
+    });
     return codes_;
   }
 
   void decode(std::span<const std::uint32_t> sums, std::uint32_t summed,
               std::span<float> out) const {
     const double zero = half() * summed;
+    unpack_lanes(lanes_, sums, out.size(), [&](std::size_t begin, auto codes) {
+      numeric::code_loops().restore(codes.data(), codes.size(), zero, 1 / zero, out.data() + begin);
+    });
     for (std::size_t number = 0; number < pieces_.size(); ++number) {
-      const Piece& piece = pieces_[number];
-      const auto values = out.subspan(piece.first, piece.size);
+      const auto values = out.subspan(pieces_[number].first, pieces_[number].size);
       const float scale = scales()[number];
       if (!is_usual(scale)) {
         std::fill(values.begin(), values.end(),
                   scale == 0 ? 0.0F : std::numeric_limits<float>::quiet_NaN());
         continue;
       }
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::size_t element = piece.first + i;
-        const double sum = lanes_.take(sums[element / lanes_.count], element);
-        values[i] = static_cast<float>((sum - zero) / zero);
-      }
       transform(values);
       const double unit = double{scale} * options_.clip;
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<float>(double{values[i]} * unit) * sign(piece.first + i);
-      }
+      for (float& value : values) value = static_cast<float>(double{value} * unit);
+      flip(values, pieces_[number].first);
+    }
+  }
+
+  // Calls use(number, first, size) for each part of these elements that lies in one piece.
+  template <typename Use>
+  void for_each_part(std::size_t first, std::size_t size, Use use) const {
+    const std::size_t end = first + size;
+    auto piece =
+        std::upper_bound(pieces_.begin(), pieces_.end(), first,
+                         [](std::size_t at, const Piece& each) { return at < each.first; });
+    for (--piece; first < end; ++piece) {
+      const std::size_t part = std::min(end, piece->first + piece->size) - first;
+      use(static_cast<std::size_t>(piece - pieces_.begin()), first, part);
+      first += part;
     }
   }
 
@@ -192,7 +189,7 @@ double formula_bits(const Shape& shape, const Settings& settings, std::uint32_t 
   const Options options = options_of(shape, settings);
   const Lanes lanes = Lanes::fit(options.levels, world).value_or(Lanes{});
   const auto pieces = static_cast<double>(cut(options.elements, options.block).size());
-  return static_cast<double>(options.elements) * 32 / lanes.count + 32 * pieces;
+  return 32 * static_cast<double>(lanes.integers(options.elements)) + 32 * pieces;
 }
 
 }  // namespace

@@ -6,18 +6,13 @@
 #include <cstring>
 #include <limits>
 
+#include "codec/compress/magnitudes.h"
 #include "codec/quantisers/code_packing.h"
 
 namespace infold::codec {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-bool are_finite(std::span<const float> values) {
-  bool are = true;
-  for (const float value : values) are &= std::abs(value) <= std::numeric_limits<float>::max();
-  return are;
-}
 
 }  // namespace
 
@@ -42,7 +37,7 @@ void CodebookCompressor::encode(std::span<const float> tensor, const Turn& turn,
     const std::size_t first = i * options_.bucket;
     const std::span<const float> values = tensor.subspan(first, size_of(i));
     const auto head = std::span(heads).subspan(i * options_.head_floats, options_.head_floats);
-    if (are_finite(values)) {
+    if (std::isfinite(largest_magnitude(values))) {
       encode_bucket({values, first, random}, head, std::span(codes_).subspan(first, size_of(i)));
     } else {
       std::fill(head.begin(), head.end(), kNan);
@@ -89,12 +84,6 @@ double codebook_bits(const CodebookCompressor::Options& options) {
       options.bucket == 0 ? 1 : std::ceil(elements / static_cast<double>(options.bucket));
   return elements * packed_bits_of_code(options.alphabet) +
          32 * static_cast<double>(options.head_floats) * buckets;
-}
-
-float largest_magnitude(std::span<const float> values) {
-  float most = 0;
-  for (const float value : values) most = std::max(most, std::abs(value));
-  return most;
 }
 
 Setting bucket_setting(double usual) {

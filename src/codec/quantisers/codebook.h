@@ -62,8 +62,6 @@ class CodebookCompressor : public GatheredCompressor {
 // The bits of a tensor's code.
 double codebook_bits(const CodebookCompressor::Options& options);
 
-float largest_magnitude(std::span<const float> values);
-
 // The usual setting `bucket`, and its value for a tensor: not more than its elements.
 Setting bucket_setting(double usual);
 double bucket_of(const Shape& shape, const Settings& settings);

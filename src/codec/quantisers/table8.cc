@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 
+#include "codec/compress/magnitudes.h"
 #include "codec/methods/methods.h"
 #include "codec/quantisers/codebook.h"
 

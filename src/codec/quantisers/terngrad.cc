@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codec/compress/magnitudes.h"
 #include "codec/methods/methods.h"
 #include "codec/quantisers/codebook.h"
 

@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest magnitudes of a tensor, by integers that order as magnitudes do. A NaN is above all
-// numbers, and all NaNs are equal.
+// The largest magnitudes of a tensor, by integers that order as magnitudes do
+// (numeric/codes/magnitude_key.h).
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "numeric/codes/magnitude_key.h"
+
 namespace infold::codec {
 
-inline constexpr std::uint32_t kInfinityKey = 0x7F800000;
-inline constexpr std::uint32_t kNanKey = kInfinityKey + 1;
-
-// 0 for both zeros.
-constexpr std::uint32_t key_of(float value) {
-  return std::min(std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU, kNanKey);
-}
-constexpr float magnitude_of(std::uint32_t key) { return std::bit_cast<float>(key); }
+using numeric::key_of;
+using numeric::kInfinityKey;
+using numeric::kNanKey;
+using numeric::magnitude_of;
+using numeric::Side;
 
 // The largest float that is not above the value. So of floats |x| > value means that |x| is above
 // this one. Requires: value is not negative, and below infinity.
 float float_below(double value);
-
-// Elements that count. Others have the key of zero.
-enum class Side : std::uint8_t { both, above, below };
 
 // Where the kept elements end: all of a larger key are kept, and the first ones of this key.
 struct Cut {
@@ -46,6 +40,5 @@ void append_kept(std::span<const float> tensor, const Cut& cut, Side side,
                  std::vector<std::uint32_t>& indices);
 // Elements whose key is this or larger.
 std::size_t count_from(std::span<const float> tensor, std::uint32_t key, Side side = Side::both);
-std::uint32_t largest_key(std::span<const float> tensor);
 
 }  // namespace infold::codec

@@ -11,7 +11,6 @@
 // If all stages together miss k = max(1, floor(ratio x n)) by more than 20 %, the elements come
 // from an exact selection instead, by a histogram of magnitudes. Zeros are never sent.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -40,23 +39,12 @@ class Exceedances {
   std::span<const float> values() const { return values_; }
   const std::vector<std::uint32_t>& indices() const { return indices_; }
 
-  // Gathers in small arrays, because a loop without branches writes one place for each element.
   void take(std::span<const float> tensor, float limit) {
     indices_.clear();
-    values_.clear();
-    std::array<std::uint32_t, kBlock> indices;
-    std::array<float, kBlock> values;
-    for (std::size_t first = 0; first < tensor.size(); first += kBlock) {
-      const std::size_t size = std::min(kBlock, tensor.size() - first);
-      std::size_t count = 0;
-      for (std::size_t i = 0; i < size; ++i) {
-        indices[count] = static_cast<std::uint32_t>(first + i);
-        values[count] = tensor[first + i];
-        count += std::abs(tensor[first + i]) > limit ? 1 : 0;
-      }
-      indices_.insert(indices_.end(), indices.begin(), indices.begin() + count);
-      values_.insert(values_.end(), values.begin(), values.begin() + count);
-    }
+    append_kept(tensor, {.key = key_of(limit), .ties = 0}, Side::both, indices_);
+    values_.resize(indices_.size());
+    std::transform(indices_.begin(), indices_.end(), values_.begin(),
+                   [tensor](std::uint32_t index) { return tensor[index]; });
   }
   void narrow(float limit) {
     std::size_t count = 0;
@@ -71,8 +59,6 @@ class Exceedances {
   }
 
  private:
-  static constexpr std::size_t kBlock = 1024;
-
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
 };

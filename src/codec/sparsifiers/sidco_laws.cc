@@ -2,22 +2,15 @@
 #include "codec/sparsifiers/sidco_laws.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <numeric>
+
+#include "codec/compress/magnitudes.h"
 
 namespace infold::codec {
 namespace {
-
-// Sums that are made beside each other, so that loops need not wait for an addition. Their order is
-// fixed.
-constexpr std::size_t kLanes = 8;
-using Sums = std::array<double, kLanes>;
-
-double total(const Sums& sums) { return std::accumulate(sums.begin(), sums.end(), 0.0); }
 
 // A variance below this part of the squared mean is rounding.
 constexpr double kLeastVariance = 1e-12;
@@ -68,24 +61,11 @@ bool is_spread(const Moments& moments) {
 }  // namespace
 
 Moments moments_of(std::span<const float> values, float shift) {
-  Sums sums{};
-  Sums squares{};
-  std::array<std::size_t, kLanes> counts{};
-  const auto add = [&](std::size_t lane, float value) {
-    const double over = std::max(double{std::abs(value)} - double{shift}, 0.0);
-    sums[lane] += over;
-    squares[lane] += over * over;
-    counts[lane] += over > 0 ? 1 : 0;
-  };
-  const std::size_t whole = values.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, values[i + lane]);
-  }
-  for (std::size_t i = whole; i < values.size(); ++i) add(i - whole, values[i]);
-  const std::size_t count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  if (count == 0) return {};
-  const double mean = total(sums) / static_cast<double>(count);
-  return {count, mean, total(squares) / static_cast<double>(count) - mean * mean};
+  const numeric::MagnitudeSums sums = sum_magnitudes(values, shift);
+  if (sums.count == 0) return {};
+  const auto count = static_cast<double>(sums.count);
+  const double mean = sums.sum / count;
+  return {sums.count, mean, sums.squares / count - mean * mean};
 }
 
 // A double is 2^e m with 1 <= m < 2. Exponents are added, and the product of 512 of such m is a

@@ -16,8 +16,8 @@
 
 #include <infold/compressor.h>
 
+#include "codec/compress/magnitudes.h"
 #include "codec/methods/methods.h"
-#include "codec/selection/largest.h"
 
 namespace infold::codec {
 namespace {
@@ -63,10 +63,10 @@ class ThreeLc final : public GatheredCompressor {
   std::size_t first_of(std::size_t digit) const { return std::min(digit * bytes_, elements_); }
 
   float unit_of(std::span<const float> tensor) const {
-    const std::uint32_t largest = largest_key(tensor);
-    if (largest >= kInfinityKey) return std::nanf("");
+    const float largest = largest_magnitude(tensor);
+    if (std::isinf(largest)) return std::nanf("");
     const double most = std::numeric_limits<float>::max();
-    return static_cast<float>(std::min(most, s_ * double{magnitude_of(largest)}));
+    return static_cast<float>(std::min(most, s_ * double{largest}));
   }
 
   // The least magnitude that counts as the unit: half of it, rounded up to a float.

@@ -17,6 +17,8 @@
 #include <limits>
 
 #include "codec/compress/agreed_scales.h"
+#include "codec/compress/magnitudes.h"
+#include "codec/compress/pieces.h"
 #include "codec/methods/methods.h"
 #include "codec/votes/sign_votes.h"
 
@@ -36,21 +38,17 @@ class ScaledSign final : public AgreedScalesCompressor {
         votes_(abstains) {}
 
   void write_mean(std::span<float> mean) override {
-    votes_.write_balances(sums(), mean);
-    scale(mean, turn().world);
+    votes_.write_balances(sums(), {bucket_, scales(), static_cast<double>(turn().world)}, mean);
   }
   void write_sent(std::span<float> sent) const override {
-    votes_.write_own(sent);
-    scale(sent, 1);
+    votes_.write_own({bucket_, scales()}, sent);
   }
 
  private:
   void measure(std::span<float> scales) override {
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      const std::size_t first = i * bucket_;
-      scales[i] =
-          mean_magnitude(tensor().subspan(first, std::min(bucket_, tensor().size() - first)));
-    }
+    for_each_piece(0, tensor().size(), bucket_, [&](auto bucket, auto first, auto size) {
+      scales[bucket] = mean_magnitude(tensor().subspan(first, size));
+    });
   }
   std::span<const std::uint32_t> encode() override {
     votes_.cast(tensor(), turn());
@@ -58,20 +56,9 @@ class ScaledSign final : public AgreedScalesCompressor {
   }
 
   static float mean_magnitude(std::span<const float> values) {
-    double sum = 0;
-    for (const float value : values) sum += double{std::abs(value)};
+    const double sum = sum_magnitudes(values).sum;
     if (!std::isfinite(sum)) return std::numeric_limits<float>::quiet_NaN();
     return static_cast<float>(sum / static_cast<double>(values.size()));
-  }
-
-  void scale(std::span<float> balances, std::uint32_t ranks) const {
-    for (std::size_t i = 0; i < scales().size(); ++i) {
-      const double factor = double{scales()[i]};
-      const std::size_t first = i * bucket_;
-      for (float& value : balances.subspan(first, std::min(bucket_, balances.size() - first))) {
-        value = static_cast<float>(factor * double{value} / ranks);
-      }
-    }
   }
 
   std::size_t bucket_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/votes/sign_votes.h"
 
-#include <algorithm>
-
 #include "codec/compress/counter_random.h"
+#include "codec/compress/pieces.h"
 
 namespace infold::codec {
 namespace {
@@ -21,41 +20,37 @@ void SignVotes::cast(std::span<const float> tensor, const Turn& turn) {
   const std::uint32_t offset = CounterRandom::shared(turn, kUse).bits(0) % world_;
   first_abstained_ = (turn.rank + world_ - offset) % world_;
   lanes_ = Lanes::fit(1, voters(world_, abstains_)).value();
-  codes_.assign(lanes_.integers(tensor.size()), 0);
-  for (std::size_t i = 0; i < codes_.size(); ++i) {
-    const std::size_t first = i * lanes_.count;
-    const std::size_t size = std::min<std::size_t>(lanes_.count, tensor.size() - first);
-    std::uint32_t integer = 0;
-    for (std::size_t k = 0; k < size; ++k) {
-      const std::uint32_t vote = tensor[first + k] < 0 ? 0 : 1;
-      integer |= vote << (k * lanes_.width);
-    }
-    codes_[i] = integer;
-  }
-  if (!is_thinned()) return;
-  for (std::size_t i = first_abstained_; i < tensor.size(); i += world_) {
-    codes_[i / lanes_.count] &= ~(std::uint32_t{1} << lanes_.shift(i));
-  }
+  const bool is_thinned = this->is_thinned();
+  std::size_t abstained = first_abstained_;
+  pack_lanes(lanes_, tensor.size(), codes_, [&](std::size_t first, auto codes) {
+    numeric::code_loops().vote(tensor.data() + first, codes.size(), codes.data());
+    if (!is_thinned) return;
+    for (; abstained < first + codes.size(); abstained += world_) codes[abstained - first] = 0;
+  });
 }
 
-void SignVotes::write_balances(std::span<const std::uint32_t> sums,
+void SignVotes::write(std::span<const std::uint32_t> integers, std::uint32_t votes,
+                      const Units& units, std::span<float> out) const {
+  const double zero = votes / 2.0;
+  unpack_lanes(lanes_, integers, out.size(), [&](std::size_t begin, auto codes) {
+    for_each_piece(begin, codes.size(), units.bucket, [&](auto bucket, auto first, auto size) {
+      numeric::code_loops().restore(codes.data() + (first - begin), size, zero,
+                                    2 * double{units.numbers[bucket]} / units.divisor,
+                                    out.data() + first);
+    });
+  });
+}
+
+void SignVotes::write_balances(std::span<const std::uint32_t> sums, const Units& units,
                                std::span<float> balances) const {
-  const auto most = static_cast<float>(voters(world_, abstains_));
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const std::size_t first = i * lanes_.count;
-    const std::size_t size = std::min<std::size_t>(lanes_.count, balances.size() - first);
-    for (std::size_t k = 0; k < size; ++k) {
-      balances[first + k] = 2 * static_cast<float>(lanes_.take(sums[i], k)) - most;
-    }
-  }
+  write(sums, voters(world_, abstains_), units, balances);
 }
 
-void SignVotes::write_own(std::span<float> signs) const {
-  for (std::size_t i = 0; i < signs.size(); ++i) {
-    signs[i] = lanes_.take(codes_[i / lanes_.count], i) == 1 ? 1.0F : -1.0F;
-  }
+void SignVotes::write_own(const Units& units, std::span<float> signs) const {
+  write(codes_, 1, units, signs);
   if (!is_thinned()) return;
-  for (std::size_t i = first_abstained_; i < signs.size(); i += world_) signs[i] = 0;
+  // A difference, so that a NaN among the units stays one.
+  for (std::size_t i = first_abstained_; i < signs.size(); i += world_) signs[i] -= signs[i];
 }
 
 Setting abstain_setting() {

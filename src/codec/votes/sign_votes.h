@@ -23,20 +23,31 @@ namespace infold::codec {
 
 class SignVotes {
  public:
+  // A number for each bucket of so many elements.
+  struct Units {
+    std::size_t bucket;
+    std::span<const float> numbers;
+    double divisor = 1;
+  };
+
   explicit SignVotes(bool abstains) : abstains_(abstains) {}
 
   // This rank's votes on the elements of a tensor.
   void cast(std::span<const float> tensor, const Turn& turn);
   std::span<const std::uint32_t> lanes() const { return codes_; }
-  // Votes for plus, less votes for minus, of all ranks. Requires: as many sums as lanes() has.
-  void write_balances(std::span<const std::uint32_t> sums, std::span<float> balances) const;
-  // Plus or minus 1, or 0 where this rank abstains.
-  void write_own(std::span<float> signs) const;
+  // Of each element: votes for plus, less votes for minus, of all ranks, times the unit of its
+  // bucket. Requires: as many sums as lanes() has.
+  void write_balances(std::span<const std::uint32_t> sums, const Units& units,
+                      std::span<float> balances) const;
+  // Plus or minus its unit, or 0 where this rank abstains.
+  void write_own(const Units& units, std::span<float> signs) const;
 
   static std::uint32_t voters(std::uint32_t world, bool abstains);
 
  private:
   bool is_thinned() const { return voters(world_, abstains_) < world_; }
+  void write(std::span<const std::uint32_t> integers, std::uint32_t votes, const Units& units,
+             std::span<float> out) const;
 
   bool abstains_;
   std::uint32_t world_ = 1;

@@ -5,6 +5,7 @@
 // sgn(0) = +1. So are NaNs, whose votes say nothing of them.
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "codec/votes/sign_votes.h"
@@ -24,12 +25,16 @@ class SignSgd final : public Compressor {
     return std::nullopt;
   }
   void write_mean(std::span<float> mean) override {
-    votes_.write_balances(sums_, mean);
+    votes_.write_balances(sums_, kUnits, mean);
     for (float& value : mean) value = value < 0 ? -1.0F : 1.0F;
   }
-  void write_sent(std::span<float> sent) const override { votes_.write_own(sent); }
+  void write_sent(std::span<float> sent) const override { votes_.write_own(kUnits, sent); }
 
  private:
+  static constexpr float kOne = 1;
+  static constexpr SignVotes::Units kUnits = {.bucket = std::numeric_limits<std::size_t>::max() / 2,
+                                              .numbers = {&kOne, 1}};
+
   SignVotes votes_;
   std::span<const std::uint32_t> sums_;
 };

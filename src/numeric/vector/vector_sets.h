@@ -16,5 +16,6 @@ BlockCodecLookup chosen_half_lookup();
 
 FindPresence chosen_presence();
 const DigitLoops* chosen_digits();
+const CodeLoops* chosen_codes();
 
 }  // namespace infold::numeric
