@@ -12,6 +12,7 @@
 namespace infold::cli {
 
 std::unique_ptr<Command> make_bench_allreduce_command();
+std::unique_ptr<Command> make_bench_codec_command();
 std::unique_ptr<Command> make_bench_compare_command();
 std::unique_ptr<Command> make_bench_core_command();
 std::unique_ptr<Command> make_bench_drivers_command();

@@ -9,6 +9,7 @@ namespace infold::cli {
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_bench_allreduce_command());
+  commands.push_back(make_bench_codec_command());
   commands.push_back(make_bench_compare_command());
   commands.push_back(make_bench_core_command());
   commands.push_back(make_bench_drivers_command());

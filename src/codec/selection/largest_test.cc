@@ -73,11 +73,5 @@ TEST(Largest, FloatBelowIsTheLargestThatIsNotAbove) {
   EXPECT_EQ(float_below(0.25), 0.25F);
 }
 
-TEST(Largest, KeyIsThatOfTheLargestMagnitude) {
-  EXPECT_EQ(largest_key(std::vector<float>{1, -3, 2}), key_of(3));
-  EXPECT_EQ(largest_key(std::vector<float>{1, std::nanf(""), 2}), kNanKey);
-  EXPECT_EQ(largest_key({}), 0U);
-}
-
 }  // namespace
 }  // namespace infold::codec

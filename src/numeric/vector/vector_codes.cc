@@ -18,6 +18,27 @@
 #include "numeric/vector/vector_floats-inl.h"
 #include "numeric/vector/vector_sets.h"
 
+#ifndef INFOLD_NUMERIC_PLACES_OF_BITS
+#define INFOLD_NUMERIC_PLACES_OF_BITS
+namespace infold::numeric {
+namespace {
+
+// Of each byte, the numbers of its bits that are set, ascending.
+constexpr auto kPlacesOfBits = [] {
+  std::array<std::array<std::uint8_t, 8>, 256> places{};
+  for (std::size_t byte = 0; byte < places.size(); ++byte) {
+    std::size_t count = 0;
+    for (std::uint8_t bit = 0; bit < 8; ++bit) {
+      if ((byte >> bit & 1) != 0) places[byte][count++] = bit;
+    }
+  }
+  return places;
+}();
+
+}  // namespace
+}  // namespace infold::numeric
+#endif  // INFOLD_NUMERIC_PLACES_OF_BITS
+
 HWY_BEFORE_NAMESPACE();
 namespace infold::numeric {
 namespace HWY_NAMESPACE {
@@ -129,22 +150,41 @@ std::size_t count_from(const float* x, std::size_t count, std::uint32_t least, S
   return found + scalar_code_loops().count_from(x + i, count - i, least, side);
 }
 
-// Most vectors have no element that is kept, so four are tested at once.
+using PlaceTag = hn::CappedTag<std::uint32_t, 8>;
+constexpr std::size_t kPlaces = hn::MaxLanes(PlaceTag());
+
+// Writes first + i for each bit i of the mask. It may write eight integers in all cases. Highway's
+// own compression copies a table for each call, as g++ compiles it.
+HWY_INLINE std::size_t write_places(std::uint8_t mask, std::uint32_t first, std::uint32_t* to) {
+  const PlaceTag d;
+  const hn::Rebind<std::uint8_t, PlaceTag> narrow;
+  const auto base = hn::Set(d, first);
+  for (std::size_t i = 0; i < 8; i += kPlaces) {
+    const auto places = hn::PromoteTo(d, hn::LoadU(narrow, kPlacesOfBits[mask].data() + i));
+    hn::StoreU(hn::Add(base, places), d, to + i);
+  }
+  return static_cast<std::size_t>(std::popcount(mask));
+}
+
+// Most vectors have no element that is kept, so several are tested at once.
 std::size_t find_from(const float* x, std::size_t count, std::uint32_t least, Side side,
                       std::uint32_t first, std::uint32_t* indices) {
   const IntTag d;
-  const BitsTag du;
-  constexpr std::size_t kTogether = 4;
+  constexpr std::size_t kTogether = 32;
   const KeyTest test(least, side);
   std::size_t found = 0;
   std::size_t i = 0;
-  for (; i + kTogether * kFloats <= count; i += kTogether * kFloats) {
-    std::array<hn::Mask<IntTag>, kTogether> kept;
-    for (std::size_t k = 0; k < kTogether; ++k) kept[k] = test(x + i + k * kFloats);
-    if (hn::AllFalse(d, hn::Or(hn::Or(kept[0], kept[1]), hn::Or(kept[2], kept[3])))) continue;
-    for (std::size_t k = 0; k < kTogether; ++k) {
-      const auto number = hn::Iota(du, first + static_cast<std::uint32_t>(i + k * kFloats));
-      found += hn::CompressStore(number, hn::RebindMask(du, kept[k]), du, indices + found);
+  for (; i + kTogether <= count; i += kTogether) {
+    std::uint32_t mask = 0;
+    for (std::size_t k = 0; k < kTogether; k += kFloats) {
+      std::array<std::uint8_t, 8> bits{};
+      hn::StoreMaskBits(d, test(x + i + k), bits.data());
+      mask |= (bits[0] | std::uint32_t{bits[1]} << 8) << k;
+    }
+    if (mask == 0) continue;
+    for (std::uint32_t k = 0; k < kTogether; k += 8) {
+      found += write_places(static_cast<std::uint8_t>(mask >> k),
+                            first + static_cast<std::uint32_t>(i) + k, indices + found);
     }
   }
   return found + scalar_code_loops().find_from(x + i, count - i, least, side,
@@ -163,7 +203,8 @@ class Randoms {
 
   HWY_INLINE hn::Vec<BitsTag> operator()(std::uint64_t index) const {
     const BitsTag d;
-    auto value = hn::Xor(hn::Iota(d, static_cast<std::uint32_t>(index)), first_);
+    const auto low = hn::Set(d, static_cast<std::uint32_t>(index));
+    auto value = hn::Xor(hn::Add(low, lanes_), first_);
     value = hn::Mul(hn::Xor(value, hn::ShiftRight<16>(value)), hn::Set(d, kCounterFactors[0]));
     value = hn::Add(value, second_);
     value = hn::Mul(hn::Xor(value, hn::ShiftRight<15>(value)), hn::Set(d, kCounterFactors[1]));
@@ -171,6 +212,8 @@ class Randoms {
   }
 
  private:
+  // Kept, because some versions of Highway make it in memory.
+  const hn::Vec<BitsTag> lanes_ = hn::Iota(BitsTag(), 0);
   hn::Vec<BitsTag> first_;
   hn::Vec<BitsTag> second_;
 };

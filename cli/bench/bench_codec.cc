@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold bench codec: the speed of compression methods on one thread beside memcpy, the bits that
+// they send, and the error of their means.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <infold/compression_benchmark.h>
+
+#include "cli/bench/this_machine.h"
+#include "cli/commands.h"
+#include "codec/compress/method.h"
+
+namespace infold::cli {
+namespace {
+
+// Of the published table of errors.
+constexpr std::size_t kErrorElements = 131072;
+
+// "topk ratio=0.01"
+std::optional<CompressionOptions> read_method(const std::string& text) {
+  std::istringstream words(text);
+  CompressionOptions options;
+  if (!(words >> options.method)) return std::nullopt;
+  for (std::string word; words >> word;) {
+    const std::size_t sign = word.find('=');
+    if (sign == std::string::npos) return std::nullopt;
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str() + sign + 1, &end);
+    if (end == word.c_str() + sign + 1 || *end != '\0') return std::nullopt;
+    options.settings.emplace_back(word.substr(0, sign), value);
+  }
+  return options;
+}
+
+std::string text_of(const CompressionOptions& options) {
+  std::string text = options.method;
+  for (const auto& [name, value] : options.settings) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+std::string or_dash(std::optional<double> value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+class BenchCodec final : public Command {
+ public:
+  std::string_view name() const override { return "bench codec"; }
+  std::string_view summary() const override {
+    return "Measure compression methods: speed beside memcpy, bits sent, error of the mean";
+  }
+
+  void declare(Options& options) override {
+    options.list("--method", "'NAME [SETTING=VALUE]...'", "a method and its settings",
+                 "Only this method, such as 'topk ratio=0.01'; may be given more than once",
+                 [this](const std::string& text) {
+                   auto method = read_method(text);
+                   if (method) methods_.push_back(*std::move(method));
+                   return method.has_value();
+                 });
+    options.whole<std::size_t>("--elements", how_.elements, {1, 1'000'000'000},
+                               "Elements of the tensor whose speed is measured");
+    options.whole<std::uint32_t>("--world", world_, {1, 1024}, "Ranks, for speed and bits");
+    options.real("--seconds", how_.seconds, {0.001, 60}, "Processor time for each method");
+    options.whole_list("--errors", error_worlds_, {1, 1024},
+                       "Numbers of ranks to measure errors of");
+    options.text("--gradients", folder_,
+                 "Take errors of these: a folder of files *.f32, each the gradient of one rank",
+                 "FOLDER");
+    options.examples(
+        "  infold bench codec\n"
+        "  infold bench codec --method shared --method 'thc bits=4' --errors 4,8,16,64\n"
+        "\n"
+        "  encode, decode  GB/s of f32 tensor on one thread, and the ratio to a memcpy beside it\n"
+        "  sent, received  bits for each element, without headers of packets\n"
+        "  formula         bits that are sent by the method's own formula\n"
+        "  error           squared error of the mean after one step without a memory, as a part\n"
+        "                  of the mean's square; of heavy tails, or of --gradients");
+  }
+
+  ExitCode run(Output& output) override {
+    if (methods_.empty()) {
+      for (const codec::Method& method : codec::built_in_methods()) {
+        methods_.push_back({.method = method.name});
+      }
+    }
+    if (!read_gradients(output)) return ExitCode::kBadUsage;
+    how_.world = static_cast<int>(world_);
+    output.text("{}, load {:.1f}\n", this_machine(), load());
+    output.text("{} elements, {} ranks\n\n", how_.elements, world_);
+    output.text("{:<24} {:>7} {:>6} {:>7} {:>6} {:>7} {:>8} {:>8}", "method", "encode", "ratio",
+                "decode", "ratio", "sent", "received", "formula");
+    for (const std::uint64_t world : error_worlds_) {
+      output.text(" {:>9}", fmt::format("error {}", world));
+    }
+    output.text("\n");
+    for (const CompressionOptions& method : methods_) {
+      const ExitCode code = measure(output, method);
+      if (code != ExitCode::kDone) return code;
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  ExitCode measure(Output& output, const CompressionOptions& method) const {
+    const auto speed = measure_codec_speed(method, how_);
+    if (!speed) return refuse(output, speed.error());
+    nlohmann::ordered_json object = {{"method", text_of(method)},
+                                     {"elements", how_.elements},
+                                     {"world", world_},
+                                     {"copy_gbps", speed->copy_gbps},
+                                     {"encode_gbps", speed->encode_gbps},
+                                     {"encode_ratio", speed->encode_ratio},
+                                     {"decode_gbps", speed->decode_gbps},
+                                     {"decode_ratio", speed->decode_ratio},
+                                     {"bits_sent", speed->bits_sent},
+                                     {"bits_received", speed->bits_received}};
+    if (speed->bits_of_formula) object["bits_of_formula"] = *speed->bits_of_formula;
+    output.text("{:<24} {:>7.2f} {:>6.2f} {:>7.2f} {:>6.2f} {:>7.3f} {:>8.3f} {:>8}",
+                text_of(method), speed->encode_gbps, speed->encode_ratio, speed->decode_gbps,
+                speed->decode_ratio, speed->bits_sent, speed->bits_received,
+                or_dash(speed->bits_of_formula, 3));
+    for (const std::uint64_t world : error_worlds_) {
+      const auto error = measure_codec_error(method, gradients_of(world));
+      if (!error) return refuse(output, error.error());
+      object[fmt::format("error_{}", world)] = *error;
+      output.text(" {:>9.1e}", *error);
+    }
+    output.text("\n");
+    output.object(object);
+    return ExitCode::kDone;
+  }
+
+  static ExitCode refuse(Output& output, const Error& error) {
+    output.log("infold bench codec: {}\n", error.message);
+    return ExitCode::kBadUsage;
+  }
+
+  std::vector<std::vector<float>> gradients_of(std::uint64_t world) const {
+    if (!recorded_.empty())
+      return {recorded_.begin(), recorded_.begin() + static_cast<long>(world)};
+    std::vector<std::vector<float>> gradients;
+    for (int rank = 0; rank < static_cast<int>(world); ++rank) {
+      gradients.push_back(heavy_tailed_gradient(kErrorElements, 1, rank));
+    }
+    return gradients;
+  }
+
+  // False: a message has been written.
+  bool read_gradients(Output& output) {
+    if (folder_.empty()) return true;
+    std::vector<std::filesystem::path> files;
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, failure)) {
+      if (entry.path().extension() == ".f32") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    for (const std::filesystem::path& file : files) {
+      recorded_.emplace_back(std::filesystem::file_size(file, failure) / sizeof(float));
+      std::ifstream stream(file, std::ios::binary);
+      stream.read(reinterpret_cast<char*>(recorded_.back().data()),
+                  static_cast<std::streamsize>(recorded_.back().size() * sizeof(float)));
+      if (stream && !recorded_.back().empty()) continue;
+      output.log("infold bench codec: cannot read floats from {}\n", file.string());
+      return false;
+    }
+    const auto most =
+        error_worlds_.empty() ? error_worlds_.end() : std::ranges::max_element(error_worlds_);
+    if (most == error_worlds_.end() || recorded_.size() >= *most) return true;
+    output.log("infold bench codec: --gradients: {} has {} files *.f32, and --errors wants {}\n",
+               folder_, recorded_.size(), *most);
+    return false;
+  }
+
+  std::vector<CompressionOptions> methods_;
+  CodecSpeedOptions how_;
+  std::uint32_t world_ = 8;
+  std::vector<std::uint64_t> error_worlds_ = {4, 8, 16, 64};
+  std::string folder_;
+  std::vector<std::vector<float>> recorded_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_codec_command() { return std::make_unique<BenchCodec>(); }
+
+}  // namespace infold::cli
