@@ -2,14 +2,14 @@
 """Gradients that travel compressed, for DistributedDataParallel. The methods, their settings and
 the memories are listed in docs/compression.md."""
 
-import inspect
-
-import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import weak
 
+from infold._own_methods import Compressor, Memory, NumpyCompressor, add
 from infold._registration import backend_of
+
+__all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook"]
 
 
 class hook:
@@ -180,79 +180,3 @@ def _bits_of_levels(levels):
         raise ValueError(f"infold: quantum_num is {levels}; codes are whole bits, so take "
                          f"{2**(bits - 1) - 1}")
     return bits
-
-
-class Compressor:
-    """The base of methods of your own, with the names of GRACE's Compressor. One object compresses
-    one parameter at one rank.
-
-        class Half(infold.compress.Compressor):
-            def compress(self, tensor, name):
-                return [tensor.half()], tensor.shape
-
-            def decompress(self, tensors, context):
-                return tensors[0].float().view(context)
-
-        infold.compress.add("half", Half)
-        infold.compress.hook("half").register(model)
-
-    compress() gets a copy of the gradient, in float32 on the CPU. It returns a list of tensors,
-    which travel, and a context, which stays at the rank. Each rank gets all ranks' tensors, of any
-    sizes, and calls decompress() with its own context. The mean of the results is the gradient.
-
-    A step that failed is made again, so compress() should change nothing that later steps depend
-    on. A memory, such as "residual", keeps what was not sent. For random numbers use
-    self.generator, which is seeded for each step: no global state changes, and a run repeats.
-    """
-
-    generator: torch.Generator
-
-    def compress(self, tensor, name):
-        raise NotImplementedError
-
-    def decompress(self, tensors, context):
-        raise NotImplementedError
-
-
-class _OfOneParameter:
-    """What the extension calls."""
-
-    def __init__(self, compressor):
-        self.compressor = compressor
-        self.context = None
-
-    def encode(self, tensor, seed):
-        self.compressor.generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            tensors, self.context = self.compressor.compress(tensor, "gradient")
-        return [each.detach().cpu().contiguous() for each in tensors]
-
-    def decode(self, tensors):
-        with torch.no_grad():
-            return self.compressor.decompress(tensors, self.context)
-
-
-def add(name, method, bias="contractive"):
-    """Makes a class like Compressor a method of that name, at every rank. Numbers among the
-    arguments of its constructor are settings, whose defaults are the usual values.
-
-    `bias` says what is known of the error, for the choice of a memory: "none" (only rounding),
-    "unbiased" (the mean over random numbers is the gradient), "contractive" (the error is smaller
-    than the gradient), "direction" (only the direction has a meaning) or "unknown".
-    """
-    from infold import _c
-
-    settings = {}
-    for each in inspect.signature(method).parameters.values():
-        if isinstance(each.default, bool) or not isinstance(each.default, (int, float)):
-            raise TypeError(
-                f"infold: {name}: the argument {each.name} needs a number as its default")
-        settings[each.name] = each.default
-    is_whole = {each for each, usual in settings.items() if isinstance(usual, int)}
-
-    def make(sides, given):
-        del sides
-        return _OfOneParameter(method(**{
-            each: int(value) if each in is_whole else value for each, value in given.items()}))
-
-    _c.add_method(name, bias, settings, make)

@@ -59,19 +59,36 @@ std::vector<std::int64_t> sides_of(const codec::Shape& shape) {
   return {shape.sides.begin(), shape.sides.end()};
 }
 
+at::Tensor copy_of(std::span<const float> values, const std::vector<std::int64_t>& sides) {
+  const at::Tensor tensor = at::empty(sides, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
 class PythonCompressor final : public codec::GatheredCompressor {
  public:
   PythonCompressor(std::shared_ptr<py::object> object, const codec::Shape& shape)
-      : object_(std::move(object)), sides_(sides_of(shape)) {}
+      : object_(std::move(object)),
+        sides_(sides_of(shape)),
+        has_memory_(object_->attr("has_memory").cast<bool>()) {}
+
+  void commit() override { std::swap(state_, next_state_); }
+  std::vector<codec::Kept> kept() override {
+    if (!has_memory_) return {};
+    return {{.name = "own memory", .values = &state_, .is_of_any_size = true}};
+  }
 
  private:
   void encode(std::span<const float> tensor, const codec::Turn& turn,
               std::vector<std::byte>& code) override {
     in_python("compress", [&] {
-      const at::Tensor own = at::empty(sides_, at::kFloat);
-      std::copy(tensor.begin(), tensor.end(), own.data_ptr<float>());
-      const py::object made = object_->attr("encode")(own, seed_of(turn));
-      append_tensors(made.cast<std::vector<at::Tensor>>(), code);
+      const py::tuple made =
+          object_->attr("encode")(copy_of(tensor, sides_), seed_of(turn),
+                                  copy_of(state_, {static_cast<std::int64_t>(state_.size())}));
+      append_tensors(made[0].cast<std::vector<at::Tensor>>(), code);
+      const auto state = made[1].cast<at::Tensor>();
+      const auto* const first = state.const_data_ptr<float>();
+      next_state_.assign(first, first + state.numel());
     });
   }
 
@@ -93,6 +110,11 @@ class PythonCompressor final : public codec::GatheredCompressor {
 
   const std::shared_ptr<py::object> object_;
   const std::vector<std::int64_t> sides_;
+  // What a memory in Python remembers, in a form of its own; after the last step, and after the
+  // step that is being made.
+  const bool has_memory_;
+  std::vector<float> state_;
+  std::vector<float> next_state_;
 };
 
 std::vector<codec::Setting> settings_of(const py::dict& given) {
