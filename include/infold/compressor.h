@@ -80,6 +80,8 @@ struct Turn {
 struct Kept {
   std::string name;
   std::vector<float>* values;
+  // Otherwise a checkpoint's has as many elements as this one.
+  bool is_of_any_size = false;
 };
 
 class Compressor {

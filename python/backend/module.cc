@@ -2,7 +2,6 @@
 //
 // The extension module infold._c. Its types and names are in python/infold/_c.pyi.
 
-#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -15,14 +14,12 @@
 #include "python/backend/backend.h"
 #include "python/backend/compressed/bindings.h"
 #include "python/backend/living.h"
+#include "python/backend/names.h"
 
 namespace py = pybind11;
 
 namespace infold::pytorch {
 namespace {
-
-template <typename Enum, std::size_t kCount>
-using Names = std::array<std::pair<const char*, Enum>, kCount>;
 
 constexpr Names<WireFormat, 7> kWires = {{{"automatic", WireFormat::automatic},
                                           {"native", WireFormat::native},
@@ -38,27 +35,8 @@ constexpr Names<Sites, 4> kSites = {{{"automatic", Sites::automatic},
 constexpr Names<SharedMemory, 3> kSharedMemory = {{{"auto", SharedMemory::automatic},
                                                    {"off", SharedMemory::off},
                                                    {"always", SharedMemory::always}}};
-
 constexpr Names<Layout, 3> kLayouts = {
     {{"dense", Layout::dense}, {"blocks", Layout::blocks}, {"automatic", Layout::automatic}}};
-
-template <typename Enum, std::size_t kCount>
-Enum value_of(const Names<Enum, kCount>& names, const std::string& given, const char* option) {
-  std::string allowed;
-  for (const auto& [name, value] : names) {
-    if (given == name) return value;
-    allowed += allowed.empty() ? name : std::string(", ") + name;
-  }
-  throw py::value_error(std::string("infold: ") + option + " is '" + given +
-                        "'; allowed: " + allowed);
-}
-
-template <typename Enum, std::size_t kCount>
-py::tuple names_of(const Names<Enum, kCount>& all) {
-  py::tuple names(kCount);
-  for (std::size_t i = 0; i < kCount; ++i) names[i] = all[i].first;
-  return names;
-}
 
 JoinOptions join_options_of(const py::dict& given) {
   JoinOptions join;

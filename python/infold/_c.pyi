@@ -31,8 +31,9 @@ class Backend(_Backend):
 
 def add_method(name: str, bias: str, settings: dict[str, int | float],
                make: Callable[[list[int], dict[str, float]], object]) -> None:
-    """A method for all later Compressors. `make` gives an object with encode(tensor, seed), which
-    returns a list of tensors, and decode(tensors), which returns a tensor."""
+    """A method for all later Compressors. `make` gives an object with has_memory; with
+    encode(tensor, seed, state), which returns a list of tensors and the next step's state, in
+    float32; and with decode(tensors), which returns a tensor."""
 
 class Compressor:
     def __init__(self, method: str, settings: dict[str, float], memory: str,

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that travel compressed, for DistributedDataParallel. The methods, their settings and
-the memories are listed in docs/compression.md."""
+"""Gradients that travel compressed, for DistributedDataParallel and FSDP2. The methods, their
+settings and the memories are listed in docs/compression.md."""
 
-import inspect
-
-import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import weak
 
+from infold import _sharded
+from infold._own_methods import Compressor, Memory, NumpyCompressor, add
 from infold._registration import backend_of
+
+__all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook"]
 
 
 class hook:
@@ -19,9 +20,10 @@ class hook:
         hook = infold.compress.hook("topk", ratio=0.01, memory="residual")
         hook.register(model)
 
-    Settings of the method are further arguments. `memory` keeps what was not sent for later steps;
-    its settings are a dict. All ranks must choose alike. A step that fails changes nothing that is
-    remembered, so it can be made again.
+    or, with FSDP2, hook.register(model) after the last fully_shard(). Settings of the method are
+    further arguments. `memory` keeps what was not sent for later steps; its settings are a dict.
+    All ranks must choose alike. A step that fails changes nothing that is remembered, so it can be
+    made again.
 
     Checkpoints keep what each rank remembers. Save state_dict() at each rank, and load it at the
     same rank:
@@ -42,23 +44,35 @@ class hook:
         self._compressor = _c.Compressor(method, settings, memory, memory_settings or {}, seed)
         self._names = weak.WeakIdKeyDictionary()
         self._numbers_given = 0
+        self._registered = set()  # names
+        self._group = None
         # DDP logs the names of its hooks, as functions have them.
         self.__name__ = method
         self.__qualname__ = f"infold.compress.hook({method})"
 
     def register(self, model, group=None):
-        """Makes this the hook of a DistributedDataParallel, and takes the names of its parameters.
-        `group` is the model's process group, where it is not the default group."""
-        if not isinstance(model, DistributedDataParallel):
-            raise TypeError(f"infold: a hook is for DistributedDataParallel, not for {type(model)}")
-        self.name_parameters(model.module)
-        model.register_comm_hook(group, self)
+        """Makes this the hook of a DistributedDataParallel or of a model of fully_shard(), and
+        takes the names of its parameters. `group` is the process group of a
+        DistributedDataParallel, where it is not the default group; FSDP2 has its own."""
+        if isinstance(model, DistributedDataParallel):
+            self.name_parameters(model.module)
+            model.register_comm_hook(group, self)
+            self._group = group
+        elif shards := _sharded.groups_of(model):
+            if group is not None:
+                raise ValueError("infold: FSDP2 has its process group from fully_shard()'s mesh")
+            names, self._group = _sharded.register(model, shards, self._compressor)
+            self._registered.update(names)
+        else:
+            raise TypeError("infold: a hook is for DistributedDataParallel or for a model of "
+                            f"fully_shard(), not for {type(model)}")
         return self
 
     def name_parameters(self, model: nn.Module):
         """Takes the names of a module's parameters, as named_parameters() has them."""
         for name, parameter in model.named_parameters():
             self._names[parameter] = name
+            self._registered.add(name)
 
     def __call__(self, group, bucket):
         """`group` is register_comm_hook's state: None stands for the default group."""
@@ -106,10 +120,15 @@ class hook:
 
     def load_state_dict(self, state, group=None):
         """Replaces all that is remembered. Raises ValueError if the state is of another choice,
-        rank or number of ranks."""
+        rank or number of ranks, or has a parameter that the registered model lacks. `group` is
+        that of the model as a rule."""
+        lacking = sorted(set(state["parameters"]) - self._registered)
+        if self._registered and lacking:
+            raise ValueError("infold: the state has parameters that the model lacks: "
+                             + ", ".join(lacking))
         entries = [(parameter, what, values) for parameter, all in state["parameters"].items()
                    for what, values in all.items()]
-        backend = backend_of(group)
+        backend = backend_of(group or self._group)
         self._compressor.load(state["choice"], state["rank"], state["world"], entries,
                               backend.rank(), backend.size())
 
@@ -180,79 +199,3 @@ def _bits_of_levels(levels):
         raise ValueError(f"infold: quantum_num is {levels}; codes are whole bits, so take "
                          f"{2**(bits - 1) - 1}")
     return bits
-
-
-class Compressor:
-    """The base of methods of your own, with the names of GRACE's Compressor. One object compresses
-    one parameter at one rank.
-
-        class Half(infold.compress.Compressor):
-            def compress(self, tensor, name):
-                return [tensor.half()], tensor.shape
-
-            def decompress(self, tensors, context):
-                return tensors[0].float().view(context)
-
-        infold.compress.add("half", Half)
-        infold.compress.hook("half").register(model)
-
-    compress() gets a copy of the gradient, in float32 on the CPU. It returns a list of tensors,
-    which travel, and a context, which stays at the rank. Each rank gets all ranks' tensors, of any
-    sizes, and calls decompress() with its own context. The mean of the results is the gradient.
-
-    A step that failed is made again, so compress() should change nothing that later steps depend
-    on. A memory, such as "residual", keeps what was not sent. For random numbers use
-    self.generator, which is seeded for each step: no global state changes, and a run repeats.
-    """
-
-    generator: torch.Generator
-
-    def compress(self, tensor, name):
-        raise NotImplementedError
-
-    def decompress(self, tensors, context):
-        raise NotImplementedError
-
-
-class _OfOneParameter:
-    """What the extension calls."""
-
-    def __init__(self, compressor):
-        self.compressor = compressor
-        self.context = None
-
-    def encode(self, tensor, seed):
-        self.compressor.generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            tensors, self.context = self.compressor.compress(tensor, "gradient")
-        return [each.detach().cpu().contiguous() for each in tensors]
-
-    def decode(self, tensors):
-        with torch.no_grad():
-            return self.compressor.decompress(tensors, self.context)
-
-
-def add(name, method, bias="contractive"):
-    """Makes a class like Compressor a method of that name, at every rank. Numbers among the
-    arguments of its constructor are settings, whose defaults are the usual values.
-
-    `bias` says what is known of the error, for the choice of a memory: "none" (only rounding),
-    "unbiased" (the mean over random numbers is the gradient), "contractive" (the error is smaller
-    than the gradient), "direction" (only the direction has a meaning) or "unknown".
-    """
-    from infold import _c
-
-    settings = {}
-    for each in inspect.signature(method).parameters.values():
-        if isinstance(each.default, bool) or not isinstance(each.default, (int, float)):
-            raise TypeError(
-                f"infold: {name}: the argument {each.name} needs a number as its default")
-        settings[each.name] = each.default
-    is_whole = {each for each, usual in settings.items() if isinstance(usual, int)}
-
-    def make(sides, given):
-        del sides
-        return _OfOneParameter(method(**{
-            each: int(value) if each in is_whole else value for each, value in given.items()}))
-
-    _c.add_method(name, bias, settings, make)

@@ -148,12 +148,18 @@ def _wrong_states(rank, world):
     other = infold.compress.hook("topk", ratio=0.1, memory="residual")
     with pytest.raises(ValueError, match="the state is of topk ratio=0.05"):
         other.load_state_dict(state)
-    state["rank"] = 1 - rank
-    with pytest.raises(ValueError, match=f"the state is of rank {1 - rank} of 2"):
-        hook.load_state_dict(state)
+    for wrong in ({"rank": 1 - rank}, {"world": 4}):
+        other = state | wrong
+        words = f"is of rank {other['rank']} of {other['world']}, and this is rank {rank} of 2"
+        with pytest.raises(ValueError, match=words):
+            hook.load_state_dict(other)
+    other = state | {"parameters": state["parameters"] | {"former.weight": {}}}
+    with pytest.raises(ValueError, match="parameters that the model lacks: former.weight"):
+        hook.load_state_dict(other)
+    hook.load_state_dict(state)
 
 
-def test_a_state_of_another_choice_or_rank_is_refused():
+def test_a_state_of_another_choice_rank_world_or_model_is_refused():
     run_ranks(2, _wrong_states)
 
 
@@ -162,10 +168,11 @@ def test_wrong_choices_are_refused_by_name():
             ('there is no method "topp"; there are: none, .*topk', "topp", {}),
             ("ratoi", "topk", {"ratoi": 0.1}),
             ("ratio", "topk", {"ratio": 2}),
+            ("ratio", "topk", {"ratio": 0}),
             ("memory", "topk", {"memory": "residuel"})):
         with pytest.raises(ValueError, match=wanted):
             infold.compress.hook(method, **options)
-    with pytest.raises(TypeError, match="DistributedDataParallel"):
+    with pytest.raises(TypeError, match="DistributedDataParallel or for a model of fully_shard"):
         infold.compress.hook("topk").register(torch.nn.Linear(2, 2))
 
 
@@ -177,6 +184,22 @@ def _sparse(rank, world):
 
 def test_sparse_gradients_are_refused():
     run_ranks(2, _sparse)
+
+
+def _no_floats(rank, world):
+    hook = infold.compress.hook("shared")
+    backend = infold._registration.backend_of()
+    for tensor, words in (
+            (torch.arange(9), "weight is of type Long; only floats can be compressed"),
+            (torch.eye(3).to_sparse(), "expected Strided, got Sparse")):
+        text = message_of(lambda tensor=tensor: backend.average_compressed(
+            hook._compressor, ["weight"], [tensor]))
+        assert words in text, text
+    assert hook.statistics()["calls"] == 0
+
+
+def test_gradients_that_are_no_plain_floats_are_refused():
+    run_ranks(1, _no_floats)
 
 
 def _other_choices(rank, world):

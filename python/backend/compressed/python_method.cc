@@ -3,7 +3,6 @@
 // The objects are called on the thread that begins the group's calls, under the interpreter's lock.
 #include "python/backend/compressed/python_method.h"
 
-#include <array>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -15,27 +14,20 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "codec/compress/counter_random.h"
 #include "python/backend/compressed/tensor_list.h"
+#include "python/backend/names.h"
 
 namespace py = pybind11;
 
 namespace infold::pytorch {
 namespace {
 
-constexpr std::array<std::pair<const char*, codec::Bias>, 5> kBiases = {
-    {{"none", codec::Bias::none},
-     {"unbiased", codec::Bias::unbiased},
-     {"contractive", codec::Bias::contractive},
-     {"direction", codec::Bias::direction},
-     {"unknown", codec::Bias::unknown}}};
-
-codec::Bias bias_of(const std::string& given) {
-  for (const auto& [name, bias] : kBiases) {
-    if (given == name) return bias;
-  }
-  throw py::value_error("infold: bias is '" + given +
-                        "'; allowed: none, unbiased, contractive, direction, unknown");
-}
+constexpr Names<codec::Bias, 5> kBiases = {{{"none", codec::Bias::none},
+                                            {"unbiased", codec::Bias::unbiased},
+                                            {"contractive", codec::Bias::contractive},
+                                            {"direction", codec::Bias::direction},
+                                            {"unknown", codec::Bias::unknown}}};
 
 // Its last owner may be a thread without the interpreter's lock.
 std::shared_ptr<py::object> shared_object(py::object object) {
@@ -57,14 +49,9 @@ auto in_python(const char* name, const Action& action) {
   }
 }
 
+// A torch.Generator takes a signed number.
 std::uint64_t seed_of(const codec::Turn& turn) {
-  std::uint64_t seed = 0;
-  for (const std::uint64_t each :
-       {turn.seed, turn.step, turn.parameter, std::uint64_t{turn.rank}}) {
-    seed = (seed ^ each) * 0x9E3779B97F4A7C15U;
-    seed ^= seed >> 29;
-  }
-  return seed >> 1;  // a torch.Generator takes a signed number
+  return codec::CounterRandom::own(turn, 0).key() >> 1;
 }
 
 std::vector<std::int64_t> sides_of(const codec::Shape& shape) {
@@ -72,19 +59,36 @@ std::vector<std::int64_t> sides_of(const codec::Shape& shape) {
   return {shape.sides.begin(), shape.sides.end()};
 }
 
+at::Tensor copy_of(std::span<const float> values, const std::vector<std::int64_t>& sides) {
+  const at::Tensor tensor = at::empty(sides, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
 class PythonCompressor final : public codec::GatheredCompressor {
  public:
   PythonCompressor(std::shared_ptr<py::object> object, const codec::Shape& shape)
-      : object_(std::move(object)), sides_(sides_of(shape)) {}
+      : object_(std::move(object)),
+        sides_(sides_of(shape)),
+        has_memory_(object_->attr("has_memory").cast<bool>()) {}
+
+  void commit() override { std::swap(state_, next_state_); }
+  std::vector<codec::Kept> kept() override {
+    if (!has_memory_) return {};
+    return {{.name = "own memory", .values = &state_, .is_of_any_size = true}};
+  }
 
  private:
   void encode(std::span<const float> tensor, const codec::Turn& turn,
               std::vector<std::byte>& code) override {
     in_python("compress", [&] {
-      const at::Tensor own = at::empty(sides_, at::kFloat);
-      std::copy(tensor.begin(), tensor.end(), own.data_ptr<float>());
-      const py::object made = object_->attr("encode")(own, seed_of(turn));
-      append_tensors(made.cast<std::vector<at::Tensor>>(), code);
+      const py::tuple made =
+          object_->attr("encode")(copy_of(tensor, sides_), seed_of(turn),
+                                  copy_of(state_, {static_cast<std::int64_t>(state_.size())}));
+      append_tensors(made[0].cast<std::vector<at::Tensor>>(), code);
+      const auto state = made[1].cast<at::Tensor>();
+      const auto* const first = state.const_data_ptr<float>();
+      next_state_.assign(first, first + state.numel());
     });
   }
 
@@ -106,6 +110,11 @@ class PythonCompressor final : public codec::GatheredCompressor {
 
   const std::shared_ptr<py::object> object_;
   const std::vector<std::int64_t> sides_;
+  // What a memory in Python remembers, in a form of its own; after the last step, and after the
+  // step that is being made.
+  const bool has_memory_;
+  std::vector<float> state_;
+  std::vector<float> next_state_;
 };
 
 std::vector<codec::Setting> settings_of(const py::dict& given) {
@@ -128,7 +137,7 @@ void add_python_method(const std::string& name, const std::string& bias, const p
   codec::Method method;
   method.name = name;
   method.summary = "a method in Python";
-  method.bias = bias_of(bias);
+  method.bias = value_of(kBiases, bias, "bias");
   method.settings = settings_of(settings);
   method.make = [names = method.settings, make = shared_object(std::move(make))](
                     const codec::Shape& shape, const codec::Settings& values) {

@@ -12,8 +12,9 @@ namespace infold::pytorch {
 namespace {
 
 // A type's number is its place here.
-constexpr std::array kTypes = {at::kByte, at::kChar,  at::kShort,    at::kInt,    at::kLong,
-                               at::kHalf, at::kFloat, at::kBFloat16, at::kDouble, at::kBool};
+constexpr std::array kTypes = {at::kByte,   at::kChar,   at::kShort,    at::kInt,    at::kLong,
+                               at::kHalf,   at::kFloat,  at::kBFloat16, at::kDouble, at::kBool,
+                               at::kUInt16, at::kUInt32, at::kUInt64};
 constexpr std::uint64_t kTensorsMax = 1024;
 constexpr std::uint64_t kSidesMax = 16;
 

@@ -183,7 +183,7 @@ Result<void> Compression::Inside::restore(const std::string& name, Parameter& pa
     if (entry == entries->second.end()) {
       return refuse(fmt::format("the state has no {} of {}", kept.name, name));
     }
-    if (entry->values.size() != kept.values->size()) {
+    if (!kept.is_of_any_size && entry->values.size() != kept.values->size()) {
       return refuse(fmt::format("the state's {} of {} has {} elements, the model's {}", kept.name,
                                 name, entry->values.size(), kept.values->size()));
     }
