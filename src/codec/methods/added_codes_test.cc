@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 
 #include "codec/compress/counter_random.h"
 #include "codec/compress/testing.h"
@@ -74,27 +75,38 @@ struct PublishedError {
   double error;
 };
 
-// Of the mean of ranks whose tensors have a part in common, as a part of the mean's square.
-double error_of_mean(const CompressionChoice& choice, std::uint32_t world, std::uint64_t seed) {
-  constexpr std::size_t kElements = 131072;
-  base::Prng prng(seed);
-  std::vector<std::vector<float>> tensors;
-  std::vector<double> sums(kElements);
-  const std::vector<float> common = draw_tensor(prng, kElements);
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    tensors.push_back(draw_tensor(prng, kElements));
-    for (std::size_t i = 0; i < kElements; ++i) {
-      tensors.back()[i] += common[i];
-      sums[i] += double{tensors.back()[i]};
+constexpr std::size_t kErrorElements = 131072;
+
+// Tensors that have a part in common, and their mean.
+struct Tensors {
+  Tensors(std::uint32_t world, std::uint64_t seed) : mean(kErrorElements) {
+    base::Prng prng(seed);
+    std::vector<double> sums(kErrorElements);
+    const std::vector<float> common = draw_tensor(prng, kErrorElements);
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      of_ranks.push_back(draw_tensor(prng, kErrorElements));
+      for (std::size_t i = 0; i < kErrorElements; ++i) {
+        of_ranks.back()[i] += common[i];
+        sums[i] += double{of_ranks.back()[i]};
+      }
     }
+    std::transform(sums.begin(), sums.end(), mean.begin(),
+                   [count = double(world)](double sum) { return static_cast<float>(sum / count); });
   }
-  RoundTable ranks = make_table(choice, {kElements, {}}, world);
-  EXPECT_TRUE(ranks.meet(tensors, {.seed = seed}));
-  std::vector<float> exact(kElements);
-  std::transform(
-      sums.begin(), sums.end(), exact.begin(),
-      [count = static_cast<double>(world)](double sum) { return static_cast<float>(sum / count); });
-  return squared_error(ranks.mean_of(0), exact) / squared_length(exact);
+  // As a part of the mean's square.
+  double error_of(const std::vector<float>& found) const {
+    return squared_error(found, mean) / squared_length(mean);
+  }
+
+  std::vector<std::vector<float>> of_ranks;
+  std::vector<float> mean;
+};
+
+double error_of_mean(const CompressionChoice& choice, std::uint32_t world, std::uint64_t seed) {
+  const Tensors tensors(world, seed);
+  RoundTable ranks = make_table(choice, {kErrorElements, {}}, world);
+  EXPECT_TRUE(ranks.meet(tensors.of_ranks, {.seed = seed}));
+  return tensors.error_of(ranks.mean_of(0));
 }
 
 // At 131,072 elements with heavy tails: at most 1.1 times what others found.
@@ -118,6 +130,45 @@ TEST(Thc, HasTheErrorOfThePublishedTable) {
   constexpr std::array<PublishedError, 4> kFourBits = {
       {{4, 1.3e-2}, {8, 9.0e-3}, {16, 5.5e-3}, {64, 2.1e-3}}};
   check_errors(choose("thc"), kFourBits);
+}
+
+// Rounds blocks of 32 elements to signed mantissas of so many bits, under the least power of two
+// that holds the block's largest magnitude.
+void round_blocks(std::span<float> values, int bits) {
+  constexpr std::size_t kBlock = 32;
+  const double most = std::exp2(bits - 1) - 1;
+  for (std::size_t first = 0; first < values.size(); first += kBlock) {
+    const auto block = values.subspan(first, kBlock);
+    double largest = 0;
+    for (const float value : block) largest = std::max(largest, std::abs(double{value}));
+    if (largest == 0) continue;
+    const double step = std::exp2(std::ceil(std::log2(largest / most)));
+    for (float& value : block) {
+      const double place = double{value} / step;
+      value = static_cast<float>(step * std::clamp(std::round(place), -most, most));
+    }
+  }
+}
+
+// A format that was weighed and not built, "bfp4": mantissas of 4 bits up and 8 bits down, with the
+// exponents of each rank's own blocks. Its bytes are those of thc with 8 to 16 ranks, where a lane
+// has 8 bits.
+TEST(Thc, HasALowerErrorThanFourBitsUnderOwnExponents) {
+  const std::uint64_t seed = draw_seed();
+  SCOPED_TRACE(repeat(seed));
+  for (const std::uint32_t world : {4, 8, 16, 64}) {
+    Tensors tensors(world, seed);
+    std::vector<float> sums(kErrorElements);
+    for (std::vector<float> tensor : tensors.of_ranks) {
+      round_blocks(tensor, 4);
+      std::transform(sums.begin(), sums.end(), tensor.begin(), sums.begin(), std::plus<>());
+    }
+    round_blocks(sums, 8);
+    for (float& sum : sums) sum /= static_cast<float>(world);
+    const double error = tensors.error_of(sums);
+    ::testing::Test::RecordProperty("error_" + std::to_string(world), std::to_string(error));
+    EXPECT_LT(error_of_mean(choose("thc"), world, seed), error) << world;
+  }
 }
 
 // In the rotated block the mean is clip * scale * k / (half * world) for an integer k, or halves
