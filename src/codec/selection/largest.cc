@@ -33,12 +33,13 @@ std::vector<std::uint32_t> keys_of_bin(std::span<const float> tensor, const Side
 }
 
 // Leaves out elements of the cut's key behind the first `ties` of them. Returns how many are left.
-std::size_t drop_ties(std::span<const float> tensor, std::uint32_t key,
+std::size_t drop_ties(std::span<const float> tensor, const SideKeys& keys, std::uint32_t key,
                       std::span<std::uint32_t> found, std::size_t& ties) {
   std::size_t count = 0;
   for (const std::uint32_t index : found) {
-    if (key_of(tensor[index]) == key && ties == 0) continue;
-    if (key_of(tensor[index]) == key) --ties;
+    const bool is_tie = keys(tensor[index]) == key;
+    if (is_tie && ties == 0) continue;
+    if (is_tie) --ties;
     found[count++] = index;
   }
   return count;
@@ -82,7 +83,9 @@ void append_kept(std::span<const float> tensor, const Cut& cut, Side side,
     std::size_t count = numeric::code_loops().find_from(
         tensor.data() + first, std::min(kBlock, tensor.size() - first), least, side,
         static_cast<std::uint32_t>(first), found.data());
-    if (ties > 0) count = drop_ties(tensor, cut.key, std::span(found).first(count), ties);
+    if (ties > 0) {
+      count = drop_ties(tensor, SideKeys(side), cut.key, std::span(found).first(count), ties);
+    }
     indices.insert(indices.end(), found.begin(), found.begin() + count);
   }
 }
