@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include <infold/communicator.h>
+#include <infold/compression_control.h>
 #include <infold/result.h>
 
 namespace infold {
@@ -31,6 +33,9 @@ struct CompressionOptions {
   std::string memory = "none";
   Settings memory_settings;
   std::uint64_t seed = 0;  // of random rounding and choices; the same at all ranks
+  // Changes a setting as the network changes. Then times decide, and two runs have other bits. All
+  // ranks have the same bits in any case.
+  std::optional<ControlOptions> control = {};
 };
 
 // One parameter of a model: its name, its gradient, and the sides of its shape. Methods that see a
@@ -67,6 +72,9 @@ struct AverageOptions {
   std::chrono::nanoseconds deadline{};
   // A request to stop ends the call, and the job on all ranks, as Handle::cancel() does.
   std::stop_token stop = {};
+  // For a control: how much of the call's time the caller's own work hides. Zero: nothing, as where
+  // the caller waits. Of several ranks the largest counts.
+  std::chrono::nanoseconds hidden{};
 };
 
 class Compression {
@@ -79,19 +87,22 @@ class Compression {
 
   // Replaces each gradient by the mean over all ranks, as compressed. Blocks. After an error the
   // gradients are as they were. A mismatch names the rank and the field: method, settings, memory,
-  // seed or parameters. A parameter that is not passed any more keeps what is remembered of it.
-  // The parameters of a model may come in several calls, such as a bucket each.
+  // seed, control or parameters. A parameter that is not passed any more keeps what is remembered
+  // of it. The parameters of a model may come in several calls, such as a bucket each.
   Result<void> average(Communicator& communicator, std::span<const ParameterView> parameters,
                        const AverageOptions& options = {});
 
   // The learning rate, for memories that add up steps.
   void set_rate(double rate);
-  // As in "shared bits=8 block=512, memory residual decay=1".
+  // As in "shared bits=8 block=512, memory residual decay=1". The setting that a control changes
+  // has the value at which it begins.
   std::string choice() const;
   CompressionState state() const;
   // Replaces all that is remembered. `rank` and `world` are those of the communicator to come.
   Result<void> load(const CompressionState& state, int rank, int world);
   CompressionStatistics statistics() const;
+  // What the control has chosen for the next call of each list of parameters. Empty without one.
+  std::vector<ControlledCall> controlled_calls() const;
 
  private:
   struct Inside;

@@ -12,73 +12,26 @@
 #include <fmt/format.h>
 #include <infold/compression.h>
 
+#include "api/compression/call_controls.h"
 #include "api/compression/choice_check.h"
 #include "api/compression/leg_exchange.h"
+#include "api/compression/parameter.h"
+#include "api/compression/parameter_list.h"
 #include "api/compression/text_hash.h"
+#include "api/compression/times_join.h"
 #include "codec/compress/choice.h"
+#include "io/host/clock.h"
 
 namespace infold {
 namespace {
-
-// A float holds whole numbers up to 2^24, so the count of steps is kept in two.
-constexpr std::uint64_t kStepDigit = std::uint64_t{1} << 24;
-constexpr const char* kStepName = "step";
 
 tl::unexpected<Error> refuse(std::string message) {
   return tl::unexpected(
       Error{Code::invalid_argument, "compression: " + std::move(message), -1, ""});
 }
 
-// What is kept of one parameter.
-struct Parameter {
-  std::unique_ptr<codec::Compressor> compressor;
-  std::unique_ptr<codec::Memory> memory;
-  std::size_t elements = 0;
-  std::vector<float> steps = {0, 0};  // the digits, the lower first
-
-  std::uint64_t step() const {
-    return static_cast<std::uint64_t>(steps[0]) + static_cast<std::uint64_t>(steps[1]) * kStepDigit;
-  }
-  void commit() {
-    compressor->commit();
-    memory->commit();
-    const std::uint64_t next = step() + 1;
-    steps = {static_cast<float>(next % kStepDigit), static_cast<float>(next / kStepDigit)};
-  }
-  std::vector<codec::Kept> kept() {
-    std::vector<codec::Kept> all = {{kStepName, &steps}};
-    for (const codec::Kept& each : memory->kept()) all.push_back(each);
-    for (const codec::Kept& each : compressor->kept()) all.push_back(each);
-    return all;
-  }
-};
-
-std::string text_of(std::span<const ParameterView> parameters) {
-  std::string text = fmt::format("{} parameters", parameters.size());
-  for (const ParameterView& each : parameters) {
-    text += fmt::format(", {} of {}", each.name, each.gradient.size());
-    for (const std::size_t side : each.sides) text += fmt::format("x{}", side);
-  }
-  return text;
-}
-
-std::optional<Error> problem_of(std::span<const ParameterView> parameters) {
-  std::vector<std::string_view> names;
-  for (const ParameterView& each : parameters) {
-    names.push_back(each.name);
-    if (each.sides.empty()) continue;
-    std::size_t elements = 1;
-    for (const std::size_t side : each.sides) elements *= side;
-    if (elements != each.gradient.size()) {
-      return refuse(fmt::format("the sides of {} have {} elements, its gradient {}", each.name,
-                                elements, each.gradient.size()))
-          .value();
-    }
-  }
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice == names.end()) return std::nullopt;
-  return refuse(fmt::format("the parameter {} is passed twice", *twice)).value();
+float seconds_of(std::int64_t ns) {
+  return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, codec::kCallSecondsMax);
 }
 
 }  // namespace
@@ -86,6 +39,7 @@ std::optional<Error> problem_of(std::span<const ParameterView> parameters) {
 struct Compression::Inside {
   CompressionOptions options;
   codec::CompressionChoice choice;
+  std::optional<CallControls> controls = {};
   std::map<std::string, Parameter, std::less<>> parameters = {};
   std::map<std::string, std::vector<CompressionState::Entry>, std::less<>> loaded = {};
   int rank = -1;  // of the last communicator
@@ -95,10 +49,19 @@ struct Compression::Inside {
   double rate = 0;  // 0: the memory's own
   CompressionStatistics statistics = {};
 
-  Result<void> meet(Communicator& communicator, std::span<const ParameterView> views,
+  // As choice() gives it.
+  std::string text() const;
+  Result<void> meet(Communicator& communicator, const ParameterList& list,
                     const AverageOptions& options);
-  Result<std::vector<Parameter*>> find(std::span<const ParameterView> views);
-  Result<Parameter*> make(const ParameterView& view);
+  Result<std::vector<Parameter*>> find(std::span<const ParameterView> views,
+                                       const codec::Controller::Setting& setting);
+  Result<Parameter*> make(const ParameterView& view, std::size_t rung);
+  Result<void> prepare(Parameter& parameter, const ParameterView& view,
+                       const codec::Controller::Setting& setting) const;
+  const codec::CompressionChoice& choice_of(std::size_t rung) const {
+    return controls ? controls->steering().choice(rung) : choice;
+  }
+  std::uint16_t encoding_of(const codec::Controller::Setting& setting) const;
   Result<void> restore(const std::string& name, Parameter& parameter);
   std::vector<codec::Leg> begin(std::span<const ParameterView> views,
                                 std::span<Parameter* const> found) const;
@@ -106,70 +69,116 @@ struct Compression::Inside {
                         std::vector<codec::Leg> legs);
 };
 
+std::string Compression::Inside::text() const {
+  std::string text = choice.text();
+  if (controls) text += ", control " + controls->steering().text();
+  return text;
+}
+
 // Makes sure that all ranks talk of the same.
-Result<void> Compression::Inside::meet(Communicator& communicator,
-                                       std::span<const ParameterView> views,
+Result<void> Compression::Inside::meet(Communicator& communicator, const ParameterList& list,
                                        const AverageOptions& call) {
   if (communicator.world() == 0) return refuse("the communicator belongs to no job");
-  if (auto problem = problem_of(views)) return tl::unexpected(*std::move(problem));
+  if (auto problem = list.problem()) return tl::unexpected(*std::move(problem));
+  if (call.hidden.count() < 0) return refuse("hidden is a time below zero");
   const bool is_another = world != communicator.world() || rank != communicator.rank();
   if (is_another && world != 0) {
     return refuse(fmt::format(
         "it remembers gradients of rank {} of {}, and the communicator is rank {} of {}", rank,
         world, communicator.rank(), communicator.world()));
   }
-  const std::string text = text_of(views);
-  const std::uint64_t hash = hash_of_text(text);
-  if (!is_another && checked.contains(hash)) return {};
+  if (!is_another && checked.contains(list.hash)) return {};
   rank = communicator.rank();
   world = communicator.world();
+  std::string control = "none";
+  std::string control_state = "none";
+  if (controls) {
+    control = controls->steering().text();
+    control_state = controls->find(list, static_cast<std::uint32_t>(world)).text();
+  }
   auto same = check_choices(communicator,
                             {{"method", choice.method().name},
                              {"settings", choice.settings().text()},
                              {"memory", choice.memory().name},
                              {"memory settings", choice.memory_settings().text()},
                              {"seed", std::to_string(options.seed)},
-                             {"parameters", text}},
+                             {"parameters", list.text},
+                             {"control", control},
+                             {"control state", control_state}},
                             call);
   if (!same) return same;
-  checked.insert(hash);
+  checked.insert(list.hash);
   return {};
 }
 
-Result<std::vector<Parameter*>> Compression::Inside::find(std::span<const ParameterView> views) {
+// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum.
+std::uint16_t Compression::Inside::encoding_of(const codec::Controller::Setting& setting) const {
+  const std::string text = setting.is_plain ? "plain" : choice_of(setting.rung).text();
+  return static_cast<std::uint16_t>(hash_of_text(text) % 0xFFFF + 1);
+}
+
+Result<std::vector<Parameter*>> Compression::Inside::find(
+    std::span<const ParameterView> views, const codec::Controller::Setting& setting) {
   std::vector<Parameter*> found;
   for (const ParameterView& view : views) {
     const auto known = parameters.find(view.name);
     if (known == parameters.end()) {
-      auto made = make(view);
+      auto made = make(view, setting.rung);
       if (!made) return tl::unexpected(made.error());
       found.push_back(*made);
-      continue;
-    }
-    if (known->second.elements != view.gradient.size()) {
+    } else if (known->second.elements != view.gradient.size()) {
       return refuse(fmt::format("the gradient of {} has {} elements, and had {} before", view.name,
                                 view.gradient.size(), known->second.elements));
+    } else {
+      found.push_back(&known->second);
     }
-    found.push_back(&known->second);
+    if (auto ready = prepare(*found.back(), view, setting); !ready) {
+      return tl::unexpected(ready.error());
+    }
   }
   return found;
 }
 
-Result<Parameter*> Compression::Inside::make(const ParameterView& view) {
-  const codec::Shape shape{view.gradient.size(), {view.sides.begin(), view.sides.end()}};
-  auto compressor = choice.make_compressor(shape, static_cast<std::uint32_t>(world));
-  if (!compressor) {
-    Error error = compressor.error();
+Result<Parameter*> Compression::Inside::make(const ParameterView& view, std::size_t rung) {
+  const codec::Shape shape = shape_of(view);
+  const auto refuse_it = [&view](Error error) {
     error.message = fmt::format("compression: {}: {}", view.name, error.message);
     return tl::unexpected(std::move(error));
+  };
+  if (controls) {
+    auto problem = controls->steering().check(shape, static_cast<std::uint32_t>(world));
+    if (problem) return refuse_it(*std::move(problem));
   }
-  Parameter parameter{*std::move(compressor), choice.make_memory(shape), view.gradient.size()};
+  auto compressor = choice_of(rung).make_compressor(shape, static_cast<std::uint32_t>(world));
+  if (!compressor) return refuse_it(compressor.error());
+  Parameter parameter{.compressor = *std::move(compressor),
+                      .memory = choice.make_memory(shape),
+                      .elements = view.gradient.size(),
+                      .rung = rung};
   if (rate > 0) parameter.memory->set_rate(rate);
   const std::string name(view.name);
   if (auto restored = restore(name, parameter); !restored) {
     return tl::unexpected(restored.error());
   }
   return &parameters.insert_or_assign(name, std::move(parameter)).first->second;
+}
+
+// Only a compressor that remembers nothing is made anew (codec/control/steering.h).
+Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterView& view,
+                                          const codec::Controller::Setting& setting) const {
+  const bool is_there =
+      setting.is_plain ? parameter.plain != nullptr : parameter.rung == setting.rung;
+  if (!is_there) {
+    const auto plain = codec::CompressionChoice::make({});
+    if (!plain) return tl::unexpected(plain.error());
+    const codec::CompressionChoice& wanted = setting.is_plain ? *plain : choice_of(setting.rung);
+    auto made = wanted.make_compressor(shape_of(view), static_cast<std::uint32_t>(world));
+    if (!made) return tl::unexpected(made.error());
+    (setting.is_plain ? parameter.plain : parameter.compressor) = *std::move(made);
+    if (!setting.is_plain) parameter.rung = setting.rung;
+  }
+  parameter.active = setting.is_plain ? parameter.plain.get() : parameter.compressor.get();
+  return {};
 }
 
 // From a checkpoint, if one was loaded that has this parameter.
@@ -197,12 +206,12 @@ std::vector<codec::Leg> Compression::Inside::begin(std::span<const ParameterView
                                                    std::span<Parameter* const> found) const {
   std::vector<codec::Leg> legs;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    legs.push_back(found[i]->compressor->begin(found[i]->memory->take_in(views[i].gradient),
-                                               {.seed = options.seed,
-                                                .step = found[i]->step(),
-                                                .parameter = hash_of_text(views[i].name),
-                                                .rank = static_cast<std::uint32_t>(rank),
-                                                .world = static_cast<std::uint32_t>(world)}));
+    legs.push_back(found[i]->active->begin(found[i]->memory->take_in(views[i].gradient),
+                                           {.seed = options.seed,
+                                            .step = found[i]->step(),
+                                            .parameter = hash_of_text(views[i].name),
+                                            .rank = static_cast<std::uint32_t>(rank),
+                                            .world = static_cast<std::uint32_t>(world)}));
   }
   return legs;
 }
@@ -217,8 +226,8 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
     std::vector<Parameter*> still;
     legs.clear();
     for (std::size_t i = 0; i < going.size(); ++i) {
-      std::optional<codec::Leg> leg = going[i]->compressor->next((*answers)[i]);
-      if (!going[i]->compressor->is_sound()) {
+      std::optional<codec::Leg> leg = going[i]->active->next((*answers)[i]);
+      if (!going[i]->active->is_sound()) {
         return refuse("a rank sent bytes that are no code of " + choice.method().name);
       }
       if (!leg) continue;
@@ -231,15 +240,21 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
 }
 
 Result<Compression> Compression::create(const CompressionOptions& options) {
-  auto choice = codec::CompressionChoice::make(
-      {options.method, options.settings, options.memory, options.memory_settings});
-  if (!choice) {
-    Error error = choice.error();
+  const codec::CompressionRequest request = {options.method, options.settings, options.memory,
+                                             options.memory_settings};
+  const auto refuse_it = [](Error error) {
     error.message = "compression: " + error.message;
     return tl::unexpected(std::move(error));
+  };
+  auto choice = codec::CompressionChoice::make(request);
+  if (!choice) return refuse_it(choice.error());
+  auto inside = std::make_unique<Inside>(Inside{.options = options, .choice = *std::move(choice)});
+  if (options.control) {
+    auto steering = codec::Steering::make(*options.control, request);
+    if (!steering) return refuse_it(steering.error());
+    inside->controls.emplace(*std::move(steering));
   }
-  return Compression(
-      std::make_unique<Inside>(Inside{.options = options, .choice = *std::move(choice)}));
+  return Compression(std::move(inside));
 }
 
 Compression::Compression(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
@@ -250,19 +265,36 @@ Compression::~Compression() = default;
 Result<void> Compression::average(Communicator& communicator,
                                   std::span<const ParameterView> parameters,
                                   const AverageOptions& options) {
-  if (auto same = inside_->meet(communicator, parameters, options); !same) return same;
-  auto found = inside_->find(parameters);
+  const ParameterList list(parameters);
+  if (auto same = inside_->meet(communicator, list, options); !same) return same;
+  CallControl* control = nullptr;
+  if (inside_->controls) {
+    control = &inside_->controls->find(list, static_cast<std::uint32_t>(inside_->world));
+  }
+  const auto setting = control ? control->controller.setting() : codec::Controller::Setting{};
+  auto found = inside_->find(parameters, setting);
   if (!found) return tl::unexpected(found.error());
-  const auto encoding =
-      static_cast<std::uint16_t>(hash_of_text(inside_->choice.text()) % 0xFFFF + 1);
+  const base::Instant started = io::monotonic_now();
+  const std::uint16_t encoding = inside_->encoding_of(setting);
+  const std::vector<codec::Leg> legs = inside_->begin(parameters, *found);
+  std::optional<TimesJoin> join;
+  if (control) {
+    join.emplace(communicator, control->last,
+                 CallOptions{.deadline = options.deadline, .encoding = encoding});
+  }
   LegExchange exchange(communicator, encoding, options);
-  auto made = inside_->exchange(exchange, *found, inside_->begin(parameters, *found));
-  if (!made) return made;
+  if (auto made = inside_->exchange(exchange, *found, legs); !made) return made;
+  std::optional<codec::CallTimes> agreed;
+  if (join) {
+    auto joined = join->wait(options.stop);
+    if (!joined) return tl::unexpected(joined.error());
+    agreed = *joined;
+  }
   // A compressor of a user may throw here, so this comes before anything changes.
-  for (Parameter* const each : *found) each->memory->see(*each->compressor);
+  for (Parameter* const each : *found) each->memory->see(*each->active);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *(*found)[i];
-    parameter.compressor->write_mean(parameters[i].gradient);
+    parameter.active->write_mean(parameters[i].gradient);
     parameter.memory->finish(parameters[i].gradient);
     parameter.commit();
     inside_->statistics.bytes_before += parameters[i].gradient.size_bytes();
@@ -270,6 +302,12 @@ Result<void> Compression::average(Communicator& communicator,
   ++inside_->statistics.calls;
   inside_->statistics.bytes_sent += exchange.bytes_sent();
   inside_->statistics.bytes_received += exchange.bytes_received();
+  if (control) {
+    const base::Duration whole = io::monotonic_now() - started;
+    control->learn(agreed, {.collectives = seconds_of(exchange.time().ns),
+                            .codec = seconds_of((whole - exchange.time()).ns),
+                            .hidden = seconds_of(options.hidden.count())});
+  }
   return {};
 }
 
@@ -278,13 +316,11 @@ void Compression::set_rate(double rate) {
   for (auto& [name, parameter] : inside_->parameters) parameter.memory->set_rate(rate);
 }
 
-std::string Compression::choice() const { return inside_->choice.text(); }
+std::string Compression::choice() const { return inside_->text(); }
 
 CompressionState Compression::state() const {
-  CompressionState state{.rank = inside_->rank,
-                         .world = inside_->world,
-                         .choice = inside_->choice.text(),
-                         .entries = {}};
+  CompressionState state{
+      .rank = inside_->rank, .world = inside_->world, .choice = inside_->text(), .entries = {}};
   for (auto& [name, parameter] : inside_->parameters) {
     for (const codec::Kept& kept : parameter.kept()) {
       state.entries.push_back({name, kept.name, *kept.values});
@@ -293,13 +329,17 @@ CompressionState Compression::state() const {
   for (const auto& [name, entries] : inside_->loaded) {
     state.entries.insert(state.entries.end(), entries.begin(), entries.end());
   }
+  if (inside_->controls) {
+    const auto entries = inside_->controls->state();
+    state.entries.insert(state.entries.end(), entries.begin(), entries.end());
+  }
   return state;
 }
 
 Result<void> Compression::load(const CompressionState& state, int rank, int world) {
-  if (state.choice != inside_->choice.text()) {
-    return refuse(fmt::format("the state is of {}, this compression is {}", state.choice,
-                              inside_->choice.text()));
+  if (state.choice != inside_->text()) {
+    return refuse(
+        fmt::format("the state is of {}, this compression is {}", state.choice, inside_->text()));
   }
   if (state.rank != rank || state.world != world) {
     return refuse(
@@ -310,12 +350,18 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
   inside_->parameters.clear();
   inside_->loaded.clear();
   inside_->checked.clear();
+  if (inside_->controls) inside_->controls->clear();
   inside_->rank = rank;
   inside_->world = world;
   for (const CompressionState::Entry& entry : state.entries) {
-    const bool counts = entry.what == kStepName;
+    if (inside_->controls && entry.what == CallControls::kStateName) {
+      if (inside_->controls->load(entry)) continue;
+      return refuse(fmt::format("the state's {} {} is none", entry.what, entry.parameter));
+    }
+    const bool counts = entry.what == Parameter::kStepName;
     const auto is_digit = [](float value) {
-      return value >= 0 && value < static_cast<float>(kStepDigit) && value == std::floor(value);
+      return value >= 0 && value < static_cast<float>(Parameter::kStepDigit) &&
+             value == std::floor(value);
     };
     if (counts && !std::all_of(entry.values.begin(), entry.values.end(), is_digit)) {
       return refuse(fmt::format("the state's count of steps of {} is no number", entry.parameter));
@@ -326,5 +372,10 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
 }
 
 CompressionStatistics Compression::statistics() const { return inside_->statistics; }
+
+std::vector<ControlledCall> Compression::controlled_calls() const {
+  if (!inside_->controls) return {};
+  return inside_->controls->calls();
+}
 
 }  // namespace infold

@@ -10,6 +10,7 @@
 #include <infold/rows.h>
 
 #include "api/compression/wait_or_stop.h"
+#include "io/host/clock.h"
 
 namespace infold {
 namespace {
@@ -27,7 +28,15 @@ constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, 
 }  // namespace
 
 Result<std::vector<Answer>> LegExchange::make(std::span<const Leg> legs) {
+  const base::Instant started = io::monotonic_now();
   std::vector<Answer> answers(legs.size());
+  auto made = make_all(legs, answers);
+  time_ = time_ + (io::monotonic_now() - started);
+  if (!made) return tl::unexpected(made.error());
+  return answers;
+}
+
+Result<void> LegExchange::make_all(std::span<const Leg> legs, std::span<Answer> answers) {
   for (const Travel travel : kTravels) {
     std::vector<Slot> slots;
     for (std::size_t i = 0; i < legs.size(); ++i) {
@@ -42,9 +51,9 @@ Result<std::vector<Answer>> LegExchange::make(std::span<const Leg> legs) {
       case Travel::rows: made = sum_rows(slots); break;
       case Travel::gather: made = gather(slots); break;
     }
-    if (!made) return tl::unexpected(made.error());
+    if (!made) return made;
   }
-  return answers;
+  return {};
 }
 
 void LegExchange::clear() {

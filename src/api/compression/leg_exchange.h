@@ -14,6 +14,8 @@
 #include <infold/compression.h>
 #include <infold/compressor.h>
 
+#include "base/instant.h"
+
 namespace infold {
 
 class LegExchange {
@@ -31,6 +33,8 @@ class LegExchange {
 
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
+  // In make().
+  base::Duration time() const { return time_; }
 
  private:
   using Bytes = std::vector<std::byte>;
@@ -39,6 +43,7 @@ class LegExchange {
     codec::Answer* answer;
   };
 
+  Result<void> make_all(std::span<const codec::Leg> legs, std::span<codec::Answer> answers);
   Result<void> reduce(std::span<const Slot> slots, DataType type, Reduction reduction);
   Result<void> sum_rows(std::span<const Slot> slots);
   Result<void> gather(std::span<const Slot> slots);
@@ -54,6 +59,7 @@ class LegExchange {
   std::vector<std::unique_ptr<std::vector<std::span<const std::byte>>>> gathered_;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;
+  base::Duration time_;
 };
 
 }  // namespace infold
