@@ -71,10 +71,11 @@ class Backend final : public ::c10d::Backend {
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
   // Replaces each gradient by its mean over all ranks, as compressed. The names are those of the
-  // parameters. Later calls of the group begin after it.
+  // parameters. Later calls of the group begin after it. `hidden` is AverageOptions::hidden.
   Works average_compressed(const std::shared_ptr<Compressor>& compressor,
                            std::vector<std::string> names, Tensors& gradients,
-                           std::chrono::milliseconds timeout);
+                           std::chrono::milliseconds timeout,
+                           std::chrono::microseconds hidden = {});
   // Nothing before the first collective, and after the end.
   std::optional<Statistics> statistics() const { return job_->statistics(); }
   std::string interface() const { return job_->interface(); }

@@ -135,12 +135,13 @@ PYBIND11_MODULE(_c, module) {
           "average_compressed",
           [](Backend& backend, const std::shared_ptr<Compressor>& compressor,
              std::vector<std::string> names, Backend::Tensors gradients,
-             std::chrono::milliseconds timeout) {
+             std::chrono::milliseconds timeout, std::chrono::microseconds hidden) {
             const py::gil_scoped_release released;
-            return backend.average_compressed(compressor, std::move(names), gradients, timeout);
+            return backend.average_compressed(compressor, std::move(names), gradients, timeout,
+                                              hidden);
           },
           py::arg("compressor"), py::arg("names"), py::arg("gradients"),
-          py::arg("timeout") = kNoTimeout)
+          py::arg("timeout") = kNoTimeout, py::arg("hidden") = std::chrono::microseconds(0))
       .def("statistics", &statistics_of)
       // Torch calls it at ranks outside of a group that is made; they have no part in a split.
       .def("perform_nocolor_split", [](Backend&, const py::object&) {})

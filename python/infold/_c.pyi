@@ -21,9 +21,10 @@ class Backend(_Backend):
         layout, the group's layout holds."""
     def average_compressed(self, compressor: "Compressor", names: list[str],
                            gradients: list[torch.Tensor],
-                           timeout: datetime.timedelta = ...) -> Work:
+                           timeout: datetime.timedelta = ...,
+                           hidden: datetime.timedelta = ...) -> Work:
         """Replaces each gradient by its mean over all ranks, as compressed. `names` are those of
-        the parameters."""
+        the parameters. `hidden` is how much of its time the caller's own work hides."""
     def statistics(self) -> dict[str, int | str] | None:
         """Counters since the first collective; None before it, and after the end."""
     @property
@@ -37,7 +38,8 @@ def add_method(name: str, bias: str, settings: dict[str, int | float],
 
 class Compressor:
     def __init__(self, method: str, settings: dict[str, float], memory: str,
-                 memory_settings: dict[str, float], seed: int) -> None: ...
+                 memory_settings: dict[str, float], seed: int,
+                 control: dict[str, str | float | bool] | None = None) -> None: ...
     def choice(self) -> str: ...
     def set_rate(self, rate: float) -> None: ...
     def state(self) -> tuple[str, int, int, list[tuple[str, str, torch.Tensor]]]:
@@ -46,5 +48,6 @@ class Compressor:
              entries: list[tuple[str, str, torch.Tensor]], own_rank: int,
              own_world: int) -> None: ...
     def statistics(self) -> dict[str, int]: ...
+    def controlled_calls(self) -> list[dict[str, str | int | bool | float]]: ...
 
 def close_all() -> None: ...

@@ -7,10 +7,13 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils import weak
 
 from infold import _sharded
+from infold._hidden_time import HiddenTimes
 from infold._own_methods import Compressor, Memory, NumpyCompressor, add
 from infold._registration import backend_of
 
 __all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook"]
+
+_CONTROL = "control of calls"  # as the extension names a control's state
 
 
 class hook:
@@ -34,14 +37,23 @@ class hook:
     Without register(), as in model.register_comm_hook(None, hook), parameters have numbers in place
     of names. The numbers are in the order in which DDP first passes the parameters.
 
+    `control` changes a setting as the network changes, as a dict of infold::ControlOptions
+    (docs/compression.md). statistics() then has what is in force for each bucket:
+
+        hook("topk", memory="residual",
+             control={"setting": "ratio", "cheapest": 0.001, "finest": 0.1, "may_skip": True})
+
     Gradients of other types than float32 are converted before and after. Gradients that are sparse
     tensors are refused: use infold.hooks.layout for them.
     """
 
-    def __init__(self, method="none", *, memory="none", memory_settings=None, seed=0, **settings):
+    def __init__(self, method="none", *, memory="none", memory_settings=None, seed=0, control=None,
+                 **settings):
         from infold import _c
 
-        self._compressor = _c.Compressor(method, settings, memory, memory_settings or {}, seed)
+        self._compressor = _c.Compressor(method, settings, memory, memory_settings or {}, seed,
+                                         control)
+        self._hidden = HiddenTimes()
         self._names = weak.WeakIdKeyDictionary()
         self._numbers_given = 0
         self._registered = set()  # names
@@ -81,8 +93,9 @@ class hook:
             raise ValueError("infold: a gradient is a sparse tensor, which is compressed already; "
                              "use infold.hooks.layout")
         names = [self._name_of(each) for each in bucket.parameters()]
+        hidden = self._hidden.ready(bucket.index(), buffer.nbytes, bucket.is_last())
         work = backend_of(group, buffer.device).average_compressed(
-            self._compressor, names, bucket.gradients())
+            self._compressor, names, bucket.gradients(), hidden=hidden)
 
         def finish(done):
             done.value()  # raises the call's error
@@ -107,16 +120,24 @@ class hook:
 
     def statistics(self):
         """Counters since this hook was made, as a dict: `calls`, the bytes of the gradients before
-        compression, and the bytes of codes that this rank sent and received."""
-        return self._compressor.statistics()
+        compression, and the bytes of codes that this rank sent and received. With a control also
+        `controlled_calls`, what is in force for each bucket."""
+        counts = self._compressor.statistics()
+        if calls := self._compressor.controlled_calls():
+            counts["controlled_calls"] = calls
+        return counts
 
     def state_dict(self):
         """What this rank remembers, by parameter. It waits for buckets that are on their way."""
         choice, rank, world, entries = self._compressor.state()
-        parameters = {}
+        parameters, control = {}, {}
         for parameter, what, values in entries:
-            parameters.setdefault(parameter, {})[what] = values
-        return {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
+            if what == _CONTROL:
+                control[parameter] = values  # of a bucket, by a hash of its parameters
+            else:
+                parameters.setdefault(parameter, {})[what] = values
+        state = {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
+        return {**state, "control": control} if control else state
 
     def load_state_dict(self, state, group=None):
         """Replaces all that is remembered. Raises ValueError if the state is of another choice,
@@ -128,6 +149,8 @@ class hook:
                              + ", ".join(lacking))
         entries = [(parameter, what, values) for parameter, all in state["parameters"].items()
                    for what, values in all.items()]
+        entries += [(bucket, _CONTROL, values)
+                    for bucket, values in state.get("control", {}).items()]
         backend = backend_of(group or self._group)
         self._compressor.load(state["choice"], state["rank"], state["world"], entries,
                               backend.rank(), backend.size())

@@ -45,7 +45,8 @@ void check(const std::vector<std::string>& names, const Backend::Tensors& gradie
 
 Backend::Works Backend::average_compressed(const std::shared_ptr<Compressor>& compressor,
                                            std::vector<std::string> names, Tensors& gradients,
-                                           std::chrono::milliseconds timeout) {
+                                           std::chrono::milliseconds timeout,
+                                           std::chrono::microseconds hidden) {
   check(names, gradients);
   Recipe recipe = {::c10d::OpType::ALLREDUCE, "infold:compressed", gradients, gradients};
   const auto parameters = std::make_shared<Parameters>();
@@ -74,10 +75,10 @@ Backend::Works Backend::average_compressed(const std::shared_ptr<Compressor>& co
   step.before = [waits = std::move(waits)] {
     for (const auto& wait : waits) wait();
   };
-  step.calls = [compressor, parameters, deadline = call_options(timeout).deadline](
+  step.calls = [compressor, parameters, hidden, deadline = call_options(timeout).deadline](
                    Communicator& communicator, const std::stop_token& stop) {
     return compressor->average(communicator, parameters->views(),
-                               {.deadline = deadline, .stop = stop});
+                               {.deadline = deadline, .stop = stop, .hidden = hidden});
   };
   step.after = [returns = std::move(returns)] {
     for (const auto& give : returns) give();

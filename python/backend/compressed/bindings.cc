@@ -2,7 +2,9 @@
 #include "python/backend/compressed/bindings.h"
 
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include <torch/csrc/utils/pybind.h>
 
@@ -24,14 +26,45 @@ CompressionOptions::Settings settings_of(const py::dict& given) {
   return settings;
 }
 
+// None: no control. A wrong name or type is a ValueError that lists the right ones.
+std::optional<ControlOptions> control_of(const py::object& given) {
+  if (given.is_none()) return std::nullopt;
+  ControlOptions options;
+  for (const auto& [key, value] : given.cast<py::dict>()) {
+    const auto name = key.cast<std::string>();
+    try {
+      if (name == "setting") {
+        options.setting = value.cast<std::string>();
+      } else if (name == "cheapest") {
+        options.cheapest = value.cast<double>();
+      } else if (name == "finest") {
+        options.finest = value.cast<double>();
+      } else if (name == "may_skip") {
+        options.may_skip = value.cast<bool>();
+      } else if (name == "tolerance") {
+        options.tolerance = value.cast<double>();
+      } else {
+        throw py::value_error("infold: control has no option '" + name +
+                              "'; it has: setting, cheapest, finest, may_skip, tolerance");
+      }
+    } catch (const py::cast_error&) {
+      throw py::value_error("infold: control: " + name + " is " +
+                            py::repr(value).cast<std::string>() + ", which has the wrong type");
+    }
+  }
+  return options;
+}
+
 std::shared_ptr<Compressor> make_compressor(const std::string& method, const py::dict& settings,
                                             const std::string& memory,
-                                            const py::dict& memory_settings, std::uint64_t seed) {
+                                            const py::dict& memory_settings, std::uint64_t seed,
+                                            const py::object& control) {
   const CompressionOptions options = {.method = method,
                                       .settings = settings_of(settings),
                                       .memory = memory,
                                       .memory_settings = settings_of(memory_settings),
-                                      .seed = seed};
+                                      .seed = seed,
+                                      .control = control_of(control)};
   return std::make_shared<Compressor>(options);
 }
 
@@ -77,19 +110,38 @@ py::dict statistics_of(Compressor& compressor) {
   return counts;
 }
 
+py::list controlled_calls_of(Compressor& compressor) {
+  std::vector<ControlledCall> now;
+  {
+    const py::gil_scoped_release released;
+    now = compressor.controlled_calls();
+  }
+  py::list calls;
+  for (const ControlledCall& each : now) {
+    py::dict call;
+    call["first_parameter"] = each.first_parameter;
+    call["parameters"] = each.parameters;
+    call["is_compressed"] = each.is_compressed;
+    call["value"] = each.value;
+    calls.append(call);
+  }
+  return calls;
+}
+
 }  // namespace
 
 void bind_compressor(py::module_& module) {
   py::class_<Compressor, std::shared_ptr<Compressor>>(module, "Compressor")
       .def(py::init(&make_compressor), py::arg("method"), py::arg("settings"), py::arg("memory"),
-           py::arg("memory_settings"), py::arg("seed"))
+           py::arg("memory_settings"), py::arg("seed"), py::arg("control") = py::none())
       .def("choice", &Compressor::choice, py::call_guard<py::gil_scoped_release>())
       .def("set_rate", &Compressor::set_rate, py::arg("rate"),
            py::call_guard<py::gil_scoped_release>())
       .def("state", &state_of)
       .def("load", &load, py::arg("choice"), py::arg("rank"), py::arg("world"), py::arg("entries"),
            py::arg("own_rank"), py::arg("own_world"))
-      .def("statistics", &statistics_of);
+      .def("statistics", &statistics_of)
+      .def("controlled_calls", &controlled_calls_of);
   module.def("add_method", &add_python_method, py::arg("name"), py::arg("bias"),
              py::arg("settings"), py::arg("make"));
 }

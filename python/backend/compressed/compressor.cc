@@ -65,4 +65,9 @@ CompressionStatistics Compressor::statistics() {
   return compression_.statistics();
 }
 
+std::vector<ControlledCall> Compressor::controlled_calls() {
+  const std::lock_guard lock(mutex_);
+  return compression_.controlled_calls();
+}
+
 }  // namespace infold::pytorch

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <infold/compression.h>
 #include <infold/local_group.h>
@@ -32,6 +33,7 @@ class Compressor {
   // Throws std::invalid_argument if the state is of another choice, rank or world.
   void load(const CompressionState& state, int rank, int world);
   CompressionStatistics statistics();
+  std::vector<ControlledCall> controlled_calls();
 
  private:
   std::mutex mutex_;
