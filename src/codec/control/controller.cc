@@ -19,7 +19,7 @@ constexpr int kFitCalls = 4;
 // Shares of a rung's time that bytes take: from where on they tell the rate, and what noise hides.
 constexpr double kRateClear = 0.25;
 constexpr double kRateUnclear = 0.02;
-// A move whose time is so far above the prediction may be taken back at once.
+// A move whose time is so far from the prediction does not hold, and may be taken back at once.
 constexpr double kMissed = 1.25;
 constexpr int kUp = 1;
 constexpr int kDown = 2;
@@ -86,8 +86,9 @@ void Controller::observe_rung(int rung, double seconds) {
     note_jump();
   }
   if (here_.count() <= kFitCalls) fit();
-  const bool was_wrong = guess_ > 0 && here_.level() > kMissed * double{guess_};
-  if (here_.count() == 2 && was_wrong && look_left_ == 0) hold_ = 0;
+  const double guess{guess_};
+  const bool is_missed = here_.level() > kMissed * guess || here_.level() * kMissed < guess;
+  if (here_.count() == 2 && guess > 0 && is_missed && look_left_ == 0) hold_ = 0;
 }
 
 // A line through two rungs. Noise may make it fall, or begin below zero.
@@ -103,7 +104,8 @@ void Controller::fit() {
 }
 
 void Controller::note_jump() {
-  patience_ = std::max(patience_ / 2, kPatienceMin);
+  patience_ = kPatienceMin;  // moves on another network tell nothing
+  direction_ = 0;
   if (look_left_ == 0 && stage_ == 2) hold_ = 0;
   look_every_ = kLookEveryMin;
   since_look_ = kLookEveryMin - kLookAfterJump;
