@@ -8,6 +8,7 @@ examples:
   ./dev example switch      the same with a switch that sums
   ./dev example cpp_api     the C++ API, without Python
   ./dev example sparse      a job whose gradients are nearly all zeros
+  ./dev example compress    gradients in fewer bits, and a compressor of your own
 
 ./dev example NAME --help tells more.
 """

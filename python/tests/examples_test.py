@@ -61,3 +61,64 @@ def test_recommender():
     infold = ["--backend", "infold"]
     _check("sparse/train.py", small, [(infold, None), (infold, {"layout": "blocks"}),
                                       ([*infold, "--sparse"], None)])
+
+
+def test_a_race_of_ways_to_compress():
+    words = ["--steps", "10", "--width", "64", "--goal", "0.99", "--ways", "f32,bfp16,topk,mine",
+             "--mine", str(_EXAMPLES / "compress" / "mine.py")]
+    answers = run_ranks(2, _run, "compress/train.py", words)
+    assert answers[1] == []
+    accuracies = {}
+    for test in answers[0]:
+        accuracies.setdefault(test["way"], []).append(test["accuracy"])
+    assert list(accuracies) == ["f32", "bfp16", "topk", "mine"]
+    for found in accuracies.values():
+        assert len(found) == 3 and found[0] == accuracies["f32"][0] < found[-1]
+    assert accuracies["bfp16"] == pytest.approx(accuracies["f32"], abs=0.02)
+
+
+@pytest.fixture(name="own")
+def own_compressors():
+    return _program("compress/own.py")
+
+
+def test_the_compressor_that_learners_begin_with(own):
+    module = own.load(_EXAMPLES / "compress" / "mine.py")
+    bits, error = own.examine(module)
+    assert bits == pytest.approx(1, abs=0.01)
+    assert 0.3 < error < 0.4  # of a normal's sign with the best size: 1 - 2 / pi
+
+
+@pytest.mark.parametrize("compress, decompress, words", (
+    ("missing(tensor)", "0", "(?s)compress.. fails for .*NameError"),
+    ("tensor, None", "0", "must return a list of tensors"),
+    ("[tensor, 1], None", "0", "must return a list of tensors"),
+    ("tensor", "0", "must return a list of tensors"),
+    ("[torch.rand(3)], None", "0", "when a step is made again"),
+    ("[torch.rand(self.tries())], None", "0", "when a step is made again"),
+    ("[tensor], None", "missing(tensors)", "(?s)decompress.. fails for .*NameError"),
+    ("[tensor], None", "None", "returns NoneType"),
+    ("[tensor], None", "tensors[0].flatten()", "of shape"),
+    ("[tensor], None", "tensors[0] / 0", "not finite"),
+))
+def test_compressors_that_cannot_race_are_refused(own, tmp_path, compress, decompress, words):
+    path = tmp_path / "mine.py"
+    path.write_text("import torch\n\nMEMORY, BIAS = 'residual', 'contractive'\n\n\nclass Mine:\n"
+                    f"    def compress(self, tensor, name):\n        return {compress}\n\n"
+                    f"    def decompress(self, tensors, context):\n        return {decompress}\n\n"
+                    "    def tries(self):\n        self.count = getattr(self, 'count', 0) + 1\n"
+                    "        return self.count\n", encoding="utf-8")
+    with pytest.raises(own.Refused, match=words):
+        own.examine(own.load(path))
+
+
+def test_files_that_are_no_compressor_are_refused(own, tmp_path):
+    with pytest.raises(own.Refused, match="there is no file"):
+        own.load(tmp_path / "none.py")
+    path = tmp_path / "mine.py"
+    path.write_text("1 +", encoding="utf-8")
+    with pytest.raises(own.Refused, match="(?s)does not load.*SyntaxError"):
+        own.load(path)
+    path.write_text("MEMORY = 'none'", encoding="utf-8")
+    with pytest.raises(own.Refused, match="has no Mine"):
+        own.load(path)

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Races ways in which gradients travel: a model learns to read digits over links of 100 Mbit/s,
+until it reads nine of ten. Your own compressor, examples/compress/mine.py, comes last. Takes 3 to 4
+minutes and needs root."""
+
+import argparse
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import lab_job
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = "examples/compress/train.py"
+# The names are those of train.py.
+TITLES = {
+    "f32": "f32",
+    "bfp16": "bfp16",
+    "shared": "8 bits, shared scales",
+    "thc": "4 bits, rotated",
+    "sign": "signs",
+    "topk": "largest 1 %",
+    "topk-forgets": "largest 1 %, no memory",
+    "mine": "yours",
+}
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev example compress", description=__doc__)
+    parser.add_argument("--ways", default=",".join(TITLES),
+                        help=f"which ways race, in this order (default {','.join(TITLES)})")
+    parser.add_argument("--mine", default=str(HERE / "mine.py"),
+                        help="the file with your compressor (default examples/compress/mine.py)")
+    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--goal", type=float, default=0.9, help="share of digits read right")
+    parser.add_argument("--seconds", type=float, default=40, help="limit for each way")
+    parser.add_argument("--out", default="example-compress.png",
+                        help="the picture; the same is drawn as an SVG beside it")
+    options = parser.parse_args()
+    options.ways = options.ways.split(",")
+    for way in options.ways:
+        if way not in TITLES:
+            parser.error(f"there is no way {way}; there are: {', '.join(TITLES)}")
+    if not 0 < options.goal < 1:
+        parser.error("--goal is between 0 and 1")
+    return options
+
+
+def examine(options):
+    """A compressor that cannot work is refused before the race."""
+    import own  # --help works without torch
+
+    try:
+        module = own.load(options.mine)
+        bits, error = own.examine(module)
+        own.make_hook(module)
+    except own.Refused as refused:
+        sys.exit(f"your compressor: {refused}")
+    print(f"your compressor sends {bits:.2f} bits for each number of 32, and loses {error:.0%} of "
+          "a random gradient's square")
+
+
+class Scores:
+    """The tests of each way, in the order in which they come."""
+
+    def __init__(self):
+        self.of = {}
+
+    def add(self, test):
+        tests = self.of.setdefault(test["way"], [])
+        before = max((each["accuracy"] for each in tests), default=0)
+        tests.append(test)
+        # One line for each tenth.
+        if int(10 * test["accuracy"]) > int(10 * before) and test["step"]:
+            print(f"  {TITLES[test['way']]}: {test['accuracy']:.0%} after {test['seconds']:.1f} s "
+                  f"and {test['megabytes']:.1f} MB", flush=True)
+
+    def show(self, goal):
+        for way, tests in self.of.items():
+            last = tests[-1]
+            print(json.dumps({"way": way, "reached": last["accuracy"] >= goal,
+                              "accuracy": round(last["accuracy"], 3), "steps": last["step"],
+                              "seconds": round(last["seconds"], 2),
+                              "megabytes": round(last["megabytes"], 2)}))
+
+
+def race(options, scores):
+    words = ["--ways", ",".join(options.ways), "--goal", str(options.goal),
+             "--seconds", str(options.seconds)]
+    if "mine" in options.ways:
+        words += ["--mine", str(pathlib.Path(options.mine).resolve())]
+    with lab_job.lab(options.world, options.rate), lab_job.switch() as address:
+        lab_job.train(options.world, *words, program=PROGRAM, on_step=scores.add,
+                      INFOLD_SWITCHES=address)
+
+
+def main():
+    options = parse()
+    import pictures  # --help works without matplotlib
+
+    lab_job.need_root()
+    if "mine" in options.ways:
+        examine(options)
+    print(f"{options.world} hosts, links of {options.rate}; each way trains until it reads "
+          f"{options.goal:.0%} of the digits, for {options.seconds:g} s at most:")
+    scores = Scores()
+    failure = None
+    try:
+        race(options, scores)
+    except RuntimeError as error:
+        failure = f"the race ended early: {error}"
+    except KeyboardInterrupt:
+        failure = "stopped"
+    if scores.of:
+        scores.show(options.goal)
+        for path in {options.out, str(pathlib.Path(options.out).with_suffix(".svg"))}:
+            pictures.draw_race(path, f"{options.world} hosts, links of {options.rate}: how soon a "
+                               "model reads digits, and what arrives at each host",
+                               [(TITLES[way], tests) for way, tests in scores.of.items()],
+                               options.goal)
+    if failure:
+        sys.exit(failure)
+
+
+if __name__ == "__main__":
+    main()
