@@ -23,4 +23,4 @@ class Mine(infold.compress.Compressor):
     def decompress(self, tensors, context):
         packed, size = tensors
         signs = (packed[:, None] & BITS != 0).flatten()[:context.numel()]
-        return torch.where(signs, size, -size).view(context)
+        return size * (2 * signs.float() - 1).view(context)

@@ -90,5 +90,5 @@ def _compress(compressor, gradient, where):
 
 
 def _last_lines():
-    """Of the error that is handled: without the lines of this file."""
-    return "".join("  " + line + "\n" for line in traceback.format_exc().splitlines()[-5:]).rstrip()
+    """Of the error that is handled: the line that raised it, and the message."""
+    return "\n".join(traceback.format_exc(limit=-1).splitlines()[1:])

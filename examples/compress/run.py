@@ -7,6 +7,7 @@ minutes and needs root."""
 import argparse
 import json
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -107,23 +108,25 @@ def main():
     print(f"{options.world} hosts, links of {options.rate}; each way trains until it reads "
           f"{options.goal:.0%} of the digits, for {options.seconds:g} s at most:")
     scores = Scores()
-    failure = None
+    code = 0
     try:
         race(options, scores)
     except RuntimeError as error:
-        failure = f"the race ended early: {error}"
+        print(f"the race ended early: {error}", file=sys.stderr)
+        code = 1
+    except subprocess.CalledProcessError:  # the lab has told why
+        code = 1
     except KeyboardInterrupt:
-        failure = "stopped"
-    if scores.of:
-        scores.show(options.goal)
+        code = 130
+    scores.show(options.goal)
+    ways = [(TITLES[way], tests) for way, tests in scores.of.items() if len(tests) > 1]
+    if ways:
         for path in {options.out, str(pathlib.Path(options.out).with_suffix(".svg"))}:
             pictures.draw_race(path, f"{options.world} hosts, links of {options.rate}: how soon a "
-                               "model reads digits, and what arrives at each host",
-                               [(TITLES[way], tests) for way, tests in scores.of.items()],
+                               "model reads digits, and what arrives at each host", ways,
                                options.goal)
-    if failure:
-        sys.exit(failure)
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -83,9 +83,12 @@ def main():
         hooks["mine"] = own.make_hook(own.load(options.mine))
     rules = race.Rules(goal=options.goal, seconds=options.seconds, steps=options.steps)
     for way in options.ways.split(","):
-        for numbers in race.run(make_job(hooks[way], options), rules):
-            if dist.get_rank() == 0:
-                print(json.dumps({"way": way, **numbers}), flush=True)
+        try:
+            for numbers in race.run(make_job(hooks[way], options), rules):
+                if dist.get_rank() == 0:
+                    print(json.dumps({"way": way, **numbers}), flush=True)
+        except RuntimeError as error:  # has the line of a compressor that failed
+            sys.exit(f"rank {dist.get_rank()}, {way}: {error}")
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which gradients travel that measure.py compares."""
+
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+import infold
+
+
+def bf16(group, bucket):
+    """Under its own name, DDP accepts PyTorch's hook with NCCL only."""
+    return default_hooks.bf16_compress_hook(group, bucket)
+
+
+def _compress(*words, **settings):
+    return lambda rate: infold.compress.hook(*words, **settings)
+
+
+# Each makes a hook, for a learning rate. Without a hook, gradients travel as f32 and the sum is
+# exact.
+HOOKS = {
+    "f32": None,
+    "bf16": lambda rate: bf16,
+    "bfp16": lambda rate: infold.hooks.wire("bfp16"),
+    "bfp8": lambda rate: infold.hooks.wire("bfp8"),
+    "shared8": _compress("shared", bits=8),
+    "thc4": _compress("thc", bits=4, memory="residual"),
+    "sign": lambda rate: infold.compress.hook("scaledsign", memory="ef-sign",
+                                              memory_settings={"rate": rate}),
+    "topk": _compress("topk", ratio=0.01, memory="residual"),
+    "sidco": _compress("sidco", ratio=0.01, memory="residual"),
+    "powersgd": _compress("powersgd", rank=4, memory="residual"),
+}
+
+
+def register(way, model, rate):
+    """On a DistributedDataParallel. Returns the hook, or None."""
+    if HOOKS[way] is None:
+        return None
+    hook = HOOKS[way](rate)
+    if isinstance(hook, infold.compress.hook):
+        return hook.register(model)
+    model.register_comm_hook(None, hook)
+    return hook
