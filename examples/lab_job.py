@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -20,12 +21,15 @@ LIMIT_S = 600
 
 @contextlib.contextmanager
 def lab(world, rate):
-    subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
-                    "--congestion", "cubic"], check=True, stdout=subprocess.DEVNULL)
+    # A request to end, as by timeout(1), takes the lab down like Ctrl-C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
+                        "--congestion", "cubic"], check=True, stdout=subprocess.DEVNULL)
         yield
     finally:
         subprocess.run([*LAB, "down", "--name", NAME], check=True, stdout=subprocess.DEVNULL)
+        signal.signal(signal.SIGTERM, before)
 
 
 def on_host(host, *command, **variables):

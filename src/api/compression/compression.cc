@@ -34,6 +34,15 @@ float seconds_of(std::int64_t ns) {
   return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, codec::kCallSecondsMax);
 }
 
+// A number that only stands for a setting and a step explains nothing.
+Error explained(Error error) {
+  if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
+    error.message = "compression: ranks are not at the same step, or their settings differ: " +
+                    error.message;
+  }
+  return error;
+}
+
 }  // namespace
 
 struct Compression::Inside {
@@ -61,7 +70,8 @@ struct Compression::Inside {
   const codec::CompressionChoice& choice_of(std::size_t rung) const {
     return controls ? controls->steering().choice(rung) : choice;
   }
-  std::uint16_t encoding_of(const codec::Controller::Setting& setting) const;
+  std::uint16_t encoding_of(const codec::Controller::Setting& setting,
+                            std::span<Parameter* const> found) const;
   Result<void> restore(const std::string& name, Parameter& parameter);
   std::vector<codec::Leg> begin(std::span<const ParameterView> views,
                                 std::span<Parameter* const> found) const;
@@ -111,10 +121,13 @@ Result<void> Compression::Inside::meet(Communicator& communicator, const Paramet
   return {};
 }
 
-// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum.
-std::uint16_t Compression::Inside::encoding_of(const codec::Controller::Setting& setting) const {
-  const std::string text = setting.is_plain ? "plain" : choice_of(setting.rung).text();
-  return static_cast<std::uint16_t>(hash_of_text(text) % 0xFFFF + 1);
+// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum. So do
+// ranks one of which has made a step that failed at another.
+std::uint16_t Compression::Inside::encoding_of(const codec::Controller::Setting& setting,
+                                               std::span<Parameter* const> found) const {
+  std::uint64_t number = hash_of_text(setting.is_plain ? "plain" : choice_of(setting.rung).text());
+  for (const Parameter* const each : found) number += each->step();
+  return static_cast<std::uint16_t>(number % 0xFFFF + 1);
 }
 
 Result<std::vector<Parameter*>> Compression::Inside::find(
@@ -275,7 +288,7 @@ Result<void> Compression::average(Communicator& communicator,
   auto found = inside_->find(parameters, setting);
   if (!found) return tl::unexpected(found.error());
   const base::Instant started = io::monotonic_now();
-  const std::uint16_t encoding = inside_->encoding_of(setting);
+  const std::uint16_t encoding = inside_->encoding_of(setting, *found);
   const std::vector<codec::Leg> legs = inside_->begin(parameters, *found);
   std::optional<TimesJoin> join;
   if (control) {
@@ -283,7 +296,9 @@ Result<void> Compression::average(Communicator& communicator,
                  CallOptions{.deadline = options.deadline, .encoding = encoding});
   }
   LegExchange exchange(communicator, encoding, options);
-  if (auto made = inside_->exchange(exchange, *found, legs); !made) return made;
+  if (auto made = inside_->exchange(exchange, *found, legs); !made) {
+    return tl::unexpected(explained(made.error()));
+  }
   std::optional<codec::CallTimes> agreed;
   if (join) {
     auto joined = join->wait(options.stop);

@@ -154,6 +154,25 @@ TEST(Compression, AStepThatFailedIsMadeAgainWithTheSameBits) {
 }
 
 // As DistributedDataParallel passes its buckets. Their order changes nothing, either.
+// As when a step ended well at one rank and failed at another, which makes it again.
+TEST(Compression, RanksAtOtherStepsGetAMismatch) {
+  LocalGroup group = make_group({.world = kWorld});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    Compression compression = create({.method = "randomk", .memory = "residual"});
+    run_steps(compression, comm, rank, 0, 2);
+    CompressionState state = compression.state();
+    for (CompressionState::Entry& entry : state.entries) {
+      if (rank == 1 && entry.what == "step") entry.values[0] += 1;
+    }
+    ASSERT_TRUE(compression.load(state, rank, kWorld).has_value());
+    Tensors gradients = draw_gradients(rank, 2);
+    const auto failed = average(compression, comm, gradients);
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().code, Code::mismatch);
+    EXPECT_THAT(failed.error().message, HasSubstr("not at the same step"));
+  });
+}
+
 TEST(Compression, ParametersMayComeInSeveralCalls) {
   const CompressionOptions options{.method = "qsgd", .memory = "none", .seed = 5};
   std::vector<Tensors> expected(kWorld);
