@@ -23,12 +23,18 @@ LIMIT_S = 600
 def lab(world, rate):
     # A request to end, as by timeout(1), takes the lab down like Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    down = [*LAB, "down", "--name", NAME]
     try:
+        # A refusal leaves the lab of another program as it is.
         subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
                         "--congestion", "cubic"], check=True, stdout=subprocess.DEVNULL)
+    except KeyboardInterrupt:
+        subprocess.run(down, check=True, stdout=subprocess.DEVNULL)
+        raise
+    try:
         yield
     finally:
-        subprocess.run([*LAB, "down", "--name", NAME], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(down, check=True, stdout=subprocess.DEVNULL)
         signal.signal(signal.SIGTERM, before)
 
 
