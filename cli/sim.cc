@@ -128,7 +128,7 @@ class Sim final : public Command {
     options.whole<std::uint32_t>("--depth", named_.depth, {0, 3},
                                  "Levels of each site's tree; 0 keeps the scenario's own");
     options.choice("--format", named_.format,
-                   {"i32", "bfp8", "bfp16", "bfp32", "native", "agreed", "digits"},
+                   {"i32", "bfp8", "bfp16", "bfp32", "native", "agreed", "digits", "compressed"},
                    "Wire format of the scenario's large tensor");
     options.real("--loss", loss_, {-1, 0.3}, "Packet loss each way, 0 to 0.3; -1 keeps its own");
     options.real("--duplicate", duplicate_, {-1, 0.5},

@@ -68,15 +68,6 @@ bool names_culprit(const Scenario& scenario, std::uint16_t named) {
   return false;
 }
 
-// Returns true if a call that is one element too short has a chunk less than the others' call. From
-// that chunk on, chunks of different calls meet. The first two that meet show how these calls
-// differ.
-bool moves_later_chunks(const Scenario& scenario) {
-  if (scenario.incident.kind != Incident::Kind::wrong_size) return false;
-  const CallPlan& call = scenario.calls[scenario.incident.call];
-  return call.elements % core::chunk_elements(call.layout, plan::limits_of(scenario.plan)) == 1;
-}
-
 // Returns true if a rank at its deadline names the right rank. It names the rank that it last heard
 // was missing. If packets are lost, that may be a rank whose contribution was lost. In a tree it
 // may be a rank of another branch.
@@ -287,6 +278,19 @@ bool Simulation::fails_the_call(std::uint16_t rank) const {
   return false;
 }
 
+// Returns true if a call that is one element too short has a chunk less than the others' call. From
+// that chunk on, chunks of different calls meet. The first two that meet show how these calls
+// differ.
+bool Simulation::moves_later_chunks() const {
+  const Incident& incident = scenario_.incident;
+  if (incident.kind != Incident::Kind::wrong_size) return false;
+  const auto step = std::find_if(
+      job_.steps().begin(), job_.steps().end(),
+      [&](const Job::Step& each) { return each.call == incident.call && !each.agrees; });
+  const core::TransferRequest right = job_.request_of(*step, incident.rank);
+  return right.elements % core::chunk_elements(right.layout, plan::limits_of(scenario_.plan)) == 1;
+}
+
 std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& failure) const {
   const Incident& incident = scenario_.incident;
   base::Code expected = base::Code::mismatch;
@@ -309,7 +313,7 @@ std::string Simulation::check_failure(std::uint16_t rank, const core::Failure& f
   std::string_view field = field_of(incident.kind);
   // Root and size are one word on the wire. A rank tells them apart by its own call.
   const bool root_unknown = incident.kind == Incident::Kind::wrong_root && !fails_the_call(rank);
-  const bool any_field = root_unknown || moves_later_chunks(scenario_);
+  const bool any_field = root_unknown || moves_later_chunks();
   if (any_field && *failure.field != '\0') field = failure.field;
   if (failure.error.code == expected && named && failure.field == field) return "";
   return fmt::format(

@@ -54,6 +54,7 @@ class Simulation {
   void check_successes();
   void check_failures();
   bool fails_the_call(std::uint16_t rank) const;
+  bool moves_later_chunks() const;
   std::string check_failure(std::uint16_t rank, const core::Failure& failure) const;
   void count();
   void complain(std::string what) { outcome_.wrong.push_back(std::move(what)); }

@@ -40,7 +40,7 @@ TEST(Simulation, DrawnScenariosPass) {
 class Named : public testing::TestWithParam<NamedScenario> {};
 
 TEST_P(Named, PassesTwiceAlikeInEveryFormat) {
-  for (const char* format : {"i32", "bfp8", "bfp16", "bfp32", "agreed", "digits"}) {
+  for (const char* format : {"i32", "bfp8", "bfp16", "bfp32", "agreed", "digits", "compressed"}) {
     NamedOptions options;
     options.format = format;
     options.elements = 20'000;

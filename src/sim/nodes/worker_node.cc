@@ -173,6 +173,7 @@ bool WorkerNode::collect_events(base::Instant now) {
         record.event = *event;
         record.finished_at = now;
         ++finished_calls_;
+        if (!event->failure && options_.calls[i].done) options_.calls[i].done();
         if (i + 1 < next_call_) set_size_if_known(i + 1);
       }
       break;

@@ -23,6 +23,8 @@ struct Call {
   bool sized_by_previous = false;
   // The size of one that is sized by the previous call; empty: its elements.
   std::function<std::uint64_t()> size;
+  // Runs when the call has succeeded at this rank, before the next call has its size; or empty.
+  std::function<void()> done;
   base::Duration deadline;  // from submission; 0: none
 };
 

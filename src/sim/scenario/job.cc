@@ -64,14 +64,30 @@ core::TransferRequest wrong(core::TransferRequest request, const Incident& incid
 }  // namespace
 
 Job::Job(const Scenario& scenario)
-    : scenario_(scenario), tensors_(scenario.calls.size() * scenario.plan.world) {
+    : scenario_(scenario),
+      tensors_(scenario.calls.size() * scenario.plan.world),
+      compressed_(scenario.calls.size()) {
   for (std::uint32_t call = 0; call < scenario.calls.size(); ++call) {
+    if (scenario.calls[call].compression) {
+      add_compressed(call);
+      continue;
+    }
     for (std::uint16_t rank = 0; rank < scenario.plan.world; ++rank) fill(call, rank);
     const auto& digits = tensors(call, 0).digits;
     const bool has_ranges = digits && digits->has_range_transfer();
     if (scenario.calls[call].agreed || has_ranges) steps_.push_back({call, true});
     steps_.push_back({call, false});
   }
+}
+
+void Job::add_compressed(std::uint32_t call) {
+  std::vector<std::uint16_t> value_ranks;
+  for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
+    value_ranks.push_back(value_rank(scenario_.calls[call], rank));
+  }
+  compressed_[call] = std::make_unique<CompressedCall>(scenario_.calls[call], value_ranks);
+  const std::uint32_t legs = compressed_[call]->leg_count();
+  for (std::uint32_t leg = 0; leg < legs; ++leg) steps_.push_back({call, leg + 1 < legs, leg});
 }
 
 bool Job::contributes(const CallPlan& call, std::uint16_t rank) const {
@@ -108,7 +124,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
   if (call.digits) {
     own.digits = std::make_unique<codec::Digits>();
     own.digits->begin(
-        {.tensor = request_of(index, rank),
+        {.tensor = main_request_of(index, rank),
          .wanted = call.elements,
          .world = scenario_.plan.world,
          .packet_integers = core::chunk_elements(call.layout, plan::limits_of(scenario_.plan))});
@@ -120,7 +136,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
                        {0, static_cast<std::uint32_t>(call.elements)}, own.own_codes.data());
 }
 
-core::TransferRequest Job::request_of(std::uint32_t index, std::uint16_t rank) const {
+core::TransferRequest Job::main_request_of(std::uint32_t index, std::uint16_t rank) const {
   const CallPlan& call = scenario_.calls[index];
   // The worker writes results through this pointer, which the job handed out for that.
   auto& own = const_cast<Tensors&>(tensors(index, call.bulk ? std::uint16_t{0} : rank));
@@ -163,24 +179,40 @@ core::TransferRequest Job::first_request_of(std::uint32_t index, std::uint16_t r
   return request;
 }
 
+core::TransferRequest Job::request_of(const Step& step, std::uint16_t rank) const {
+  if (const auto& compressed = compressed_[step.call]) {
+    core::TransferRequest request = compressed->request_of(step.leg, rank);
+    request.priority = scenario_.calls[step.call].priority;
+    return request;
+  }
+  if (step.agrees) return first_request_of(step.call, rank);
+  const auto& digits = tensors(step.call, rank).digits;
+  return digits ? digits->digit_transfer() : main_request_of(step.call, rank);
+}
+
 std::vector<Call> Job::calls_of(std::uint16_t rank) const {
   std::vector<Call> calls;
   base::Instant at;
   if (!scenario_.starts.empty()) at = at + scenario_.starts[rank];
   for (const Step& step : steps_) {
     const CallPlan& plan = scenario_.calls[step.call];
-    const bool is_second = !step.agrees && !calls.empty() && steps_[calls.size() - 1].agrees;
-    if (!is_second) at = at + plan.gap;
+    const bool is_later = !calls.empty() && steps_[calls.size() - 1].call == step.call;
+    if (!is_later) at = at + plan.gap;
     Call call;
     call.at = at;
-    call.request = step.agrees ? first_request_of(step.call, rank) : request_of(step.call, rank);
-    call.after_previous = is_second ? plan.agreed : plan.after_previous;
+    call.request = request_of(step, rank);
+    call.after_previous = is_later ? plan.agreed : plan.after_previous;
     call.sized_by_previous = plan.sized_by_previous;
     if (plan.digits) {
       auto& own = const_cast<Tensors&>(tensors(step.call, rank));
-      if (!step.agrees) call.request = own.digits->digit_transfer();
-      call.sized_by_previous = is_second;
+      call.sized_by_previous = is_later;
       call.size = [&own] { return own.plan_digits(); };
+    }
+    if (CompressedCall* const compressed = compressed_[step.call].get()) {
+      const std::uint32_t leg = step.leg;
+      call.sized_by_previous = is_later || plan.sized_by_previous;
+      if (is_later) call.size = [=] { return compressed->begin_leg(leg, rank); };
+      call.done = [=] { compressed->end_leg(leg, rank); };
     }
     call.deadline = plan.deadline;
     calls.push_back(call);
@@ -205,6 +237,7 @@ void Job::apply_incident(std::uint16_t, std::vector<Call>& calls) const {
 
 std::span<const std::byte> Job::result(std::uint32_t index, std::uint16_t rank) const {
   const CallPlan& call = scenario_.calls[index];
+  if (compressed_[index]) return compressed_[index]->mean_of(rank);
   if (!receives(call, rank)) return {};
   const Tensors& own = tensors(index, rank);
   return std::span(call.in_place ? own.input : own.output).subspan(call.offset_bytes);
@@ -213,6 +246,9 @@ std::span<const std::byte> Job::result(std::uint32_t index, std::uint16_t rank) 
 std::uint16_t Job::ranks_summed(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0) return 0;
+  if (const auto& compressed = compressed_[step.call]) {
+    return compressed->elements_of(step.leg) == 0 ? std::uint16_t{0} : scenario_.plan.world;
+  }
   // Groups of zeros have no digits.
   if (!step.agrees && tensors(step.call, 0).integers == 0) return 0;
   return call.collective == Collective::broadcast ? std::uint16_t{1} : scenario_.plan.world;
@@ -221,6 +257,10 @@ std::uint16_t Job::ranks_summed(const Step& step) const {
 std::string Job::compare(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
   if (call.elements == 0 || call.bulk) return "";
+  if (const auto& compressed = compressed_[step.call]) {
+    const std::string fault = compressed->compare(step.leg);
+    return fault.empty() ? "" : fmt::format("wrong result of call {} {}", step.call, fault);
+  }
   // Wrong ranges would make wrong results.
   if (step.agrees) return call.digits ? "" : compare_codes(step.call);
   // Makes the inputs again, because in-place results have replaced them.
@@ -275,6 +315,11 @@ std::string Job::compare_codes(std::uint32_t index) const {
 
 std::string Job::compare_inputs(const Step& step) const {
   const CallPlan& call = scenario_.calls[step.call];
+  if (const auto& compressed = compressed_[step.call]) {
+    const std::string fault = compressed->compare_inputs();
+    if (fault.empty()) return "";
+    return fmt::format("call {} failed and changed the input {}", step.call, fault);
+  }
   if (step.agrees || call.in_place || call.bulk) return "";
   std::vector<std::byte> before(tensor_bytes(call));
   for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
@@ -293,6 +338,12 @@ std::uint64_t Job::hash() const {
   for (const Tensors& own : tensors_) {
     hash = hash_bytes(own.input, hash);
     hash = hash_bytes(own.output, hash);
+  }
+  for (const auto& compressed : compressed_) {
+    if (!compressed) continue;
+    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
+      hash = hash_bytes(compressed->mean_of(rank), hash);
+    }
   }
   return hash;
 }

@@ -10,6 +10,7 @@
 
 #include "codec/digits.h"
 #include "sim/nodes/worker_node.h"
+#include "sim/scenario/compressed_call.h"
 #include "sim/scenario/scenario.h"
 
 namespace infold::sim {
@@ -19,14 +20,15 @@ class Job {
   explicit Job(const Scenario& scenario);
 
   // Returns the calls of `rank`, with the incident. An agreed call is two entries, and so is one by
-  // digits that first finds ranges.
+  // digits that first finds ranges. A compressed call has an entry for each leg.
   std::vector<Call> calls_of(std::uint16_t rank) const;
 
-  // The scenario's call that an entry belongs to, and whether the entry only agrees on codes or
-  // ranges.
+  // The scenario's call that an entry belongs to, and whether the entry only agrees on codes,
+  // ranges or what the next leg needs.
   struct Step {
     std::uint32_t call = 0;
     bool agrees = false;
+    std::uint32_t leg = 0;  // of a compressed call
   };
   const std::vector<Step>& steps() const { return steps_; }
 
@@ -38,6 +40,8 @@ class Job {
   std::string compare_inputs(const Step& step) const;
   // Returns the number of ranks whose data the step's result holds.
   std::uint16_t ranks_summed(const Step& step) const;
+  // Returns what `rank` asks its worker for, without the incident.
+  core::TransferRequest request_of(const Step& step, std::uint16_t rank) const;
 
   // Returns the result bytes that `rank` has of a call; empty if it gets none.
   std::span<const std::byte> result(std::uint32_t call, std::uint16_t rank) const;
@@ -67,15 +71,17 @@ class Job {
   bool contributes(const CallPlan& call, std::uint16_t rank) const;
   bool receives(const CallPlan& call, std::uint16_t rank) const;
   std::uint16_t value_rank(const CallPlan& call, std::uint16_t rank) const;
+  void add_compressed(std::uint32_t call);
   void fill(std::uint32_t call, std::uint16_t rank);
-  core::TransferRequest request_of(std::uint32_t call, std::uint16_t rank) const;
+  core::TransferRequest main_request_of(std::uint32_t call, std::uint16_t rank) const;
   core::TransferRequest first_request_of(std::uint32_t call, std::uint16_t rank) const;
   void apply_incident(std::uint16_t rank, std::vector<Call>& calls) const;
   std::string compare_codes(std::uint32_t call) const;
 
   const Scenario& scenario_;
   std::vector<Step> steps_;
-  std::vector<Tensors> tensors_;
+  std::vector<Tensors> tensors_;                             // empty ones for compressed calls
+  std::vector<std::unique_ptr<CompressedCall>> compressed_;  // of each call; null: none
 };
 
 }  // namespace infold::sim

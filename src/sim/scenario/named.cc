@@ -4,6 +4,7 @@
 #include "sim/scenario/named.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/scenario/draw.h"
 
@@ -104,6 +105,7 @@ CallPlan large_call(const std::string& format, std::uint64_t elements, std::uint
   if (format == "i32") return sum_of_integers(elements, seed);
   if (format == "agreed") return sum_with_agreed_exponents(elements, seed);
   if (format == "digits") return sum_by_digits(elements, seed);
+  if (format == "compressed") return compressed_mean({.method = "shared"}, elements, seed);
   if (format == "bfp8") return sum_of_floats(WireFormat::bfp8, elements, seed);
   if (format == "bfp16") return sum_of_floats(WireFormat::bfp16, elements, seed);
   if (format == "native") return sum_of_floats(WireFormat::native, elements, seed);
@@ -147,6 +149,13 @@ CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed) {
 CallPlan sum_by_digits(std::uint64_t elements, std::uint64_t seed) {
   CallPlan call = sum_of_floats(WireFormat::i32, elements, seed);
   call.digits = true;
+  return call;
+}
+
+CallPlan compressed_mean(CompressionPlan compression, std::uint64_t elements, std::uint64_t seed) {
+  CallPlan call = sum_of_floats(WireFormat::native, elements, seed);
+  call.reduction = core::Reduction::average;
+  call.compression = std::move(compression);
   return call;
 }
 

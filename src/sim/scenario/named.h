@@ -31,7 +31,7 @@ struct NamedOptions {
   std::int64_t bits_per_second = 0;
   base::Duration round_trip;
   std::string format;  // of the large tensors: "i32", "bfp8", "bfp16", "bfp32", "native",
-                       // "agreed", "digits"
+                       // "agreed", "digits"; or "compressed", in codes of 8 bits
 };
 
 // Returns nothing if there is no such name.
@@ -43,5 +43,8 @@ CallPlan sum_of_floats(core::WireFormat format, std::uint64_t elements, std::uin
 CallPlan sum_of_integers(std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_with_agreed_exponents(std::uint64_t elements, std::uint64_t seed = 1);
 CallPlan sum_by_digits(std::uint64_t elements, std::uint64_t seed = 1);
+// A mean of f32 tensors that travels in the legs of this method.
+CallPlan compressed_mean(CompressionPlan compression, std::uint64_t elements,
+                         std::uint64_t seed = 1);
 
 }  // namespace infold::sim

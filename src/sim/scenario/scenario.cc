@@ -24,6 +24,13 @@ const char* collective_name(core::Collective collective) {
   return kNames[static_cast<std::size_t>(collective)];
 }
 
+std::string describe_compression(const CompressionPlan& compression) {
+  std::string text = " compressed by " + compression.method;
+  for (const auto& [name, value] : compression.settings) text += fmt::format(" {}={}", name, value);
+  if (!compression.sides.empty()) text += fmt::format(" {}", fmt::join(compression.sides, "x"));
+  return text;
+}
+
 }  // namespace
 
 const char* incident_name(Incident::Kind kind) {
@@ -101,12 +108,13 @@ std::string describe(const Scenario& scenario) {
   }
   for (const CallPlan& call : scenario.calls) {
     text +=
-        fmt::format("  call: {} {} {} as {}{}{}{}, {} elements, {} values\n",
+        fmt::format("  call: {} {} {} as {}{}{}{}{}, {} elements, {} values\n",
                     collective_name(call.collective), reduction_name(call.reduction),
                     data_type_name(call.layout.dtype), core::format_name(call.layout.format),
                     call.agreed   ? " agreed"
                     : call.digits ? " digits"
                                   : "",
+                    call.compression ? describe_compression(*call.compression) : "",
                     call.sized_by_previous ? " sized later" : "", call.is_sparse ? " sparse" : "",
                     call.elements, oracle::value_kind_name(call.values.kind));
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/format.h"
@@ -20,8 +21,15 @@
 
 namespace infold::sim {
 
-// One call that all ranks make. Agreed exponents and digits make it two transfers, the second after
-// the first.
+// A mean of what the ranks' compressors send (infold/compressor.h), as plain data.
+struct CompressionPlan {
+  std::string method;
+  std::vector<std::pair<std::string, double>> settings;  // of the method; others: the usual ones
+  std::vector<std::size_t> sides;                        // of the tensor; empty: one
+};
+
+// One call that all ranks make. Agreed exponents, digits and most methods of compression make it
+// two transfers, the second after the first.
 struct CallPlan {
   core::Collective collective = core::Collective::all_reduce;
   core::Reduction reduction = core::Reduction::sum;
@@ -29,7 +37,9 @@ struct CallPlan {
   std::uint64_t elements = 0;
   std::uint16_t root = 0;
   bool agreed = false;
-  bool digits = false;          // floats that travel as integers
+  bool digits = false;  // floats that travel as integers
+  // A mean of f32. The layout is that of legs of floats; other legs have their own.
+  std::optional<CompressionPlan> compression;
   bool in_place = false;        // results overwrite the inputs
   bool after_previous = false;  // sends nothing before the previous call is done
   // Takes its place at once; its size is known when the previous call is done.
