@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compressed means: every method that travels has the right mean on a bad network.
+// Compressed means: every method that travels is drawn and has the right mean on a bad network.
 // The checkers see a wrong mean, and failed calls change no tensor.
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include "codec/compress/choice.h"
 #include "codec/compress/round_table.h"
 #include "sim/scenario/compressed_call.h"
+#include "sim/scenario/draw.h"
 #include "sim/scenario/named.h"
 #include "sim/simulation.h"
 
@@ -66,6 +68,34 @@ std::vector<Travel> travels_of(const CallPlan& call) {
     travels.push_back(compressed.travel_of(leg));
   }
   return travels;
+}
+
+// By name, how many of the first seeds' calls each method compresses.
+std::map<std::string, int> methods_drawn(std::uint64_t seeds) {
+  std::map<std::string, int> drawn;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    for (const CallPlan& call : draw_scenario(seed).calls) {
+      if (call.compression) ++drawn[call.compression->method];
+    }
+  }
+  return drawn;
+}
+
+// A method that is added to the built-in ones has to be drawn, or to gather.
+TEST(Compressed, EveryMethodIsDrawnWhoseLegsTravel) {
+  const std::map<std::string, int> drawn = methods_drawn(1'000);
+  const std::vector<float> tensor(kElements, 1.0F);
+  for (const codec::Method& method : codec::built_in_methods()) {
+    const auto choice = codec::CompressionChoice::make({.method = method.name});
+    ASSERT_TRUE(choice.has_value()) << method.name;
+    const auto compressor = *choice->make_compressor({kElements, {kSides, kSides}}, 2);
+    const Travel travel = compressor->begin(tensor, {.world = 2}).travel;
+    const bool travels = travel != Travel::gather && travel != Travel::rows;
+    // Signum is signsgd with a memory.
+    const int least = travels && method.name != "signum" ? 10 : 0;
+    const auto found = drawn.find(method.name);
+    EXPECT_GE(found == drawn.end() ? 0 : found->second, least) << method.name;
+  }
 }
 
 TEST(Compressed, LegsTravelAsTheMethodSays) {

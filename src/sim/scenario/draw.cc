@@ -132,6 +132,7 @@ void draw_incident(Scenario& scenario, base::Prng& prng) {
     call.reduction = core::Reduction::sum;
     call.layout = {core::WireFormat::i32, core::DataType::i32};
     call.agreed = call.digits = false;
+    call.compression.reset();
     call.root = 0;
     call.values.dtype = core::DataType::i32;
   }

@@ -58,7 +58,7 @@ void draw_kind(CallPlan& call, std::uint16_t world, base::Prng& prng) {
   call.layout.format = call.agreed ? WireFormat::i32 : draw_block_format(prng);
 }
 
-// This function and the next five use numbers that are drawn already, for the same reason.
+// This function and the next six use numbers that are drawn already, for the same reason.
 Reduction draw_bit_or(const CallPlan& call) {
   const bool can_be =
       call.reduction == Reduction::max && call.elements > 0 && !core::is_float(call.layout.dtype);
@@ -75,6 +75,12 @@ bool draw_digits(const CallPlan& call) {
          base::mix64(call.values.seed + 5) % 6 == 0;
 }
 
+bool draw_compressed(const CallPlan& call) {
+  const bool is_sum = call.layout.is_block_float() || call.layout.is_native();
+  const bool can_be = is_sum && call.collective == Collective::all_reduce && call.elements > 0;
+  return can_be && !call.digits && base::mix64(call.values.seed + 6) % 4 == 0;
+}
+
 bool draw_size_later(const CallPlan& call) {
   const bool can_be = call.collective == Collective::all_reduce && call.elements > 0;
   return can_be && !call.agreed && !call.digits && base::mix64(call.values.seed + 2) % 5 == 0;
@@ -85,8 +91,8 @@ bool draw_sparse(const CallPlan& call) {
       call.collective == Collective::all_reduce || call.collective == Collective::reduce;
   const bool zeros_say_nothing =
       call.reduction != Reduction::min && call.reduction != Reduction::max;
-  const bool can_be =
-      is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed && !call.digits;
+  const bool can_be = is_sum && zeros_say_nothing && call.elements > 0 && !call.agreed &&
+                      !call.digits && !call.compression;
   // Where most blocks are zeros, most calls leave them out.
   const std::uint64_t share = call.values.kind == oracle::ValueKind::sparse ? 3 : 1;
   return can_be && base::mix64(call.values.seed + 3) % 4 < share;
@@ -126,9 +132,14 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
     call.layout.format = draw_native(call);
     call.digits = draw_digits(call);
     if (call.digits) call.layout.format = WireFormat::i32;
+    const std::uint64_t drawn = call.elements;
+    if (draw_compressed(call)) {
+      base::Prng own(base::mix64(call.values.seed + 7));
+      compress(call, own);
+    }
     call.sized_by_previous = draw_size_later(call);
     call.is_sparse = draw_sparse(call);
-    left -= std::min(left, call.elements);
+    left -= std::min(left, drawn);
     calls.push_back(call);
   }
   return calls;
