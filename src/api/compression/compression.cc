@@ -37,8 +37,8 @@ float seconds_of(std::int64_t ns) {
 // A number that only stands for a setting and a step explains nothing.
 Error explained(Error error) {
   if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
-    error.message = "compression: ranks are not at the same step, or their settings differ: " +
-                    error.message;
+    error.message =
+        "compression: ranks are not at the same step, or their settings differ: " + error.message;
   }
   return error;
 }
