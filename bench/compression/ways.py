@@ -24,6 +24,8 @@ HOOKS = {
     "bfp8": lambda rate: infold.hooks.wire("bfp8"),
     "shared8": _compress("shared", bits=8),
     "thc4": _compress("thc", bits=4, memory="residual"),
+    # Lanes hold the sum of all ranks' codes: with 8 ranks 8 bits for 4, and 5.3 bits for 2.
+    "thc2": _compress("thc", bits=2, memory="residual"),
     "sign": lambda rate: infold.compress.hook("scaledsign", memory="ef-sign",
                                               memory_settings={"rate": rate}),
     "topk": _compress("topk", ratio=0.01, memory="residual"),

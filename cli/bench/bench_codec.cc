@@ -92,6 +92,10 @@ class BenchCodec final : public Command {
         methods_.push_back({.method = method.name});
       }
     }
+    for (const CompressionOptions& method : methods_) {
+      const auto known = Compression::create(method);
+      if (!known) return refuse(output, known.error());
+    }
     if (!read_gradients(output)) return ExitCode::kBadUsage;
     how_.world = static_cast<int>(world_);
     output.text("{}, load {:.1f}\n", this_machine(), load());

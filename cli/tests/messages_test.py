@@ -51,6 +51,14 @@ def names_flags_that_are_missing(infold, folder):
     refused(infold, folder, ("verify",), 1, "no rank: set --rank")
 
 
+def names_what_is_wrong_with_a_method(infold, folder):
+    bench = ("bench", "codec", "--elements", "10", "--seconds", "0.001")
+    refused(infold, folder, (*bench, "--method", "zip"), 2, "zip", "topk")
+    refused(infold, folder, (*bench, "--method", "topk ratio=2"), 2, "topk", "ratio")
+    refused(infold, folder, (*bench, "--method", "topk ratio"), 2, "--method")
+    refused(infold, folder, (*bench, "--gradients", "absent"), 2, "absent has 0 files *.f32")
+
+
 def knows_a_url(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
              "http://10.0.0.1:7700")
@@ -145,10 +153,11 @@ def reports_a_swarm_in_lines(infold, folder):
     check(said.endswith("1000 of 1000 runs, 0 failed\n"), repr(said))
 
 
-CASES = (names_flags_that_are_missing, knows_a_url, says_why_an_address_cannot_be_had,
-         takes_sizes_as_people_type_them, does_not_ignore_a_wire_format,
-         names_the_line_of_a_settings_file, finds_a_bad_place_before_it_trains,
-         sums_with_fewer_slots_than_a_job_asks_for, reports_a_swarm_in_lines)
+CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method, knows_a_url,
+         says_why_an_address_cannot_be_had, takes_sizes_as_people_type_them,
+         does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
+         finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,
+         reports_a_swarm_in_lines)
 
 
 def main():

@@ -227,6 +227,7 @@ Result<double> measure_codec_error(const CompressionOptions& options,
     error += (double{mean[i]} - exact) * (double{mean[i]} - exact);
     square += exact * exact;
   }
+  if (square == 0) return refuse("the mean of the gradients is zero");
   return error / square;
 }
 
