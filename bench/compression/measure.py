@@ -30,7 +30,8 @@ import lab_job  # noqa: E402
 RANK = "bench/compression/rank.py"
 TASKS = ("convnet", "transformer", "recommender")
 # As ways.py has them.
-WAYS = ("f32", "bf16", "bfp16", "bfp8", "shared8", "thc4", "thc2", "sign", "topk", "sidco", "powersgd")
+WAYS = ("f32", "bf16", "bfp16", "bfp8", "shared8", "thc4", "thc2", "sign", "topk", "sidco",
+        "powersgd")
 # Every table compares with these.
 BESIDE = ("f32", "bf16", "bfp16")
 # Multiples of the speed of Gloo's f32, and of our bfp16's, that a step is to reach.

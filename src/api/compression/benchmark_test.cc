@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the measurements of compression methods say, without their times.
-#include <infold/compression_benchmark.h>
-#include <infold/compressor.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <infold/compression_benchmark.h>
+#include <infold/compressor.h>
 
 namespace infold {
 namespace {
