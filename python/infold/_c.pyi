@@ -36,6 +36,11 @@ def add_method(name: str, bias: str, settings: dict[str, int | float],
     encode(tensor, seed, state), which returns a list of tensors and the next step's state, in
     float32; and with decode(tensors), which returns a tensor."""
 
+def measure_speed(method: str, settings: dict[str, float], elements: int, world: int,
+                  seconds: float) -> dict[str, float]: ...
+def measure_error(method: str, settings: dict[str, float],
+                  gradients: list[torch.Tensor]) -> float: ...
+
 class Compressor:
     def __init__(self, method: str, settings: dict[str, float], memory: str,
                  memory_settings: dict[str, float], seed: int,

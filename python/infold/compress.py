@@ -11,7 +11,7 @@ from infold._hidden_time import HiddenTimes
 from infold._own_methods import Compressor, Memory, NumpyCompressor, add
 from infold._registration import backend_of
 
-__all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook"]
+__all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook", "measure"]
 
 _CONTROL = "control of calls"  # as the extension names a control's state
 
@@ -154,6 +154,26 @@ class hook:
         backend = backend_of(group or self._group)
         self._compressor.load(state["choice"], state["rank"], state["world"], entries,
                               backend.rank(), backend.size())
+
+
+def measure(method, gradients=None, *, elements=1_000_000, world=8, seconds=1.0, **settings):
+    """What a method costs one rank of `world`, as a dict, without a network. It takes built-in
+    methods and those of add(), as `infold bench codec` does.
+
+        infold.compress.measure("topk", ratio=0.01)
+        infold.compress.measure("half", gradients)
+
+    `encode_gbps` and `decode_gbps` are of float32 gradients with heavy tails, on one thread, and
+    `encode_ratio` and `decode_ratio` compare them with a copy. `bits_sent` and `bits_received` are
+    for each element. With `gradients`, a list of one tensor for each rank, there is `error`: the
+    squared error of their mean after one step without a memory, as a part of the mean's square.
+    """
+    from infold import _c
+
+    found = _c.measure_speed(method, settings, elements, world, seconds)
+    if gradients is not None:
+        found["error"] = _c.measure_error(method, settings, list(gradients))
+    return found
 
 
 # GRACE's names of methods, with the settings that a parameter of GRACE stands for.

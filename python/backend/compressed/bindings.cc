@@ -9,6 +9,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "python/backend/compressed/compressor.h"
+#include "python/backend/compressed/measure.h"
 #include "python/backend/compressed/python_method.h"
 
 namespace py = pybind11;
@@ -142,6 +143,22 @@ void bind_compressor(py::module_& module) {
            py::arg("own_rank"), py::arg("own_world"))
       .def("statistics", &statistics_of)
       .def("controlled_calls", &controlled_calls_of);
+  module.def(
+      "measure_speed",
+      [](const std::string& method, const py::dict& settings, std::size_t elements, int world,
+         double seconds) {
+        return measure_speed({.method = method, .settings = settings_of(settings)},
+                             {.elements = elements, .world = world, .seconds = seconds});
+      },
+      py::arg("method"), py::arg("settings"), py::arg("elements"), py::arg("world"),
+      py::arg("seconds"));
+  module.def(
+      "measure_error",
+      [](const std::string& method, const py::dict& settings,
+         const std::vector<at::Tensor>& gradients) {
+        return measure_error({.method = method, .settings = settings_of(settings)}, gradients);
+      },
+      py::arg("method"), py::arg("settings"), py::arg("gradients"));
   module.def("add_method", &add_python_method, py::arg("name"), py::arg("bias"),
              py::arg("settings"), py::arg("make"));
 }

@@ -238,3 +238,25 @@ def test_classes_that_cannot_be_ported_are_refused_when_they_are_added():
     infold.compress.add("one memory", _Largest, memory=_Residual)
     with pytest.raises(ValueError, match="residual"):
         infold.compress.hook("one memory", memory="residual")
+
+
+def test_own_methods_are_measured_as_built_in_ones_are():
+    infold.compress.add("measured largest", _Largest)
+    generator = torch.Generator().manual_seed(3)
+    gradients = [torch.randn(20, 50, generator=generator) for _ in range(4)]
+    for ratio in (0.05, 0.5):
+        own = infold.compress.measure("measured largest", gradients, elements=1000, world=4,
+                                      seconds=0, ratio=ratio)
+        built_in = infold.compress.measure("topk", gradients, elements=1000, world=4, seconds=0,
+                                           ratio=ratio)
+        assert own["error"] == pytest.approx(built_in["error"], rel=1e-5)
+        assert own["bits_received"] == pytest.approx(3 * own["bits_sent"])
+        assert own["bits_sent"] > built_in["bits_sent"] > 32 * ratio
+        assert own["encode_ratio"] > 0 and own["decode_gbps"] > 0
+
+
+def test_what_cannot_be_measured_is_refused():
+    with pytest.raises(ValueError, match="no method \"zip\""):
+        infold.compress.measure("zip")
+    with pytest.raises(ValueError, match="several sizes"):
+        infold.compress.measure("none", [torch.ones(2), torch.ones(3)], elements=10, seconds=0)
