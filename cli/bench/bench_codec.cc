@@ -59,9 +59,8 @@ class BenchCodec final : public Command {
   }
 
   void declare(Options& options) override {
-    options.list("--method", "'NAME [SETTING=VALUE]...'", "a method and its settings",
-                 "Only this method, such as 'topk ratio=0.01'; may be given more than once",
-                 [this](const std::string& text) {
+    options.list("--method", "METHOD", "a method and its settings, as in 'topk ratio=0.01'",
+                 "Only this method, such as 'topk ratio=0.01'", [this](const std::string& text) {
                    auto method = read_method(text);
                    if (method) methods_.push_back(*std::move(method));
                    return method.has_value();

@@ -103,7 +103,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("infold switch --plane=x"), {"xdp"})
         self.assertEqual(self.bash("infold switch --plane="), {"user", "xdp"})
         self.assertEqual(self.bash("infold switch --listen "), set())
-        self.assertEqual(self.bash("infold bench co"), {"compare", "core"})
+        self.assertEqual(self.bash("infold bench co"), {"codec", "compare", "core"})
         self.assertEqual(self.bash("infold switch --json --thr"), {"--threads"})
         # A value that is called like a subcommand is a value.
         self.assertEqual(self.bash("infold verify --job plan --ra"), {"--rank"})
