@@ -23,8 +23,8 @@
 namespace infold::numeric {
 namespace {
 
-// Of each byte, the numbers of its bits that are set, ascending.
-constexpr auto kPlacesOfBits = [] {
+// Of each byte, the numbers of its bits that are set, ascending. Scalar loops need no table.
+[[maybe_unused]] constexpr auto kPlacesOfBits = [] {
   std::array<std::array<std::uint8_t, 8>, 256> places{};
   for (std::size_t byte = 0; byte < places.size(); ++byte) {
     std::size_t count = 0;
