@@ -104,15 +104,14 @@ TEST(CompressionControl, AllRanksHaveEqualSettingsAndBits) {
 
 // The first three calls have the first setting, and so its bits.
 TEST(CompressionControl, ACallHasTheBitsOfItsSetting) {
-  CompressionOptions fixed = kTopK;
-  fixed.control.reset();
   LocalGroup group = make_group({.world = kWorld});
   on_every_rank(group, [&](Communicator& comm, int rank) {
     Compression controlled = create(kTopK);
     const Seen seen = run_steps(controlled, comm, rank, 0, 3);
+    CompressionOptions fixed = kTopK;
+    fixed.control.reset();
     fixed.settings = {{"ratio", seen.settings.front().first}};
-    CompressionOptions same = fixed;
-    Compression compression = create(same);
+    Compression compression = create(fixed);
     EXPECT_EQ(run_steps(compression, comm, rank, 0, 3).means, seen.means);
   });
 }
