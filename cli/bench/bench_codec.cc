@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -95,7 +95,7 @@ class BenchCodec final : public Command {
       const auto known = Compression::create(method);
       if (!known) return refuse(output, known.error());
     }
-    if (!read_gradients(output)) return ExitCode::kBadUsage;
+    if (!prepare_gradients(output)) return ExitCode::kBadUsage;
     how_.world = static_cast<int>(world_);
     output.text("{}, load {:.1f}\n", this_machine(), load());
     output.text("{} elements, {} ranks\n\n", how_.elements, world_);
@@ -132,7 +132,7 @@ class BenchCodec final : public Command {
                 speed->decode_ratio, speed->bits_sent, speed->bits_received,
                 or_dash(speed->bits_of_formula, 3));
     for (const std::uint64_t world : error_worlds_) {
-      const auto error = measure_codec_error(method, gradients_of(world));
+      const auto error = measure_codec_error(method, std::span(gradients_).first(world));
       if (!error) return refuse(output, error.error());
       object[fmt::format("error_{}", world)] = *error;
       output.text(" {:>9.1e}", *error);
@@ -147,19 +147,19 @@ class BenchCodec final : public Command {
     return ExitCode::kBadUsage;
   }
 
-  std::vector<std::vector<float>> gradients_of(std::uint64_t world) const {
-    if (!recorded_.empty())
-      return {recorded_.begin(), recorded_.begin() + static_cast<long>(world)};
-    std::vector<std::vector<float>> gradients;
-    for (int rank = 0; rank < static_cast<int>(world); ++rank) {
-      gradients.push_back(heavy_tailed_gradient(kErrorElements, 1, rank));
+  // A rank's gradient does not depend on the number of ranks, so all worlds share them. False: a
+  // message has been written.
+  bool prepare_gradients(Output& output) {
+    std::uint64_t most = 0;
+    for (const std::uint64_t world : error_worlds_) most = std::max(most, world);
+    if (!folder_.empty()) return read_gradients(output, most);
+    for (int rank = 0; rank < static_cast<int>(most); ++rank) {
+      gradients_.push_back(heavy_tailed_gradient(kErrorElements, 1, rank));
     }
-    return gradients;
+    return true;
   }
 
-  // False: a message has been written.
-  bool read_gradients(Output& output) {
-    if (folder_.empty()) return true;
+  bool read_gradients(Output& output, std::uint64_t wanted) {
     std::vector<std::filesystem::path> files;
     std::error_code failure;
     for (const auto& entry : std::filesystem::directory_iterator(folder_, failure)) {
@@ -167,19 +167,19 @@ class BenchCodec final : public Command {
     }
     std::sort(files.begin(), files.end());
     for (const std::filesystem::path& file : files) {
-      recorded_.emplace_back(std::filesystem::file_size(file, failure) / sizeof(float));
+      std::vector<float> gradient(std::filesystem::file_size(file, failure) / sizeof(float));
       std::ifstream stream(file, std::ios::binary);
-      stream.read(reinterpret_cast<char*>(recorded_.back().data()),
-                  static_cast<std::streamsize>(recorded_.back().size() * sizeof(float)));
-      if (stream && !recorded_.back().empty()) continue;
-      output.log("infold bench codec: cannot read floats from {}\n", file.string());
-      return false;
+      stream.read(reinterpret_cast<char*>(gradient.data()),
+                  static_cast<std::streamsize>(gradient.size() * sizeof(float)));
+      if (!stream || gradient.empty()) {
+        output.log("infold bench codec: cannot read floats from {}\n", file.string());
+        return false;
+      }
+      gradients_.push_back(std::move(gradient));
     }
-    const auto most =
-        error_worlds_.empty() ? error_worlds_.end() : std::ranges::max_element(error_worlds_);
-    if (most == error_worlds_.end() || recorded_.size() >= *most) return true;
+    if (gradients_.size() >= wanted) return true;
     output.log("infold bench codec: --gradients: {} has {} files *.f32, and --errors wants {}\n",
-               folder_, recorded_.size(), *most);
+               folder_, gradients_.size(), wanted);
     return false;
   }
 
@@ -188,7 +188,7 @@ class BenchCodec final : public Command {
   std::uint32_t world_ = 8;
   std::vector<std::uint64_t> error_worlds_ = {4, 8, 16, 64};
   std::string folder_;
-  std::vector<std::vector<float>> recorded_;
+  std::vector<std::vector<float>> gradients_;  // of each rank, to measure errors of
 };
 
 }  // namespace
