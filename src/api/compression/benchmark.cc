@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <numbers>
 
 #include <infold/compression_benchmark.h>
 
 #include "base/prng.h"
 #include "codec/compress/choice.h"
+#include "codec/compress/normal.h"
 #include "codec/compress/round_table.h"
 
 namespace infold {
@@ -35,22 +35,10 @@ double median(std::vector<double> samples) {
   return *middle;
 }
 
-class Normals {
- public:
-  explicit Normals(std::uint64_t seed) : prng_(seed) {}
-
-  double next() {
-    const double radius = std::sqrt(-2 * std::log(1 - prng_.uniform()));
-    return radius * std::cos(2 * std::numbers::pi * prng_.uniform());
-  }
-  double next_heavy() {
-    const double normal = next();
-    return normal * std::exp(next());
-  }
-
- private:
-  base::Prng prng_;
-};
+double draw_heavy(base::Prng& prng) {
+  const double normal = codec::draw_normal(prng);
+  return normal * std::exp(codec::draw_normal(prng));
+}
 
 // Called through a pointer that may change. Else compilers drop a copy whose target is not read.
 void* (*volatile copy_bytes)(void*, const void*, std::size_t) = std::memcpy;
@@ -146,11 +134,11 @@ class OneRank {
 }  // namespace
 
 std::vector<float> heavy_tailed_gradient(std::size_t elements, std::uint64_t seed, int rank) {
-  Normals common(seed);
-  Normals own(base::mix64(seed) + static_cast<std::uint64_t>(rank) + 1);
+  base::Prng common(seed);
+  base::Prng own(base::mix64(seed) + static_cast<std::uint64_t>(rank) + 1);
   std::vector<float> gradient(elements);
   for (float& value : gradient) {
-    value = static_cast<float>(common.next_heavy() + own.next_heavy());
+    value = static_cast<float>(draw_heavy(common) + draw_heavy(own));
   }
   return gradient;
 }

@@ -14,6 +14,7 @@
 
 #include "base/prng.h"
 #include "codec/compress/choice.h"
+#include "codec/compress/normal.h"
 #include "codec/compress/round_table.h"
 
 namespace infold::codec {
@@ -29,12 +30,6 @@ inline std::uint64_t draw_seed() {
 
 inline std::string repeat(std::uint64_t seed) {
   return "repeat with INFOLD_CODEC_SEED=" + std::to_string(seed);
-}
-
-// A value of a normal distribution; Box and Muller's.
-inline double draw_normal(base::Prng& prng) {
-  const double radius = std::sqrt(-2 * std::log(1 - prng.uniform()));
-  return radius * std::cos(2 * M_PI * prng.uniform());
 }
 
 // Gradients have heavy tails: a normal times the exponential of a normal.
