@@ -34,6 +34,14 @@ float seconds_of(std::int64_t ns) {
   return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, codec::kCallSecondsMax);
 }
 
+// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum. So do
+// ranks one of which has made a step that failed at another.
+std::uint16_t encoding_of(std::uint64_t setting, std::span<Parameter* const> found) {
+  std::uint64_t number = setting;
+  for (const Parameter* const each : found) number += each->step();
+  return static_cast<std::uint16_t>(number % 0xFFFF + 1);
+}
+
 // A number that only stands for a setting and a step explains nothing.
 Error explained(Error error) {
   if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
@@ -55,6 +63,8 @@ struct Compression::Inside {
   int world = 0;
   // Hashes of the lists of parameters that all ranks have passed alike.
   std::set<std::uint64_t> checked = {};
+  // By the list and the setting of a call (LegExchange::Heads).
+  std::map<std::pair<std::uint64_t, std::uint64_t>, LegExchange::Heads> heads = {};
   double rate = 0;  // 0: the memory's own
   CompressionStatistics statistics = {};
 
@@ -70,8 +80,9 @@ struct Compression::Inside {
   const codec::CompressionChoice& choice_of(std::size_t rung) const {
     return controls ? controls->steering().choice(rung) : choice;
   }
-  std::uint16_t encoding_of(const codec::Controller::Setting& setting,
-                            std::span<Parameter* const> found) const;
+  std::uint64_t hash_of(const codec::Controller::Setting& setting) const {
+    return hash_of_text(setting.is_plain ? "plain" : choice_of(setting.rung).text());
+  }
   Result<void> restore(const std::string& name, Parameter& parameter);
   std::vector<codec::Leg> begin(std::span<const ParameterView> views,
                                 std::span<Parameter* const> found) const;
@@ -119,15 +130,6 @@ Result<void> Compression::Inside::meet(Communicator& communicator, const Paramet
   if (!same) return same;
   checked.insert(list.hash);
   return {};
-}
-
-// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum. So do
-// ranks one of which has made a step that failed at another.
-std::uint16_t Compression::Inside::encoding_of(const codec::Controller::Setting& setting,
-                                               std::span<Parameter* const> found) const {
-  std::uint64_t number = hash_of_text(setting.is_plain ? "plain" : choice_of(setting.rung).text());
-  for (const Parameter* const each : found) number += each->step();
-  return static_cast<std::uint16_t>(number % 0xFFFF + 1);
 }
 
 Result<std::vector<Parameter*>> Compression::Inside::find(
@@ -288,14 +290,16 @@ Result<void> Compression::average(Communicator& communicator,
   auto found = inside_->find(parameters, setting);
   if (!found) return tl::unexpected(found.error());
   const base::Instant started = io::monotonic_now();
-  const std::uint16_t encoding = inside_->encoding_of(setting, *found);
+  const std::uint64_t hash = inside_->hash_of(setting);
+  const std::uint16_t encoding = encoding_of(hash, *found);
   const std::vector<codec::Leg> legs = inside_->begin(parameters, *found);
   std::optional<TimesJoin> join;
   if (control) {
     join.emplace(communicator, control->last,
                  CallOptions{.deadline = options.deadline, .encoding = encoding});
   }
-  LegExchange exchange(communicator, encoding, options);
+  LegExchange::Heads& heads = inside_->heads[{list.hash, hash}];
+  LegExchange exchange(communicator, encoding, options, heads);
   if (auto made = inside_->exchange(exchange, *found, legs); !made) {
     return tl::unexpected(explained(made.error()));
   }
@@ -314,6 +318,7 @@ Result<void> Compression::average(Communicator& communicator,
     parameter.commit();
     inside_->statistics.bytes_before += parameters[i].gradient.size_bytes();
   }
+  heads = exchange.next_heads();
   ++inside_->statistics.calls;
   inside_->statistics.bytes_sent += exchange.bytes_sent();
   inside_->statistics.bytes_received += exchange.bytes_received();
@@ -365,6 +370,7 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
   inside_->parameters.clear();
   inside_->loaded.clear();
   inside_->checked.clear();
+  inside_->heads.clear();
   if (inside_->controls) inside_->controls->clear();
   inside_->rank = rank;
   inside_->world = world;

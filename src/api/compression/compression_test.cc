@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
+#include <array>
 #include <atomic>
 #include <stdexcept>
 #include <stop_token>
@@ -373,6 +374,46 @@ TEST(Compression, RefusesAWrongState) {
   }
   EXPECT_EQ(compression.load(wild, 0, 1).error().message,
             "compression: the state's count of steps of a is no number");
+}
+
+// Codes travel with their lengths as far as the last call lets expect, and the rest follows.
+TEST(Compression, CodesWhoseLengthsChangeArrive) {
+  constexpr std::size_t kElements = 4000;
+  // Of each rank and step, the number of elements that are sent.
+  constexpr std::array<std::array<std::size_t, 7>, kWorld> kSent = {
+      {{9, 9, 9, 4000, 0, 50, 50}, {9, 9, 2000, 0, 0, 50, 50}, {9, 9, 8, 70, 0, 51, 50}}};
+  // The first two lengths are new. Elements of equal number and place have equal lengths.
+  constexpr std::uint64_t kCalls[] = {1 + kWorld, 1, 2, 2, 1, 1 + kWorld, 1};
+  const auto sent = [&](int rank, std::size_t step) {
+    return kSent[static_cast<std::size_t>(rank)][step];
+  };
+  const auto value_of = [&](int rank, std::size_t step, std::size_t at) {
+    return at < sent(rank, step) ? static_cast<float>(1 + at % 5) : 0.25F;
+  };
+  LocalGroup group = make_group({.world = kWorld, .faults = {.loss = 0.02}});
+  on_every_rank(group, [&](Communicator& comm, int rank) {
+    Compression compression =
+        create({.method = "threshold", .settings = {{"value", 0.5}}, .memory = "none"});
+    for (std::size_t step = 0; step < std::size(kCalls); ++step) {
+      Tensors gradients(1);
+      std::vector<float> wanted;
+      for (std::size_t at = 0; at < kElements; ++at) {
+        gradients[0].push_back(value_of(rank, step, at));
+        float sum = 0;
+        for (int each = 0; each < kWorld; ++each) {
+          if (at < sent(each, step)) sum += value_of(each, step, at);
+        }
+        wanted.push_back(sum / kWorld);
+      }
+      const std::uint64_t before = comm.statistics().calls;
+      const auto done = average(compression, comm, gradients);
+      ASSERT_TRUE(done.has_value()) << done.error().message;
+      EXPECT_EQ(gradients[0], wanted) << "step " << step;
+      // The first call of a list also checks that ranks choose alike.
+      EXPECT_EQ(comm.statistics().calls - before - (step == 0 ? 1 : 0), kCalls[step])
+          << "step " << step;
+    }
+  });
 }
 
 TEST(Compression, CountsItsBytes) {

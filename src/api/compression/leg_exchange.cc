@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include <infold/rows.h>
@@ -24,6 +25,39 @@ constexpr std::uint64_t kGatheredMax = std::uint64_t{1} << 33;
 
 constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, Travel::rows,
                                  Travel::gather};
+
+// The head is longer than the last call's mean by this part: lengths differ a little.
+constexpr std::uint64_t kHeadSpare = 64;
+
+// Of each rank, in the order of ranks, the length of each leg.
+Result<std::vector<std::uint64_t>> read_lengths(std::span<const std::byte> parts,
+                                                std::size_t part_bytes, std::size_t legs) {
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t together = 0;
+  for (std::size_t at = 0; at < parts.size(); at += part_bytes) {
+    for (std::size_t i = 0; i < legs; ++i) {
+      std::uint64_t length = 0;
+      std::memcpy(&length, parts.data() + at + i * sizeof length, sizeof length);
+      lengths.push_back(length);
+      if (length > kGatheredMax || (together += length) > kGatheredMax) {
+        return tl::unexpected(Error{Code::resource_exhausted,
+                                    "compression: ranks say that their codes have more than 8 GiB",
+                                    -1, ""});
+      }
+    }
+  }
+  return lengths;
+}
+
+// The lengths of all legs of each rank.
+std::vector<std::uint64_t> totals_of(std::span<const std::uint64_t> lengths, std::size_t legs) {
+  std::vector<std::uint64_t> totals;
+  for (std::size_t at = 0; at < lengths.size(); at += legs) {
+    const auto of_rank = lengths.subspan(at, legs);
+    totals.push_back(std::accumulate(of_rank.begin(), of_rank.end(), std::uint64_t{0}));
+  }
+  return totals;
+}
 
 }  // namespace
 
@@ -107,70 +141,91 @@ Result<void> LegExchange::sum_rows(std::span<const Slot> slots) {
   return {};
 }
 
-// Of each rank, in the order of ranks, the length of each leg.
-Result<std::vector<std::uint64_t>> LegExchange::gather_lengths(std::span<const Slot> slots) {
-  std::vector<std::int64_t> own;
-  for (const auto& [leg, answer] : slots) {
-    own.push_back(static_cast<std::int64_t>(leg->sent.size()));
-  }
-  const auto world = static_cast<std::size_t>(communicator_.world());
-  std::vector<std::int64_t> all(own.size() * world);
-  auto done = wait_or_stop(communicator_.all_gather(own, all, options_), stop_);
-  if (!done) return tl::unexpected(done.error());
-  std::vector<std::uint64_t> lengths;
-  std::uint64_t together = 0;
-  for (const std::int64_t length : all) {
-    lengths.push_back(static_cast<std::uint64_t>(length));
-    if (lengths.back() > kGatheredMax || (together += lengths.back()) > kGatheredMax) {
-      return tl::unexpected(Error{Code::resource_exhausted,
-                                  "compression: ranks say that their codes have more than 8 GiB",
-                                  -1, ""});
-    }
-  }
-  return lengths;
-}
-
+// First go a rank's lengths and the head of its codes, the same number of bytes at each rank. Then
+// goes the rest of the codes that are longer than the head.
 Result<void> LegExchange::gather(std::span<const Slot> slots) {
-  auto lengths = gather_lengths(slots);
-  if (!lengths) return tl::unexpected(lengths.error());
+  const std::size_t number = next_heads_.size();
+  const std::size_t head = number < heads_.size() ? heads_[number] : 0;
   const auto world = static_cast<std::size_t>(communicator_.world());
-  std::vector<const Bytes*> parts;
-  std::vector<Handle> handles;
+  const auto self = static_cast<std::size_t>(communicator_.rank());
+  const std::size_t lengths_bytes = slots.size() * sizeof(std::uint64_t);
+  const std::size_t part_bytes = lengths_bytes + head;
+
+  Bytes own;
+  for (const auto& [leg, answer] : slots) {
+    own.insert(own.end(), leg->sent.begin(), leg->sent.end());
+  }
+  std::byte* const parts = keep(part_bytes * world);
+  std::byte* const own_part = parts + self * part_bytes;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::uint64_t length = slots[i].leg->sent.size();
+    std::memcpy(own_part + i * sizeof length, &length, sizeof length);
+  }
+  std::copy_n(own.begin(), std::min(own.size(), head), own_part + lengths_bytes);
+  const MutableTensorView all(parts, part_bytes * world, DataType::u8);
+  auto done = wait_or_stop(
+      communicator_.all_gather(TensorView(own_part, part_bytes, DataType::u8), all, options_),
+      stop_);
+  if (!done) return done;
+  const auto lengths = read_lengths({parts, part_bytes * world}, part_bytes, slots.size());
+  if (!lengths) return tl::unexpected(lengths.error());
+  bytes_sent_ += head;
+  bytes_received_ += head * (world - 1);
+
+  const std::uint64_t together =
+      std::accumulate(lengths->begin(), lengths->end(), std::uint64_t{0});
+  const std::uint64_t mean = together / world;
+  next_heads_.push_back(mean + mean / kHeadSpare);
+  std::vector<const std::byte*> heads;
   for (std::size_t rank = 0; rank < world; ++rank) {
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < slots.size(); ++i) bytes += (*lengths)[rank * slots.size() + i];
-    std::byte* at = keep(bytes);
-    parts.push_back(kept_.back().get());
-    const MutableTensorView part(at, bytes, DataType::u8);
-    if (rank == static_cast<std::size_t>(communicator_.rank())) {
-      bytes_sent_ += bytes;
-      for (const auto& [leg, answer] : slots) {
-        at = std::copy(leg->sent.begin(), leg->sent.end(), at);
-      }
-    } else {
-      bytes_received_ += bytes;
-    }
-    CallOptions options = options_;
-    options.keep_input = false;
-    handles.push_back(communicator_.broadcast(part, static_cast<int>(rank), options));
+    heads.push_back(parts + rank * part_bytes + lengths_bytes);
   }
-  for (Handle& handle : handles) {
-    if (auto done = wait_or_stop(std::move(handle), stop_); !done) return done;
-  }
-  share_out(slots, *lengths, parts);
+  auto codes = gather_rests(heads, head, totals_of(*lengths, slots.size()), own);
+  if (!codes) return tl::unexpected(codes.error());
+  share_out(slots, *lengths, *codes);
   return {};
 }
 
-// Gives each leg its piece of each rank's part.
+// The whole codes of each rank, from their heads. What is not longer stays where it is.
+Result<std::vector<const std::byte*>> LegExchange::gather_rests(
+    std::span<const std::byte* const> heads, std::size_t head,
+    std::span<const std::uint64_t> totals, std::span<const std::byte> own) {
+  std::vector<const std::byte*> codes(heads.begin(), heads.end());
+  std::vector<Handle> handles;
+  CallOptions options = options_;
+  options.keep_input = false;
+  for (std::size_t rank = 0; rank < heads.size(); ++rank) {
+    if (totals[rank] <= head) continue;
+    const std::size_t rest = totals[rank] - head;
+    std::byte* const whole = keep(totals[rank]);
+    const bool is_own = rank == static_cast<std::size_t>(communicator_.rank());
+    if (is_own) {
+      std::copy(own.begin(), own.end(), whole);
+    } else {
+      std::copy_n(heads[rank], head, whole);
+    }
+    (is_own ? bytes_sent_ : bytes_received_) += rest;
+    codes[rank] = whole;
+    handles.push_back(communicator_.broadcast({whole + head, rest, DataType::u8},
+                                              static_cast<int>(rank), options));
+  }
+  for (Handle& handle : handles) {
+    if (auto done = wait_or_stop(std::move(handle), stop_); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  return codes;
+}
+
+// Gives each leg its piece of each rank's codes.
 void LegExchange::share_out(std::span<const Slot> slots, std::span<const std::uint64_t> lengths,
-                            std::span<const Bytes*> parts) {
-  std::vector<std::uint64_t> taken(parts.size());
+                            std::span<const std::byte* const> codes) {
+  std::vector<std::uint64_t> taken(codes.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     gathered_.push_back(std::make_unique<std::vector<std::span<const std::byte>>>());
-    for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    for (std::size_t rank = 0; rank < codes.size(); ++rank) {
       const std::uint64_t length = lengths[rank * slots.size() + i];
-      gathered_.back()->push_back(
-          std::span<const std::byte>(*parts[rank]).subspan(taken[rank], length));
+      gathered_.back()->emplace_back(codes[rank] + taken[rank], length);
       taken[rank] += length;
     }
     slots[i].answer->gathered = *gathered_.back();

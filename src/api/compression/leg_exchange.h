@@ -3,11 +3,15 @@
 // Makes the legs of many compressors as collectives of a communicator. Legs of one kind share one
 // call, so that small parameters share packets. Blocks; for one thread at a time. All ranks must
 // pass legs of the same kinds in the same order.
+//
+// Codes that are gathered have other lengths at each rank. They travel behind their lengths, as far
+// as the lengths of the last call let expect. So a second round trip is for the rest alone.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <infold/communicator.h>
@@ -20,17 +24,25 @@ namespace infold {
 
 class LegExchange {
  public:
-  // `encoding` tells codes apart that only look alike (CallOptions::encoding).
-  LegExchange(Communicator& communicator, std::uint16_t encoding, const AverageOptions& options)
+  // For each gathering of a call, the bytes of a rank's codes that go with their lengths.
+  using Heads = std::vector<std::uint64_t>;
+
+  // `encoding` tells codes apart that only look alike (CallOptions::encoding). All ranks must have
+  // equal `heads`; gatherings beyond them send lengths alone at first.
+  LegExchange(Communicator& communicator, std::uint16_t encoding, const AverageOptions& options,
+              Heads heads)
       : communicator_(communicator),
         options_{.deadline = options.deadline, .encoding = encoding},
-        stop_(options.stop) {}
+        stop_(options.stop),
+        heads_(std::move(heads)) {}
 
   // One answer for each leg, valid until clear().
   Result<std::vector<codec::Answer>> make(std::span<const codec::Leg> legs);
   // Frees the answers' memory for the next step.
   void clear();
 
+  // For the next call of the same kind. All ranks have the same, if all their make() ended well.
+  const Heads& next_heads() const { return next_heads_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
   // In make().
@@ -47,14 +59,19 @@ class LegExchange {
   Result<void> reduce(std::span<const Slot> slots, DataType type, Reduction reduction);
   Result<void> sum_rows(std::span<const Slot> slots);
   Result<void> gather(std::span<const Slot> slots);
-  Result<std::vector<std::uint64_t>> gather_lengths(std::span<const Slot> slots);
-  std::byte* keep(std::size_t bytes);
+  Result<std::vector<const std::byte*>> gather_rests(std::span<const std::byte* const> heads,
+                                                     std::size_t head,
+                                                     std::span<const std::uint64_t> totals,
+                                                     std::span<const std::byte> own);
   void share_out(std::span<const Slot> slots, std::span<const std::uint64_t> lengths,
-                 std::span<const Bytes*> parts);
+                 std::span<const std::byte* const> codes);
+  std::byte* keep(std::size_t bytes);
 
   Communicator& communicator_;
   CallOptions options_;
   const std::stop_token stop_;
+  const Heads heads_;
+  Heads next_heads_;
   std::vector<std::unique_ptr<Bytes>> kept_;
   std::vector<std::unique_ptr<std::vector<std::span<const std::byte>>>> gathered_;
   std::uint64_t bytes_sent_ = 0;
