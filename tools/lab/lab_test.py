@@ -166,6 +166,18 @@ class LabTest(unittest.TestCase):
         self.assertEqual(kernel_rates("switch"), {"port0": 1e8, "port1": 1e8, "port2": 1e7})
         self.assertIn("is up", dev_lab("up", "--world", 3, "--rate", "100mbit").stdout)
 
+    def test_changes_the_rate_of_links_that_are_up(self):
+        lab = network.Lab(NAME)
+        self.assertRaises(links.LabError, lab.change_rate, 10**7)
+        dev_lab("up", "--world", 2, "--rate", "100mbit", "--rate-at", "1=50mbit")
+        lab.change_rate(10**7)
+        self.assertEqual(kernel_rates("switch"), {"port0": 1e7, "port1": 5e7})
+        total, _, seconds = transfer("switch", 0, 500, 1472)
+        self.check_not_faster(total, seconds, 10e6)
+        self.assertEqual([counters(rank, "up")["rate"] for rank in (0, 1)], [10**7, 5 * 10**7])
+        dev_lab("up", "--world", 2, "--rate", "none")
+        self.assertRaises(links.LabError, lab.change_rate, 10**7)
+
     def test_lost_packets_are_those_of_the_wire(self):
         # With super-packets a hundredth as many would arrive.
         dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.001)

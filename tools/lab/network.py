@@ -248,6 +248,20 @@ class Lab:
                 if script:
                     run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
 
+    def change_rate(self, rate):
+        """Of the links without a rate of their own, while programs run. Queues keep their
+        packets."""
+        options = self.options()
+        if options is None or options.rate is None:
+            raise LabError(f"there is no lab {self.name} with links of a rate")
+        arguments = Bucket(rate, options.mtu + ETHERNET_BYTES).arguments()
+        followers = [r for r in range(options.world) if r not in options.rate_at]
+        self._tc(SWITCH, [f"qdisc change dev port{r} root {arguments}" for r in followers])
+        for rank in followers:
+            self._tc(rank, [f"qdisc change dev eth0 root {arguments}"])
+        common = dataclasses.replace(options, rate=rate).common()
+        self._ip(SWITCH, f"link set {BRIDGE} alias '{json.dumps(common)}'")
+
     def links(self, options):
         """The bytes and packets of each link since the lab exists, by rank and direction."""
         at_switch = self._counters(SWITCH)
