@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures compressed gradients in DistributedDataParallel, in the lab:
 
-goal   time, bytes and steps until a convnet, a transformer and a recommender are right often enough
-step   the time of a step whose gradients take longer than its computation, beside Gloo
+goal     time, bytes and steps until a convnet, a transformer and a recommender are right often
+         enough
+step     the time of a step whose gradients take longer than its computation, beside Gloo
+control  steps and accuracy of the convnet while links change, beside fixed ratios
 
 Needs root, and the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/compression/measure.py goal --seeds 3 --json goal.json
     build/python/venv/bin/python bench/compression/measure.py step --rounds 5 --json step.json
+    build/python/venv/bin/python bench/compression/measure.py control --seeds 3
 
 The ways of one run take turns on the same links. In `goal`, a seed is another model and other
 samples, and the ways are in another order. A way that does not reach the goal within the limit is
@@ -25,13 +28,16 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
+import control  # noqa: E402
 import lab_job  # noqa: E402
+from tables import median_of, of_way, print_table  # noqa: E402
 
 RANK = "bench/compression/rank.py"
 TASKS = ("convnet", "transformer", "recommender")
 # As ways.py has them.
 WAYS = ("f32", "bf16", "bfp16", "bfp8", "shared8", "thc4", "thc2", "sign", "topk", "sidco",
         "powersgd")
+ON_REQUEST = ("none",)
 # Every table compares with these.
 BESIDE = ("f32", "bf16", "bfp16")
 # Multiples of the speed of Gloo's f32, and of our bfp16's, that a step is to reach.
@@ -42,45 +48,29 @@ WANTED_TO_BFP16 = 1.5
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["goal", "step"])
-    parser.add_argument("--world", type=int, default=0, help="default 4 for goal, 8 for step")
+    parser.add_argument("what", choices=["goal", "step", "control"])
+    parser.add_argument("--world", type=int, default=0, help="default 8 for step, otherwise 4")
     parser.add_argument("--rate", default="100mbit", help="rate of every link (default 100mbit)")
     parser.add_argument("--ways", default=",".join(WAYS), help="beside f32, bf16 and bfp16")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all samples")
     parser.add_argument("--tasks", default=",".join(TASKS), help="of goal")
-    parser.add_argument("--seeds", type=int, default=3, help="of goal")
+    parser.add_argument("--seeds", type=int, default=3, help="of goal and control")
     parser.add_argument("--seconds", type=float, default=120, help="limit of a training of goal")
     parser.add_argument("--goal", type=float, default=0,
                         help="share of right answers, in place of the tasks' own")
     parser.add_argument("--rounds", type=int, default=5, help="of step")
     parser.add_argument("--steps", type=int, default=0,
-                        help="of step in each round (default 3), or limit of a training")
+                        help="of step in each round (default 3), of a phase of control (default "
+                             "60), or limit of a training")
     parser.add_argument("--batch", type=int, default=4, help="samples of a rank's step")
     options = parser.parse_args()
     named = options.ways.split(",")
     options.ways = [*BESIDE, *(way for way in named if way not in BESIDE)]
-    for given, allowed in ((options.ways, WAYS), (options.tasks.split(","), TASKS)):
+    for given, allowed in ((options.ways, WAYS + ON_REQUEST), (options.tasks.split(","), TASKS)):
         for each in given:
             if each not in allowed:
                 parser.error(f"there is no {each}; there are: {', '.join(allowed)}")
     return options
-
-
-def of_way(samples, way):
-    return [each for each in samples if each["way"] == way]
-
-
-def median_of(samples, key):
-    return statistics.median(each[key] for each in samples)
-
-
-def print_table(rows):
-    """The first row has the names of the columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        first, *others = (cell.ljust(width) if column == 0 else cell.rjust(width)
-                          for column, (cell, width) in enumerate(zip(row, widths, strict=True)))
-        print("  ".join([first, *others]), flush=True)
 
 
 def train_to_goal(options, task, seed, switch):
@@ -172,13 +162,18 @@ def step(options, switch):
     return samples
 
 
+def follow(options, switch):
+    options.steps = options.steps or 60
+    return control.measure(options, switch, RANK)
+
+
 def main():
     options = parse()
     lab_job.need_root()
-    options.world = options.world or {"goal": 4, "step": 8}[options.what]
+    options.world = options.world or {"goal": 4, "step": 8, "control": 4}[options.what]
     try:
         with lab_job.lab(options.world, options.rate), lab_job.switch() as switch:
-            samples = {"goal": goal, "step": step}[options.what](options, switch)
+            samples = {"goal": goal, "step": step, "control": follow}[options.what](options, switch)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
     if options.json:

@@ -24,10 +24,11 @@ import training  # noqa: E402
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["goal", "step"])
+    parser.add_argument("what", choices=["goal", "step", "control"])
     parser.add_argument("--ways", default="f32", help="with commas")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=3, help="of each visit, or a limit of a race")
+    parser.add_argument("--steps", type=int, default=3,
+                        help="of each visit or training, or a limit of a race")
     parser.add_argument("--task", default="convnet", choices=list(tasks.TASKS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="limit of a training")
@@ -42,10 +43,10 @@ def show(**numbers):
 
 
 def make_job(task, way, seed):
-    """The same model at all ranks, and other samples at each."""
+    """The same model at all ranks, and other samples at each. Returns the job and its hook."""
     torch.manual_seed(seed)
     model = DistributedDataParallel(task.make_model())
-    ways.register(way, model, task.rate)
+    hook = ways.register(way, model, task.rate)
     rank = dist.get_rank()
     inputs, labels = task.batch(task.tests, torch.Generator().manual_seed(10_000 + rank))
     generator = torch.Generator().manual_seed(1000 * seed + rank)
@@ -59,14 +60,14 @@ def make_job(task, way, seed):
         return right.sum().item(), right.numel()
 
     return race.Job(model, task.make_optimizer(model.parameters(), task.rate), task.loss_of,
-                    batches(), count_right)
+                    batches(), count_right), hook
 
 
 def reach_goal(options):
     task = tasks.TASKS[options.task]()
     rules = race.Rules(options.goal or task.goal, options.seconds, options.steps)
     for way in options.ways.split(","):
-        for numbers in race.run(make_job(task, way, options.seed), rules):
+        for numbers in race.run(make_job(task, way, options.seed)[0], rules):
             show(way=way, goal=rules.goal, **numbers)
 
 
@@ -93,11 +94,30 @@ def time_steps(options):
                     show(way=way, round=number, step=step, seconds=seconds, megabytes=megabytes)
 
 
+def follow_rates(options):
+    """Trains for a number of steps, while measure.py changes the links. The last object of each way
+    says how often the model is right, and whether all ranks had equal ratios in all steps."""
+    gloo = dist.new_group(backend="gloo")
+    for way in options.ways.split(","):
+        job, hook = make_job(tasks.TASKS[options.task](), way, options.seed)
+        ratios = []
+        for step in range(options.steps):
+            ratios.append([each["value"] for each in hook.statistics().get("controlled_calls", ())])
+            dist.barrier()
+            begun = time.perf_counter()
+            race.step(job)
+            show(way=way, step=step, seconds=time.perf_counter() - begun, ratios=ratios[-1])
+        of_all = [None] * dist.get_world_size()
+        dist.all_gather_object(of_all, ratios, group=gloo)
+        show(way=way, step=options.steps, accuracy=race.accuracy(job),
+             equal=all(each == ratios for each in of_all))
+
+
 def main():
     options = parse()
     torch.set_num_threads(1)
     dist.init_process_group("infold")
-    (reach_goal if options.what == "goal" else time_steps)(options)
+    {"goal": reach_goal, "step": time_steps, "control": follow_rates}[options.what](options)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -15,10 +15,12 @@ def _compress(*words, **settings):
     return lambda rate: infold.compress.hook(*words, **settings)
 
 
+RATIOS = (0.001, 0.003, 0.01, 0.03, 0.1)  # that the control is compared with
 # Each makes a hook, for a learning rate. Without a hook, gradients travel as f32 and the sum is
 # exact.
 HOOKS = {
     "f32": None,
+    "none": _compress("none"),
     "bf16": lambda rate: bf16,
     "bfp16": lambda rate: infold.hooks.wire("bfp16"),
     "bfp8": lambda rate: infold.hooks.wire("bfp8"),
@@ -31,6 +33,9 @@ HOOKS = {
     "topk": _compress("topk", ratio=0.01, memory="residual"),
     "sidco": _compress("sidco", ratio=0.01, memory="residual"),
     "powersgd": _compress("powersgd", rank=4, memory="residual"),
+    "control": _compress("topk", memory="residual", control={
+        "setting": "ratio", "cheapest": RATIOS[0], "finest": RATIOS[-1]}),
+    **{f"topk{ratio}": _compress("topk", ratio=ratio, memory="residual") for ratio in RATIOS},
 }
 
 
