@@ -5,12 +5,17 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "numeric/codec.h"
 #include "wire/infold_wire.h"
 
 namespace infold::emulate {
 namespace {
+
+constexpr unsigned kDataTypes = static_cast<unsigned>(core::DataType::i64) + 1;
+// The longest chunk may begin at any value.
+constexpr std::uint32_t kTableElements = oracle::kWholeValues + INFOLD_ELEMENTS_MAX;
 
 // The upper half of an f32 with few bits is its bf16. Small whole numbers are exact in f16.
 std::uint16_t f16_of(std::int32_t value) {
@@ -42,6 +47,26 @@ void write_value(core::DataType type, std::int32_t value, std::byte* at) {
   }
 }
 
+// All elements that any rank contributes stand in here, side by side and in order: a chunk is a
+// stretch of it.
+const std::byte* stretch_of(const Contribution& own, core::ChunkRange range) {
+  static const auto kTables = [] {
+    std::array<std::vector<std::byte>, kDataTypes> tables;
+    for (unsigned type = 0; type < kDataTypes; ++type) {
+      const auto dtype = static_cast<core::DataType>(type);
+      tables[type].resize(std::size_t{kTableElements} * element_bytes(dtype));
+      for (std::uint32_t i = 0; i < kTableElements; ++i) {
+        write_value(dtype, generated_value(dtype, 0, i),
+                    tables[type].data() + std::size_t{i} * element_bytes(dtype));
+      }
+    }
+    return tables;
+  }();
+  const std::uint32_t first = oracle::whole_value_of_rank_0(range.first, own.rank);
+  return kTables[static_cast<std::size_t>(own.layout.dtype)].data() +
+         std::size_t{first} * element_bytes(own.layout.dtype);
+}
+
 bool encode(const void* context, const std::byte* /*tensor*/, core::ChunkRange range,
             const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   const auto& own = *static_cast<const Contribution*>(context);
@@ -50,13 +75,8 @@ bool encode(const void* context, const std::byte* /*tensor*/, core::ChunkRange r
     std::memset(elements, 0, std::size_t{range.elements} * own.layout.element_bytes());
     return false;
   }
-  alignas(64) std::array<std::byte, std::size_t{INFOLD_ELEMENTS_MAX} * 8> values;
-  const std::uint32_t width = element_bytes(own.layout.dtype);
-  for (std::uint32_t i = 0; i < range.elements; ++i) {
-    const std::int32_t value = generated_value(own.rank, own.transfer, range.first + i);
-    write_value(own.layout.dtype, value, values.data() + std::size_t{i} * width);
-  }
-  return own.codec->encode(nullptr, values.data(), {0, range.elements}, codes, exponents, elements);
+  return own.codec->encode(nullptr, stretch_of(own, range), {0, range.elements}, codes, exponents,
+                           elements);
 }
 
 void decode(void* /*context*/, std::byte* /*tensor*/, core::ChunkRange /*range*/,

@@ -9,25 +9,23 @@
 #include "core/format.h"
 #include "core/tensor_codec.h"
 #include "core/worker/worker.h"
+#include "oracle/whole_values.h"
 
 namespace infold::emulate {
 
-// Element `index` of what this rank contributes to a transfer: a whole number of -128 to 127, so
-// sums of floats are exact wherever a sum has 16 bits. Transfers count from 1.
-constexpr std::int32_t generated_value(std::uint16_t rank, std::uint64_t transfer,
+// Element `index` of what this rank contributes to any transfer, as `infold bench allreduce`
+// contributes it. Types of fewer than 16 bits of precision get the remainder of a division by 128.
+constexpr std::int32_t generated_value(core::DataType type, std::uint16_t rank,
                                        std::uint64_t index) {
-  std::uint32_t mixed = static_cast<std::uint32_t>(index) * 0x9E3779B1U +
-                        (rank + 1U) * 0x85EBCA6BU +
-                        static_cast<std::uint32_t>(transfer) * 0xC2B2AE35U;
-  mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6DU;
-  return static_cast<std::int32_t>(mixed >> 24) - 128;
+  const std::int32_t value = oracle::whole_value_at(index, rank);
+  const bool is_wide = element_bytes(type) >= 4;
+  return is_wide ? value : value % 128;
 }
 
 // Lives as long as the transfer. It is the request's context.
 struct Contribution {
   core::ElementLayout layout;
   std::uint16_t rank = 0;
-  std::uint64_t transfer = 0;
   const core::TensorCodec* codec = nullptr;  // of generated elements; null: zeros
 };
 

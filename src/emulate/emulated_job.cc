@@ -147,8 +147,8 @@ void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRe
   call.at = rank.last_call_at;
   call.request = request;
   if (request.elements > 0) {
-    const auto contribution = std::make_shared<Contribution>(
-        Contribution{request.layout, rank.rank, counters_.transfers, nullptr});
+    const auto contribution =
+        std::make_shared<Contribution>(Contribution{request.layout, rank.rank, nullptr});
     if (options_.values == Values::generated) contribution->codec = codec_of_generated(request);
     call.request.context = contribution.get();
     call.done = [contribution] {};  // keeps it until the call is forgotten

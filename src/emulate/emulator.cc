@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "core/packet/packet.h"
@@ -16,6 +17,9 @@ namespace {
 
 // Jumbo frames, as a switch takes them.
 constexpr std::uint32_t kDatagramBytesMax = 8972;
+// A thread that sleeps is woken late by its timer's slack and by the time that waking takes. So the
+// thread does not sleep before an event that is this near.
+constexpr base::Duration kAwake = base::microseconds(150);
 
 }  // namespace
 
@@ -67,7 +71,11 @@ class Emulator::Server final : public site::PacketServer {
     for (const auto& [number, job] : jobs_) {
       deadline = std::min(deadline, job->network->next_event());
     }
-    socket_.wait(deadline);
+    if (deadline != base::Instant::never() && deadline - io::monotonic_now() < kAwake) {
+      std::this_thread::yield();
+    } else {
+      socket_.wait({deadline.ns - kAwake.ns});
+    }
   }
   void wake() override { socket_.wake(); }
 
