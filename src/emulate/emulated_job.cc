@@ -7,12 +7,15 @@
 #include "control/job_plan.h"
 #include "core/packet/packet.h"
 #include "io/host/clock.h"
+#include "numeric/codec.h"
 
 namespace infold::emulate {
 namespace {
 
 // As many calls in flight as a real rank has (rank/calls).
 constexpr std::uint32_t kTransfersMax = 1024;
+// What ranks say of themselves is short.
+constexpr std::uint64_t kSaidElementsMax = 1 << 20;
 
 sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTerms& terms) {
   sim::Scenario scenario;
@@ -135,9 +138,34 @@ base::Result<void> EmulatedJob::note(base::Instant now, const control::CallNote&
                       "a call of fixed32, digits, rows or compressed gradients has no generated "
                       "values; start the emulator with --values zeros");
   }
+  if (options_.values == Values::zeros) listen_to(request);
   for (Rank& rank : emulated_) add_call(now, rank, request);
   run(now);
   return {};
+}
+
+// An all-gather is a broadcast of each rank. Programs compare what ranks say of themselves there,
+// as PyTorch compares models. So emulated ranks say what rank 0 has said.
+void EmulatedJob::listen_to(const core::TransferRequest& request) {
+  if (request.collective != core::Collective::broadcast || request.root != 0) return;
+  said_.reset();
+  const core::TensorCodec* const codec = numeric::codec(request.layout.dtype, request.layout.format,
+                                                        request.reduction, request.collective);
+  if (codec == nullptr || request.elements == 0 || request.elements > kSaidElementsMax ||
+      request.sized_later) {
+    return;
+  }
+  said_ = Said{request, core::TransferId{counters_.transfers}, codec,
+               std::make_shared<std::vector<std::byte>>(request.elements *
+                                                        element_bytes(request.layout.dtype))};
+}
+
+bool EmulatedJob::repeats(const core::TransferRequest& request) const {
+  return said_ && request.collective == core::Collective::broadcast &&
+         request.elements == said_->request.elements &&
+         request.layout.format == said_->request.layout.format &&
+         request.layout.dtype == said_->request.layout.dtype &&
+         request.encoding == said_->request.encoding && !request.sized_later;
 }
 
 void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRequest& request) {
@@ -146,7 +174,17 @@ void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRe
   sim::Call call;
   call.at = rank.last_call_at;
   call.request = request;
-  if (request.elements > 0) {
+  const bool is_said = said_ && said_->id == core::TransferId{counters_.transfers};
+  if (is_said || (repeats(request) && request.root == rank.rank)) {
+    call.request.codec = said_->codec;
+    if (is_said) {
+      call.request.output = said_->bytes->data();
+    } else {
+      call.request.input = said_->bytes->data();
+      call.request.after = said_->id;
+    }
+    call.done = [bytes = said_->bytes] {};
+  } else if (request.elements > 0) {
     const auto contribution =
         std::make_shared<Contribution>(Contribution{request.layout, rank.rank, nullptr});
     if (options_.values == Values::generated) contribution->codec = codec_of_generated(request);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,8 +62,18 @@ class EmulatedJob {
     base::Instant last_call_at;
   };
 
+  // What rank 0 sent in its last broadcast.
+  struct Said {
+    core::TransferRequest request;
+    core::TransferId id = core::TransferId::none;
+    const core::TensorCodec* codec = nullptr;
+    std::shared_ptr<std::vector<std::byte>> bytes;
+  };
+
   base::Instant inside(base::Instant wall) const { return base::Instant{} + (wall - begun_); }
   core::TransferRequest request_of(const control::TransferNote& note) const;
+  void listen_to(const core::TransferRequest& request);
+  bool repeats(const core::TransferRequest& request) const;
   void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request);
   void deliver(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
 
@@ -73,6 +84,7 @@ class EmulatedJob {
   const sim::Job no_calls_;
   sim::Wiring wiring_;
   std::vector<Rank> emulated_;
+  std::optional<Said> said_;
   Lateness lateness_;
   JobCounters counters_;
 };
