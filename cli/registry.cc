@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_demo_command());
   commands.push_back(make_demo_worker_command());
   commands.push_back(make_doctor_command());
+  commands.push_back(make_emulate_command());
   commands.push_back(make_manual_command());
   commands.push_back(make_plan_command());
   commands.push_back(make_sim_command());

@@ -15,15 +15,11 @@
 #include <infold/communicator.h>
 
 #include "lab/compare/zeros.h"
+#include "oracle/whole_values.h"
 
 namespace infold::cli {
 
 enum class Held : std::uint8_t { whole, in_place, rows };
-
-// Small whole numbers, so that their sums are exact in every type and any order.
-inline std::int32_t value_at(std::size_t index, int rank) {
-  return static_cast<std::int32_t>((index * 7 + static_cast<std::size_t>(rank) * 13) % 1021) - 510;
-}
 
 template <typename T>
 class Tensors {
@@ -66,7 +62,9 @@ class Tensors {
 
  private:
   std::int32_t input_at(std::size_t index, int rank) const {
-    return zeros_.cover(index, rank) ? 0 : value_at(index, rank);
+    return zeros_.cover(index, rank)
+               ? 0
+               : oracle::whole_value_at(index, static_cast<std::uint32_t>(rank));
   }
 
   double reduced(std::size_t index, int world, Reduction reduction) const {
@@ -91,7 +89,8 @@ class Tensors {
       if (zeros_.cover(first, rank)) continue;
       indices_.push_back(static_cast<std::int64_t>(first / row_elements_));
       for (std::size_t i = first; i < first + row_elements_; ++i) {
-        input_.push_back(static_cast<T>(value_at(i, rank)));
+        input_.push_back(
+            static_cast<T>(oracle::whole_value_at(i, static_cast<std::uint32_t>(rank))));
       }
     }
   }

@@ -254,7 +254,7 @@ void Options::rate(std::string_view name, double& bits_per_second, Range<double>
 void Options::rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
                            double unlimited, std::string_view help) {
   takes_rates_ = true;
-  add_value(app_, name, help, short_rate(bits_per_second),
+  add_value(app_, name, help, bits_per_second == unlimited ? "none" : short_rate(bits_per_second),
             fmt::format("none|{}..{}", short_rate(allowed.low), short_rate(allowed.high)),
             fmt::format("none, or a rate from {} to {} such as 10G or 100mbit",
                         short_rate(allowed.low), short_rate(allowed.high)),

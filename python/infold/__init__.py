@@ -50,7 +50,8 @@ if has_torch():
         _version.register_refusal()
     else:
         __path__.append(_version.extension_folder(torch.__version__))
-        from infold import compress, hooks
+        from infold import _emulated, compress, hooks
         from infold._registration import register, statistics
 
         register()
+        _emulated.meet_at_store()

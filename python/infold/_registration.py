@@ -11,6 +11,7 @@ import socket
 import torch
 import torch.distributed as dist
 
+from infold import _emulated
 from infold import options as _options
 
 _NAME = "infold"
@@ -87,6 +88,7 @@ def _create(group, given):
 def begin(store, rank, size, timeout):
     """A store and a Gloo backend for a group, which all its ranks make now."""
     store = _own_store(store, rank)
+    size = _emulated.real_ranks(size)
     options = dist.ProcessGroupGloo._Options()
     options._devices = _gloo_devices()
     options._threads = 2 * len(options._devices)

@@ -41,6 +41,8 @@ class RankLink {
   virtual ~RankLink() = default;
   virtual void ready(const ReadyReport& report) = 0;
   virtual void leave(const Parting& parting) = 0;
+  // Of rank 0, where the terms ask for it.
+  virtual void tell(const CallNote&) {}
 };
 
 }  // namespace infold::control

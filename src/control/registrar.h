@@ -18,6 +18,7 @@
 #include <tl/expected.hpp>
 
 #include "control/host_groups.h"
+#include "control/transfer_note.h"
 #include "core/packet/packet.h"
 #include "core/site_record.h"
 #include "io/address/socket_address.h"
@@ -122,6 +123,7 @@ struct JobTerms {
   std::vector<io::SocketAddress> rack_sources;  // in the order of racks, likewise
   std::string parent;                // of the switch that sends this, for errors; empty: none
   std::optional<BelowParent> below;  // for the plane of a rack's switch
+  bool wants_transfers = false;      // rank 0 is to tell its transfers, as an emulator asks
 };
 
 template <typename T>
@@ -175,6 +177,9 @@ class Registrar {
   // The listener is dismissed at once. If this rank aggregates for others, it is dismissed when
   // they have left, or after a moment in which they fetch their last results.
   virtual void leave(Entry entry, const Parting& parting) = 0;
+  // A transfer of rank 0. Returns false if the job's terms do not ask for it, or the job has not
+  // started.
+  virtual bool note_call(Entry, const CallNote&) { return false; }
   // Every rank that is here hears of it. Every rank that comes later is refused.
   virtual void stop() = 0;
   virtual std::vector<JobStatus> status() const = 0;

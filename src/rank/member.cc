@@ -22,8 +22,10 @@ Member::Member(MemberOptions options, std::vector<DrivenSites> shares)
       sparse_obstacle_(find_sparse_obstacle(options_.worker, options_.site_names)),
       end_reason_(options_.worker.rank, options_.site_names),
       calls_(*this),
-      in_flight_(options_.worker, std::move(shares),
-                 [this](Call& call, base::Instant now) { conclude(call, now); }) {
+      in_flight_(
+          options_.worker, std::move(shares),
+          [this](Call& call, base::Instant now) { conclude(call, now); },
+          std::move(options_.tell)) {
   if (options_.rejoin.attempt)
     rejoiner_.emplace(static_cast<Rejoiner::Owner&>(*this), std::move(options_.rejoin),
                       options_.deadline);
@@ -83,7 +85,7 @@ void Member::resume(Reentry entry) {
   options_.worker.limits = entry.worker.limits;
   options_.worker.formats = entry.worker.formats;
   options_.worker.native_types = entry.worker.native_types;
-  in_flight_.restart(entry.worker, std::move(entry.shares));
+  in_flight_.restart(entry.worker, std::move(entry.shares), std::move(entry.tell));
   options_.membership = std::move(entry.membership);
   end_reason_.set_lost_switch({});
   for (Call* const call : rejoiner_->come_back()) {

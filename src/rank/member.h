@@ -50,6 +50,7 @@ struct MemberOptions {
   Paths paths = {};
   bool verify = false;  // see JoinOptions
   Rejoin rejoin = {};   // empty: the job's first end is its last
+  TellCalls tell = {};
 };
 
 class Member final : private Rejoiner::Owner, public std::enable_shared_from_this<Member> {

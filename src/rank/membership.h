@@ -5,10 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "control/transfer_note.h"
 #include "core/packet/packet.h"
 
 namespace infold::rank {
+
+// Tells an emulator of this rank's transfers, in their order. Empty: nobody asks.
+using TellCalls = std::function<void(const control::CallNote&)>;
 
 class Membership {
  public:

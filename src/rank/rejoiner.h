@@ -46,6 +46,7 @@ struct Reentry {
   std::shared_ptr<Membership> membership;
   // Tells the member of lost ranks and sites, as long as the membership lasts.
   std::function<void(Member&)> watch;
+  TellCalls tell = {};
 };
 // How a member comes back. Without `attempt` it cannot.
 struct Rejoin {

@@ -2,6 +2,7 @@
 #include "site/serve_loop.h"
 
 #include <future>
+#include <utility>
 
 #include "io/host/clock.h"
 #include "site/driver_thread.h"
@@ -21,16 +22,20 @@ void ServeLoop::stop() {
 
 void ServeLoop::run(const std::function<void()>& command) {
   std::promise<void> done;
+  post([&] {
+    command();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void ServeLoop::post(std::function<void()> command) {
   {
     const std::lock_guard lock(mutex_);
-    commands_.push_back([&] {
-      command();
-      done.set_value();
-    });
+    commands_.push_back(std::move(command));
     has_commands_.store(true, std::memory_order_release);
   }
   server_.wake();
-  done.get_future().wait();
 }
 
 void ServeLoop::serve() {

@@ -42,6 +42,8 @@ class ServeLoop {
   // Runs the command on the thread, between two batches, and returns when it is done. From any
   // thread but the loop's. Requires: not stopped.
   void run(const std::function<void()>& command);
+  // The same, and returns at once. Commands run in their order.
+  void post(std::function<void()> command);
   void stop();  // a second time does nothing
 
  private:

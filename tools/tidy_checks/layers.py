@@ -48,11 +48,14 @@ ALLOWED = {
     # A rank that sums runs a switch for its job.
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
+    # The simulator in step with the wall clock, behind the control plane of a switch.
+    "emulate": BELOW_SITE | {"oracle", "sim", "site"},
     "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
     "proto": set(),
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.
-ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"}}
+ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"},
+         "emulate": {"api"}}
 # A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')

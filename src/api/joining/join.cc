@@ -95,7 +95,8 @@ rank::Rejoin rejoin_of(const JoinOptions& options, std::size_t drivers, const En
     return rank::Reentry{std::move(setup.worker), std::move(setup.shares), *session,
                          [weak = std::weak_ptr(*session)](rank::Member& member) {
                            if (const auto living = weak.lock()) watch(*living, member);
-                         }};
+                         },
+                         std::move(setup.tell)};
   };
   return rejoin;
 }
@@ -113,7 +114,7 @@ Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
     const auto member = std::make_shared<rank::Member>(
         rank::MemberOptions{std::move(setup.worker), complete->wire, complete->deadline, *session,
                             std::move(setup.site_names), setup.paths, complete->verify,
-                            rejoin_of(*complete, setup.shares.size(), wrap)},
+                            rejoin_of(*complete, setup.shares.size(), wrap), std::move(setup.tell)},
         std::move(setup.shares));
     watch(**session, *member);
     return member;

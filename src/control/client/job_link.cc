@@ -43,6 +43,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     if (!socket) return tl::unexpected(socket.error());
     JobStream::Options options;
     options.hello = hello;
+    is_rank_0_ = hello.rank == 0;
     // The host sees where the connection comes from, also behind a NAT, which this rank does not.
     io::SocketAddress& source = options.hello.source;
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
@@ -97,6 +98,12 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   void cut() {
     if (stream_) stream_->cut();
   }
+
+  void tell(const CallNote& note) {
+    const std::lock_guard lock(mutex_);
+    if (!is_leaving_ && stream_) stream_->tell(note);
+  }
+  bool is_to_tell() const { return is_rank_0_ && terms_->wants_transfers; }
 
   const JobTerms& terms() const { return *terms_; }
   const io::SocketAddress& host() const { return limits_.at; }
@@ -192,6 +199,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   std::optional<Refusal> refusal_;
   std::optional<JobEnd> end_;
   EndListener on_end_;
+  bool is_rank_0_ = false;
   bool is_leaving_ = false;
   bool is_telling_ = false;
   bool is_over_ = false;  // the stream's last call was made
@@ -213,6 +221,10 @@ const io::SocketAddress& JobLink::host() const { return state_->host(); }
 Answer<void> JobLink::stay(const std::stop_token& others) { return state_->stay(others); }
 Answer<void> JobLink::ready(const ReadyReport& report) { return state_->ready(report); }
 void JobLink::watch(EndListener on_end) { state_->watch(std::move(on_end)); }
+std::function<void(const CallNote&)> JobLink::teller() const {
+  if (!state_->is_to_tell()) return nullptr;
+  return [state = state_](const CallNote& note) { state->tell(note); };
+}
 void JobLink::leave(const std::optional<core::Abort>& abort) {
   state_->part({Parting::in_order, abort});
 }

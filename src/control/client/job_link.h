@@ -50,6 +50,9 @@ class JobLink {
   Answer<void> ready(const ReadyReport& report);
   // Calls the listener from another thread, at most once, and not after leave().
   void watch(EndListener on_end);
+  // A function that tells the host a transfer, if the terms ask for that and this is rank 0. Else
+  // it is empty. It may outlive the link, and does nothing after leave(). Any thread; never blocks.
+  std::function<void(const CallNote&)> teller() const;
   // Leaves in good order: at once, but if this rank aggregates for others, when they leave, and in
   // 2.5 s at most. `abort`: why this rank's calls failed. The other ranks hear it.
   void leave(const std::optional<core::Abort>& abort = {});

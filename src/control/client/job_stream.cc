@@ -104,6 +104,29 @@ v1::JoinRequest leave_request(const Parting& parting) {
   return request;
 }
 
+v1::JoinRequest note_request(const CallNote& note) {
+  v1::JoinRequest request;
+  if (const auto* const size = std::get_if<SizeNote>(&note)) {
+    request.mutable_transfer_size()->set_transfer(size->transfer);
+    request.mutable_transfer_size()->set_elements(size->elements);
+    return request;
+  }
+  const auto& begun = std::get<TransferNote>(note);
+  v1::Transfer& transfer = *request.mutable_transfer();
+  transfer.set_collective(static_cast<std::uint32_t>(begun.collective));
+  transfer.set_reduction(static_cast<std::uint32_t>(begun.reduction));
+  transfer.set_format(static_cast<std::uint32_t>(begun.layout.format));
+  transfer.set_type(static_cast<std::uint32_t>(begun.layout.dtype));
+  transfer.set_elements(begun.elements);
+  transfer.set_root(begun.root);
+  transfer.set_encoding(begun.encoding);
+  transfer.set_priority(static_cast<std::uint32_t>(begun.priority));
+  transfer.set_after(begun.after);
+  transfer.set_sized_later(begun.sized_later);
+  transfer.set_has_codes(begun.has_codes);
+  return request;
+}
+
 }  // namespace
 
 Refusal no_answer(const std::string& host, const std::string& question, double seconds) {
@@ -185,6 +208,11 @@ class JobStream::State : public std::enable_shared_from_this<State> {
       const auto patience = reader_.is_running() || reader_.is_over() ? kGoodbye : kEarlyGoodbye;
       set_alarm(goodbye_alarm_, Clock::now() + patience, &State::cut);
     }
+  }
+
+  void tell(const CallNote& note) {
+    const std::lock_guard lock(mutex_);
+    if (!is_leaving_ && reader_.is_running()) say(note_request(note));
   }
 
   void cut() {
@@ -359,6 +387,8 @@ void JobStream::ready(const ReadyReport& report) { state_->ready(report); }
 void JobStream::leave(const Parting& parting) {
   parting.way == Parting::with_switch ? state_->cut() : state_->leave(parting);
 }
+
+void JobStream::tell(const CallNote& note) { state_->tell(note); }
 
 void JobStream::cut() { state_->cut(); }
 

@@ -52,6 +52,7 @@ class JobStream final : public RankLink {
   // The host has 2.5 s to close the stream, 0.4 s before all_ready(); then it is cut. The first
   // call counts.
   void leave(const Parting& parting) override;
+  void tell(const CallNote& note) override;
   // Breaks the stream off, at once.
   void cut();
 

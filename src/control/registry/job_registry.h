@@ -71,6 +71,7 @@ class JobRegistry final : public Registrar {
   Entry enter(const Hello& hello, std::shared_ptr<RankListener> listener) override;
   void ready(Entry entry, const ReadyReport& report) override;
   void leave(Entry entry, const Parting& parting) override;
+  bool note_call(Entry entry, const CallNote& note) override;
   void stop() override;
   std::vector<JobStatus> status() const override;
 

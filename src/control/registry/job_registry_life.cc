@@ -102,6 +102,20 @@ void JobRegistry::refuse_all(const std::shared_ptr<Job>& job, const Refusal& ref
   }
 }
 
+bool JobRegistry::note_call(Entry entry, const CallNote& note) {
+  std::unique_lock lock(mutex_);
+  const auto found = entries_.find(static_cast<std::uint64_t>(entry));
+  if (found == entries_.end()) return true;  // the job has ended, and its rank does not know yet
+  const auto [job, rank] = found->second;
+  if (!job->terms.wants_transfers || rank != 0) return false;
+  if (job->phase == Phase::over) return true;
+  if (job->phase != Phase::running) return false;
+  const std::uint16_t number = job->terms.job;
+  lock.unlock();
+  plane_->note_call(number, note);
+  return true;
+}
+
 void JobRegistry::leave(Entry entry, const Parting& parting) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(static_cast<std::uint64_t>(entry));

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -31,6 +32,30 @@ TEST_F(Registry, FreesNameAndSlotsWhenAllHaveLeft) {
   EXPECT_EQ(plane_.forgotten().size(), 3U);
   EXPECT_NE(plane_.started()[0].epoch, plane_.started()[1].epoch);
   EXPECT_TRUE(plane_.ends().empty());
+}
+
+TEST_F(Registry, ThePlaneHearsTheTransfersOfRank0WhereItAsks) {
+  const CallNote note = SizeNote{3, 100};
+  const std::vector<Rank> usual = run(2, "usual");
+  EXPECT_FALSE(usual[0].ear->terms()->wants_transfers);
+  EXPECT_FALSE(registry_.note_call(usual[0].entry, note));
+
+  plane_.wants = true;
+  const std::vector<Rank> ranks = fill(2);
+  EXPECT_TRUE(ranks[0].ear->terms()->wants_transfers);
+  EXPECT_FALSE(registry_.note_call(ranks[0].entry, note)) << "before the job has started";
+  make_ready(ranks);
+  EXPECT_TRUE(registry_.note_call(ranks[0].entry, note));
+  EXPECT_FALSE(registry_.note_call(ranks[1].entry, note)) << "only rank 0 is asked";
+  ASSERT_EQ(plane_.notes().size(), 1U);
+  EXPECT_EQ(plane_.notes()[0].first, ranks[0].ear->terms()->job);
+  EXPECT_EQ(std::get<SizeNote>(plane_.notes()[0].second).elements, 100U);
+  leave(ranks[1], Parting::lost);
+  EXPECT_TRUE(registry_.note_call(ranks[0].entry, note)) << "it does not know yet";
+  leave(ranks[0]);
+  EXPECT_TRUE(registry_.note_call(ranks[0].entry, note));
+  EXPECT_EQ(plane_.notes().size(), 1U);
+  leave(usual);
 }
 
 // A7: one rank's patience does not count for another.

@@ -24,6 +24,9 @@ class Plane {
   virtual Answer<void> start_job(const JobTerms& terms) = 0;
   virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
   virtual void forget_job(std::uint16_t job) = 0;
+  // Of an emulator: rank 0 tells its transfers, which come from any thread, in their order.
+  virtual bool wants_transfers() const { return false; }
+  virtual void note_call(std::uint16_t /*job*/, const CallNote& /*note*/) {}
 };
 
 // The ABORT that a plane sends to the workers of a job with this end.

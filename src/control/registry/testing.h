@@ -56,7 +56,14 @@ class FakePlane final : public Plane {
     forgotten_.push_back(job);
   }
 
+  bool wants_transfers() const override { return wants; }
+  void note_call(std::uint16_t job, const CallNote& note) override {
+    const std::lock_guard lock(mutex_);
+    notes_.emplace_back(job, note);
+  }
+
   // Servers' threads read these whenever a rank comes.
+  std::atomic<bool> wants = false;
   std::atomic<std::uint32_t> slots;
   std::atomic<std::uint32_t> datagram_bytes = 8972;
   std::atomic<std::uint32_t> elements;
@@ -78,6 +85,8 @@ class FakePlane final : public Plane {
   std::vector<JobTerms> started() const { return look_at(started_); }
   std::vector<core::Abort> ends() const { return look_at(ends_); }
   std::vector<std::uint16_t> forgotten() const { return look_at(forgotten_); }
+  // Of which job, and what rank 0 told.
+  std::vector<std::pair<std::uint16_t, CallNote>> notes() const { return look_at(notes_); }
 
  private:
   template <typename T>
@@ -92,6 +101,7 @@ class FakePlane final : public Plane {
   std::vector<JobTerms> started_;
   std::vector<core::Abort> ends_;
   std::vector<std::uint16_t> forgotten_;
+  std::vector<std::pair<std::uint16_t, CallNote>> notes_;
   std::vector<SiteAddress> sites_;
   core::SiteRecord record_;  // but for its elements
 };

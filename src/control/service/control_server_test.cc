@@ -262,6 +262,14 @@ TEST(ControlServer, RefusesWhatIsSaidOutOfTurn) {
   Stream empty(server);
   empty.say({});
   EXPECT_THAT(empty.hear().refused().message(), HasSubstr("does not follow the order of joining"));
+  Stream teller(server);  // no terms ask for transfers here
+  v1::JoinRequest told = hello(0, 2);
+  told.mutable_hello()->set_job("another");
+  teller.say(told);
+  v1::JoinRequest transfer;
+  transfer.mutable_transfer();
+  teller.say(transfer);
+  EXPECT_THAT(teller.hear().refused().message(), HasSubstr("does not follow the order of joining"));
   Stream heavy(server);
   v1::JoinRequest weight = hello(0, 2);
   weight.mutable_hello()->set_site_address("127.0.0.1:1");
@@ -270,7 +278,7 @@ TEST(ControlServer, RefusesWhatIsSaidOutOfTurn) {
   EXPECT_EQ(heavy.hear().refused().reason(), v1::Refused::INVALID);
   {
     const std::lock_guard lock(mutex);
-    EXPECT_EQ(reasons.size(), 4U);
+    EXPECT_EQ(reasons.size(), 5U);
     EXPECT_EQ(reasons.count("rank 0's site has weight 65; allowed: 0 to 64"), 1U);
   }
   Stream loud(server);

@@ -165,6 +165,13 @@ class Peer {
       request.mutable_lost();
       parts_ = true;
       stream.say(request);
+    } else if (drawn < 0.87) {
+      v1::JoinRequest request;
+      request.mutable_transfer()->set_elements(prng_.next());
+      request.mutable_transfer()->set_format(static_cast<std::uint32_t>(prng_.below(10)));
+      if (prng_.chance(0.5)) request.mutable_transfer_size();
+      parts_ = true;  // no terms ask for it
+      stream.say(request);
     } else if (drawn < 0.9) {
       stream.say({});  // nothing in it
     } else {

@@ -203,4 +203,26 @@ Answer<Parting> parse_leave(const v1::Leave& leave) {
   return parting;
 }
 
+// Whether the fields fit each other is the worker's question.
+Answer<TransferNote> parse_transfer(const v1::Transfer& transfer) {
+  const bool exists = transfer.collective() <= INFOLD_COLLECTIVE_BARRIER &&
+                      transfer.reduction() <= static_cast<unsigned>(core::Reduction::bit_or) &&
+                      transfer.format() <= INFOLD_FORMAT_NATIVE &&
+                      transfer.type() <= static_cast<unsigned>(core::DataType::i64) &&
+                      transfer.root() < kWorldMax && transfer.encoding() <= 0xFFFF &&
+                      transfer.priority() <= static_cast<unsigned>(core::Priority::background);
+  if (!exists) return invalid("a transfer has a field that stands for nothing", 0);
+  return TransferNote{.collective = static_cast<core::Collective>(transfer.collective()),
+                      .reduction = static_cast<core::Reduction>(transfer.reduction()),
+                      .layout = {static_cast<core::WireFormat>(transfer.format()),
+                                 static_cast<core::DataType>(transfer.type())},
+                      .elements = transfer.elements(),
+                      .root = static_cast<std::uint16_t>(transfer.root()),
+                      .encoding = static_cast<std::uint16_t>(transfer.encoding()),
+                      .priority = static_cast<core::Priority>(transfer.priority()),
+                      .after = transfer.after(),
+                      .sized_later = transfer.sized_later(),
+                      .has_codes = transfer.has_codes()};
+}
+
 }  // namespace infold::control

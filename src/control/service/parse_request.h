@@ -21,5 +21,6 @@ Answer<Hello> parse_hello(const v1::Hello& message, std::string peer,
 Answer<ReadyReport> parse_ready(const v1::Ready& ready);
 // If it is refused, the rank counts as lost.
 Answer<Parting> parse_leave(const v1::Leave& leave);
+Answer<TransferNote> parse_transfer(const v1::Transfer& transfer);
 
 }  // namespace infold::control

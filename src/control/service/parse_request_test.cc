@@ -139,6 +139,44 @@ TEST(ParseReady, ShortensWhatOthersWillHear) {
   EXPECT_EQ(parse_ready(ready)->obstacle->message, "one two");
 }
 
+TEST(ParseTransfer, RefusesNumbersThatStandForNothing) {
+  v1::Transfer usual;
+  usual.set_collective(INFOLD_COLLECTIVE_BROADCAST);
+  usual.set_reduction(static_cast<std::uint32_t>(core::Reduction::max));
+  usual.set_format(INFOLD_FORMAT_I32);
+  usual.set_type(static_cast<std::uint32_t>(core::DataType::bf16));
+  usual.set_elements(1'000'000);
+  usual.set_root(255);
+  usual.set_encoding(0xFFFF);
+  usual.set_priority(static_cast<std::uint32_t>(core::Priority::urgent));
+  usual.set_after(7);
+  usual.set_sized_later(true);
+  usual.set_has_codes(true);
+  const Answer<TransferNote> note = parse_transfer(usual);
+  ASSERT_TRUE(note.has_value()) << note.error().message;
+  EXPECT_EQ(note->collective, core::Collective::broadcast);
+  EXPECT_EQ(note->reduction, core::Reduction::max);
+  EXPECT_EQ(note->layout.format, core::WireFormat::i32);
+  EXPECT_EQ(note->layout.dtype, core::DataType::bf16);
+  EXPECT_EQ(note->elements, 1'000'000U);
+  EXPECT_EQ(note->root, 255);
+  EXPECT_EQ(note->encoding, 0xFFFF);
+  EXPECT_EQ(note->priority, core::Priority::urgent);
+  EXPECT_EQ(note->after, 7U);
+  EXPECT_TRUE(note->sized_later && note->has_codes);
+
+  const std::vector<void (*)(v1::Transfer&)> wrongs = {
+      [](v1::Transfer& t) { t.set_collective(4); }, [](v1::Transfer& t) { t.set_reduction(5); },
+      [](v1::Transfer& t) { t.set_format(8); },     [](v1::Transfer& t) { t.set_type(8); },
+      [](v1::Transfer& t) { t.set_root(256); },     [](v1::Transfer& t) { t.set_encoding(65'536); },
+      [](v1::Transfer& t) { t.set_priority(3); }};
+  for (std::size_t i = 0; i < wrongs.size(); ++i) {
+    v1::Transfer transfer = usual;
+    wrongs[i](transfer);
+    EXPECT_FALSE(parse_transfer(transfer).has_value()) << i;
+  }
+}
+
 TEST(ParseLeave, AnUnknownReasonIsNone) {
   v1::Leave leave;
   leave.set_abort("nonsense");

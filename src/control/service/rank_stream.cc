@@ -92,6 +92,14 @@ Answer<void> RankStream::handle(const v1::JoinRequest& request) {
     part(*parting);
   } else if (request.has_lost()) {
     part(Parting::lost);
+  } else if (request.has_transfer()) {
+    const Answer<TransferNote> note = parse_transfer(request.transfer());
+    if (!note) return tl::unexpected(note.error());
+    if (!host_->registrar.note_call(*entry, *note)) return out_of_turn();
+  } else if (request.has_transfer_size()) {
+    const v1::TransferSize& size = request.transfer_size();
+    const SizeNote note{size.transfer(), size.elements()};
+    if (!host_->registrar.note_call(*entry, note)) return out_of_turn();
   } else {
     return out_of_turn();
   }

@@ -47,6 +47,7 @@ v1::JoinReply reply_of(const JobTerms& terms) {
     each.set_count(rack.count);
   }
   joined.set_parent(terms.parent);
+  joined.set_wants_transfers(terms.wants_transfers);
   // For aggregators elsewhere: ranks that sum, and a rack's switch.
   const bool is_needed =
       !terms.racks.empty() || std::any_of(terms.sites.begin(), terms.sites.end(),

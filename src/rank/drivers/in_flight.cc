@@ -30,8 +30,10 @@ void InFlight::Events::settle() {
 }
 
 InFlight::InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
-                   Conclude conclude)
-    : conclude_(std::move(conclude)), transfers_max_(options.transfers_max) {
+                   Conclude conclude, TellCalls tell)
+    : conclude_(std::move(conclude)),
+      tell_(std::move(tell)),
+      transfers_max_(options.transfers_max) {
   active_.reserve(transfers_max_);
   if (shares.size() > 1) joint_.emplace(shares.size(), transfers_max_);
   std::vector<EventSink*> sinks;
@@ -45,10 +47,12 @@ InFlight::InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> 
 // A driver's thread may still use the other drivers.
 InFlight::~InFlight() { drivers_->stop(); }
 
-void InFlight::restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares) {
-  if (drivers_->size() > 1) {
+void InFlight::restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
+                       TellCalls tell) {
+  {
     const std::lock_guard lock(mutex_);
-    joint_.emplace(drivers_->size(), transfers_max_);
+    if (drivers_->size() > 1) joint_.emplace(drivers_->size(), transfers_max_);
+    tell_ = std::move(tell);
   }
   drivers_->restart(options, std::move(shares));
 }
@@ -120,10 +124,25 @@ base::Result<void> InFlight::submit_at(std::size_t driver, Call& call, std::uint
             return tl::unexpected(id.error());
           }
           submission.id = *id;
+          if (driver == 0 && tell_) tell_of(submission);
           if (worker.takes_part() && submission.takers++ == 0) call.transfers.driver = driver;
         }
         return {};
       });
+}
+
+void InFlight::tell_of(const Submission& submission) const {
+  const core::TransferRequest& request = submission.request;
+  tell_(control::TransferNote{.collective = request.collective,
+                              .reduction = request.reduction,
+                              .layout = request.layout,
+                              .elements = request.elements,
+                              .root = request.root,
+                              .encoding = request.encoding,
+                              .priority = request.priority,
+                              .after = static_cast<std::uint64_t>(request.after),
+                              .sized_later = request.sized_later,
+                              .has_codes = request.codes != nullptr});
 }
 
 // What no worker takes part in has failed, because the job is over at those that would.
@@ -237,6 +256,12 @@ void InFlight::give_size(const SizeDue& due) {
     size = due.call->launch->size_after(due.after, io::monotonic_now());
   } catch (const std::bad_alloc&) {
     size.reset();
+  }
+  if (size) {
+    const std::lock_guard lock(mutex_);
+    if (tell_) {
+      tell_(control::SizeNote{static_cast<std::uint64_t>(due.transfer), size->elements});
+    }
   }
   drivers_->with_each([&](core::Worker& worker, base::Instant now) {
     if (size) {

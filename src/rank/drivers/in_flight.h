@@ -23,6 +23,7 @@
 #include "core/worker/worker.h"
 #include "rank/calls/call.h"
 #include "rank/drivers/driver_set.h"
+#include "rank/membership.h"
 
 namespace infold::rank {
 
@@ -32,7 +33,8 @@ class InFlight {
   using Conclude = std::function<void(Call& call, base::Instant now)>;
 
   // Throws std::system_error when no thread can be had.
-  InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> shares, Conclude conclude);
+  InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> shares, Conclude conclude,
+           TellCalls tell = {});
   ~InFlight();
 
   DriverSet& drivers() { return *drivers_; }
@@ -53,7 +55,8 @@ class InFlight {
   void drive_until(const Call& call, base::Instant deadline);
   core::RankRanges waiting_for(const Call& call);
   // For a new job. Requires: the old one has ended, and all its calls are concluded.
-  void restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares);
+  void restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
+               TellCalls tell = {});
 
   // How many transfers have ended.
   std::uint64_t ended();
@@ -121,10 +124,12 @@ class InFlight {
   base::Result<void> submit_one_by_one(Call& call);
   void cancel_all();
   void give_size(const SizeDue& due);
+  void tell_of(const Submission& submission) const;
   void drop(const Call& call);
 
   Conclude conclude_;
   std::mutex mutex_;
+  TellCalls tell_;
   std::vector<Call*> active_;
   std::vector<Submission> submissions_;
   std::optional<core::JointTransfers> joint_;  // of several drivers

@@ -66,6 +66,9 @@ class HostLinks {
   // Whether all control planes have the same groups.
   bool agree_on_groups() const;
 
+  // See JobLink. Of the first control plane: an emulator is the only one of its job.
+  std::function<void(const control::CallNote&)> teller() const { return links_.front()->teller(); }
+
   using EndListener = std::function<void(std::size_t host, const control::JobEnd& end)>;
   // Calls the listener when a control plane says that the job has ended, or is gone itself. Until
   // leave().

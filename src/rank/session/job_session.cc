@@ -229,6 +229,7 @@ void JobSession::set_up(Setup& setup) {
   setup.worker = worker_options();
   setup.site_names = table_.names;
   setup.paths = paths();
+  setup.tell = links_->teller();
   const control::HostGroup* const own = group();
   if (is_one_host()) {
     setup.shares = one_driver(share_->take_summing_endpoint(table_.plan, table_.rank));

@@ -41,6 +41,7 @@ class JobSession final : public Membership {
     std::vector<DrivenSites> shares;
     std::vector<std::string> site_names;  // their addresses, for errors
     Paths paths;
+    TellCalls tell = {};
   };
   struct Listener {
     std::function<void(std::uint32_t rank)> on_rank_lost;

@@ -3,6 +3,7 @@
 // The event loop of the virtual network.
 #include "sim/network/network.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/prng.h"
@@ -57,7 +58,7 @@ bool Network::step(base::Instant limit) {
   }
   const base::Instant timer = timers_.earliest();
   const base::Instant packet = events_.empty() ? base::Instant::never() : events_.next_at();
-  const base::Instant next = packet <= timer ? packet : timer;
+  const base::Instant next = std::min(packet, timer);
   if (next == base::Instant::never() || next > limit) return false;
   CHECK_THAT(next.ns, >=, now_.ns);
   now_ = next;
@@ -67,6 +68,17 @@ bool Network::step(base::Instant limit) {
     time_out(static_cast<NodeId>(timers_.earliest_node()));
   }
   return true;
+}
+
+base::Instant Network::next_event() const {
+  if (ready_count_ > 0) return now_;
+  const base::Instant packet = events_.empty() ? base::Instant::never() : events_.next_at();
+  return std::min(packet, timers_.earliest());
+}
+
+void Network::advance(base::Instant now) {
+  CHECK_THAT(now.ns, <=, next_event().ns);
+  now_ = std::max(now_, now);
 }
 
 void Network::visit(Parcel parcel) {

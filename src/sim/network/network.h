@@ -73,6 +73,12 @@ class Network final : public Outlet {
   void start();
   // Handles the next packet or timeout. Returns false if no event is left before `limit`.
   bool step(base::Instant limit);
+  // The time of the next packet or timeout; never: there is none.
+  base::Instant next_event() const;
+  // For what comes from outside: moves time to `now`. Requires: no event is due before.
+  void advance(base::Instant now);
+  // The node has something to do that it did not know when it was last visited.
+  void wake(NodeId node) { arm(node); }
   base::Instant now() const { return now_; }
   const NetworkCounters& counters() const { return counters_; }
   // Hash of every datagram sent, with its time and path.

@@ -11,6 +11,16 @@ void AggregatorNode::handle_packet(base::Instant, Parcel parcel, Outlet& outlet)
   PacketPool& packets = outlet.packets();
   aggregator_.handle_datagram(packets.bytes(parcel.packet));
   packets.release(parcel.packet);
+  transmit(outlet);
+}
+
+void AggregatorNode::end(const core::Abort& abort, Outlet& outlet) {
+  aggregator_.end(abort);
+  transmit(outlet);
+}
+
+void AggregatorNode::transmit(Outlet& outlet) {
+  PacketPool& packets = outlet.packets();
   while (const auto transmit = aggregator_.poll_transmit()) {
     const PacketIndex packet = packets.take();
     std::copy(transmit->datagram.begin(), transmit->datagram.end(), packets.room(packet).begin());

@@ -22,12 +22,16 @@ class AggregatorNode final : public Node {
   }
 
   void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
+  // The job is over, as a control plane says.
+  void end(const core::Abort& abort, Outlet& outlet);
   void handle_timeout(base::Instant, Outlet&) override {}
   base::Instant next_timeout() const override { return base::Instant::never(); }
 
   const core::Aggregator& aggregator() const { return aggregator_; }
 
  private:
+  void transmit(Outlet& outlet);
+
   core::Aggregator aggregator_;
   std::vector<PathId> to_workers_;
   std::optional<PathId> to_parent_;

@@ -49,8 +49,9 @@ struct HostPort {
 
 class Builder {
  public:
-  Builder(const Scenario& scenario, const Job& job)
+  Builder(const Scenario& scenario, const Job& job, const Portals& portals)
       : scenario_(scenario),
+        portals_(portals),
         plan_(plan_of(scenario)),
         job_(job),
         random_(base::mix64(scenario.seed ^ 0x51A1)) {
@@ -65,15 +66,19 @@ class Builder {
   }
 
   Wiring build() {
-    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) add_worker(rank);
+    for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
+      rank < portals_.ranks ? add_portal(rank) : add_worker(rank);
+    }
     for (std::size_t site = 0; site < scenario_.plan.trees.size(); ++site) add_site(site);
     for (std::uint16_t rank = 0; rank < scenario_.plan.world; ++rank) {
+      if (wiring_.workers[rank] == nullptr) continue;
       wiring_.workers[rank]->connect(to_sites_[rank], worker_ports_[rank].uplink,
                                      wiring_.network.get());
     }
     if (scenario_.stale_packets > 0) add_stale_packets();
     if (scenario_.earlier) add(std::make_unique<Replayer>(scenario_, *wiring_.network));
     wiring_.network->start();
+    wiring_.to_sites = std::move(to_sites_);
     return std::move(wiring_);
   }
 
@@ -152,6 +157,13 @@ class Builder {
     to_sites_.emplace_back();
   }
 
+  void add_portal(std::uint16_t rank) {
+    wiring_.workers.push_back(nullptr);
+    wiring_.worker_nodes.push_back(add(portals_.make(rank)));
+    worker_ports_.push_back(portals_.have_links ? add_port() : Port{});
+    to_sites_.emplace_back();
+  }
+
   void add_site(std::size_t site) {
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
     auto& aggregators = wiring_.aggregators.emplace_back();
@@ -218,6 +230,7 @@ class Builder {
   }
 
   const Scenario& scenario_;
+  const Portals& portals_;
   const plan::Plan plan_;
   const Job& job_;
   base::Prng random_;
@@ -229,6 +242,8 @@ class Builder {
 
 }  // namespace
 
-Wiring wire(const Scenario& scenario, const Job& job) { return Builder(scenario, job).build(); }
+Wiring wire(const Scenario& scenario, const Job& job, const Portals& portals) {
+  return Builder(scenario, job, portals).build();
+}
 
 }  // namespace infold::sim

@@ -9,6 +9,8 @@
 // each for all its sites, because it has one port.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,13 +24,21 @@ namespace infold::sim {
 
 struct Wiring {
   std::unique_ptr<Network> network;
-  std::vector<WorkerNode*> workers;                       // by rank
+  std::vector<WorkerNode*> workers;                       // by rank; null: a portal
+  std::vector<std::vector<PathId>> to_sites;              // of each rank
   std::vector<std::vector<AggregatorNode*>> aggregators;  // by site, in the plan's order
   std::vector<NodeId> worker_nodes;
   std::vector<std::vector<NodeId>> aggregator_nodes;
   std::vector<const Link*> links;  // all links, whose queues are read
 };
 
-Wiring wire(const Scenario& scenario, const Job& job);
+// The first ranks may be elsewhere. In place of their workers are nodes that pass packets on.
+struct Portals {
+  std::uint16_t ranks = 0;
+  bool have_links = true;  // false: links and faults are elsewhere, too
+  std::function<std::unique_ptr<Node>(std::uint16_t rank)> make = {};
+};
+
+Wiring wire(const Scenario& scenario, const Job& job, const Portals& portals = {});
 
 }  // namespace infold::sim

@@ -24,6 +24,30 @@ void WorkerNode::connect(std::vector<PathId> to_sites, const Link* uplink, const
   network_ = network;
 }
 
+void WorkerNode::add_call(Call call) {
+  options_.calls.push_back(std::move(call));
+  records_.emplace_back();
+}
+
+void WorkerNode::set_size(core::TransferId id, std::uint64_t elements) {
+  const bool is_made = std::any_of(records_.begin(), records_.end(),
+                                   [id](const CallRecord& record) { return record.id == id; });
+  if (is_made) {
+    worker_.set_size(id, elements, nullptr);
+  } else {
+    sizes_[id] = elements;
+  }
+}
+
+void WorkerNode::forget_finished() {
+  while (!records_.empty() && records_.front().finished_at < base::Instant::never()) {
+    records_.pop_front();
+    options_.calls.pop_front();
+    --next_call_;
+    --finished_calls_;
+  }
+}
+
 base::Instant WorkerNode::paused_until(base::Instant now) const {
   for (const Pause& pause : options_.pauses) {
     if (pause.from <= now && now < pause.until) return pause.until;
@@ -107,7 +131,7 @@ bool WorkerNode::submit_next(base::Instant now) {
   Call& call = options_.calls[next_call_];
   CallRecord& record = records_[next_call_];
   if (call.after_previous && next_call_ > 0) call.request.after = records_[next_call_ - 1].id;
-  call.request.sized_later = call.sized_by_previous && next_call_ > 0;
+  if (call.sized_by_previous) call.request.sized_later = next_call_ > 0;
   if (call.deadline.ns > 0) call.request.deadline = now + call.deadline;
   const auto id = worker_.submit(now, call.request);
   call_waits_for_room_ = !id && id.error().code == base::Code::resource_exhausted;
@@ -120,6 +144,10 @@ bool WorkerNode::submit_next(base::Instant now) {
     record.finished_at = now;
     ++finished_calls_;
   }
+  if (const auto size = sizes_.find(record.id); size != sizes_.end()) {
+    worker_.set_size(record.id, size->second, nullptr);
+    sizes_.erase(size);
+  }
   set_size_if_known(next_call_++);
   return true;
 }
@@ -127,7 +155,9 @@ bool WorkerNode::submit_next(base::Instant now) {
 void WorkerNode::set_size_if_known(std::size_t call) {
   const Call& later = options_.calls[call];
   const core::TransferRequest& request = later.request;
-  if (!request.sized_later || records_[call].id == core::TransferId::none) return;
+  if (!later.sized_by_previous || !request.sized_later ||
+      records_[call].id == core::TransferId::none)
+    return;
   const std::optional<core::Event>& before = records_[call - 1].event;
   if (!before || before->failure) return;
   worker_.set_size(records_[call].id, later.size ? later.size() : request.elements,

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -52,7 +53,7 @@ struct Ending {
 struct WorkerNodeOptions {
   core::WorkerOptions worker;
   std::vector<core::SiteSet> shares = {~core::SiteSet{0}};  // a worker for each
-  std::vector<Call> calls;
+  std::deque<Call> calls;
   std::vector<Pause> pauses;  // in order of time
   Ending ending;
   bool leave_when_done = false;
@@ -67,13 +68,22 @@ class WorkerNode final : public Node {
   // Takes one path per site. The paths begin with `uplink`, which may be null.
   void connect(std::vector<PathId> to_sites, const Link* uplink, const Network* network);
 
+  // A call that was not known before. It is behind all others, and its time is not before theirs.
+  // The network has to wake() the node.
+  void add_call(Call call);
+  // The size of an added call whose request is sized later, by the number of its transfer. Once.
+  // Comes before the call is made, or behind it.
+  void set_size(core::TransferId id, std::uint64_t elements);
+  // Forgets the finished calls at the beginning, so that records do not grow for ever.
+  void forget_finished();
+
   void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
   void handle_timeout(base::Instant now, Outlet& outlet) override;
   base::Instant next_timeout() const override;
 
   // Returns true when every call has ended, with or without success.
   bool finished() const { return finished_calls_ == records_.size() && ending_done_; }
-  const std::vector<CallRecord>& records() const { return records_; }
+  const std::deque<CallRecord>& records() const { return records_; }
   const core::WorkerTeam& worker() const { return worker_; }
   std::uint32_t in_flight_high_water() const { return in_flight_high_water_; }
 
@@ -92,7 +102,8 @@ class WorkerNode final : public Node {
   std::vector<PathId> to_sites_;
   const Link* uplink_ = nullptr;
   const Network* network_ = nullptr;
-  std::vector<CallRecord> records_;
+  std::deque<CallRecord> records_;
+  std::map<core::TransferId, std::uint64_t> sizes_;  // of calls that are not made yet
   std::size_t next_call_ = 0;
   std::size_t finished_calls_ = 0;
   bool call_waits_for_room_ = false;

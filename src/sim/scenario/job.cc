@@ -190,8 +190,8 @@ core::TransferRequest Job::request_of(const Step& step, std::uint16_t rank) cons
   return digits ? digits->digit_transfer() : main_request_of(step.call, rank);
 }
 
-std::vector<Call> Job::calls_of(std::uint16_t rank) const {
-  std::vector<Call> calls;
+std::deque<Call> Job::calls_of(std::uint16_t rank) const {
+  std::deque<Call> calls;
   base::Instant at;
   if (!scenario_.starts.empty()) at = at + scenario_.starts[rank];
   for (const Step& step : steps_) {
@@ -221,7 +221,7 @@ std::vector<Call> Job::calls_of(std::uint16_t rank) const {
   return calls;
 }
 
-void Job::apply_incident(std::uint16_t, std::vector<Call>& calls) const {
+void Job::apply_incident(std::uint16_t, std::deque<Call>& calls) const {
   const Incident& incident = scenario_.incident;
   std::size_t entry = 0;
   while (entry < steps_.size() && (steps_[entry].call != incident.call || steps_[entry].agrees)) {

@@ -4,6 +4,7 @@
 // must come. Owns all tensors, which do not move while it lives.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ class Job {
 
   // Returns the calls of `rank`, with the incident. An agreed call is two entries, and so is one by
   // digits that first finds ranges. A compressed call has an entry for each leg.
-  std::vector<Call> calls_of(std::uint16_t rank) const;
+  std::deque<Call> calls_of(std::uint16_t rank) const;
 
   // The scenario's call that an entry belongs to, and whether the entry only agrees on codes,
   // ranges or what the next leg needs.
@@ -75,7 +76,7 @@ class Job {
   void fill(std::uint32_t call, std::uint16_t rank);
   core::TransferRequest main_request_of(std::uint32_t call, std::uint16_t rank) const;
   core::TransferRequest first_request_of(std::uint32_t call, std::uint16_t rank) const;
-  void apply_incident(std::uint16_t rank, std::vector<Call>& calls) const;
+  void apply_incident(std::uint16_t rank, std::deque<Call>& calls) const;
   std::string compare_codes(std::uint32_t call) const;
 
   const Scenario& scenario_;

@@ -51,7 +51,7 @@ const char* incident_name(Incident::Kind kind) {
 plan::Plan plan_of(const Scenario& scenario) {
   plan::Plan plan = scenario.plan;
   for (plan::Tree& tree : plan.trees) {
-    tree.job = kJob;
+    tree.job = scenario.job;
     tree.epoch = scenario.epoch;
   }
   return plan;

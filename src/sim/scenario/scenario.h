@@ -92,7 +92,7 @@ struct EarlierJob {
   std::uint32_t replays = 0;  // how many of its packets arrive
 };
 
-// The job number in the packets of a scenario's job.
+// The usual job number in the packets of a scenario's job.
 inline constexpr std::uint16_t kJob = 7;
 
 struct Scenario {
@@ -100,6 +100,7 @@ struct Scenario {
   std::uint64_t seed = 1;
   plan::Plan plan{.world = 4, .small_slots = 16, .bulk_slots = 48};
   std::vector<CallPlan> calls;
+  std::uint16_t job = kJob;
   std::uint32_t epoch = 2;
 
   // Of all workers and aggregators (core::WorkerOptions). 0: only time is of interest.

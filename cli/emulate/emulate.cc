@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold emulate: plays the switch, the links and most ranks of a job for a few real ranks, until a
+// signal stops it. Then it says whether it kept pace with the wall clock.
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/line/quantity.h"
+#include "cli/switch/switch_log.h"
+#include "control/service/control_server.h"
+#include "emulate/emulator.h"
+#include "io/host/descriptors.h"
+#include "lab/interrupt.h"
+#include "lab/measure/processor_time.h"
+
+namespace infold::cli {
+namespace {
+
+constexpr double kNoLimit = 0;
+// Of a port, as in a lab: what a link sends in 20 ms, and 64 frames at least.
+constexpr double kQueueSeconds = 0.02;
+constexpr std::int64_t kQueueBytesMin = 96 << 10;
+constexpr std::int64_t kFrameBytes = 1538;  // of MTU 1500
+// Times count while all but a hundredth of the packets are late by no more than this share of a
+// round trip.
+constexpr double kLateShare = 0.05;
+
+double microseconds(base::Duration time) { return static_cast<double>(time.ns) / 1e3; }
+
+class Emulate final : public Command {
+ public:
+  std::string_view name() const override { return "emulate"; }
+  std::string_view summary() const override {
+    return "Play the switch, the links and most ranks of a job for a few real ranks";
+  }
+
+  void declare(Options& options) override {
+    options.address("--listen", listen_, emulation_.listen,
+                    "Address where real ranks join, HOST:PORT; their packets go to the same port");
+    options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
+    options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
+                                 "Ranks that are real: the first ones, which join as at a switch");
+    options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
+                         "Rate of each rank's link, in each direction; none for no limit");
+    options.real("--rtt-us", rtt_us_, {0, 1'000'000},
+                 "Microseconds from a rank to the switch and back, without queues");
+    options.real("--loss", emulation_.loss, {0, 0.3},
+                 "Probability that a link loses a packet, in each direction");
+    options.flag("--real-links", emulation_.real_have_links,
+                 "Real ranks have links of their own, as in a lab or a cluster");
+    options.whole<std::uint32_t>("--slots", emulation_.slots, {2, 32'000},
+                                 "Slots of the switch: chunks of all jobs in flight at a time");
+    options.choice("--values", values_, {"zeros", "generated"},
+                   "What emulated ranks contribute; generated is what infold bench allreduce "
+                   "contributes and --check expects");
+    options.real(
+        "--lag-us", lag_us_, {0, 60'000'000},
+        "Mean of the microseconds that an emulated rank's calls come after those of rank 0");
+    options.list("--lag-at", "RANK=US", "an emulated rank and microseconds, such as 5=20000",
+                 "Microseconds that are added to each call of one rank: a straggler",
+                 [this](const std::string& text) { return add_straggler(text); });
+    options.whole<std::uint64_t>("--seed", emulation_.seed, {1, ~std::uint64_t{0} >> 1},
+                                 "Seed of losses and lags");
+    options.choice("--log", log_, {"text", "json"},
+                   "Format of the log on stderr, which has a line for each event");
+    options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
+                   "Log events of this level and more important ones");
+    options.examples(
+        "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
+        "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
+        "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
+        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M");
+  }
+
+  ExitCode run(Output& output) override {
+    const lab::InterruptGuard guard;
+    io::raise_descriptor_limit(control::kDescriptorsWanted);
+    set_log(log_level_, log_);
+    if (emulation_.real >= emulation_.ranks) {
+      output.log(
+          "infold emulate: --real {}: must be below --ranks {}; a job of real ranks alone "
+          "needs infold switch\n",
+          emulation_.real, emulation_.ranks);
+      return ExitCode::kBadUsage;
+    }
+    complete();
+    const double processor_begun = lab::process_s();
+    auto emulator = emulate::Emulator::start(emulation_);
+    if (!emulator) {
+      output.log("infold emulate: {} {}: {}\n", emulator.error().where, listen_,
+                 emulator.error().detail);
+      return ExitCode::kFailed;
+    }
+    announce(output, **emulator);
+    while (!guard.wait_for(kLogTick)) log_quiet_moment();
+    const emulate::EmulationReport report = (*emulator)->report();
+    return conclude(output, report, lab::process_s() - processor_begun);
+  }
+
+ private:
+  bool add_straggler(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) return false;
+    const auto rank = parse_number(text.substr(0, equals));
+    const auto us = parse_number(text.substr(equals + 1));
+    if (!rank || !us || *rank >= 256 || *us > 60'000'000) return false;
+    emulation_.lag.always[static_cast<std::uint16_t>(*rank)] =
+        base::microseconds(static_cast<std::int64_t>(*us));
+    return true;
+  }
+
+  static std::optional<std::uint64_t> parse_number(const std::string& text) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end) return std::nullopt;
+    return value;
+  }
+
+  void complete() {
+    sim::LinkOptions& link = emulation_.link;
+    link.bits_per_second = static_cast<std::int64_t>(rate_);
+    link.delay.ns = static_cast<std::int64_t>(rtt_us_ * 1e3 / 2);
+    link.queue_bytes_max =
+        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate_ / 8 * kQueueSeconds));
+    emulation_.values =
+        values_ == "generated" ? emulate::Values::generated : emulate::Values::zeros;
+    emulation_.lag.mean.ns = static_cast<std::int64_t>(lag_us_ * 1e3);
+  }
+
+  // Of a full frame, by an emulated link.
+  double round_trip_us() const {
+    const double frame_us = rate_ > 0 ? static_cast<double>(kFrameBytes) * 8 / rate_ * 1e6 : 0;
+    return rtt_us_ + 2 * frame_us;
+  }
+
+  void announce(Output& output, const emulate::Emulator& emulator) const {
+    const std::string address = emulator.address().text();
+    output.text("infold emulate: {} of {} ranks are real and join at {}\n", emulation_.real,
+                emulation_.ranks, address);
+    output.text("links: {}, {} us to the switch and back, loss {}{}\n",
+                rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_,
+                emulation_.loss,
+                emulation_.real_have_links ? "; those of real ranks are their own" : "");
+    output.object({{"event", "listening"},
+                   {"listen", address},
+                   {"ranks", emulation_.ranks},
+                   {"real", emulation_.real},
+                   {"rate", rate_},
+                   {"rtt_us", rtt_us_},
+                   {"loss", emulation_.loss},
+                   {"values", values_}});
+  }
+
+  ExitCode conclude(Output& output, const emulate::EmulationReport& report,
+                    double processor_s) const {
+    const emulate::JobCounters& counters = report.counters;
+    const double median = microseconds(report.lateness.quantile(0.5));
+    const double p99 = microseconds(report.lateness.quantile(0.99));
+    const double most = microseconds(report.lateness.most());
+    const double allowed = kLateShare * round_trip_us();
+    const bool has_pace = round_trip_us() > 0 && report.lateness.count() > 0;
+    const bool kept_pace = !has_pace || p99 <= allowed;
+    const std::uint64_t packets =
+        counters.packets_in + counters.packets_out + counters.packets_emulated;
+    const double packet_us = packets > 0 ? processor_s * 1e6 / static_cast<double>(packets) : 0;
+    output.text(
+        "{} transfers; {} packets from real ranks, {} to them, {} emulated; {:.2f} us of "
+        "processor time a packet\n",
+        counters.transfers, counters.packets_in, counters.packets_out, counters.packets_emulated,
+        packet_us);
+    if (has_pace) {
+      output.text(
+          "packets left late by {:.1f} us in the median, {:.1f} us in 99 of 100, {:.1f} us "
+          "at most\n",
+          median, p99, most);
+    }
+    output.object({{"event", "ended"},
+                   {"transfers", counters.transfers},
+                   {"packets_in", counters.packets_in},
+                   {"packets_out", counters.packets_out},
+                   {"packets_emulated", counters.packets_emulated},
+                   {"packets_refused", counters.packets_refused},
+                   {"late_us_median", median},
+                   {"late_us_p99", p99},
+                   {"late_us_max", most},
+                   {"late_us_allowed", allowed},
+                   {"kept_pace", kept_pace},
+                   {"processor_s", processor_s},
+                   {"packet_us", packet_us}});
+    if (kept_pace) return ExitCode::kDone;
+    output.log(
+        "infold emulate: it did not keep pace: one packet of a hundred was late by {:.1f} us "
+        "or more, and {:.1f} us are allowed. Sums are right; times do not count. Emulate "
+        "fewer ranks or slower links\n",
+        p99, allowed);
+    return ExitCode::kFailed;
+  }
+
+  emulate::EmulationOptions emulation_{.ranks = 8};
+  std::string listen_ = "127.0.0.1:7700";
+  double rate_ = kNoLimit;
+  double rtt_us_ = 0;
+  double lag_us_ = 0;
+  std::string values_ = "zeros";
+  std::string log_ = "text";
+  std::string log_level_ = "info";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_emulate_command() { return std::make_unique<Emulate>(); }
+
+}  // namespace infold::cli

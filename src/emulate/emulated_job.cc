@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulate/emulated_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/job_plan.h"
+#include "core/packet/packet.h"
+#include "io/host/clock.h"
+#include "numeric/codec.h"
+
+namespace infold::emulate {
+namespace {
+
+// As many calls in flight as a real rank has (rank/calls).
+constexpr std::uint32_t kTransfersMax = 1024;
+// What ranks say of themselves is short.
+constexpr std::uint64_t kSaidElementsMax = 1 << 20;
+
+sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTerms& terms) {
+  sim::Scenario scenario;
+  scenario.name = "emulation";
+  scenario.seed = options.seed;
+  scenario.plan = control::plan_of(terms);
+  scenario.job = terms.job;
+  scenario.epoch = terms.epoch;
+  scenario.check_period = 0;
+  scenario.transfers_max = kTransfersMax;
+  scenario.link = options.link;
+  scenario.up.loss = scenario.down.loss = options.loss;
+  return scenario;
+}
+
+}  // namespace
+
+JobCounters& JobCounters::operator+=(const JobCounters& other) {
+  transfers += other.transfers;
+  packets_in += other.packets_in;
+  packets_out += other.packets_out;
+  packets_refused += other.packets_refused;
+  packets_emulated += other.packets_emulated;
+  return *this;
+}
+
+// A real rank's place in the network.
+class EmulatedJob::Portal final : public sim::Node {
+ public:
+  Portal(EmulatedJob& job, std::uint16_t rank) : job_(job), rank_(rank) {}
+
+  void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
+    job_.deliver(now, rank_, outlet.packets().bytes(parcel.packet));
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, sim::Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+
+ private:
+  EmulatedJob& job_;
+  const std::uint16_t rank_;
+};
+
+EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms,
+                         Deliver deliver)
+    : options_(options),
+      deliver_(std::move(deliver)),
+      begun_(io::monotonic_now()),
+      scenario_(scenario_of(options, terms)),
+      no_calls_(scenario_),
+      wiring_(sim::wire(
+          scenario_, no_calls_,
+          {.ranks = static_cast<std::uint16_t>(options.real),
+           .have_links = !options.real_have_links,
+           .make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); }})) {
+  for (std::size_t rank = 0; rank < wiring_.workers.size(); ++rank) {
+    if (wiring_.workers[rank] == nullptr) continue;
+    emulated_.push_back(
+        {wiring_.workers[rank], wiring_.worker_nodes[rank], static_cast<std::uint16_t>(rank), {}});
+  }
+}
+
+void EmulatedJob::deliver(base::Instant now, std::uint16_t rank,
+                          std::span<const std::byte> datagram) {
+  lateness_.add(inside(io::monotonic_now()) - now);
+  ++counters_.packets_out;
+  deliver_(rank, datagram);
+}
+
+// A stranger may send without end. Half of the buffers are for packets of emulated ranks.
+void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram) {
+  sim::Network& network = *wiring_.network;
+  sim::PacketPool& packets = network.packets();
+  if (packets.in_use() >= packets.packet_count_max() / 2 ||
+      datagram.size() > scenario_.plan.datagram_bytes_max) {
+    ++counters_.packets_refused;
+    return;
+  }
+  ++counters_.packets_in;
+  network.advance(inside(now));
+  const sim::PacketIndex packet = packets.take();
+  std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
+  packets.set_bytes(packet, datagram.size());
+  network.send(wiring_.to_sites[rank].front(), packet);
+  run(now);
+}
+
+core::TransferRequest EmulatedJob::request_of(const control::TransferNote& note) const {
+  core::TransferRequest request;
+  request.collective = note.collective;
+  request.reduction = note.reduction;
+  request.layout = note.layout;
+  request.elements = note.elements;
+  request.root = note.root;
+  request.encoding = note.encoding;
+  request.priority = note.priority;
+  request.after = core::TransferId{note.after};
+  request.sized_later = note.sized_later;
+  if (note.elements > 0) request.codec = &contribution_codec();
+  return request;
+}
+
+base::Result<void> EmulatedJob::note(base::Instant now, const control::CallNote& note) {
+  run(now);
+  wiring_.network->advance(inside(now));
+  if (const auto* const size = std::get_if<control::SizeNote>(&note)) {
+    for (Rank& rank : emulated_) {
+      rank.node->set_size(core::TransferId{size->transfer}, size->elements);
+      wiring_.network->wake(rank.id);
+    }
+    run(now);
+    return {};
+  }
+  const auto& begun = std::get<control::TransferNote>(note);
+  const core::TransferRequest request = request_of(begun);
+  ++counters_.transfers;
+  if (options_.values == Values::generated && request.elements > 0 &&
+      (begun.has_codes || codec_of_generated(request) == nullptr)) {
+    return base::fail(base::Code::unsupported, "emulate",
+                      "a call of fixed32, digits, rows or compressed gradients has no generated "
+                      "values; start the emulator with --values zeros");
+  }
+  if (options_.values == Values::zeros) listen_to(request);
+  for (Rank& rank : emulated_) add_call(now, rank, request);
+  run(now);
+  return {};
+}
+
+// An all-gather is a broadcast of each rank. Programs compare what ranks say of themselves there,
+// as PyTorch compares models. So emulated ranks say what rank 0 has said.
+void EmulatedJob::listen_to(const core::TransferRequest& request) {
+  if (request.collective != core::Collective::broadcast || request.root != 0) return;
+  said_.reset();
+  const core::TensorCodec* const codec = numeric::codec(request.layout.dtype, request.layout.format,
+                                                        request.reduction, request.collective);
+  if (codec == nullptr || request.elements == 0 || request.elements > kSaidElementsMax ||
+      request.sized_later) {
+    return;
+  }
+  said_ = Said{request, core::TransferId{counters_.transfers}, codec,
+               std::make_shared<std::vector<std::byte>>(request.elements *
+                                                        element_bytes(request.layout.dtype))};
+}
+
+bool EmulatedJob::repeats(const core::TransferRequest& request) const {
+  return said_ && request.collective == core::Collective::broadcast &&
+         request.elements == said_->request.elements &&
+         request.layout.format == said_->request.layout.format &&
+         request.layout.dtype == said_->request.layout.dtype &&
+         request.encoding == said_->request.encoding && !request.sized_later;
+}
+
+void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRequest& request) {
+  const base::Duration lag = options_.lag.of(options_.seed, rank.rank, counters_.transfers);
+  rank.last_call_at = std::max(rank.last_call_at, inside(now) + lag);
+  sim::Call call;
+  call.at = rank.last_call_at;
+  call.request = request;
+  const bool is_said = said_ && said_->id == core::TransferId{counters_.transfers};
+  if (is_said || (repeats(request) && request.root == rank.rank)) {
+    call.request.codec = said_->codec;
+    if (is_said) {
+      call.request.output = said_->bytes->data();
+    } else {
+      call.request.input = said_->bytes->data();
+      call.request.after = said_->id;
+    }
+    call.done = [bytes = said_->bytes] {};
+  } else if (request.elements > 0) {
+    const auto contribution =
+        std::make_shared<Contribution>(Contribution{request.layout, rank.rank, nullptr});
+    if (options_.values == Values::generated) contribution->codec = codec_of_generated(request);
+    call.request.context = contribution.get();
+    call.done = [contribution] {};  // keeps it until the call is forgotten
+  }
+  rank.node->forget_finished();
+  rank.node->add_call(std::move(call));
+  wiring_.network->wake(rank.id);
+}
+
+void EmulatedJob::end(base::Instant now, const core::Abort& abort) {
+  run(now);
+  wiring_.network->advance(inside(now));
+  for (std::size_t site = 0; site < wiring_.aggregators.size(); ++site) {
+    for (sim::AggregatorNode* const each : wiring_.aggregators[site]) {
+      each->end(abort, *wiring_.network);
+    }
+  }
+  run(now);
+}
+
+void EmulatedJob::run(base::Instant now) {
+  while (wiring_.network->step(inside(now))) {
+  }
+}
+
+base::Instant EmulatedJob::next_event() const {
+  const base::Instant next = wiring_.network->next_event();
+  return next == base::Instant::never() ? next : begun_ + (next - base::Instant{});
+}
+
+JobCounters EmulatedJob::counters() const {
+  JobCounters counters = counters_;
+  counters.packets_emulated = wiring_.network->counters().sent - counters.packets_in;
+  return counters;
+}
+
+}  // namespace infold::emulate

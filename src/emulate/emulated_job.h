@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One emulated job: the simulator's network of workers, switch and links, in step with the wall
+// clock. Portals stand for the real ranks. Emulated ranks make the transfers that rank 0 tells. One
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "control/registrar.h"
+#include "emulate/contribution.h"
+#include "emulate/lateness.h"
+#include "emulate/options.h"
+#include "sim/nodes/wiring.h"
+
+namespace infold::emulate {
+
+struct JobCounters {
+  std::uint64_t transfers = 0;         // that emulated ranks make
+  std::uint64_t packets_in = 0;        // of real ranks
+  std::uint64_t packets_out = 0;       // to real ranks
+  std::uint64_t packets_refused = 0;   // of real ranks: more than any rank of ours has in flight
+  std::uint64_t packets_emulated = 0;  // that emulated ranks and the switch sent
+
+  JobCounters& operator+=(const JobCounters& other);
+};
+
+class EmulatedJob {
+ public:
+  // A packet leaves for a real rank.
+  using Deliver = std::function<void(std::uint16_t rank, std::span<const std::byte> datagram)>;
+
+  EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, Deliver deliver);
+
+  bool is_real(std::uint16_t rank) const { return rank < options_.real; }
+  // Time never goes back. Requires: run(now) was called.
+  void take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+  // An error: emulated ranks cannot make the transfer, and the job has to end.
+  base::Result<void> note(base::Instant now, const control::CallNote& note);
+  void end(base::Instant now, const core::Abort& abort);
+
+  // Moves all packets that are due.
+  void run(base::Instant now);
+  base::Instant next_event() const;
+
+  const Lateness& lateness() const { return lateness_; }
+  JobCounters counters() const;
+
+ private:
+  class Portal;
+  struct Rank {
+    sim::WorkerNode* node = nullptr;
+    sim::NodeId id = 0;
+    std::uint16_t rank = 0;
+    base::Instant last_call_at;
+  };
+
+  // What rank 0 sent in its last broadcast.
+  struct Said {
+    core::TransferRequest request;
+    core::TransferId id = core::TransferId::none;
+    const core::TensorCodec* codec = nullptr;
+    std::shared_ptr<std::vector<std::byte>> bytes;
+  };
+
+  base::Instant inside(base::Instant wall) const { return base::Instant{} + (wall - begun_); }
+  core::TransferRequest request_of(const control::TransferNote& note) const;
+  void listen_to(const core::TransferRequest& request);
+  bool repeats(const core::TransferRequest& request) const;
+  void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request);
+  void deliver(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+
+  const EmulationOptions options_;
+  const Deliver deliver_;
+  const base::Instant begun_;
+  const sim::Scenario scenario_;
+  const sim::Job no_calls_;
+  sim::Wiring wiring_;
+  std::vector<Rank> emulated_;
+  std::optional<Said> said_;
+  Lateness lateness_;
+  JobCounters counters_;
+};
+
+}  // namespace infold::emulate

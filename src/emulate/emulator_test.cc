@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real ranks of this process join an emulator over loopback, which plays the other ranks. Every sum
+// is compared with what all ranks contribute.
+#include "emulate/emulator.h"
+
+#include <numeric>
+
+#include "api/joining/join_testing.h"
+#include "emulate/contribution.h"
+
+namespace infold::emulate {
+namespace {
+
+using infold::testing::Body;
+using infold::testing::options_of;
+using ::testing::HasSubstr;
+
+std::unique_ptr<Emulator> start(EmulationOptions options) {
+  options.listen = *io::SocketAddress::parse("127.0.0.1:0", "test");
+  auto emulator = Emulator::start(options);
+  EXPECT_TRUE(emulator.has_value()) << emulator.error().detail;
+  return std::move(*emulator);
+}
+
+// The real ranks of a job of `world`.
+void run_real(const Emulator& emulator, int real, int world, const Body& body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < real; ++rank) {
+    threads.emplace_back([&, rank] {
+      JoinOptions options = options_of(rank, world);
+      options.switches = {emulator.address().text()};
+      Result<Communicator> communicator = Communicator::join(options);
+      ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
+      body(*communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+float own_value(int rank, std::size_t index) {
+  return static_cast<float>((static_cast<std::size_t>(rank) * 31 + index * 7) % 64);
+}
+
+float sum_of_all(int real, int world, std::size_t index) {
+  float sum = 0;
+  for (int rank = 0; rank < real; ++rank) sum += own_value(rank, index);
+  for (int rank = real; rank < world; ++rank) {
+    sum +=
+        static_cast<float>(generated_value(DataType::f32, static_cast<std::uint16_t>(rank), index));
+  }
+  return sum;
+}
+
+void check_sums(Communicator& comm, int real, int calls) {
+  for (int call = 0; call < calls; ++call) {
+    std::vector<float> tensor(call % 3 == 0 ? 5 : 20'000 + static_cast<std::size_t>(call));
+    for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = own_value(comm.rank(), i);
+    const auto done = comm.all_reduce(std::span(tensor)).wait();
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      ASSERT_EQ(tensor[i], sum_of_all(real, comm.world(), i)) << call << ", element " << i;
+    }
+  }
+}
+
+TEST(Emulator, RealRanksGetTheSumsOfAllRanks) {
+  const auto emulator = start({.ranks = 8, .real = 2, .values = Values::generated});
+  run_real(*emulator, 2, 8, [](Communicator& comm) { check_sums(comm, 2, 12); });
+  const EmulationReport report = emulator->report();
+  EXPECT_EQ(report.counters.transfers, 12U);
+  EXPECT_GT(report.counters.packets_out, 0U);
+  EXPECT_EQ(report.lateness.count(), report.counters.packets_out);
+}
+
+TEST(Emulator, OneRealRankOf64) {
+  const auto emulator = start({.ranks = 64, .real = 1, .values = Values::generated});
+  run_real(*emulator, 1, 64, [](Communicator& comm) { check_sums(comm, 1, 4); });
+}
+
+TEST(Emulator, LossAndSlowLinksChangeNoSum) {
+  const auto emulator = start({.ranks = 6,
+                               .real = 2,
+                               .link = {.bits_per_second = 200'000'000,
+                                        .delay = base::microseconds(200),
+                                        .queue_bytes_max = 64 << 10},
+                               .loss = 0.03,
+                               .values = Values::generated,
+                               .lag = {.mean = base::microseconds(300)}});
+  run_real(*emulator, 2, 6, [](Communicator& comm) { check_sums(comm, 2, 8); });
+}
+
+TEST(Emulator, EveryCollectiveHasItsResult) {
+  const auto emulator = start({.ranks = 5, .real = 2, .values = Values::zeros});
+  run_real(*emulator, 2, 5, [](Communicator& comm) {
+    const auto done = [](Handle handle) {
+      const auto result = handle.wait();
+      ASSERT_TRUE(result.has_value()) << result.error().message;
+    };
+    done(comm.barrier());
+    std::vector<std::int64_t> tensor(1000, comm.rank() + 1);
+    done(comm.all_reduce(std::span(tensor)));
+    EXPECT_EQ(tensor, std::vector<std::int64_t>(1000, 3));
+    std::vector<float> part(7, static_cast<float>(comm.rank() + 1));
+    std::vector<float> all(5 * part.size(), -1);
+    done(comm.all_gather(std::span<const float>(part), std::span(all)));
+    EXPECT_EQ(all[0], 1);
+    EXPECT_EQ(all[7], 2);
+    EXPECT_EQ(all[14], 1);  // as rank 0 says
+    EXPECT_EQ(all[34], 1);
+    std::vector<float> from_emulated(100, 7);
+    done(comm.broadcast(std::span(from_emulated), 4));
+    EXPECT_EQ(from_emulated, std::vector<float>(100));
+    std::vector<float> mean(50, 10);
+    done(comm.all_reduce(std::span(mean), {.reduction = Reduction::average}));
+    EXPECT_EQ(mean, std::vector<float>(50, 4));
+    std::vector<float> fixed(3000, 1.5F);
+    done(comm.all_reduce(std::span(fixed), {.wire = WireFormat::fixed32}));
+    EXPECT_EQ(fixed, std::vector<float>(3000, 3));
+  });
+}
+
+TEST(Emulator, SaysWhichRanksAreReal) {
+  const auto emulator = start({.ranks = 4, .real = 2});
+  const auto error_of = [&](int rank, int world) {
+    JoinOptions options = options_of(rank, world);
+    options.switches = {emulator->address().text()};
+    const Result<Communicator> joined = Communicator::join(options);
+    return joined ? "joined" : joined.error().message;
+  };
+  EXPECT_THAT(error_of(2, 4), HasSubstr("rank 2 is emulated; real are ranks 0 to 1"));
+  EXPECT_THAT(error_of(0, 8), HasSubstr("the emulator has 4 ranks, and the job has 8"));
+}
+
+TEST(Emulator, ARankThatLeavesEndsTheJobForTheOther) {
+  const auto emulator = start({.ranks = 4, .real = 2});
+  run_real(*emulator, 2, 4, [](Communicator& comm) {
+    std::vector<float> tensor(10, 1);
+    ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
+    if (comm.rank() == 1) return;
+    const auto done = comm.all_reduce(std::span(tensor)).wait();
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().rank, 1) << done.error().message;
+  });
+  // The next job finds everything free.
+  run_real(*emulator, 2, 4, [](Communicator& comm) {
+    std::vector<float> tensor(10, 1);
+    ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
+    EXPECT_EQ(tensor, std::vector<float>(10, 2));
+  });
+}
+
+TEST(Emulator, RefusesWhatItCannotGenerate) {
+  const auto emulator = start({.ranks = 3, .real = 1, .values = Values::generated});
+  run_real(*emulator, 1, 3, [](Communicator& comm) {
+    std::vector<float> tensor(3000, 1.5F);
+    const auto done = comm.all_reduce(std::span(tensor), {.wire = WireFormat::fixed32}).wait();
+    ASSERT_FALSE(done.has_value());
+  });
+}
+
+TEST(Lateness, QuantilesAreAnEighthTooLargeAtMost) {
+  Lateness lateness;
+  for (int us = 1; us <= 1000; ++us) lateness.add(base::microseconds(us));
+  EXPECT_EQ(lateness.count(), 1000U);
+  EXPECT_EQ(lateness.most().ns, 1'000'000);
+  for (const double share : {0.1, 0.5, 0.9, 0.99}) {
+    const double us = static_cast<double>(lateness.quantile(share).ns) / 1000;
+    EXPECT_GE(us, share * 1000) << share;
+    EXPECT_LE(us, share * 1000 * 1.13 + 1) << share;
+  }
+  EXPECT_EQ(Lateness().quantile(0.99).ns, 0);
+}
+
+}  // namespace
+}  // namespace infold::emulate

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an emulator emulates: ranks, links, slots, values, and how late ranks are. Plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "emulate/lag.h"
+#include "io/address/socket_address.h"
+#include "sim/network/link.h"
+
+namespace infold::emulate {
+
+enum class Values : std::uint8_t {
+  zeros,      // the cheapest: sums are those of the real ranks
+  generated,  // as contribution.h has them, so every party can compute the sums
+};
+
+struct EmulationOptions {
+  io::SocketAddress listen;  // packets and, over TCP, control
+  std::uint32_t ranks = 2;   // of each job
+  std::uint32_t real = 1;    // the first ranks, which join over sockets
+  // Of each rank, in each direction.
+  sim::LinkOptions link;
+  double loss = 0;  // probability for each packet, in each direction of a link
+  // Real ranks have links of their own, as in a lab. Otherwise theirs are emulated, too.
+  bool real_have_links = false;
+  std::uint32_t slots = 4096;  // of the switch
+  Values values = Values::zeros;
+  Lag lag;
+  std::uint64_t seed = 1;
+};
+
+}  // namespace infold::emulate
