@@ -59,10 +59,10 @@ def switch():
 def train(world, *words, program="examples/train.py", on_step=lambda step: None, **variables):
     """Trains with a process on each host. Returns rank 0's last object, and calls on_step with the
     object of each step."""
-    variables |= {"MASTER_ADDR": FIRST_HOST, "MASTER_PORT": "29500", "WORLD_SIZE": str(world),
-                  "GLOO_SOCKET_IFNAME": "eth0",
-                  # The hosts have no names. torch warns about that at each connection.
-                  "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    variables = {"MASTER_ADDR": FIRST_HOST, "MASTER_PORT": "29500", "WORLD_SIZE": str(world),
+                 "GLOO_SOCKET_IFNAME": "eth0",
+                 # The hosts have no names. torch warns about that at each connection.
+                 "TORCH_CPP_LOG_LEVEL": "ERROR"} | variables
     ranks = [on_host(rank, sys.executable, str(ROOT / program), *words,
                      **variables, RANK=str(rank)) for rank in range(world)]
     last = {}

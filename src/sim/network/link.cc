@@ -41,7 +41,7 @@ void Link::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
     return;
   }
   const auto payload = static_cast<std::int64_t>(outlet.packets().bytes(parcel.packet).size());
-  const std::int64_t queued = queued_ps(now) + sending_ps(payload + kFrameOverheadBytes);
+  const std::int64_t queued = queued_ps(now) + datagram_ps(payload);
   if (queued >= sending_ps(options_.queue_bytes_max + 1)) {
     outlet.drop(parcel, DropCause::queue);
     return;

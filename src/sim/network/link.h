@@ -11,14 +11,15 @@
 
 namespace infold::sim {
 
-// Bytes that each datagram costs beside its payload: UDP 8, IPv4 20, Ethernet 14 + 4, preamble and
-// gap 20.
+// Bytes that each datagram usually costs beside its payload: UDP 8, IPv4 20, Ethernet 14 + 4,
+// preamble and gap 20.
 inline constexpr std::int64_t kFrameOverheadBytes = 66;
 
 struct LinkOptions {
   std::int64_t bits_per_second = 0;  // 0: takes no time
   base::Duration delay;
   std::int64_t queue_bytes_max = 0;  // waiting frames, with the one being sent
+  std::int64_t overhead_bytes = kFrameOverheadBytes;
 };
 
 class Link final : public Node {
@@ -32,6 +33,10 @@ class Link final : public Node {
   // Time for which the sender is busy with the queued frames, and with `bytes` of frames.
   std::int64_t queued_ps(base::Instant now) const;
   std::int64_t sending_ps(std::int64_t bytes) const { return bytes * ps_per_byte_; }
+  // Of a datagram of so many bytes.
+  std::int64_t datagram_ps(std::int64_t bytes) const {
+    return sending_ps(bytes + options_.overhead_bytes);
+  }
   std::int64_t queued_bytes(base::Instant now) const;
   std::int64_t queued_bytes_high_water() const;
   // The time at which no more than `bytes` will be queued.

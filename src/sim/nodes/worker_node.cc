@@ -184,7 +184,7 @@ void WorkerNode::transmit(base::Instant now, Outlet& outlet) {
     if (!sent) break;
     packets.set_bytes(packet, sent->bytes);
     const auto bytes = static_cast<std::int64_t>(sent->bytes);
-    if (looks) queued_ps += uplink_->sending_ps(bytes + kFrameOverheadBytes);
+    if (looks) queued_ps += uplink_->datagram_ps(bytes);
     outlet.send(to_sites_[sent->site], packet);
     packet = none;
   }
