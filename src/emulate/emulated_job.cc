@@ -14,6 +14,7 @@ namespace {
 
 // As many calls in flight as a real rank has (rank/calls).
 constexpr std::uint32_t kTransfersMax = 1024;
+constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 40;
 // What ranks say of themselves is short.
 constexpr std::uint64_t kSaidElementsMax = 1 << 20;
 
@@ -66,6 +67,8 @@ EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerm
       begun_(io::monotonic_now()),
       scenario_(scenario_of(options, terms)),
       no_calls_(scenario_),
+      as_worker_(
+          plan::worker_options(sim::plan_of(scenario_), static_cast<std::uint16_t>(options.real))),
       wiring_(sim::wire(
           scenario_, no_calls_,
           {.ranks = static_cast<std::uint16_t>(options.real),
@@ -103,6 +106,34 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const st
   run(now);
 }
 
+// A worker would refuse such a transfer. Its numbers would then no longer be those of rank 0.
+const char* EmulatedJob::find_obstacle(const control::TransferNote& note) const {
+  core::ChunkSignature signature;
+  signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(note.layout.dtype) << 4 |
+                                               static_cast<unsigned>(note.layout.format));
+  signature.operation = static_cast<std::uint8_t>(static_cast<unsigned>(note.collective) << 4 |
+                                                  static_cast<unsigned>(note.reduction));
+  if (!core::is_known_format(signature) || !as_worker_.sums(note.layout) ||
+      core::chunk_elements(note.layout, as_worker_.limits) == 0) {
+    return "rank 0 tells a transfer of a format that the job does not sum";
+  }
+  if (note.root >= as_worker_.world) return "rank 0 tells a transfer with a root of another job";
+  if (note.after > counters_.transfers) return "rank 0 tells a transfer after one that is to come";
+  return note.elements > kElementsMax ? "rank 0 tells a transfer that no memory holds" : nullptr;
+}
+
+base::Result<void> EmulatedJob::note_size(const control::SizeNote& note) {
+  if (unsized_.erase(note.transfer) == 0 || note.elements > kElementsMax) {
+    return base::fail(base::Code::invalid_argument, "emulate",
+                      "rank 0 tells a size that no transfer waits for");
+  }
+  for (const Rank& rank : emulated_) {
+    rank.node->set_size(core::TransferId{note.transfer}, note.elements);
+    wiring_.network->wake(rank.id);
+  }
+  return {};
+}
+
 core::TransferRequest EmulatedJob::request_of(const control::TransferNote& note) const {
   core::TransferRequest request;
   request.collective = note.collective;
@@ -119,19 +150,21 @@ core::TransferRequest EmulatedJob::request_of(const control::TransferNote& note)
 }
 
 base::Result<void> EmulatedJob::note(base::Instant now, const control::CallNote& note) {
+  if (is_over_) return {};
   run(now);
   wiring_.network->advance(inside(now));
   if (const auto* const size = std::get_if<control::SizeNote>(&note)) {
-    for (Rank& rank : emulated_) {
-      rank.node->set_size(core::TransferId{size->transfer}, size->elements);
-      wiring_.network->wake(rank.id);
-    }
+    const base::Result<void> sized = note_size(*size);
     run(now);
-    return {};
+    return sized;
   }
   const auto& begun = std::get<control::TransferNote>(note);
+  if (const char* const why = find_obstacle(begun)) {
+    return base::fail(base::Code::invalid_argument, "emulate", why);
+  }
   const core::TransferRequest request = request_of(begun);
   ++counters_.transfers;
+  if (begun.sized_later) unsized_.insert(counters_.transfers);
   if (options_.values == Values::generated && request.elements > 0 &&
       (begun.has_codes || codec_of_generated(request) == nullptr)) {
     return base::fail(base::Code::unsupported, "emulate",
@@ -197,6 +230,7 @@ void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRe
 }
 
 void EmulatedJob::end(base::Instant now, const core::Abort& abort) {
+  is_over_ = true;
   run(now);
   wiring_.network->advance(inside(now));
   for (std::size_t site = 0; site < wiring_.aggregators.size(); ++site) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,8 @@ class EmulatedJob {
   bool is_real(std::uint16_t rank) const { return rank < options_.real; }
   // Time never goes back. Requires: run(now) was called.
   void take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
-  // An error: emulated ranks cannot make the transfer, and the job has to end.
+  // An error: emulated ranks cannot make the transfer, and the job has to end. Anybody may be rank
+  // 0.
   base::Result<void> note(base::Instant now, const control::CallNote& note);
   void end(base::Instant now, const core::Abort& abort);
 
@@ -71,6 +73,8 @@ class EmulatedJob {
   };
 
   base::Instant inside(base::Instant wall) const { return base::Instant{} + (wall - begun_); }
+  const char* find_obstacle(const control::TransferNote& note) const;
+  base::Result<void> note_size(const control::SizeNote& note);
   core::TransferRequest request_of(const control::TransferNote& note) const;
   void listen_to(const core::TransferRequest& request);
   bool repeats(const core::TransferRequest& request) const;
@@ -82,9 +86,12 @@ class EmulatedJob {
   const base::Instant begun_;
   const sim::Scenario scenario_;
   const sim::Job no_calls_;
+  const core::WorkerOptions as_worker_;  // of an emulated rank
   sim::Wiring wiring_;
   std::vector<Rank> emulated_;
+  bool is_over_ = false;
   std::optional<Said> said_;
+  std::set<std::uint64_t> unsized_;  // transfers whose size is not known yet
   Lateness lateness_;
   JobCounters counters_;
 };

@@ -4,10 +4,16 @@
 // is compared with what all ranks contribute.
 #include "emulate/emulator.h"
 
-#include <numeric>
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "api/joining/join_testing.h"
+#include "base/prng.h"
+#include "core/packet/packet.h"
 #include "emulate/contribution.h"
+#include "io/udp/udp_socket.h"
 
 namespace infold::emulate {
 namespace {
@@ -118,6 +124,41 @@ TEST(Emulator, EveryCollectiveHasItsResult) {
     done(comm.all_reduce(std::span(fixed), {.wire = WireFormat::fixed32}));
     EXPECT_EQ(fixed, std::vector<float>(3000, 3));
   });
+}
+
+// Noise, packets of emulated ranks, results, and probes with nobody behind them.
+TEST(Emulator, PacketsOfStrangersChangeNoSum) {
+  const auto emulator = start({.ranks = 4, .real = 2, .values = Values::generated});
+  std::atomic<bool> is_over = false;
+  std::thread stranger([&] {
+    io::UdpOptions options;
+    options.bind = *io::SocketAddress::parse("127.0.0.1:0", "test");
+    auto socket = io::UdpSocket::open(options);
+    ASSERT_TRUE(socket.has_value());
+    const std::array<io::SocketAddress, 1> to = {emulator->address()};
+    base::Prng prng(7);
+    while (!is_over) {
+      for (int i = 0; i < 50; ++i) {
+        std::vector<std::byte> datagram(prng.below(1400));
+        for (std::byte& each : datagram) each = static_cast<std::byte>(prng.next());
+        if (datagram.size() >= INFOLD_HEADER_BYTES && prng.chance(0.8)) {
+          core::Header header;
+          header.kind = prng.chance(0.5) ? core::Kind::query : core::Kind::result;
+          header.job = 1;
+          header.worker = static_cast<std::uint8_t>(2 + prng.below(254));
+          header.slot = static_cast<std::uint16_t>(prng.below(600));
+          core::write_header(header, datagram);
+          if (prng.chance(0.5)) datagram.resize(INFOLD_HEADER_BYTES);
+        }
+        socket->send(to, datagram);
+      }
+      socket->flush();
+      std::this_thread::yield();
+    }
+  });
+  run_real(*emulator, 2, 4, [](Communicator& comm) { check_sums(comm, 2, 20); });
+  is_over = true;
+  stranger.join();
 }
 
 TEST(Emulator, SaysWhichRanksAreReal) {

@@ -17,19 +17,6 @@ bool is_known_kind(std::uint8_t kind) {
          (kind >= INFOLD_KIND_RESULT && kind <= INFOLD_KIND_ABORTED);
 }
 
-// Whether elements of this format can be reduced in this way at all.
-bool is_known_format(const ChunkSignature& signature) {
-  const bool codes_known = (signature.format & 0xF) < INFOLD_FORMAT_COUNT &&
-                           (signature.format >> 4) < INFOLD_DTYPE_COUNT &&
-                           (signature.operation & 0xF) < INFOLD_REDUCTION_COUNT &&
-                           (signature.operation >> 4) < INFOLD_COLLECTIVE_COUNT;
-  if (!codes_known) return false;
-  const bool sums =
-      signature.reduction() == Reduction::sum || signature.reduction() == Reduction::average;
-  return !signature.layout().has_partial_sums() ||
-         (sums && signature.layout().dtype <= DataType::f64);
-}
-
 // Bytes after the header and tag; a negative number stands for "any, the body has its own check".
 std::int64_t body_bytes(const Header& header) {
   const ElementLayout layout = header.signature.layout();
@@ -162,6 +149,19 @@ bool has_layout_for(Kind kind, ElementLayout layout) {
 }
 
 }  // namespace
+
+// Whether elements of this format can be reduced in this way at all.
+bool is_known_format(const ChunkSignature& signature) {
+  const bool codes_known = (signature.format & 0xF) < INFOLD_FORMAT_COUNT &&
+                           (signature.format >> 4) < INFOLD_DTYPE_COUNT &&
+                           (signature.operation & 0xF) < INFOLD_REDUCTION_COUNT &&
+                           (signature.operation >> 4) < INFOLD_COLLECTIVE_COUNT;
+  if (!codes_known) return false;
+  const bool sums =
+      signature.reduction() == Reduction::sum || signature.reduction() == Reduction::average;
+  return !signature.layout().has_partial_sums() ||
+         (sums && signature.layout().dtype <= DataType::f64);
+}
 
 Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_t count,
                       std::uint32_t unit) {

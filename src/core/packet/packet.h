@@ -49,6 +49,9 @@ struct ChunkSignature {
   Collective collective() const { return static_cast<Collective>(operation >> 4); }
 };
 
+// Whether there is such a format, data type, reduction and collective, and these go together.
+bool is_known_format(const ChunkSignature& signature);
+
 // Who has added to a chunk. Sums wrap; equal sets give equal digests.
 struct Contributors {
   std::uint16_t count = 0;
