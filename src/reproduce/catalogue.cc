@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A new reproduction needs one line here.
+#include "reproduce/catalogue.h"
+
+#include <algorithm>
+
+#include "reproduce/switchml/loss.h"
+#include "reproduce/switchml/rate.h"
+
+namespace infold::reproduce {
+namespace {
+
+constexpr Reproduction kReproductions[] = {
+    {"switchml-rate", "elements a second against workers and packet sizes",
+     [] { return switchml_rate(); }},
+    {"switchml-loss", "how much longer a sum takes when links lose packets",
+     [] { return switchml_loss(); }},
+};
+
+}  // namespace
+
+std::span<const Reproduction> reproductions() { return kReproductions; }
+
+const Reproduction* find_reproduction(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kReproductions), std::end(kReproductions),
+                   [&](const Reproduction& each) { return name == each.name; });
+  return found == std::end(kReproductions) ? nullptr : found;
+}
+
+}  // namespace infold::reproduce
