@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reproduce/switchml/loss.h"
+#include "reproduce/switchml/models.h"
 #include "reproduce/switchml/rate.h"
 
 namespace infold::reproduce {
@@ -16,6 +17,8 @@ constexpr Reproduction kReproductions[] = {
      [] { return switchml_rate(); }},
     {"switchml-loss", "how much longer a sum takes when links lose packets",
      [] { return switchml_loss(); }},
+    {"switchml-models", "images a second of whole models, on a switch and with a ring",
+     [] { return switchml_models(); }},
 };
 
 }  // namespace
