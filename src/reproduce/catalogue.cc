@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reproduce/omnireduce/omnireduce.h"
 #include "reproduce/switchml/loss.h"
 #include "reproduce/switchml/models.h"
 #include "reproduce/switchml/rate.h"
@@ -19,6 +20,8 @@ constexpr Reproduction kReproductions[] = {
      [] { return switchml_loss(); }},
     {"switchml-models", "images a second of whole models, on a switch and with a ring",
      [] { return switchml_models(); }},
+    {"omnireduce", "time and volume of sparse sums against their density",
+     [] { return omnireduce(); }},
 };
 
 }  // namespace
