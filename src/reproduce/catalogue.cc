@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reproduce/byteps/byteps.h"
 #include "reproduce/omnireduce/omnireduce.h"
 #include "reproduce/switchml/loss.h"
 #include "reproduce/switchml/models.h"
@@ -22,6 +23,7 @@ constexpr Reproduction kReproductions[] = {
      [] { return switchml_models(); }},
     {"omnireduce", "time and volume of sparse sums against their density",
      [] { return omnireduce(); }},
+    {"byteps", "shares and times of workers and spare hosts that sum", byteps},
 };
 
 }  // namespace
