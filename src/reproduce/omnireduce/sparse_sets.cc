@@ -15,12 +15,12 @@ namespace {
 constexpr std::uint32_t kElementsOfBit = 32;
 
 // The first `count` of a shuffle.
-std::vector<bool> choose(std::uint64_t count, std::uint64_t of, base::Prng& random) {
+std::vector<bool> choose(std::uint64_t count, std::uint64_t of, base::Prng& prng) {
   std::vector<std::uint32_t> order(of);
   std::iota(order.begin(), order.end(), 0U);
   std::vector<bool> chosen(of);
   for (std::uint64_t i = 0; i < count; ++i) {
-    std::swap(order[i], order[i + random.below(of - i)]);
+    std::swap(order[i], order[i + prng.below(of - i)]);
     chosen[order[i]] = true;
   }
   return chosen;
@@ -50,11 +50,11 @@ SparseSets draw_sets(const SparseDraw& draw) {
   SparseSets sets;
   sets.own_blocks =
       static_cast<std::uint64_t>(std::llround(draw.density * static_cast<double>(draw.blocks)));
-  base::Prng random(base::mix64(draw.seed));
+  base::Prng prng(base::mix64(draw.seed));
   std::vector<std::vector<bool>> ranks;
   std::vector<bool> joined(draw.blocks);
   for (std::uint16_t rank = 0; rank < draw.workers; ++rank) {
-    ranks.push_back(choose(sets.own_blocks, draw.blocks, random));
+    ranks.push_back(choose(sets.own_blocks, draw.blocks, prng));
     for (std::size_t i = 0; i < joined.size(); ++i) joined[i] = joined[i] || ranks.back()[i];
   }
   sets.union_blocks = static_cast<std::uint64_t>(std::count(joined.begin(), joined.end(), true));
