@@ -70,6 +70,13 @@ def names_what_can_be_reproduced(infold, folder):
     check(lines[-1]["good"] and lines[-1]["command"] == "infold reproduce byteps", done.stdout)
 
 
+def says_why_a_simulation_cannot_be(infold, folder):
+    words = ("sim", "--scenario", "clean", "--workers", "1000")
+    refused(infold, folder, words, 2, "1000 children, and takes 256", "--fan-out")
+    refused(infold, folder, (*words, "--depth", "2", "--fan-out", "32", "--elements", "100000000"),
+            2, "elements", "--bulk")
+
+
 def knows_a_url(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
              "http://10.0.0.1:7700")
@@ -165,7 +172,7 @@ def reports_a_swarm_in_lines(infold, folder):
 
 
 CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
-         names_what_can_be_reproduced, knows_a_url,
+         names_what_can_be_reproduced, says_why_a_simulation_cannot_be, knows_a_url,
          says_why_an_address_cannot_be_had, takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
          finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,
