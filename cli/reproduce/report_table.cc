@@ -4,6 +4,7 @@
 #include "cli/reproduce/report_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace infold::cli {
@@ -20,7 +21,9 @@ std::string number(double value) {
 
 std::string difference_text(const Figure& figure) {
   const std::optional<double> difference = reproduce::difference(figure);
-  return difference ? fmt::format("{:+.1f} %", 100 * *difference) : "-";
+  if (!difference) return "-";
+  const double percent = 100 * *difference;
+  return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
 std::size_t note_of(std::vector<std::string>& notes, const std::string& why) {
