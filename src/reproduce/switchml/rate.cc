@@ -20,6 +20,7 @@ constexpr std::uint16_t kWorlds[] = {2, 4, 8, 16};
 constexpr double kShareMin = 0.97;
 constexpr double kSpreadMax = 0.02;
 constexpr double kMega = 1e6;
+constexpr std::uint16_t kTheirPool = 128;  // at 10 Gbit/s; at 100 Gbit/s it is 512
 
 constexpr const char* kHeader =
     "The header of infold has 32 bytes, because slots compare jobs, epochs and rounds. Each 32 "
@@ -31,6 +32,10 @@ constexpr const char* kBoundOnly =
     "the bound of SwitchML's packet, which its authors say they come near.";
 constexpr const char* kCold =
     "The least of all worlds. The first tensor waits for its first results and opens its window.";
+constexpr const char* kPool =
+    "SwitchML's pool at 10 Gbit/s. A window of infold is at most a quarter of the slots, so that a "
+    "lost chunk does not stop the others. It needs four times the slots of a window that fills the "
+    "path.";
 constexpr const char* kNoProcessors =
     "The authors measured network cards and hosts. The simulator has links, queues and the "
     "protocol, and its processors take no time.";
@@ -75,9 +80,7 @@ struct Rates {
   double cold = 0;  // of the first tensor, whose window opens from nothing
 };
 
-Rates rates_of(Report& report, const Packet& packet, std::uint16_t workers, std::uint64_t packets) {
-  SwitchSum sum;
-  sum.workers = workers;
+Rates rates_of(Report& report, const Packet& packet, std::uint64_t packets, SwitchSum sum) {
   sum.packet_elements = packet.elements;
   sum.bits_per_second = packet.bits_per_second;
   sum.elements = packets * packet.elements;
@@ -98,7 +101,7 @@ void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
   std::vector<double> rates;
   std::vector<Figure> shares;
   for (const std::uint16_t workers : kWorlds) {
-    const Rates found = rates_of(report, packet, workers, packets);
+    const Rates found = rates_of(report, packet, packets, {.workers = workers});
     const double rate = found.settled;
     rates.push_back(rate);
     cold = std::min(cold, found.cold);
@@ -132,6 +135,15 @@ void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
        *high < (1 + kSpreadMax) * *low});
 }
 
+// The other packet's pool is that of all runs.
+void add_pool(Report& report, const Packet& packet, std::uint64_t packets) {
+  const double bound = infold_frame(packet.elements)
+                           .elements_per_second(static_cast<double>(packet.bits_per_second));
+  const Rates found = rates_of(report, packet, packets, {.workers = 8, .slots = kTheirPool});
+  report.figures.push_back({fmt::format("share of bound, {} slots, {}", kTheirPool, label(packet)),
+                            "%", Basis::none, 0, 100 * found.settled / bound, kPool});
+}
+
 }  // namespace
 
 Report switchml_rate(const RateOptions& options) {
@@ -144,6 +156,7 @@ Report switchml_rate(const RateOptions& options) {
                             {256, 100'000'000'000, switchml_rdma_frame(256)}};
   for (const Packet& packet : packets) add_bounds(report, packet);
   for (const Packet& packet : packets) add_rates(report, packet, options.packets);
+  add_pool(report, packets[0], options.packets);
   return report;
 }
 

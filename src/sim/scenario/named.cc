@@ -15,6 +15,7 @@ namespace {
 
 using core::WireFormat;
 
+constexpr std::size_t kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
 // An endpoint has up to seven nodes, whose numbers have 16 bits.
 constexpr std::size_t kEndpointsMax = 9'000;
 // Of all ranks' tensors: some 17 GB of inputs and results.
@@ -198,9 +199,9 @@ std::string reason_against(std::string_view name, const NamedOptions& options) {
   if (recipe == nullptr) return "";
   const plan::Tree tree = tree_of(*recipe, options, 1);
   for (const plan::Aggregator& each : tree.aggregators) {
-    if (each.children.size() <= INFOLD_WORKERS_MAX) continue;
+    if (each.children.size() <= kChildrenMax) continue;
     return fmt::format("an aggregator would have {} children, and takes {}", each.children.size(),
-                       INFOLD_WORKERS_MAX);
+                       kChildrenMax);
   }
   const std::size_t endpoints =
       world_of(options) + std::size_t{sites_of(*recipe, options)} * tree.aggregators.size();
