@@ -26,6 +26,7 @@ std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_emulate_command();
 std::unique_ptr<Command> make_manual_command();
 std::unique_ptr<Command> make_plan_command();
+std::unique_ptr<Command> make_reproduce_command();
 std::unique_ptr<Command> make_sim_command();
 std::unique_ptr<Command> make_switch_command();
 std::unique_ptr<Command> make_verify_command();

@@ -23,6 +23,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_emulate_command());
   commands.push_back(make_manual_command());
   commands.push_back(make_plan_command());
+  commands.push_back(make_reproduce_command());
   commands.push_back(make_sim_command());
   commands.push_back(make_switch_command());
   commands.push_back(make_verify_command());

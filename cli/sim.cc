@@ -103,6 +103,8 @@ class Sim final : public Command {
         "  infold sim --seed 7                         repeat one run, for instance a failed one\n"
         "  infold sim --swarm 10000                    run seeds 1 to 10000 on all cores\n"
         "  infold sim --scenario tree --workers 16 --loss 0.05\n"
+        "  infold sim --scenario tree --workers 1000 --fan-out 32 --loss 0 --bulk --elements "
+        "250000\n"
         "  infold sim --scenario loss --elements 704 --trace\n");
     options.flag("--bench", bench_,
                  "Measure the simulator's speed: packet events per second and core");
@@ -112,6 +114,11 @@ class Sim final : public Command {
     std::signal(SIGABRT, tell_seed_and_die);
     if (bench_) return run_bench(output);
     if (swarm_ > 0) return run_swarm(output);
+    const std::string reason = scenario_.empty() ? "" : sim::reason_against(scenario_, named_);
+    if (!reason.empty()) {
+      output.log("infold sim: {}; see --workers, --depth, --fan-out, --sites and --bulk\n", reason);
+      return ExitCode::kBadUsage;
+    }
     return run_one(output);
   }
 
@@ -119,7 +126,7 @@ class Sim final : public Command {
   static constexpr std::uint64_t kSeedMax = ~std::uint64_t{0} >> 1;
 
   void declare_overrides(Options& options) {
-    options.whole<std::uint16_t>("--workers", named_.workers, {0, 256},
+    options.whole<std::uint16_t>("--workers", named_.workers, {0, sim::kRanksMax},
                                  "Number of ranks of the named scenario; 0 keeps its own");
     options.whole<std::uint64_t>("--elements", named_.elements, {0, 100'000'000},
                                  "Elements of the scenario's large tensor; 0 keeps its own");
@@ -127,6 +134,12 @@ class Sim final : public Command {
                                  "Number of sites; 0 keeps the scenario's own");
     options.whole<std::uint32_t>("--depth", named_.depth, {0, 3},
                                  "Levels of each site's tree; 0 keeps the scenario's own");
+    options.whole<std::uint32_t>(
+        "--fan-out", named_.fan_out, {0, INFOLD_WORKERS_MAX},
+        "Children of each aggregator above a tree's last level; 0 takes 2");
+    options.flag("--bulk", named_.bulk,
+                 "Let all ranks share the large tensor, whose sum is then not compared; for "
+                 "tensors that do not fit memory once for each rank");
     options.choice("--format", named_.format,
                    {"i32", "bfp8", "bfp16", "bfp32", "native", "agreed", "digits", "compressed"},
                    "Wire format of the scenario's large tensor");

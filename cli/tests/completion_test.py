@@ -76,7 +76,7 @@ class CompletionTest(unittest.TestCase):
     def test_help_was_understood(self):
         self.assertGreater(len(self.help), 12)
         self.assertGreater(sum(len(one.options) for one in self.help), 100)
-        self.assertEqual(sum(len(one.positional) for one in self.help), 1)
+        self.assertEqual(sum(len(one.positional) for one in self.help), 2)
 
     # bash
 

@@ -59,6 +59,24 @@ def names_what_is_wrong_with_a_method(infold, folder):
     refused(infold, folder, (*bench, "--gradients", "absent"), 2, "absent has 0 files *.f32")
 
 
+def names_what_can_be_reproduced(infold, folder):
+    refused(infold, folder, ("reproduce", "switchml"), 2, "switchml-rate", "byteps", "all",
+            "not 'switchml'")
+    done = subprocess.run([infold, "reproduce", "byteps", "--json"], cwd=folder, env=BARE,
+                          check=True, text=True, stdout=subprocess.PIPE, timeout=SECONDS)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    figures = [line for line in lines if "figure" in line]
+    check(len(figures) > 40 and all("theirs" in figure for figure in figures), done.stdout)
+    check(lines[-1]["good"] and lines[-1]["command"] == "infold reproduce byteps", done.stdout)
+
+
+def says_why_a_simulation_cannot_be(infold, folder):
+    words = ("sim", "--scenario", "clean", "--workers", "1000")
+    refused(infold, folder, words, 2, "1000 children, and takes 256", "--fan-out")
+    refused(infold, folder, (*words, "--depth", "2", "--fan-out", "32", "--elements", "100000000"),
+            2, "elements", "--bulk")
+
+
 def knows_a_url(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
              "http://10.0.0.1:7700")
@@ -153,7 +171,8 @@ def reports_a_swarm_in_lines(infold, folder):
     check(said.endswith("1000 of 1000 runs, 0 failed\n"), repr(said))
 
 
-CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method, knows_a_url,
+CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
+         names_what_can_be_reproduced, says_why_a_simulation_cannot_be, knows_a_url,
          says_why_an_address_cannot_be_had, takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
          finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,

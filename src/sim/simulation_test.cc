@@ -66,6 +66,38 @@ TEST(Simulation, TwoHundredAndFiftySixDirectWorkers) {
   }
 }
 
+// Racks of 31 or 32 ranks below a spine.
+TEST(Simulation, AThousandRanksBelowRacks) {
+  NamedOptions options;
+  options.workers = 1'000;
+  options.fan_out = 32;
+  options.elements = 4'000;
+  for (const bool bulk : {false, true}) {
+    options.bulk = bulk;
+    options.loss = bulk ? 0 : 0.001;
+    const Scenario scenario = *named_scenario("tree", 5, options);
+    ASSERT_EQ(scenario.plan.trees[0].aggregators.size(), 33U);
+    ASSERT_EQ(scenario.calls[1].bulk, bulk);
+    expect_passed(run(scenario), scenario);
+  }
+}
+
+TEST(NamedScenario, HasAReasonAgainstWhatDoesNotFit) {
+  EXPECT_EQ(reason_against("clean", {.workers = 256, .round_trip = {}, .format = {}}), "");
+  EXPECT_EQ(reason_against("clean", {.workers = 257, .round_trip = {}, .format = {}}),
+            "an aggregator would have 257 children, and takes 256");
+  EXPECT_EQ(reason_against("tree", {.workers = 512, .round_trip = {}, .format = {}}), "");
+  EXPECT_NE(reason_against("tree", {.workers = 514, .round_trip = {}, .format = {}}), "");
+  // 1 + 128 + 4,096 aggregators at each of four sites.
+  NamedOptions wide{.workers = 4'096, .sites = 4, .depth = 3, .round_trip = {}, .format = {}};
+  wide.fan_out = 128;
+  EXPECT_NE(reason_against("tree", wide).find("ranks and aggregators"), std::string::npos);
+  NamedOptions large{.workers = 256, .elements = 100'000'000, .round_trip = {}, .format = {}};
+  EXPECT_NE(reason_against("clean", large).find("elements"), std::string::npos);
+  large.bulk = true;
+  EXPECT_EQ(reason_against("clean", large), "");
+}
+
 // A checker that never fails is broken. Here the results are compared with another seed's oracle.
 TEST(Simulation, AWrongResultIsSeen) {
   Scenario scenario =

@@ -33,6 +33,7 @@ ALLOWED = {
     # The oracle judges the codecs, so it may not use them.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
+    "reproduce": BELOW_TOP | {"predict", "sim"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_SITE | {"bpf", "site", "switch"},

@@ -106,8 +106,9 @@ std::uint16_t Job::value_rank(const CallPlan& call, std::uint16_t rank) const {
 
 void Job::fill(std::uint32_t index, std::uint16_t rank) {
   const CallPlan& call = scenario_.calls[index];
-  if (call.bulk && rank > 0) return;
   Tensors& own = tensors(index, rank);
+  if (!call.present.empty()) own.present = call.present[rank];
+  if (call.bulk && rank > 0) return;
   const std::size_t bytes = tensor_bytes(call);
   if (contributes(call, rank) || call.in_place) own.input.resize(call.offset_bytes + bytes);
   if (contributes(call, rank)) {
@@ -116,7 +117,7 @@ void Job::fill(std::uint32_t index, std::uint16_t rank) {
   }
   if (receives(call, rank) && !call.in_place) own.output.resize(call.offset_bytes + bytes);
   const std::uint32_t blocks = call.layout.block_count(static_cast<std::uint32_t>(call.elements));
-  if (call.is_sparse && contributes(call, rank)) {
+  if (call.is_sparse && call.present.empty() && contributes(call, rank)) {
     own.present.resize(core::BlockSet::word_count(blocks));
     numeric::find_presence(call.layout.dtype, own.input.data() + call.offset_bytes, call.elements,
                            own.present.data());
@@ -152,7 +153,9 @@ core::TransferRequest Job::main_request_of(std::uint32_t index, std::uint16_t ra
     request.output = (call.in_place ? own.input : own.output).data() + call.offset_bytes;
   }
   if (call.agreed) request.codes = own.agreed_codes.data();
-  if (!own.present.empty()) request.present = own.present.data();
+  const std::vector<std::uint32_t>& present =
+      call.present.empty() ? own.present : tensors(index, rank).present;
+  if (!present.empty()) request.present = present.data();
   request.priority = call.priority;
   return request;
 }

@@ -6,12 +6,20 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/scenario/draw.h"
 
 namespace infold::sim {
 namespace {
 
 using core::WireFormat;
+
+constexpr std::size_t kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
+// An endpoint has up to seven nodes, whose numbers have 16 bits.
+constexpr std::size_t kEndpointsMax = 9'000;
+// Of all ranks' tensors: some 17 GB of inputs and results.
+constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 31;
 
 struct Recipe {
   NamedScenario named;
@@ -112,6 +120,27 @@ CallPlan large_call(const std::string& format, std::uint64_t elements, std::uint
   return sum_of_floats(WireFormat::bfp32, elements, seed);
 }
 
+const Recipe* find_recipe(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kRecipes), std::end(kRecipes),
+                   [&](const Recipe& each) { return name == each.named.name; });
+  return found == std::end(kRecipes) ? nullptr : found;
+}
+
+std::uint16_t world_of(const NamedOptions& options) {
+  return options.workers > 0 ? options.workers : std::uint16_t{4};
+}
+
+std::uint32_t sites_of(const Recipe& recipe, const NamedOptions& options) {
+  return options.sites > 0 ? options.sites : recipe.sites;
+}
+
+plan::Tree tree_of(const Recipe& recipe, const NamedOptions& options, std::uint16_t weight) {
+  const std::uint32_t depth = options.depth > 0 ? options.depth : recipe.depth;
+  const std::uint32_t fan_out = options.fan_out > 0 ? options.fan_out : 2;
+  return plan::even_tree(world_of(options), depth, fan_out, weight);
+}
+
 void override_faults(FaultOptions& faults, const NamedOptions& options) {
   if (options.loss >= 0) faults.loss = options.loss;
   if (options.duplicate >= 0) faults.duplicate = options.duplicate;
@@ -165,25 +194,46 @@ std::vector<NamedScenario> scenario_names() {
   return names;
 }
 
+std::string reason_against(std::string_view name, const NamedOptions& options) {
+  const Recipe* const recipe = find_recipe(name);
+  if (recipe == nullptr) return "";
+  const plan::Tree tree = tree_of(*recipe, options, 1);
+  for (const plan::Aggregator& each : tree.aggregators) {
+    if (each.children.size() <= kChildrenMax) continue;
+    return fmt::format("an aggregator would have {} children, and takes {}", each.children.size(),
+                       kChildrenMax);
+  }
+  const std::size_t endpoints =
+      world_of(options) + std::size_t{sites_of(*recipe, options)} * tree.aggregators.size();
+  if (endpoints > kEndpointsMax) {
+    return fmt::format("the network would have {} ranks and aggregators, and holds {}", endpoints,
+                       kEndpointsMax);
+  }
+  const std::uint64_t elements = options.elements * world_of(options);
+  if (!options.bulk && elements > kElementsMax) {
+    return fmt::format("the ranks' tensors would have {} elements, and memory is kept for {}",
+                       elements, kElementsMax);
+  }
+  return "";
+}
+
 std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed,
                                        const NamedOptions& options) {
-  const auto* recipe = std::find_if(std::begin(kRecipes), std::end(kRecipes),
-                                    [&](const Recipe& each) { return name == each.named.name; });
-  if (recipe == std::end(kRecipes)) return std::nullopt;
+  const Recipe* const recipe = find_recipe(name);
+  if (recipe == nullptr) return std::nullopt;
   Scenario scenario;
   scenario.name = name;
   scenario.seed = seed;
-  scenario.plan.world = options.workers > 0 ? options.workers : std::uint16_t{4};
-  const std::uint32_t sites = options.sites > 0 ? options.sites : recipe->sites;
-  const std::uint32_t depth = options.depth > 0 ? options.depth : recipe->depth;
-  for (std::uint32_t site = 0; site < sites; ++site) {
-    scenario.plan.trees.push_back(
-        plan::even_tree(scenario.plan.world, depth, 2, static_cast<std::uint16_t>(1 + site)));
+  scenario.plan.world = world_of(options);
+  for (std::uint32_t site = 0; site < sites_of(*recipe, options); ++site) {
+    scenario.plan.trees.push_back(tree_of(*recipe, options, static_cast<std::uint16_t>(1 + site)));
   }
   // A small tensor, a large one, a small one, as in a step of training.
   const std::uint64_t elements = options.elements > 0 ? options.elements : 100'000;
   scenario.calls = {sum_of_integers(100, seed), large_call(options.format, elements, seed + 1),
                     sum_of_integers(64, seed + 2)};
+  scenario.calls[1].bulk = options.bulk;
+  if (options.bulk) scenario.check_period = 0;
   if (options.bits_per_second > 0) scenario.link.bits_per_second = options.bits_per_second;
   if (options.round_trip.ns > 0) scenario.link.delay = options.round_trip / 2;
   if (recipe->change != nullptr) recipe->change(scenario);

@@ -24,6 +24,9 @@ struct NamedOptions {
   std::uint64_t elements = 0;
   std::uint32_t sites = 0;
   std::uint32_t depth = 0;
+  std::uint32_t fan_out = 0;  // children of an aggregator above the last level; 0: 2
+  // CallPlan.bulk of the large tensor; machines then do not check themselves, to save time.
+  bool bulk = false;
   double loss = -1;
   double duplicate = -1;
   double reorder = -1;
@@ -34,9 +37,14 @@ struct NamedOptions {
                        // "agreed", "digits"; or "compressed", in codes of 8 bits
 };
 
-// Returns nothing if there is no such name.
+inline constexpr std::uint16_t kRanksMax = 4096;
+
+// Returns nothing if there is no such name. Requires: reason_against() has none.
 std::optional<Scenario> named_scenario(std::string_view name, std::uint64_t seed,
                                        const NamedOptions& options = {});
+
+// Why no scenario can have these options; empty if one can.
+std::string reason_against(std::string_view name, const NamedOptions& options);
 
 // One all-reduce of f32 tensors in this format. Most tests begin with it.
 CallPlan sum_of_floats(core::WireFormat format, std::uint64_t elements, std::uint64_t seed = 1);

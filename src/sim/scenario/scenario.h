@@ -45,6 +45,9 @@ struct CallPlan {
   // Takes its place at once; its size is known when the previous call is done.
   bool sized_by_previous = false;
   bool is_sparse = false;  // sends no block of zeros to sites that take such packets
+  // The blocks that each rank says it has, a bit for each, in place of what its values have. Only
+  // for bulk calls, which are not compared.
+  std::vector<std::vector<std::uint32_t>> present;
   // All ranks share one input and one output, and results are not compared. For tensors so large
   // that a copy per rank would not fit, in tests that measure only time.
   bool bulk = false;

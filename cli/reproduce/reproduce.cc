@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold reproduce: computes figures that other systems' authors published, and prints ours beside
+// theirs. It needs no privileges, no network and no other machine.
+
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/reproduce/report_table.h"
+#include "reproduce/catalogue.h"
+
+namespace infold::cli {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+class Reproduce final : public Command {
+ public:
+  std::string_view name() const override { return "reproduce"; }
+  std::string_view summary() const override {
+    return "Compute published figures of other systems, and print ours beside them";
+  }
+
+  void declare(Options& options) override {
+    std::vector<std::string> names;
+    for (const auto& each : reproduce::reproductions()) names.emplace_back(each.name);
+    names.emplace_back(kAll);
+    options.choice("name", name_, names,
+                   "The figures to compute, or all; without a name, a list with a line for each");
+    options.examples(
+        "  infold reproduce                       list what can be computed\n"
+        "  infold reproduce switchml-rate         one of these, as a table with reasons\n"
+        "  infold reproduce all --json            all of them, an object for each figure\n");
+  }
+
+  ExitCode run(Output& output) override {
+    if (name_.empty()) return list(output);
+    bool good = true;
+    for (const reproduce::Reproduction& each : reproduce::reproductions()) {
+      if (name_ == kAll || name_ == each.name) good = run_one(output, each) && good;
+    }
+    return good ? ExitCode::kDone : ExitCode::kFailed;
+  }
+
+ private:
+  static ExitCode list(Output& output) {
+    for (const reproduce::Reproduction& each : reproduce::reproductions()) {
+      output.text("{:<16}  {}\n", each.name, each.summary);
+      output.object({{"name", each.name}, {"summary", each.summary}});
+    }
+    output.text("{:<16}  all of these, in this order\n", kAll);
+    return ExitCode::kDone;
+  }
+
+  static bool run_one(Output& output, const reproduce::Reproduction& reproduction) {
+    const auto start = std::chrono::steady_clock::now();
+    const reproduce::Report report = reproduction.run();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    print_report(output, reproduction, report);
+    output.text("took {:.1f} s: infold reproduce {}\n\n", took.count(), reproduction.name);
+    output.object({{"reproduction", reproduction.name},
+                   {"good", report.is_good()},
+                   {"command", fmt::format("infold reproduce {}", reproduction.name)},
+                   {"took_s", took.count()}});
+    return report.is_good();
+  }
+
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_reproduce_command() { return std::make_unique<Reproduce>(); }
+
+}  // namespace infold::cli

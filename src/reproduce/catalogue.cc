@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A new reproduction needs one line here.
+#include "reproduce/catalogue.h"
+
+#include <algorithm>
+
+#include "reproduce/byteps/byteps.h"
+#include "reproduce/omnireduce/omnireduce.h"
+#include "reproduce/switchml/loss.h"
+#include "reproduce/switchml/models.h"
+#include "reproduce/switchml/rate.h"
+
+namespace infold::reproduce {
+namespace {
+
+constexpr Reproduction kReproductions[] = {
+    {"switchml-rate", "elements a second against workers and packet sizes",
+     [] { return switchml_rate(); }},
+    {"switchml-loss", "how much longer a sum takes when links lose packets",
+     [] { return switchml_loss(); }},
+    {"switchml-models", "images a second of whole models, on a switch and with a ring",
+     [] { return switchml_models(); }},
+    {"omnireduce", "time and volume of sparse sums against their density",
+     [] { return omnireduce(); }},
+    {"byteps", "shares and times of workers and spare hosts that sum", byteps},
+};
+
+}  // namespace
+
+std::span<const Reproduction> reproductions() { return kReproductions; }
+
+const Reproduction* find_reproduction(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kReproductions), std::end(kReproductions),
+                   [&](const Reproduction& each) { return name == each.name; });
+  return found == std::end(kReproductions) ? nullptr : found;
+}
+
+}  // namespace infold::reproduce

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests the models' data against the published totals, and runs the reproduction.
+#include "reproduce/switchml/models.h"
+
+#include <cmath>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "reproduce/switchml/training_step.h"
+
+namespace infold::reproduce {
+namespace {
+
+struct Total {
+  std::string_view model;
+  double millions;    // of parameters
+  double compute_ms;  // forward and backward on a V100
+};
+// The published totals, as rounded as they are printed.
+constexpr Total kTotals[] = {{"Inception", 23.8, 499},  {"ResNet-50", 25.6, 323},
+                             {"VGG-16", 138, 425},      {"AlexNet", 61, 255},
+                             {"ResNet-101", 44.5, 295}, {"BERT-large", 335, 229}};
+
+TEST(Layers, HaveThePublishedTotals) {
+  ASSERT_EQ(models().size(), std::size(kTotals));
+  for (std::size_t i = 0; i < std::size(kTotals); ++i) {
+    const Model& model = models()[i];
+    EXPECT_EQ(model.name, kTotals[i].model);
+    double elements = 0;
+    for (const Layer& layer : model.layers) elements += static_cast<double>(layer.elements);
+    EXPECT_NEAR(elements / 1e6, kTotals[i].millions, 0.5) << model.name;
+    EXPECT_NEAR((forward_s(model.layers) + backward_s(model.layers)) * 1e3, kTotals[i].compute_ms,
+                1)
+        << model.name;
+  }
+}
+
+TEST(SwitchmlModels, TheScaleReachesTheIdealRate) {
+  for (const Model& model : models()) {
+    if (!model.published) continue;
+    const double step = step_s(model.layers, scale_to_ideal(model), {1e15, 0});
+    EXPECT_NEAR(8 * 64 / step, model.published->ideal, 0.01) << model.name;
+  }
+}
+
+TEST(SwitchmlModels, MeetsItsTargets) {
+  const Report report = switchml_models({.packets = 2'000});
+  for (const Target& target : report.targets) EXPECT_TRUE(target.is_met) << target.text;
+  EXPECT_TRUE(report.wrong.empty());
+  int crossed = 0;
+  for (const Figure& figure : report.figures) {
+    if (!figure.name.ends_with("speed-up at the others' rates")) continue;
+    ++crossed;
+    const bool is_vgg = figure.name.starts_with("VGG");
+    EXPECT_LE(std::abs(*difference(figure)), is_vgg ? 0.3 : 0.1) << figure.name;
+    EXPECT_FALSE(figure.why.empty());
+  }
+  EXPECT_EQ(crossed, 3);
+}
+
+}  // namespace
+}  // namespace infold::reproduce

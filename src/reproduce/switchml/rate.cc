@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each run sums three tensors in a row. The rate is that of the second and the third, as the
+// authors measure after a warm-up.
+#include "reproduce/switchml/rate.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reproduce/packet_bound.h"
+#include "reproduce/switch_sum.h"
+
+namespace infold::reproduce {
+namespace {
+
+constexpr std::uint16_t kWorlds[] = {2, 4, 8, 16};
+constexpr double kShareMin = 0.97;
+constexpr double kSpreadMax = 0.02;
+constexpr double kMega = 1e6;
+constexpr std::uint16_t kTheirPool = 128;  // at 10 Gbit/s; at 100 Gbit/s it is 512
+
+constexpr const char* kHeader =
+    "The header of infold has 32 bytes, because slots compare jobs, epochs and rounds. Each 32 "
+    "elements have an exponent, padded to 4 bytes. SwitchML's UDP packet has 10 bytes for both; "
+    "its "
+    "RDMA packet has 16 bytes of RoCE.";
+constexpr const char* kBoundOnly =
+    "No rate for this packet is published in a form that could be read. The figure beside ours is "
+    "the bound of SwitchML's packet, which its authors say they come near.";
+constexpr const char* kCold =
+    "The least of all worlds. The first tensor waits for its first results and opens its window.";
+constexpr const char* kPool =
+    "SwitchML's pool at 10 Gbit/s. A window of infold is at most a quarter of the slots, so that a "
+    "lost chunk does not stop the others. It needs four times the slots of a window that fills the "
+    "path.";
+constexpr const char* kNoProcessors =
+    "The authors measured network cards and hosts. The simulator has links, queues and the "
+    "protocol, and its processors take no time.";
+
+// Read from the authors' plot by eye, within 2 %. Elements a second at 100 Gbit/s over RDMA.
+std::optional<double> published_rate(std::uint16_t workers) {
+  switch (workers) {
+    case 4: return 2.83e9;
+    case 8: return 2.82e9;
+    case 16: return 2.81e9;
+    default: return std::nullopt;
+  }
+}
+
+// What one row of worlds has in common.
+struct Packet {
+  std::uint32_t elements;
+  std::int64_t bits_per_second;
+  Frame theirs;
+};
+
+std::string label(const Packet& packet) {
+  return fmt::format("{} elements, {} Gbit/s", packet.elements,
+                     packet.bits_per_second / 1'000'000'000);
+}
+
+void add_bounds(Report& report, const Packet& packet) {
+  const auto rate = static_cast<double>(packet.bits_per_second);
+  const Frame ours = infold_frame(packet.elements);
+  report.figures.push_back({"bound of the packet, " + label(packet), "M elements/s", Basis::formula,
+                            packet.theirs.elements_per_second(rate) / kMega,
+                            ours.elements_per_second(rate) / kMega, kHeader});
+  report.setting.push_back(
+      fmt::format("Bound, {}: link rate / (8 x frame) x elements. A frame with preamble and gap "
+                  "has {} bytes in "
+                  "infold, {} in SwitchML; {} of them are elements.",
+                  label(packet), ours.bytes, packet.theirs.bytes, 4 * ours.elements));
+}
+
+struct Rates {
+  double settled = 0;
+  double cold = 0;  // of the first tensor, whose window opens from nothing
+};
+
+Rates rates_of(Report& report, const Packet& packet, std::uint64_t packets, SwitchSum sum) {
+  sum.packet_elements = packet.elements;
+  sum.bits_per_second = packet.bits_per_second;
+  sum.elements = packets * packet.elements;
+  sum.tensors = 3;
+  const SwitchSumTimes times = run(sum);
+  report.wrong.insert(report.wrong.end(), times.wrong.begin(), times.wrong.end());
+  const auto elements = static_cast<double>(sum.elements);
+  return {.settled = 2 * elements / (times.done_s[2] - times.done_s[0]),
+          .cold = elements / times.done_s[0]};
+}
+
+void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
+  const auto link = static_cast<double>(packet.bits_per_second);
+  const double bound = infold_frame(packet.elements).elements_per_second(link);
+  const double their_bound = packet.theirs.elements_per_second(link);
+  const bool is_measured = packet.elements == 256;
+  double cold = bound;
+  std::vector<double> rates;
+  std::vector<Figure> shares;
+  for (const std::uint16_t workers : kWorlds) {
+    const Rates found = rates_of(report, packet, packets, {.workers = workers});
+    const double rate = found.settled;
+    rates.push_back(rate);
+    cold = std::min(cold, found.cold);
+    const std::string name = fmt::format("{} workers, {}", workers, label(packet));
+    const std::optional<double> published =
+        is_measured ? published_rate(workers) : std::optional<double>();
+    Figure figure{"rate, " + name,     "M elements/s", Basis::formula,
+                  their_bound / kMega, rate / kMega,   kBoundOnly};
+    Figure share{"share of bound, " + name, "%", Basis::none, 0, 100 * rate / bound, ""};
+    if (published) {
+      figure.basis = share.basis = Basis::published;
+      figure.theirs = *published / kMega;
+      share.theirs = 100 * *published / their_bound;
+      figure.why = share.why = kNoProcessors;
+    }
+    report.figures.push_back(figure);
+    shares.push_back(share);
+  }
+  report.figures.insert(report.figures.end(), shares.begin(), shares.end());
+  report.figures.push_back({"share of bound, first tensor, " + label(packet), "%", Basis::none, 0,
+                            100 * cold / bound, kCold});
+
+  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  report.targets.push_back(
+      {fmt::format("{}: at least {:.0f} % of the bound; found {:.2f} % or more", label(packet),
+                   100 * kShareMin, 100 * *low / bound),
+       *low >= kShareMin * bound});
+  report.targets.push_back(
+      {fmt::format("{}: less than {:.0f} % between 2 and 16 workers; found {:.3f} %", label(packet),
+                   100 * kSpreadMax, 100 * (*high / *low - 1)),
+       *high < (1 + kSpreadMax) * *low});
+}
+
+// The other packet's pool is that of all runs.
+void add_pool(Report& report, const Packet& packet, std::uint64_t packets) {
+  const double bound = infold_frame(packet.elements)
+                           .elements_per_second(static_cast<double>(packet.bits_per_second));
+  const Rates found = rates_of(report, packet, packets, {.workers = 8, .slots = kTheirPool});
+  report.figures.push_back({fmt::format("share of bound, {} slots, {}", kTheirPool, label(packet)),
+                            "%", Basis::none, 0, 100 * found.settled / bound, kPool});
+}
+
+}  // namespace
+
+Report switchml_rate(const RateOptions& options) {
+  Report report;
+  report.setting = {
+      "Workers and a switch of infold in the simulator: a link for each worker, round trip 10 us, "
+      "512 slots, f32 as bfp32.",
+      fmt::format("The rate of two tensors of {} packets, after a first one.", options.packets)};
+  const Packet packets[] = {{64, 10'000'000'000, switchml_udp_frame(64)},
+                            {256, 100'000'000'000, switchml_rdma_frame(256)}};
+  for (const Packet& packet : packets) add_bounds(report, packet);
+  for (const Packet& packet : packets) add_rates(report, packet, options.packets);
+  add_pool(report, packets[0], options.packets);
+  return report;
+}
+
+}  // namespace infold::reproduce
