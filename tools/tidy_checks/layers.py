@@ -24,6 +24,8 @@ ALLOWED = {
     "bpf": {"wire"},
     "base": {"wire", "vocabulary"},
     "status": BELOW_CORE,
+    # Simulators, emulators and programs replay traces, so a trace knows none of them.
+    "trace": BELOW_CORE | {"proto"},
     "core": BELOW_CORE,
     "numeric": BELOW_CORE | {"status", "core"},
     "sparse": BELOW_PLAN,
@@ -48,7 +50,7 @@ ALLOWED = {
     # A rank that sums runs a switch for its job.
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
-    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
+    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "trace", "xdp"},
     "proto": set(),
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.
