@@ -29,7 +29,7 @@ class NodeIndex {
 
 class Graph {
  public:
-  // Requires: no id twice. Dependencies on nodes that are not there are left out.
+  // Leaves out dependencies on nodes that are not there. Of nodes with one id, the first counts.
   explicit Graph(const Trace& trace);
 
   std::size_t nodes() const { return dependencies_.size(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -99,8 +100,8 @@ class Timeline {
   void place(const Trace& trace) {
     std::vector<std::size_t> by_start(trace.nodes.size());
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
-    std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
-      return trace.nodes[a].start_us < trace.nodes[b].start_us;
+    std::sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(trace.nodes[a].start_us, a) < std::pair(trace.nodes[b].start_us, b);
     });
     std::array<Lanes, kRows.size()> lanes;
     for (const std::size_t i : by_start) {

@@ -2,6 +2,7 @@
 #include "trace/recording.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace infold::trace {
@@ -71,8 +72,10 @@ class Builder {
     for (std::size_t i = 0; i < recording_.step_ends_ns.size(); ++i) {
       add(recording_.step_ends_ns[i], What::step, i);
     }
-    std::stable_sort(events.begin(), events.end(),
-                     [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
+    // At one time, calls come before waits, and waits before the end of a step.
+    std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+      return std::tuple(a.at_ns, a.what, a.number) < std::tuple(b.at_ns, b.what, b.number);
+    });
     return events;
   }
 

@@ -16,7 +16,7 @@ void count_nodes(const Trace& trace, Summary& summary) {
     if (const auto collective = collective_of(node)) {
       CollectiveRow& row = rows[{static_cast<int>(collective->kind), collective->group}];
       row.kind = collective_name(collective->kind);
-      row.group = collective->group;
+      row.group = printable(collective->group);
       ++row.calls;
       row.bytes += collective->bytes;
       row.us += node.duration_us;
@@ -78,7 +78,7 @@ Summary summary_of(const Trace& trace) {
   Summary summary;
   summary.rank = trace.rank();
   summary.world = trace.world();
-  summary.version = trace.version;
+  summary.version = printable(trace.version);
   summary.nodes = trace.nodes.size();
   count_nodes(trace, summary);
   measure_span(trace, summary);

@@ -48,7 +48,8 @@ struct Summary {
   std::uint64_t critical_collective_us = 0;
 };
 
-// Requires: find_fault() finds nothing.
+// A trace with faults has numbers, too. Dependencies on nodes that are not there do not count, and
+// the critical path leaves out nodes behind a cycle.
 Summary summary_of(const Trace& trace);
 
 // The duration of a node that takes time. Nodes of metadata take none.

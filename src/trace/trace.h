@@ -65,6 +65,10 @@ struct Attribute {
 };
 using Attributes = std::vector<Attribute>;
 
+// A text from a file for a line of output: control characters and bytes outside of ASCII become
+// '?'.
+std::string printable(std::string_view text);
+
 // Requires: a value that is not monostate.
 Attribute make_attribute(std::string_view name, Attribute::Value value);
 

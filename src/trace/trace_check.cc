@@ -18,7 +18,9 @@ namespace {
 constexpr std::uint64_t kWorldMax = 1 << 20;
 constexpr const char* kAgain = "; record the trace again";
 
-std::string called(const Node& node) { return fmt::format("node {} '{}'", node.id, node.name); }
+std::string called(const Node& node) {
+  return fmt::format("node {} '{}'", node.id, printable(node.name));
+}
 
 std::optional<std::string> find_missing_dependency(const Trace& trace, const NodeIndex& index) {
   for (const Node& node : trace.nodes) {
@@ -120,7 +122,7 @@ std::optional<std::string> find_disagreement(const NamedTrace& a, const NamedTra
       return fmt::format(
           "{} has {} collectives of group '{}', and {} has {}; these are not files "
           "of one run",
-          a.file, nodes.size(), group, b.file, others.size());
+          a.file, nodes.size(), printable(group), b.file, others.size());
     }
   }
   return std::nullopt;

@@ -248,11 +248,17 @@ std::string encode(const Trace& trace) {
   return bytes;
 }
 
-tl::expected<Trace, std::string> read(const std::string& path) {
+tl::expected<Trace, std::string> read_any(const std::string& path) {
   const auto bytes = bytes_of(path);
   if (!bytes) return tl::unexpected(bytes.error());
   auto trace = decode(*bytes);
   if (!trace) return tl::unexpected(path + ": " + trace.error());
+  return trace;
+}
+
+tl::expected<Trace, std::string> read(const std::string& path) {
+  auto trace = read_any(path);
+  if (!trace) return trace;
   if (const auto fault = find_fault(*trace)) return tl::unexpected(path + ": " + *fault);
   return trace;
 }

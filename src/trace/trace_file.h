@@ -23,6 +23,8 @@ std::string encode(const Trace& trace);
 
 // Reads a file, and finds its faults as trace_check.h does. The error begins with the file's name.
 tl::expected<Trace, std::string> read(const std::string& path);
+// The same, and takes traces with faults.
+tl::expected<Trace, std::string> read_any(const std::string& path);
 // The file appears as a whole, or not at all.
 tl::expected<void, std::string> write(const Trace& trace, const std::string& path);
 

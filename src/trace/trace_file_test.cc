@@ -112,6 +112,14 @@ TEST(TraceEncoding, KeepsAttributesThatItDoesNotInterpret) {
   EXPECT_EQ(encode(*trace), bytes);
 }
 
+TEST(TraceEncoding, KeepsTextsThatAreNotUtf8) {
+  Trace trace = small_trace();
+  trace.nodes[0].name = "\xff\n\xfe";
+  const std::string bytes = encode(trace);
+  EXPECT_EQ(decode(bytes), trace);
+  EXPECT_EQ(printable(trace.nodes[0].name), "???");
+}
+
 TEST(TraceEncoding, WholeNumbersOfAnyTypeAreRead) {
   ChakraProtoMsg::Node node;
   node.add_attr()->set_int32_val(1);

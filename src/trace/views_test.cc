@@ -42,6 +42,14 @@ TEST(Summary, CountsTimesAndBytes) {
   EXPECT_EQ(summary.critical_collective_us, 60U);
 }
 
+TEST(Summary, ATraceWithFaultsHasNumbers) {
+  Trace trace = small_trace();
+  trace.nodes[0].control_deps = {99};
+  EXPECT_EQ(summary_of(trace).critical_us, 150U);
+  trace.nodes[2].control_deps = {3};  // a cycle, before the last node
+  EXPECT_EQ(summary_of(trace).critical_us, 120U);
+}
+
 TEST(Summary, OfAnEmptyTraceIsZero) {
   const Summary summary = summary_of(Trace());
   EXPECT_EQ(summary.span_us, 0U);
