@@ -64,7 +64,8 @@ def names_what_is_wrong_with_a_trace(infold, folder):
     refused(infold, folder, trace, 2, "file is required")
     refused(infold, folder, (*trace, "absent.et"), 1, "absent.et: No such file")
     refused(infold, folder, (*trace, "."), 1, ". is a folder; name the files in it")
-    seeds = pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus" / "trace_trace_file_fuzz"
+    corpus = pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
+    seeds = corpus / "trace_trace_file_fuzz"
     for name, texts in (("cut_off", ("message 5 at byte", "cut off", "record it again")),
                         ("cycle", ("node 1 'compute' depends on itself", "record the trace again")),
                         ("lying_length", ("3 are left",)),
@@ -74,7 +75,7 @@ def names_what_is_wrong_with_a_trace(infold, folder):
     good = str(seeds / "one_step")
     refused(infold, folder, (*trace, good, good), 1, "are both of rank 0")
     refused(infold, folder, ("trace", "perfetto", good), 2, "names one file")
-    refused(infold, folder, ("trace", "perfetto", good, "b.0.et"), 2, "name a file such as run.json")
+    refused(infold, folder, ("trace", "perfetto", good, "b.0.et"), 2, "a file such as run.json")
     replay = ("trace", "replay", good, "--switch", "127.0.0.1:1", "--world", "2")
     refused(infold, folder, replay, 1, "no rank: set --rank")
     refused(infold, folder, (*replay, "--rank", "1"), 1, "of rank 0, and --rank is 1")
