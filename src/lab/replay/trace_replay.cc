@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <queue>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lab/replay/call_follower.h"
 #include "lab/replay/replay_buffers.h"
 #include "trace/feeder.h"
 #include "trace/summary.h"
@@ -28,11 +27,11 @@ using trace::NodeType;
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 
-// While several calls are in flight, the thread waits for the oldest, and looks at the others so
-// often.
-constexpr auto kLook = std::chrono::microseconds(100);
-// The same for one call, so that a stop request is seen.
-constexpr auto kLookSeldom = std::chrono::milliseconds(20);
+// A thread waits for each group's oldest call. A call that ends before an older one is seen so late
+// at most.
+constexpr auto kLook = std::chrono::milliseconds(1);
+// How long the replay waits at most if that cannot happen.
+constexpr auto kLookSeldom = std::chrono::seconds(1);
 
 constexpr const char* kStopped = "stopped on request";
 
@@ -125,6 +124,7 @@ class Replayer {
       }
       if (error_.empty() && !take_ended()) wait();
     }
+    for (const Running& call : calls_) call.handle->cancel();
     if (!error_.empty()) return tl::unexpected(error_);
     return report();
   }
@@ -134,7 +134,7 @@ class Replayer {
     std::size_t node = 0;
     CallShape shape;
     std::unique_ptr<CallBuffers> buffers;  // outlives the handle
-    Handle handle;
+    std::shared_ptr<Handle> handle;
   };
   using Deadline = std::pair<Time, std::size_t>;
 
@@ -148,6 +148,7 @@ class Replayer {
     }
     for (const CallShape& shape : shapes) buffers_.give_back(shape, buffers_.take(shape));
     for (const std::string& group : groups_of(trace_)) {
+      followers_.try_emplace(group, bell_);
       const auto met = communicator_of_(group).barrier().wait();
       if (!met) return fail("the ranks did not meet: " + met.error().message);
     }
@@ -165,7 +166,9 @@ class Replayer {
     call.node = number;
     call.shape = shape_of(*collective, communicator.world());
     call.buffers = buffers_.take(call.shape);
-    call.handle = begin_call(communicator, call.shape, *collective, *call.buffers, options_.wire);
+    call.handle = std::make_shared<Handle>(
+        begin_call(communicator, call.shape, *collective, *call.buffers, options_.wire));
+    followers_.at(collective->group).follow(call.handle);
     calls_.push_back(std::move(call));
     ++report_.calls;
     report_.bytes += collective->bytes;
@@ -189,12 +192,12 @@ class Replayer {
       took = true;
     }
     for (std::size_t i = 0; i < calls_.size();) {
-      if (!calls_[i].handle.test()) {
+      if (!calls_[i].handle->test()) {
         ++i;
         continue;
       }
       took = true;
-      const auto ended = calls_[i].handle.wait();
+      const auto ended = calls_[i].handle->wait();
       if (!ended) {
         fail(called(trace_.nodes[calls_[i].node]) + ": " + ended.error().message);
         return true;
@@ -211,18 +214,12 @@ class Replayer {
     feeder_.done(node);
   }
 
-  // Until a compute ends, or about until a call ends.
+  // Until a compute ends, or a call.
   void wait() {
     if (options_.stop.stop_requested()) return fail(kStopped);
-    if (calls_.empty()) {
-      std::unique_lock lock(mutex_);
-      never_.wait_until(lock, options_.stop, computes_.top().first, [] { return false; });
-      return;
-    }
-    const Time now = Clock::now();
-    Time until = now + (calls_.size() > 1 ? std::chrono::nanoseconds(kLook) : kLookSeldom);
+    Time until = Clock::now() + (calls_.size() > 1 ? Clock::duration(kLook) : kLookSeldom);
     if (!computes_.empty()) until = std::min(until, computes_.top().first);
-    if (until > now) static_cast<void>(calls_.front().handle.wait_for(until - now));
+    bell_.wait_until(until, options_.stop);
   }
 
   void fail(std::string reason) {
@@ -271,8 +268,8 @@ class Replayer {
   std::vector<Running> calls_;  // in the order in which they began
   std::string error_;
   ReplayReport report_;
-  std::mutex mutex_;
-  std::condition_variable_any never_;
+  EndBell bell_;
+  std::map<std::string, CallFollower> followers_;  // of each group; destroyed before all of these
 };
 
 }  // namespace

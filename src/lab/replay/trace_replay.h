@@ -2,7 +2,7 @@
 //
 // Replays one rank's trace on the real engine: it waits out each compute, makes each collective
 // with generated data, and keeps the trace's dependencies. So collectives overlap compute as the
-// trace says. One thread per rank.
+// trace says. Blocks the caller's thread, and has a thread of its own for each group.
 #pragma once
 
 #include <cstdint>
