@@ -29,6 +29,10 @@ std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_reproduce_command();
 std::unique_ptr<Command> make_sim_command();
 std::unique_ptr<Command> make_switch_command();
+std::unique_ptr<Command> make_trace_check_command();
+std::unique_ptr<Command> make_trace_perfetto_command();
+std::unique_ptr<Command> make_trace_replay_command();
+std::unique_ptr<Command> make_trace_show_command();
 std::unique_ptr<Command> make_verify_command();
 
 // Makes all of these, in the order in which --help lists them.

@@ -26,12 +26,17 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_reproduce_command());
   commands.push_back(make_sim_command());
   commands.push_back(make_switch_command());
+  commands.push_back(make_trace_check_command());
+  commands.push_back(make_trace_perfetto_command());
+  commands.push_back(make_trace_replay_command());
+  commands.push_back(make_trace_show_command());
   commands.push_back(make_verify_command());
   return commands;
 }
 
 std::string_view group_summary(std::string_view group) {
   if (group == "bench") return "Measure kernels, state machines or whole sums";
+  if (group == "trace") return "Check, show and replay traces of training steps";
   return "";
 }
 

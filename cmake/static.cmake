@@ -4,10 +4,12 @@
 # libraries. With INFOLD_STATIC they are static, so that the machine that runs infold needs none of
 # them. Some are Debian's archives; those of packaging/libraries are in the folder that
 # INFOLD_STATIC names. gRPC's archives are the ones without TLS, which infold does not use. So
-# OpenSSL is not linked.
+# OpenSSL is not linked. infold_protobuf is protobuf alone.
 add_library(infold_grpc INTERFACE)
+add_library(infold_protobuf INTERFACE)
 if(NOT INFOLD_STATIC)
   target_link_libraries(infold_grpc INTERFACE gRPC::grpc++ protobuf::libprotobuf)
+  target_link_libraries(infold_protobuf INTERFACE protobuf::libprotobuf)
   return()
 endif()
 
@@ -29,3 +31,5 @@ foreach(name IN ITEMS grpc++_unsecure grpc_unsecure gpr upb address_sorting care
 endforeach()
 target_link_libraries(infold_grpc INTERFACE
   "$<LINK_GROUP:RESCAN,${archives}>" Threads::Threads ${CMAKE_DL_LIBS} rt)
+target_link_libraries(infold_protobuf INTERFACE
+  "${INFOLD_STATIC}/libprotobuf.a" Threads::Threads)

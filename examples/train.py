@@ -23,6 +23,8 @@ def parse():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=16, help="samples of each rank")
     parser.add_argument("--width", type=int, default=2048, help="width of the hidden layers")
+    parser.add_argument("--record", default="", metavar="PATH",
+                        help="record the measured steps into PATH.RANK.et, with infold")
     return parser.parse_args()
 
 
@@ -45,6 +47,8 @@ def batches(rank, size):
 def main():
     options = parse()
     torch.set_num_threads(1)
+    if options.record and options.backend != "infold":
+        raise SystemExit("--record needs --backend infold, because infold records its own calls")
     if options.backend == "infold":
         import infold
     dist.init_process_group(options.backend)
@@ -53,8 +57,8 @@ def main():
         model.register_comm_hook(None, infold.hooks.wire(options.wire))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     training.train(model, optimizer, nn.functional.cross_entropy,
-                   batches(dist.get_rank(), options.batch), options.steps, backend=options.backend,
-                   wire=options.wire)
+                   batches(dist.get_rank(), options.batch), options.steps, options.record,
+                   backend=options.backend, wire=options.wire)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -2,6 +2,7 @@
 """The steps of a training job and their times. Rank 0 prints one JSON object for each step, and one
 at the end."""
 
+import contextlib
 import json
 import time
 
@@ -31,9 +32,17 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def train(model, optimizer, loss_of, batches, steps, **more):
-    """`model` is a DistributedDataParallel, and loss_of(outputs, labels) is its loss. The last
-    object also has `more`."""
+def recorded(path):
+    """Records the steps into PATH.RANK.et, if there is a path."""
+    if not path:
+        return contextlib.nullcontext()
+    import infold
+    return infold.trace.record(path)
+
+
+def train(model, optimizer, loss_of, batches, steps, record="", **more):
+    """`model` is a DistributedDataParallel, and loss_of(outputs, labels) is its loss. `record` is
+    the beginning of the names of traces. The last object also has `more`."""
     def step():
         inputs, labels = next(batches)
         optimizer.zero_grad()
@@ -47,14 +56,17 @@ def train(model, optimizer, loss_of, batches, steps, **more):
             print(json.dumps(numbers), flush=True)
 
     whole, alone = [], []
-    for number in range(steps + WARM_UP):
-        if number == WARM_UP:
-            dist.barrier()
-            received = received_bytes()
-        seconds, loss = seconds_of(step)
-        if number >= WARM_UP:
+    for _ in range(WARM_UP):
+        step()
+    dist.barrier()
+    received = received_bytes()
+    with recorded(record) as recording:
+        for number in range(steps):
+            seconds, loss = seconds_of(step)
+            if recording:
+                recording.step()
             whole.append(seconds)
-            show(step=number - WARM_UP, seconds=seconds, loss=loss)
+            show(step=number, seconds=seconds, loss=loss)
     received = received_bytes() - received
     # The same steps without sums, on all ranks at once: the time of the computation.
     for _ in range(steps):

@@ -71,6 +71,9 @@ class Options {
   void list(std::string_view name, std::string_view type, std::string_view allowed,
             std::string_view help, std::function<bool(const std::string&)> add);
 
+  // One or more names of files, as positional arguments.
+  void files(std::string_view name, std::vector<std::string>& values, std::string_view help);
+
   template <std::unsigned_integral Number>
   void whole(std::string_view name, Number& value, Range<Number> allowed, std::string_view help) {
     whole_number(name, std::to_string(value), {allowed.low, allowed.high}, help,

@@ -299,6 +299,18 @@ void Options::list(std::string_view name, std::string_view type, std::string_vie
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void Options::files(std::string_view name, std::vector<std::string>& values,
+                    std::string_view help) {
+  add_values(app_, name, help, "FILE", "a name of a file",
+             [&values](const std::string& typed) {
+               values.push_back(typed);
+               return !typed.empty();
+             })
+      ->required()
+      ->allow_extra_args()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void Options::real(std::string_view name, double& value, Range<double> allowed,
                    std::string_view help) {
   add_value(app_, name, help, fmt::format("{}", value),

@@ -77,6 +77,30 @@ def says_why_a_simulation_cannot_be(infold, folder):
             2, "elements", "--bulk")
 
 
+def names_what_is_wrong_with_a_trace(infold, folder):
+    trace = ("trace", "check")
+    refused(infold, folder, trace, 2, "file is required")
+    refused(infold, folder, (*trace, "absent.et"), 1, "absent.et: No such file")
+    refused(infold, folder, (*trace, "."), 1, ". is a folder; name the files in it")
+    corpus = pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
+    seeds = corpus / "trace_trace_file_fuzz"
+    for name, texts in (("cut_off", ("message 5 at byte", "cut off", "record it again")),
+                        ("cycle", ("node 1 'compute' depends on itself", "record the trace again")),
+                        ("lying_length", ("3 are left",)),
+                        ("no_size", ("node 1 'sum'", "set its attribute comm_size"))):
+        refused(infold, folder, (*trace, str(seeds / name)), 1, str(seeds / name), *texts)
+        refused(infold, folder, ("trace", "perfetto", str(seeds / name), "out.json"), 1, *texts)
+    good = str(seeds / "one_step")
+    refused(infold, folder, (*trace, good, good), 1, "are both of rank 0")
+    refused(infold, folder, ("trace", "perfetto", good), 2, "names one file")
+    refused(infold, folder, ("trace", "perfetto", good, "b.0.et"), 2, "a file such as run.json")
+    replay = ("trace", "replay", good, "--switch", "127.0.0.1:1", "--world", "2")
+    refused(infold, folder, replay, 1, "no rank: set --rank")
+    refused(infold, folder, (*replay, "--rank", "1"), 1, "of rank 0, and --rank is 1")
+    refused(infold, folder, ("trace", "replay", str(seeds / "cycle"), "--rank", "0"), 1,
+            "depends on itself")
+
+
 def knows_a_url(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
              "http://10.0.0.1:7700")
@@ -172,7 +196,8 @@ def reports_a_swarm_in_lines(infold, folder):
 
 
 CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
-         names_what_can_be_reproduced, says_why_a_simulation_cannot_be, knows_a_url,
+         names_what_can_be_reproduced, says_why_a_simulation_cannot_be,
+         names_what_is_wrong_with_a_trace, knows_a_url,
          says_why_an_address_cannot_be_had, takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
          finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,

@@ -203,7 +203,11 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
 }
 
 Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout) {
+  const auto begin = std::chrono::steady_clock::now();
   recipe.timeout = timeout;
+  Recorder& recorder = Recorder::of_process();
+  recipe.recorded = recorder.note_call(recipe, getGroupUid(), begin);
+  const std::optional<Recorder::Note> recorded = recipe.recorded;
   for (const Tensors* tensors : {&recipe.inputs, &recipe.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
       // Sparse tensors have no storage of their own. They are copied when the call is made.
@@ -218,6 +222,7 @@ Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout)
   } else {
     job_->submit(work);
   }
+  if (recorded) recorder.note_returned(*recorded, work);
   return work;
 }
 

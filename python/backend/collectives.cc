@@ -141,6 +141,7 @@ Backend::Works Backend::broadcast(Tensors& tensors, const ::c10d::BroadcastOptio
   check_tensor(tensor, kName);
   if (tensors.size() > 1) return broadcast_list(tensors, options);
   Recipe recipe = {OpType::BROADCAST, "infold:broadcast", tensors, tensors};
+  recipe.root = static_cast<int>(options.rootRank);
   const CallOptions call = call_options(options.timeout);
   if (size_ > 1) {
     add_in_place(recipe, tensor, {tensor.scalar_type()},
@@ -173,6 +174,7 @@ Backend::Works Backend::reduce(Tensors& tensors, const ::c10d::ReduceOptions& op
   CallOptions call = call_options(options.timeout);
   call.reduction = summing->reduction;
   Recipe recipe = {OpType::REDUCE, "infold:reduce", tensors, tensors};
+  recipe.root = static_cast<int>(options.rootRank);
   recipe.alone = [tensor, summing = *summing] { multiply(tensor, summing); };
   const auto begin = [call, root = static_cast<int>(options.rootRank), rank = rank_](
                          Communicator& communicator, TensorView input, MutableTensorView output) {

@@ -15,6 +15,7 @@
 #include "python/backend/compressed/bindings.h"
 #include "python/backend/living.h"
 #include "python/backend/names.h"
+#include "python/backend/recording/bindings.h"
 
 namespace py = pybind11;
 
@@ -114,6 +115,7 @@ PYBIND11_MODULE(_c, module) {
   module.attr("LAYOUTS") = names_of(kLayouts);
 
   bind_compressor(module);
+  bind_recorder(module);
   py::class_<Backend, c10::intrusive_ptr<Backend>, ::c10d::Backend>(module, "Backend")
       .def(py::init(&make_backend), py::arg("store"), py::arg("rank"), py::arg("size"),
            py::arg("timeout"), py::arg("delegate"), py::arg("options"))

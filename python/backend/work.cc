@@ -191,6 +191,7 @@ Recipe Work::end_with(const std::exception_ptr& reason) {
   spent.steps.swap(recipe_.steps);
   spent.inputs.swap(recipe_.inputs);
   spent.alone.swap(recipe_.alone);
+  if (recipe_.recorded) Recorder::of_process().note_end(*recipe_.recorded);
   finish(reason);
   return spent;
 }
@@ -238,6 +239,7 @@ void Work::wait_to_begin(std::chrono::milliseconds timeout, Time end) {
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {
+  const auto begin = std::chrono::steady_clock::now();
   if (timeout.count() > 0) {
     const auto end = std::chrono::steady_clock::now() + timeout;
     for (const c10::intrusive_ptr<Work>& each : recipe_.predecessors) each->wait(left_until(end));
@@ -264,6 +266,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     const std::lock_guard lock(mutex_);
     if (exception_) std::rethrow_exception(exception_);
   }
+  if (recipe_.recorded) Recorder::of_process().note_wait(*recipe_.recorded, begin);
   // The host has waited for the calls. The caller's stream waits for the copies of the results.
   if (const std::shared_ptr<c10::Event> end = this->end()) recipe_.staging->make_current_wait(*end);
   return true;

@@ -23,6 +23,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "python/backend/completions.h"
+#include "python/backend/recording/recorder.h"
 #include "python/backend/staging.h"
 
 namespace infold::pytorch {
@@ -58,6 +59,8 @@ struct Recipe {
   // Works that have to end first, with their effects on devices; and works of the delegate.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
+  int root = 0;                                 // of broadcast and reduce
+  std::optional<Recorder::Note> recorded = {};  // of a call that is recorded
 
   // Whether a start blocks, so that the caller's thread must not do it.
   bool blocks() const;

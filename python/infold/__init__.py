@@ -27,9 +27,9 @@ from infold.errors import DeadlineExceeded, Error, InvalidArgument
 from infold.options import Options
 
 __all__ = ["Communicator", "DeadlineExceeded", "Error", "Handle", "InvalidArgument", "Options",
-           "__version__", "compress", "hooks", "statistics"]
+           "__version__", "compress", "hooks", "statistics", "trace"]
 
-_OF_TORCH = ("compress", "hooks", "statistics")
+_OF_TORCH = ("compress", "hooks", "statistics", "trace")
 
 
 def __getattr__(name):
@@ -50,7 +50,7 @@ if has_torch():
         _version.register_refusal()
     else:
         __path__.append(_version.extension_folder(torch.__version__))
-        from infold import _emulated, compress, hooks
+        from infold import _emulated, compress, hooks, trace
         from infold._registration import register, statistics
 
         register()

@@ -3,6 +3,7 @@ import torch.distributed as dist
 
 from infold import compress as compress
 from infold import hooks as hooks
+from infold import trace as trace
 from infold.communicator import Communicator as Communicator
 from infold.communicator import Handle as Handle
 from infold.errors import DeadlineExceeded as DeadlineExceeded

@@ -24,6 +24,8 @@ ALLOWED = {
     "bpf": {"wire"},
     "base": {"wire", "vocabulary"},
     "status": BELOW_CORE,
+    # Simulators, emulators and programs replay traces, so a trace knows none of them.
+    "trace": BELOW_CORE | {"proto"},
     "core": BELOW_CORE,
     "numeric": BELOW_CORE | {"status", "core"},
     "sparse": BELOW_PLAN,
@@ -51,7 +53,7 @@ ALLOWED = {
     "api": BELOW_SITE | {"site", "switch"} | RANK,
     # The simulator in step with the wall clock, behind the control plane of a switch.
     "emulate": BELOW_SITE | {"oracle", "sim", "site"},
-    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "xdp"},
+    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "trace", "xdp"},
     "proto": set(),
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold trace perfetto: writes traces as a timeline for ui.perfetto.dev.
+
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/trace/read_traces.h"
+#include "trace/perfetto.h"
+
+namespace infold::cli {
+namespace {
+
+class TracePerfetto final : public Command {
+ public:
+  std::string_view name() const override { return "trace perfetto"; }
+  std::string_view summary() const override {
+    return "Write traces as a timeline for ui.perfetto.dev or Chrome";
+  }
+
+  void declare(Options& options) override {
+    options.files("file", files_, "Chakra traces, and last the JSON file to write");
+    options.examples(
+        "  infold trace perfetto trace.0.et rank0.json\n"
+        "  infold trace perfetto trace.*.et run.json");
+  }
+
+  ExitCode run(Output& output) override {
+    if (files_.size() < 2) {
+      return fail(output, "names one file; name traces, and then the file to write",
+                  ExitCode::kBadUsage);
+    }
+    const std::string& to = files_.back();
+    if (to.ends_with(".et")) {
+      return fail(output, "would write its JSON to " + to + "; name a file such as run.json last",
+                  ExitCode::kBadUsage);
+    }
+    const auto traces = read_traces(std::span(files_).first(files_.size() - 1));
+    if (!traces) return fail(output, traces.error());
+    const std::string text = trace::perfetto_of(*traces);
+    errno = 0;
+    std::ofstream out(to, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) {
+      return fail(output, to + ": " + std::error_code(errno, std::generic_category()).message());
+    }
+    output.text("{}: {} ranks, {} bytes; open it at https://ui.perfetto.dev\n", to, traces->size(),
+                text.size());
+    output.object(
+        {{"event", "timeline"}, {"file", to}, {"ranks", traces->size()}, {"bytes", text.size()}});
+    return ExitCode::kDone;
+  }
+
+ private:
+  static ExitCode fail(Output& output, const std::string& reason,
+                       ExitCode code = ExitCode::kFailed) {
+    output.log("infold trace perfetto: {}\n", reason);
+    return code;
+  }
+
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_trace_perfetto_command() { return std::make_unique<TracePerfetto>(); }
+
+}  // namespace infold::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/backend/recording/bindings.h"
+
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/stl.h>
+
+#include "python/backend/recording/recorder.h"
+#include "trace/trace_file.h"
+
+namespace infold::pytorch {
+namespace {
+
+void end_recording(const std::string& path, std::uint64_t rank, std::uint64_t world,
+                   std::map<std::string, std::vector<std::int64_t>> groups) {
+  std::optional<trace::Recording> notes = Recorder::of_process().end();
+  if (!notes) throw std::runtime_error("infold: no recording is on");
+  notes->rank = rank;
+  notes->world = world;
+  notes->groups = std::move(groups);
+  const auto written = trace::write(trace::trace_of(*notes), path);
+  if (!written) throw std::runtime_error("infold: the trace was not written: " + written.error());
+}
+
+}  // namespace
+
+void bind_recorder(pybind11::module_& module) {
+  namespace py = pybind11;
+  module.def("begin_recording", [] { return Recorder::of_process().begin(); });
+  module.def("end_recorded_step", [] { Recorder::of_process().end_step(); });
+  module.def("drop_recording", [] { Recorder::of_process().drop(); });
+  module.def("end_recording", &end_recording, py::arg("path"), py::arg("rank"), py::arg("world"),
+             py::arg("groups"), py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace infold::pytorch

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recorder in Python. Its functions and types are in python/infold/_c.pyi.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace infold::pytorch {
+
+void bind_recorder(pybind11::module_& module);
+
+}  // namespace infold::pytorch

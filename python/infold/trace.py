@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records training steps into Chakra traces, one file for each rank. docs/traces.md has the rest.
+
+    with infold.trace.record("run") as recording:
+        for batch in batches:
+            train(batch)
+            recording.step()
+
+writes run.0.et at rank 0. `infold trace show run.0.et` prints it.
+"""
+
+import importlib
+import os
+
+import torch.distributed as dist
+
+from infold._registration import backend_of
+
+
+class record:
+    """Records all infold groups of this process from `with` to its end. The ranks that are to be
+    replayed together record the same steps. An exception ends the recording without a file.
+
+    `path` is the beginning of the file's name. The rank and ".et" follow it.
+    """
+
+    def __init__(self, path):
+        self._path = os.fspath(path)
+        self.file = None  # the trace's name, once it is written
+
+    def __enter__(self):
+        backend_of()  # raises if the default group is not infold's
+        folder = os.path.dirname(self._path) or "."
+        if not os.access(folder, os.W_OK):
+            raise FileNotFoundError(f"infold: {folder} is no folder to write to; make it before "
+                                    "the recording")
+        if not _extension().begin_recording():
+            raise RuntimeError("infold: a recording is on already; end it first")
+        return self
+
+    def step(self):
+        """Ends a step. Call it at every rank after every step."""
+        _extension().end_recorded_step()
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            _extension().drop_recording()
+            return
+        rank = dist.get_rank()
+        file = f"{self._path}.{rank}.et"
+        _extension().end_recording(file, rank, dist.get_world_size(), _groups())
+        self.file = file
+
+
+def _extension():
+    return importlib.import_module("infold._c")
+
+
+def _groups():
+    """The ranks of each group that this rank belongs to, by its name."""
+    ranks = dist.distributed_c10d._world.pg_group_ranks
+    return {group.group_name: sorted(of_group, key=of_group.get)
+            for group, of_group in ranks.items() if isinstance(group, dist.ProcessGroup)}

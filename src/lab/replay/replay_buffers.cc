@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/replay/replay_buffers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/prng.h"
+
+namespace infold::lab {
+namespace {
+
+using trace::CollectiveKind;
+
+constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
+                               DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
+
+DataType type_of(const trace::Collective& collective) {
+  DataType type = DataType::f32;
+  for (const DataType each : kTypes) {
+    if (collective.data_type == data_type_name(each)) type = each;
+  }
+  return collective.bytes % element_bytes(type) == 0 ? type : DataType::u8;
+}
+
+// Numbers below 1. A value of 2 bytes is an f16 and a bf16 that is small, too.
+void fill(std::vector<std::byte>& bytes, DataType type, std::uint64_t seed) {
+  base::Prng prng(seed);
+  const std::size_t width = element_bytes(type);
+  for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
+    const auto small = static_cast<float>(prng.uniform());
+    const double wide = prng.uniform();
+    const std::uint64_t whole = prng.below(100);
+    const auto half = static_cast<std::uint16_t>(0x2000 + prng.below(0x1000));
+    const void* from = &whole;  // little-endian, as all machines that infold runs on
+    if (type == DataType::f32) from = &small;
+    if (type == DataType::f64) from = &wide;
+    if (type == DataType::f16 || type == DataType::bf16) from = &half;
+    std::memcpy(bytes.data() + at, from, width);
+  }
+}
+
+}  // namespace
+
+CallShape shape_of(const trace::Collective& collective, int world) {
+  CallShape shape;
+  shape.kind = collective.kind;
+  if (collective.kind == CollectiveKind::barrier) return shape;
+  shape.type = type_of(collective);
+  const auto ranks = static_cast<std::size_t>(world);
+  shape.input = collective.bytes / element_bytes(shape.type);
+  if (collective.kind == CollectiveKind::all_gather) shape.output = shape.input * ranks;
+  if (collective.kind == CollectiveKind::reduce_scatter ||
+      collective.kind == CollectiveKind::reduce_scatter_block) {
+    shape.output = shape.input / ranks;
+  }
+  return shape;
+}
+
+std::unique_ptr<CallBuffers> ReplayBuffers::take(const CallShape& shape) {
+  auto& free = free_[shape];
+  if (!free.empty()) {
+    auto buffers = std::move(free.back());
+    free.pop_back();
+    return buffers;
+  }
+  auto buffers = std::make_unique<CallBuffers>();
+  buffers->input.resize(shape.input * element_bytes(shape.type));
+  buffers->output.resize(shape.output * element_bytes(shape.type));
+  fill(buffers->input, shape.type, seed_);
+  return buffers;
+}
+
+void ReplayBuffers::give_back(const CallShape& shape, std::unique_ptr<CallBuffers> buffers) {
+  free_[shape].push_back(std::move(buffers));
+}
+
+}  // namespace infold::lab

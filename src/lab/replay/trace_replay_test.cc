@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/replay/trace_replay.h"
+
+#include <latch>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <infold/local_group.h>
+
+#include "trace/testing.h"
+
+namespace infold::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using trace::CollectiveKind;
+using trace::Trace;
+
+using Outcome = tl::expected<ReplayReport, std::string>;
+
+// Each rank replays its trace on a thread of its own.
+std::vector<Outcome> replay_all(const std::vector<Trace>& traces, const ReplayOptions& options) {
+  const auto world = static_cast<int>(traces.size());
+  auto group = LocalGroup::create({.world = world});
+  EXPECT_TRUE(group);
+  std::vector<Outcome> outcomes(traces.size());
+  std::vector<std::jthread> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    ranks.emplace_back([&, rank] {
+      Communicator own = std::move((*group)[rank]);
+      const auto at = static_cast<std::size_t>(rank);
+      outcomes[at] =
+          replay(traces[at], [&](const std::string&) -> Communicator& { return own; }, options);
+    });
+  }
+  ranks.clear();
+  return outcomes;
+}
+
+Trace with_steps(Trace trace) {
+  for (trace::Node& node : trace.nodes) {
+    node.attributes.push_back(trace::make_attribute("step", std::int64_t{0}));
+  }
+  trace::Node step = trace::compute_node(99, 100, 150);
+  step.type = trace::NodeType::metadata;
+  step.name = "step";
+  step.attributes = {trace::make_attribute("step", std::int64_t{0})};
+  trace.nodes.push_back(step);
+  return trace;
+}
+
+TEST(TraceReplay, MakesEachCallAndTakesAtLeastTheTimeOfComputes) {
+  const Trace trace = with_steps(trace::small_trace());
+  for (const Outcome& outcome : replay_all({trace, trace, trace}, {})) {
+    ASSERT_TRUE(outcome) << outcome.error();
+    EXPECT_EQ(outcome->calls, 2U);
+    EXPECT_EQ(outcome->bytes, 12288U);
+    EXPECT_EQ(outcome->recorded_ns, 150'000);
+    ASSERT_EQ(outcome->steps.size(), 1U);
+    EXPECT_EQ(outcome->steps[0].recorded_ns, 150'000);
+    EXPECT_EQ(outcome->steps[0].replayed_ns, outcome->replayed_ns);
+    EXPECT_GE(outcome->replayed_ns, 90'000);  // of compute, which is one chain
+  }
+}
+
+TEST(TraceReplay, MakesEveryKind) {
+  constexpr CollectiveKind kKinds[] = {
+      CollectiveKind::all_reduce,     CollectiveKind::reduce,
+      CollectiveKind::all_gather,     CollectiveKind::broadcast,
+      CollectiveKind::reduce_scatter, CollectiveKind::reduce_scatter_block,
+      CollectiveKind::barrier};
+  Trace trace;
+  for (const char* const type : {"f32", "bf16", "i64", "u8", "", "c64"}) {
+    for (const CollectiveKind kind : kKinds) {
+      const std::uint64_t id = trace.nodes.size() + 1;
+      trace::Node node = trace::collective_node(id, kind, 2 * 3 * 8 * 40, 0, 1);
+      node.attributes.push_back(trace::make_attribute("dtype", std::string(type)));
+      node.attributes.push_back(trace::make_attribute("comm_src", std::int32_t{1}));
+      if (id % 3 == 0) node.data_deps = {id - 1};
+      trace.nodes.push_back(node);
+    }
+  }
+  ASSERT_EQ(find_unplayable(trace, [](const std::string&) { return 2; }), std::nullopt);
+  for (const Outcome& outcome : replay_all({trace, trace}, {})) {
+    ASSERT_TRUE(outcome) << outcome.error();
+    EXPECT_EQ(outcome->calls, trace.nodes.size());
+  }
+}
+
+TEST(TraceReplay, NamesTheNodeOnWhichRanksDisagree) {
+  const Trace trace = trace::small_trace();
+  Trace other = trace;
+  other.nodes[3].attributes[1] = trace::make_attribute("comm_size", std::int64_t{400});
+  const auto outcomes = replay_all({trace, other}, {});
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error(), AllOf(HasSubstr("node "), HasSubstr("all_reduce")));
+  }
+}
+
+TEST(TraceReplay, StopsOnRequest) {
+  Trace trace;
+  trace.nodes = {trace::compute_node(1, 0, kReplayedUsMax)};
+  std::stop_source stop;
+  stop.request_stop();
+  const Outcome outcome = replay(trace, [](const std::string&) -> Communicator& { std::abort(); },
+                                 {.stop = stop.get_token()});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error(), "stopped on request");
+}
+
+TEST(TraceReplay, RefusesWhatItCannotMake) {
+  const auto reason = [](const trace::Node& node, int world = 4) {
+    Trace trace;
+    trace.nodes = {node};
+    return find_unplayable(trace, [world](const std::string&) { return world; }).value_or("none");
+  };
+  const auto call = [](CollectiveKind kind, std::int64_t bytes) {
+    return trace::collective_node(7, kind, bytes, 0, 1);
+  };
+  EXPECT_EQ(reason(call(CollectiveKind::all_gather, 400)), "none");
+  EXPECT_THAT(reason(call(CollectiveKind::all_to_all, 4)), HasSubstr("node 7 'all_to_all'"));
+  EXPECT_THAT(reason(call(CollectiveKind::all_gather, std::int64_t{1} << 31)), HasSubstr("4 GiB"));
+  EXPECT_EQ(reason(call(CollectiveKind::all_reduce, std::int64_t{1} << 31)), "none");
+  EXPECT_THAT(reason(call(CollectiveKind::reduce_scatter, 12)), HasSubstr("no 4 equal parts"));
+  trace::Node rooted = call(CollectiveKind::broadcast, 4);
+  rooted.attributes.push_back(trace::make_attribute("comm_src", std::int32_t{4}));
+  EXPECT_THAT(reason(rooted), HasSubstr("the root 4"));
+  trace::Node message = trace::compute_node(8, 0, 1);
+  message.type = trace::NodeType::send;
+  EXPECT_THAT(reason(message), HasSubstr("node 8 'compute' is a send"));
+  EXPECT_THAT(reason(trace::compute_node(9, 0, kReplayedUsMax + 1)), HasSubstr("at most a day"));
+}
+
+TEST(TraceReplay, GroupsAreSorted) {
+  Trace trace = trace::small_trace();
+  trace.nodes[1].attributes[2] = trace::make_attribute("pg_name", std::string("z"));
+  EXPECT_EQ(groups_of(trace), (std::vector<std::string>{"0", "z"}));
+}
+
+}  // namespace
+}  // namespace infold::lab

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/trace_check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/graph.h"
+
+namespace infold::trace {
+namespace {
+
+constexpr std::uint64_t kWorldMax = 1 << 20;
+constexpr const char* kAgain = "; record the trace again";
+
+std::string called(const Node& node) {
+  return fmt::format("node {} '{}'", node.id, printable(node.name));
+}
+
+std::optional<std::string> find_missing_dependency(const Trace& trace, const NodeIndex& index) {
+  for (const Node& node : trace.nodes) {
+    for (const auto* ids : {&node.control_deps, &node.data_deps}) {
+      for (const std::uint64_t id : *ids) {
+        if (index.find(id)) continue;
+        return fmt::format("{} depends on node {}, which the file does not have{}", called(node),
+                           id, kAgain);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Requires: a cycle.
+std::string describe_cycle(const Trace& trace, const Graph& graph,
+                           const std::vector<std::size_t>& order) {
+  std::vector<bool> is_ordered(trace.nodes.size());
+  for (const std::size_t node : order) is_ordered[node] = true;
+  // From each such node a dependency leads to another, so the walk comes back to one of them.
+  const NodeIndex index(trace);
+  std::vector<bool> was_here(trace.nodes.size());
+  std::size_t at = 0;
+  while (is_ordered[at]) ++at;
+  while (!was_here[at]) {
+    was_here[at] = true;
+    const Node& node = trace.nodes[at];
+    for (const auto* ids : {&node.control_deps, &node.data_deps}) {
+      for (const std::uint64_t id : *ids) {
+        const std::size_t parent = *index.find(id);
+        if (!is_ordered[parent]) at = parent;
+      }
+    }
+  }
+  return fmt::format("{} depends on itself, through a cycle among {} nodes{}",
+                     called(trace.nodes[at]), graph.nodes() - order.size(), kAgain);
+}
+
+std::optional<std::string> find_fault_of(const Node& node) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (node.start_us > kMost || node.duration_us > kMost - node.start_us) {
+    return called(node) + " ends after 2^63 microseconds; the writer's clock is wrong" + kAgain;
+  }
+  if (node.type != NodeType::collective) return std::nullopt;
+  const auto collective = collective_of(node);
+  if (!collective) {
+    return called(node) +
+           " is a collective without a known kind; set its attribute comm_type to a "
+           "number from 0 to 9";
+  }
+  if (collective->kind != CollectiveKind::barrier && !whole(node.attributes, "comm_size")) {
+    return fmt::format("{}, {}, has no size; set its attribute comm_size to the bytes of the input",
+                       called(node), collective_name(collective->kind));
+  }
+  return std::nullopt;
+}
+
+using GroupCalls = std::map<std::string, std::vector<std::size_t>>;
+
+// The nodes of each group's collectives, in the order of ids.
+GroupCalls calls_of(const Trace& trace) {
+  GroupCalls calls;
+  for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
+    if (const auto found = collective_of(trace.nodes[i])) calls[found->group].push_back(i);
+  }
+  for (auto& [group, nodes] : calls) {
+    std::sort(nodes.begin(), nodes.end(),
+              [&](std::size_t a, std::size_t b) { return trace.nodes[a].id < trace.nodes[b].id; });
+  }
+  return calls;
+}
+
+// Whether ranks may have different inputs by the kind's meaning.
+bool has_one_size(CollectiveKind kind) {
+  return kind != CollectiveKind::gather && kind != CollectiveKind::scatter &&
+         kind != CollectiveKind::all_to_all;
+}
+
+std::optional<std::string> find_disagreement(const NamedTrace& a, const NamedTrace& b) {
+  const GroupCalls of_b = calls_of(b.trace);
+  for (const auto& [group, nodes] : calls_of(a.trace)) {
+    const auto found = of_b.find(group);
+    if (found == of_b.end()) continue;  // a group without this rank
+    const std::vector<std::size_t>& others = found->second;
+    for (std::size_t i = 0; i < std::min(nodes.size(), others.size()); ++i) {
+      const Node& node = a.trace.nodes[nodes[i]];
+      const Node& other = b.trace.nodes[others[i]];
+      const Collective own = *collective_of(node);
+      const Collective theirs = *collective_of(other);
+      const bool same_size = own.bytes == theirs.bytes || !has_one_size(own.kind);
+      if (own.kind == theirs.kind && same_size) continue;
+      return fmt::format(
+          "{}: {} is {} of {} bytes, and in {} {} is {} of {} bytes; these are not "
+          "files of one run",
+          a.file, called(node), collective_name(own.kind), own.bytes, b.file, called(other),
+          collective_name(theirs.kind), theirs.bytes);
+    }
+    if (nodes.size() != others.size()) {
+      return fmt::format(
+          "{} has {} collectives of group '{}', and {} has {}; these are not files "
+          "of one run",
+          a.file, nodes.size(), printable(group), b.file, others.size());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> find_fault(const Trace& trace) {
+  const NodeIndex index(trace);
+  if (const auto id = index.duplicate()) {
+    return fmt::format("{} has the id of another node; give each node an id of its own",
+                       called(trace.nodes[*index.find(*id)]));
+  }
+  if (auto fault = find_missing_dependency(trace, index)) return fault;
+  for (const Node& node : trace.nodes) {
+    if (auto fault = find_fault_of(node)) return fault;
+  }
+  const Graph graph(trace);
+  const std::vector<std::size_t> order = graph.order();
+  if (order.size() < trace.nodes.size()) return describe_cycle(trace, graph, order);
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> rank_of(const NamedTrace& each) {
+  if (const auto rank = each.trace.rank()) return rank;
+  std::string_view name = each.file;
+  if (!name.ends_with(".et")) return std::nullopt;
+  name.remove_suffix(3);
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  name.remove_prefix(dot + 1);
+  std::uint64_t rank = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return rank;
+}
+
+std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces) {
+  std::map<std::uint64_t, const NamedTrace*> by_rank;
+  std::uint64_t world = traces.size();
+  for (const NamedTrace& each : traces) {
+    const auto rank = rank_of(each);
+    if (!rank || *rank >= kWorldMax) {
+      return each.file + " does not say its rank; name it like trace.0.et";
+    }
+    const auto [before, is_new] = by_rank.emplace(*rank, &each);
+    if (!is_new) {
+      return fmt::format("{} and {} are both of rank {}; give each rank one file",
+                         before->second->file, each.file, *rank);
+    }
+    world = std::max({world, *rank + 1, std::min(each.trace.world().value_or(0), kWorldMax)});
+  }
+  for (std::uint64_t rank = 0; rank < world; ++rank) {
+    if (by_rank.contains(rank)) continue;
+    return fmt::format("of {} ranks, rank {} has no file; add its file, such as trace.{}.et", world,
+                       rank, rank);
+  }
+  for (const auto& [rank, each] : by_rank) {
+    if (auto fault = find_disagreement(*by_rank.begin()->second, *each)) return fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace infold::trace

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/trace_check.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/testing.h"
+
+namespace infold::trace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(TraceCheck, GoodTracesHaveNoFault) {
+  EXPECT_EQ(find_fault(Trace()), std::nullopt);
+  EXPECT_EQ(find_fault(small_trace()), std::nullopt);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    EXPECT_EQ(find_fault(drawn_trace(seed)), std::nullopt) << "seed " << seed;
+  }
+}
+
+TEST(TraceCheck, NamesAnIdThatIsThereTwice) {
+  Trace trace = small_trace();
+  trace.nodes[2].id = 5;
+  trace.nodes[2].name = "twin";
+  EXPECT_THAT(*find_fault(trace), AllOf(HasSubstr("node 5"), HasSubstr("id of another node")));
+}
+
+TEST(TraceCheck, NamesADependencyThatIsMissing) {
+  Trace trace = small_trace();
+  trace.nodes[4].data_deps.push_back(99);
+  EXPECT_THAT(*find_fault(trace), HasSubstr("node 5 'compute' depends on node 99"));
+}
+
+TEST(TraceCheck, NamesANodeOfACycle) {
+  Trace trace = small_trace();
+  trace.nodes[2].data_deps = {4};
+  EXPECT_THAT(*find_fault(trace), AllOf(HasSubstr("depends on itself"), HasSubstr("cycle")));
+  trace = small_trace();
+  trace.nodes[0].control_deps = {1};
+  EXPECT_THAT(*find_fault(trace), HasSubstr("node 1 'compute' depends on itself"));
+}
+
+TEST(TraceCheck, ACollectiveHasAKindAndASize) {
+  Trace trace = small_trace();
+  Attributes& attributes = trace.nodes[1].attributes;
+  attributes.erase(attributes.begin() + 1);
+  EXPECT_THAT(*find_fault(trace), AllOf(HasSubstr("node 2 "), HasSubstr("comm_size")));
+  attributes[0] = make_attribute("comm_type", std::int64_t{9});
+  EXPECT_EQ(find_fault(trace), std::nullopt);  // a barrier moves no bytes
+  attributes[0] = make_attribute("comm_type", std::int64_t{10});
+  EXPECT_THAT(*find_fault(trace), AllOf(HasSubstr("node 2 "), HasSubstr("comm_type")));
+  attributes.clear();
+  EXPECT_THAT(*find_fault(trace), HasSubstr("comm_type"));
+}
+
+TEST(TraceCheck, TimesFitIn64Bits) {
+  Trace trace = small_trace();
+  trace.nodes[3].duration_us = ~std::uint64_t{0} - 100;
+  EXPECT_THAT(*find_fault(trace), AllOf(HasSubstr("node 4 "), HasSubstr("2^63")));
+}
+
+std::vector<NamedTrace> set_of(std::size_t world) {
+  std::vector<NamedTrace> set;
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    Trace trace = small_trace();
+    trace.attributes = {make_attribute("rank", static_cast<std::int64_t>(rank)),
+                        make_attribute("world", static_cast<std::int64_t>(world))};
+    set.push_back({"trace." + std::to_string(rank) + ".et", trace});
+  }
+  return set;
+}
+
+TEST(TraceSet, AWholeSetHasNoFault) {
+  EXPECT_EQ(find_fault_of_set(set_of(4)), std::nullopt);
+  EXPECT_EQ(find_fault_of_set(std::span<const NamedTrace>()), std::nullopt);
+}
+
+TEST(TraceSet, NamesARankThatIsMissing) {
+  auto set = set_of(4);
+  set.erase(set.begin() + 2);
+  EXPECT_THAT(*find_fault_of_set(set),
+              AllOf(HasSubstr("rank 2 has no file"), HasSubstr("trace.2.et")));
+  set = set_of(4);
+  set.pop_back();  // the metadata says that there are four
+  EXPECT_THAT(*find_fault_of_set(set), HasSubstr("of 4 ranks, rank 3 has no file"));
+}
+
+TEST(TraceSet, NamesARankThatIsThereTwice) {
+  auto set = set_of(3);
+  set[2].trace = set[0].trace;
+  EXPECT_THAT(*find_fault_of_set(set),
+              AllOf(HasSubstr("trace.0.et"), HasSubstr("trace.2.et"), HasSubstr("of rank 0")));
+}
+
+TEST(TraceSet, TakesRanksFromNames) {
+  auto set = set_of(2);
+  for (NamedTrace& each : set) each.trace.attributes.clear();
+  EXPECT_EQ(find_fault_of_set(set), std::nullopt);
+  set[1].file = "trace.one.et";
+  EXPECT_THAT(*find_fault_of_set(set), HasSubstr("trace.one.et does not say its rank"));
+  set[1].file = "trace.99999999999999999999.et";
+  EXPECT_THAT(*find_fault_of_set(set), HasSubstr("does not say its rank"));
+}
+
+TEST(TraceSet, NamesCollectivesThatDisagree) {
+  auto set = set_of(3);
+  set[2].trace.nodes[3].attributes[1] = make_attribute("comm_size", std::int64_t{12});
+  EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("trace.2.et"), HasSubstr("node 4"),
+                                             HasSubstr("8192"), HasSubstr("12 bytes")));
+  set = set_of(3);
+  set[1].trace.nodes[4].data_deps = {2};
+  set[1].trace.nodes.erase(set[1].trace.nodes.begin() + 3);
+  EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("has 2 collectives"), HasSubstr("has 1")));
+}
+
+}  // namespace
+}  // namespace infold::trace
