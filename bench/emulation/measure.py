@@ -7,8 +7,8 @@ Needs root, and the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/emulation/measure.py --world 8 --real 2 --rate 100mbit
 
-The emulator runs at the switch, and real ranks keep their links. Prints one table; --json writes all
-samples.
+The emulator runs at the switch, and real ranks keep their links. Prints one table; --json writes
+all samples.
 """
 
 import argparse
@@ -92,8 +92,8 @@ def main():
                           file=sys.stderr, flush=True)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
-    print(f"\n{options.world} ranks, {options.real} of them real where the others are emulated; links "
-          f"of {options.rate}, model of width {options.width}, {options.rounds} rounds")
+    print(f"\n{options.world} ranks, {options.real} of them real where the others are emulated; "
+          f"links of {options.rate}, model of width {options.width}, {options.rounds} rounds")
     middle = {way: statistics.median(each) for way, each in samples.items()}
     for way, each in samples.items():
         print(f"{way:9} {1e3 * middle[way]:8.1f} ms a step ({1e3 * min(each):.1f} to "

@@ -14,6 +14,7 @@ namespace {
 
 // As many calls in flight as a real rank has (rank/calls).
 constexpr std::uint32_t kTransfersMax = 1024;
+constexpr std::int64_t kHostFrames = 4;
 constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 40;
 // What ranks say of themselves is short.
 constexpr std::uint64_t kSaidElementsMax = 1 << 20;
@@ -28,6 +29,9 @@ sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTer
   scenario.check_period = 0;
   scenario.transfers_max = kTransfersMax;
   scenario.link = options.link;
+  // Few frames wait at a rank. So not all ranks encode a window at once when a call begins, which
+  // would make packets late.
+  scenario.host_queue_bytes = kHostFrames * scenario.plan.datagram_bytes_max;
   scenario.up.loss = scenario.down.loss = options.loss;
   return scenario;
 }
