@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
+
 #include "api/joining/join_testing.h"
 #include "base/prng.h"
 #include "core/packet/packet.h"
