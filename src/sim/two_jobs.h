@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 
 #include "numeric/codec.h"
 #include "sim/behaviour.h"
@@ -131,7 +132,7 @@ class JobsOnSharedLinks final : public Observer {
   }
 
   // More tensors than a minute needs. Each is sent when the previous one is done.
-  std::vector<Call> calls_of(const SharedLinks::JobPlan& plan) {
+  std::deque<Call> calls_of(const SharedLinks::JobPlan& plan) {
     Call call;
     call.at = base::Instant{} + plan.start +
               base::microseconds(static_cast<std::int64_t>(random_.below(1'000)));
@@ -139,7 +140,7 @@ class JobsOnSharedLinks final : public Observer {
     call.request.elements = plan.elements;
     call.request.codec = &zeros();
     call.after_previous = true;
-    return std::vector<Call>(200, call);
+    return std::deque<Call>(200, call);
   }
 
   void add_job(std::size_t job) {
