@@ -90,11 +90,9 @@ const core::TensorCodec& contribution_codec() {
   return kCodec;
 }
 
-const core::TensorCodec* codec_of_generated(const core::TransferRequest& request) {
-  const bool is_plain = request.codes == nullptr && request.encoding == 0 && !request.sized_later;
-  return is_plain ? numeric::codec(request.layout.dtype, request.layout.format, request.reduction,
-                                   request.collective)
-                  : nullptr;
+const core::TensorCodec* codec_of_generated(const control::TransferNote& note) {
+  if (note.has_codes || note.encoding != 0 || note.sized_later) return nullptr;
+  return numeric::codec(note.layout.dtype, note.layout.format, note.reduction, note.collective);
 }
 
 }  // namespace infold::emulate

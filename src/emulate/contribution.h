@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "control/transfer_note.h"
 #include "core/format.h"
 #include "core/tensor_codec.h"
-#include "core/worker/worker.h"
 #include "oracle/whole_values.h"
 
 namespace infold::emulate {
@@ -32,7 +32,7 @@ struct Contribution {
 // Encodes a Contribution and takes no result.
 const core::TensorCodec& contribution_codec();
 
-// Whether elements can be generated: a plain sum, minimum, maximum or copy of tensors.
-const core::TensorCodec* codec_of_generated(const core::TransferRequest& request);
+// Of generated elements, which a plain sum, minimum, maximum or copy of tensors has. Null: others.
+const core::TensorCodec* codec_of_generated(const control::TransferNote& note);
 
 }  // namespace infold::emulate

@@ -48,15 +48,15 @@ class EachType : public ::testing::TestWithParam<DataType> {};
 
 TEST_P(EachType, AChunkHasTheElementsOfItsRankAndPlace) {
   const DataType type = GetParam();
-  core::TransferRequest request;
+  control::TransferNote note;
   // As a broadcast carries them: the elements themselves.
-  request.layout = {core::integer_format(type), type};
-  request.collective = core::Collective::broadcast;
+  note.layout = {core::integer_format(type), type};
+  note.collective = core::Collective::broadcast;
   for (const std::uint16_t rank : std::vector<std::uint16_t>{0, 1, 63, 255}) {
     for (const std::uint64_t first :
          {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1} << 40}) {
       const std::uint32_t elements = 2000;
-      const Contribution copied{request.layout, rank, codec_of_generated(request)};
+      const Contribution copied{note.layout, rank, codec_of_generated(note)};
       ASSERT_NE(copied.codec, nullptr);
       std::vector<std::byte> exponents(4096);
       std::vector<std::byte> wire(std::size_t{elements} * 8);
@@ -93,14 +93,14 @@ TEST(Contribution, ZerosHaveNoExponents) {
 }
 
 TEST(Contribution, CodesAndEncodedTensorsAreNotGenerated) {
-  core::TransferRequest request;
-  request.layout = {core::WireFormat::bfp32, DataType::f32};
-  EXPECT_NE(codec_of_generated(request), nullptr);
-  request.encoding = 1;
-  EXPECT_EQ(codec_of_generated(request), nullptr);
-  request.encoding = 0;
-  request.sized_later = true;
-  EXPECT_EQ(codec_of_generated(request), nullptr);
+  control::TransferNote note;
+  note.layout = {core::WireFormat::bfp32, DataType::f32};
+  EXPECT_NE(codec_of_generated(note), nullptr);
+  note.encoding = 1;
+  EXPECT_EQ(codec_of_generated(note), nullptr);
+  note.encoding = 0;
+  note.sized_later = true;
+  EXPECT_EQ(codec_of_generated(note), nullptr);
 }
 
 }  // namespace

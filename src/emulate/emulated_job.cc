@@ -110,7 +110,8 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const st
   run(now);
 }
 
-// A worker would refuse such a transfer. Its numbers would then no longer be those of rank 0.
+// A transfer that a worker would refuse: its numbers would then no longer be those of rank 0. Or
+// one whose values cannot be generated.
 const char* EmulatedJob::find_obstacle(const control::TransferNote& note) const {
   core::ChunkSignature signature;
   signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(note.layout.dtype) << 4 |
@@ -123,7 +124,12 @@ const char* EmulatedJob::find_obstacle(const control::TransferNote& note) const 
   }
   if (note.root >= as_worker_.world) return "rank 0 tells a transfer with a root of another job";
   if (note.after > counters_.transfers) return "rank 0 tells a transfer after one that is to come";
-  return note.elements > kElementsMax ? "rank 0 tells a transfer that no memory holds" : nullptr;
+  if (note.elements > kElementsMax) return "rank 0 tells a transfer that no memory holds";
+  if (options_.values == Values::generated && note.elements > 0 && !codec_of_generated(note)) {
+    return "a call of fixed32, digits, rows or compressed gradients has no generated values; start "
+           "the emulator with --values zeros";
+  }
+  return nullptr;
 }
 
 base::Result<void> EmulatedJob::note_size(const control::SizeNote& note) {
@@ -169,14 +175,10 @@ base::Result<void> EmulatedJob::note(base::Instant now, const control::CallNote&
   const core::TransferRequest request = request_of(begun);
   ++counters_.transfers;
   if (begun.sized_later) unsized_.insert(counters_.transfers);
-  if (options_.values == Values::generated && request.elements > 0 &&
-      (begun.has_codes || codec_of_generated(request) == nullptr)) {
-    return base::fail(base::Code::unsupported, "emulate",
-                      "a call of fixed32, digits, rows or compressed gradients has no generated "
-                      "values; start the emulator with --values zeros");
-  }
-  if (options_.values == Values::zeros) listen_to(request);
-  for (Rank& rank : emulated_) add_call(now, rank, request);
+  const bool is_generated = options_.values == Values::generated;
+  if (!is_generated) listen_to(request);
+  const core::TensorCodec* const generated = is_generated ? codec_of_generated(begun) : nullptr;
+  for (Rank& rank : emulated_) add_call(now, rank, request, generated);
   run(now);
   return {};
 }
@@ -192,9 +194,10 @@ void EmulatedJob::listen_to(const core::TransferRequest& request) {
       request.sized_later) {
     return;
   }
-  said_ = Said{request, core::TransferId{counters_.transfers}, codec,
+  said_ = Said{request, core::TransferId{counters_.transfers},
                std::make_shared<std::vector<std::byte>>(request.elements *
                                                         element_bytes(request.layout.dtype))};
+  said_->request.codec = codec;
 }
 
 bool EmulatedJob::repeats(const core::TransferRequest& request) const {
@@ -205,7 +208,8 @@ bool EmulatedJob::repeats(const core::TransferRequest& request) const {
          request.encoding == said_->request.encoding && !request.sized_later;
 }
 
-void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRequest& request) {
+void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRequest& request,
+                           const core::TensorCodec* generated) {
   const base::Duration lag = options_.lag.of(options_.seed, rank.rank, counters_.transfers);
   rank.last_call_at = std::max(rank.last_call_at, inside(now) + lag);
   sim::Call call;
@@ -213,7 +217,7 @@ void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRe
   call.request = request;
   const bool is_said = said_ && said_->id == core::TransferId{counters_.transfers};
   if (is_said || (repeats(request) && request.root == rank.rank)) {
-    call.request.codec = said_->codec;
+    call.request.codec = said_->request.codec;
     if (is_said) {
       call.request.output = said_->bytes->data();
     } else {
@@ -223,8 +227,7 @@ void EmulatedJob::add_call(base::Instant now, Rank& rank, const core::TransferRe
     call.done = [bytes = said_->bytes] {};
   } else if (request.elements > 0) {
     const auto contribution =
-        std::make_shared<Contribution>(Contribution{request.layout, rank.rank, nullptr});
-    if (options_.values == Values::generated) contribution->codec = codec_of_generated(request);
+        std::make_shared<Contribution>(Contribution{request.layout, rank.rank, generated});
     call.request.context = contribution.get();
     call.done = [contribution] {};  // keeps it until the call is forgotten
   }

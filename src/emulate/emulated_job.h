@@ -66,9 +66,8 @@ class EmulatedJob {
 
   // What rank 0 sent in its last broadcast.
   struct Said {
-    core::TransferRequest request;
+    core::TransferRequest request;  // with the codec of its bytes
     core::TransferId id = core::TransferId::none;
-    const core::TensorCodec* codec = nullptr;
     std::shared_ptr<std::vector<std::byte>> bytes;
   };
 
@@ -78,7 +77,8 @@ class EmulatedJob {
   core::TransferRequest request_of(const control::TransferNote& note) const;
   void listen_to(const core::TransferRequest& request);
   bool repeats(const core::TransferRequest& request) const;
-  void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request);
+  void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request,
+                const core::TensorCodec* generated);
   void deliver(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
 
   const EmulationOptions options_;

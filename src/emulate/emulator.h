@@ -32,7 +32,6 @@ class Emulator final : public control::Plane {
 
   io::SocketAddress address() const { return address_; }
   EmulationReport report();
-  std::vector<control::JobStatus> jobs() const { return ranks_->status(); }
 
   std::vector<control::SiteAddress> sites() const override;
   std::uint32_t slots_total() const override { return options_.slots; }

@@ -155,9 +155,8 @@ bool WorkerNode::submit_next(base::Instant now) {
 void WorkerNode::set_size_if_known(std::size_t call) {
   const Call& later = options_.calls[call];
   const core::TransferRequest& request = later.request;
-  if (!later.sized_by_previous || !request.sized_later ||
-      records_[call].id == core::TransferId::none)
-    return;
+  const bool waits = later.sized_by_previous && request.sized_later;
+  if (!waits || records_[call].id == core::TransferId::none) return;
   const std::optional<core::Event>& before = records_[call - 1].event;
   if (!before || before->failure) return;
   worker_.set_size(records_[call].id, later.size ? later.size() : request.elements,
