@@ -90,7 +90,7 @@ class Emulator::Server final : public site::PacketServer {
   // A rank is known by the host that its connection vouches for, and by its number.
   void take(base::Instant now, const io::SocketAddress& from, std::span<const std::byte> datagram) {
     if (io::is_probe(datagram)) {
-      echo(from, datagram);
+      echo_.send(socket_, from, datagram);
       return;
     }
     core::Packet packet;
@@ -110,14 +110,6 @@ class Emulator::Server final : public site::PacketServer {
     job.network->take(now, rank, datagram);
   }
 
-  void echo(const io::SocketAddress& to, std::span<const std::byte> probe) {
-    echo_.assign(probe.begin(), probe.end());
-    io::answer_probe(echo_);
-    echo_to_[0] = to;
-    socket_.send(echo_to_, echo_);
-    socket_.flush();
-  }
-
   static void add_to(EmulationReport& report, const EmulatedJob& job) {
     report.counters += job.counters();
     report.lateness += job.lateness();
@@ -126,8 +118,7 @@ class Emulator::Server final : public site::PacketServer {
   io::UdpSocket socket_;
   std::map<std::uint16_t, std::unique_ptr<Job>> jobs_;
   EmulationReport past_;  // of removed jobs
-  Address echo_to_;
-  std::vector<std::byte> echo_;
+  io::ProbeEcho echo_;
 };
 
 base::Result<std::unique_ptr<Emulator>> Emulator::start(const EmulationOptions& options) {

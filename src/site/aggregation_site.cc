@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "io/host/log.h"
-#include "io/udp/path_probe.h"
 
 namespace infold::site {
 namespace {
@@ -133,7 +132,8 @@ std::span<const std::span<const std::byte>> AggregationSite::take_answers() {
 // `from` is null for the worker in this process.
 void AggregationSite::handle(std::span<const std::byte> datagram, const io::SocketAddress* from) {
   if (from != nullptr && io::is_probe(datagram)) {
-    echo(datagram, *from);
+    ++past_[count_index(PlaneVerdict::answered_probe)];
+    echo_.send(socket_, *from, datagram);
     return;
   }
   core::Packet packet;
@@ -188,16 +188,6 @@ void AggregationSite::warn_of(const Job& job, const core::Header& header,
            {"expected",
             header.worker == job.own ? "this process" : job.sources[header.worker].host_text()},
            {"dropped", count}});
-}
-
-// The echo is as long as the probe, so a forged source address gains no amplification.
-void AggregationSite::echo(std::span<const std::byte> probe, const io::SocketAddress& to) {
-  ++past_[count_index(PlaneVerdict::answered_probe)];
-  echo_.assign(probe.begin(), probe.end());
-  io::answer_probe(echo_);
-  echo_to_[0] = to;
-  socket_.send(echo_to_, echo_);
-  socket_.flush();
 }
 
 void AggregationSite::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {

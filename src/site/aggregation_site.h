@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/aggregator/aggregator.h"
+#include "io/udp/path_probe.h"
 #include "io/udp/udp_socket.h"
 #include "site/neighbours.h"
 #include "site/serve_loop.h"
@@ -100,7 +101,6 @@ class AggregationSite final : public PacketServer {
 
   void handle(std::span<const std::byte> datagram, const io::SocketAddress* from);
   void count_malformed(std::span<const std::byte> datagram);
-  void echo(std::span<const std::byte> probe, const io::SocketAddress& to);
   void learn(Job& job, std::uint8_t worker, const io::SocketAddress& from);
   static void warn_of(const Job& job, const core::Header& header, const io::SocketAddress& from);
   void send(Job& job);
@@ -114,8 +114,7 @@ class AggregationSite final : public PacketServer {
   std::vector<std::uint16_t> numbers_;      // of present jobs
   PacketCounts past_{};                     // of removed jobs, and of packets of no job
   bool last_was_small_ = false;
-  std::array<io::SocketAddress, 1> echo_to_;
-  std::vector<std::byte> echo_;
+  io::ProbeEcho echo_;
 
   Answers answers_;
   Answers taken_;

@@ -87,4 +87,12 @@ std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAdd
   return reports;
 }
 
+void ProbeEcho::send(UdpSocket& socket, const SocketAddress& to, std::span<const std::byte> probe) {
+  answer_.assign(probe.begin(), probe.end());
+  answer_probe(answer_);
+  to_[0] = to;
+  socket.send(to_, answer_);
+  socket.flush();
+}
+
 }  // namespace infold::io

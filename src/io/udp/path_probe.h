@@ -5,6 +5,7 @@
 // Without the probe, either would look like an aggregator that never answers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -33,5 +34,16 @@ PathReport probe_path(UdpSocket& socket, const SocketAddress& site, std::size_t 
 // The other end: turns the probe into its answer, in place. Returns false if it is no probe.
 bool answer_probe(std::span<std::byte> probe);
 bool is_probe(std::span<const std::byte> datagram);
+
+// Sends answers. Each is as long as its probe, so a forged source address gains no amplification.
+class ProbeEcho {
+ public:
+  // Flushes the socket.
+  void send(UdpSocket& socket, const SocketAddress& to, std::span<const std::byte> probe);
+
+ private:
+  std::array<SocketAddress, 1> to_;
+  std::vector<std::byte> answer_;
+};
 
 }  // namespace infold::io
