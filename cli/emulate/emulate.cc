@@ -70,10 +70,7 @@ class Emulate final : public Command {
                  [this](const std::string& text) { return add_straggler(text); });
     options.whole<std::uint64_t>("--seed", emulation_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of losses and lags");
-    options.choice("--log", log_, {"text", "json"},
-                   "Format of the log on stderr, which has a line for each event");
-    options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
-                   "Log events of this level and more important ones");
+    log_.declare(options);
     options.examples(
         "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
         "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
@@ -84,7 +81,7 @@ class Emulate final : public Command {
   ExitCode run(Output& output) override {
     const lab::InterruptGuard guard;
     io::raise_descriptor_limit(control::kDescriptorsWanted);
-    set_log(log_level_, log_);
+    log_.apply();
     if (emulation_.real >= emulation_.ranks) {
       output.log(
           "infold emulate: --real {}: must be below --ranks {}; a job of real ranks alone "
@@ -214,8 +211,7 @@ class Emulate final : public Command {
   std::uint32_t overhead_ = sim::kFrameOverheadBytes;
   double lag_us_ = 0;
   std::string values_ = "zeros";
-  std::string log_ = "text";
-  std::string log_level_ = "info";
+  LogOptions log_;
 };
 
 }  // namespace

@@ -70,10 +70,7 @@ class Switch final : public Command {
         "Keep the packet program at its interfaces when this process ends; needs --plane xdp");
     options.address("--metrics", metrics_, metrics_at_,
                     "Address of the HTTP port for Prometheus metrics, HOST:PORT; empty for none");
-    options.choice("--log", log_, {"text", "json"},
-                   "Format of the log on stderr, which has a line for each event");
-    options.choice("--log-level", log_level_, {"off", "error", "warn", "info", "debug"},
-                   "Log events of this level and more important ones");
+    log_.declare(options);
     options.config_file("--config", "TOML file with any of these options, such as: slots = 2048");
     options.examples(
         "  infold switch --listen :7700\n"
@@ -87,7 +84,7 @@ class Switch final : public Command {
   ExitCode run(Output& output) override {
     const lab::InterruptGuard guard;
     io::raise_descriptor_limit(control::kDescriptorsWanted);
-    set_log(log_level_, log_);
+    log_.apply();
     if (const auto wrong = find_misfit(); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;
@@ -206,8 +203,7 @@ class Switch final : public Command {
   std::string plane_ = "user";
   std::vector<std::string> devices_;
   bool pin_ = false;
-  std::string log_ = "text";
-  std::string log_level_ = "info";
+  LogOptions log_;
 };
 
 }  // namespace

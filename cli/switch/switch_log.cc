@@ -9,9 +9,16 @@ namespace infold::cli {
 
 using status::LogLevel;
 
-void set_log(const std::string& level, const std::string& format) {
+void LogOptions::declare(Options& options) {
+  options.choice("--log", format_, {"text", "json"},
+                 "Format of the log on stderr, which has a line for each event");
+  options.choice("--log-level", level_, {"off", "error", "warn", "info", "debug"},
+                 "Log events of this level and more important ones");
+}
+
+void LogOptions::apply() const {
   // The parser has checked these choices.
-  if (const auto options = status::parse_log_options(level + "," + format)) io::set_log(*options);
+  if (const auto options = status::parse_log_options(level_ + "," + format_)) io::set_log(*options);
 }
 
 void log_start(const std::string& listen, const std::string& control, const char* plane) {

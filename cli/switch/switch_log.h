@@ -8,12 +8,24 @@
 #include <cstddef>
 #include <string>
 
+#include "cli/line/options.h"
+
 namespace infold::cli {
 
 // How often the daemon reports lines that were left out, when nothing else happens.
 constexpr std::chrono::milliseconds kLogTick{1'000};
 
-void set_log(const std::string& level, const std::string& format);
+// --log and --log-level, of every command that logs events.
+class LogOptions {
+ public:
+  void declare(Options& options);
+  void apply() const;  // after parsing
+
+ private:
+  std::string format_ = "text";
+  std::string level_ = "info";
+};
+
 void log_start(const std::string& listen, const std::string& control, const char* plane);
 // Reports how many lines of each kind were left out.
 void log_quiet_moment();
