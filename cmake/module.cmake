@@ -184,6 +184,8 @@ function(infold_module_fuzzers name all test_depends)
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE infold_${name} ${test_depends})
     if(INFOLD_LIBFUZZER)
+      # libFuzzer needs some code with coverage, and the target's own is enough.
+      target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name}_${stem} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")

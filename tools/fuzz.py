@@ -17,7 +17,6 @@ import time
 from testing.process import stop_group
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "build" / "fuzz" / "fuzzers"
 STATE = ROOT / "build" / "fuzz"
 CORES = len(os.sched_getaffinity(0))
 # An input that takes longer is a hang: decoders take microseconds, whole runs milliseconds.
@@ -35,6 +34,9 @@ def parse():
                         help="time for each target, 1 to 86400 (default 60)")
     parser.add_argument("--total-seconds", type=int, metavar="N",
                         help="share this time between all targets instead, 1 to 86400")
+    parser.add_argument("--blind", action="store_true",
+                        help="programs that see the coverage of the target's own file alone; the "
+                        "libraries' objects are those of the preset asan")
     parser.add_argument("--repeat", metavar="FILE", help="run TARGET once, on this input")
     options = parser.parse_args()
     for name in ("seconds", "total_seconds"):
@@ -46,23 +48,28 @@ def parse():
     return options
 
 
-def build():
-    for command in (["cmake", "--preset", "fuzz"], ["cmake", "--build", "--preset", "fuzz"]):
+def programs(preset):
+    return ROOT / "build" / preset / "fuzzers"
+
+
+def build(preset):
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset]):
         result = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if result.returncode != 0:
             print(result.stdout, file=sys.stderr, end="")
-            sys.exit("dev: building preset 'fuzz' failed")
-    return sorted((PROGRAMS / "targets.txt").read_text(encoding="utf-8").split())
+            sys.exit(f"dev: building preset '{preset}' failed")
+    return sorted((programs(preset) / "targets.txt").read_text(encoding="utf-8").split())
 
 
-def command_for(target, seconds):
+def command_for(preset, target, seconds):
     corpus = STATE / "corpus" / target
     failures = STATE / "failures" / target
     corpus.mkdir(parents=True, exist_ok=True)
     failures.mkdir(parents=True, exist_ok=True)
-    command = [str(PROGRAMS / target), f"-max_total_time={seconds}", f"-timeout={INPUT_LIMIT_S}",
-               f"-artifact_prefix={failures}/", "-print_final_stats=1", str(corpus)]
+    command = [str(programs(preset) / target), f"-max_total_time={seconds}",
+               f"-timeout={INPUT_LIMIT_S}", f"-artifact_prefix={failures}/",
+               "-print_final_stats=1", str(corpus)]
     seeds = ROOT / "fuzz" / "corpus" / target
     if seeds.is_dir():
         command.append(str(seeds))
@@ -86,14 +93,14 @@ def telling_lines(lines):
 class Run:
     """One target at work, with its output in a log."""
 
-    def __init__(self, target, seconds):
+    def __init__(self, preset, target, seconds):
         self.target = target
         self.log = STATE / f"{target}.log"
         self.deadline = time.monotonic() + seconds + GRACE_S
         self.before = self.failures()
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                command_for(target, seconds), cwd=ROOT, env=environment(), text=True,
+                command_for(preset, target, seconds), cwd=ROOT, env=environment(), text=True,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def failures(self):
@@ -122,14 +129,14 @@ class Run:
         return False
 
 
-def run_all(targets, seconds):
+def run_all(preset, targets, seconds):
     waiting = list(targets)
     running = []
     good = True
     try:
         while waiting or running:
             while waiting and len(running) < CORES:
-                running.append(Run(waiting.pop(0), seconds))
+                running.append(Run(preset, waiting.pop(0), seconds))
             for run in [r for r in running if r.ended()]:
                 running.remove(run)
                 good = run.report() and good
@@ -140,19 +147,20 @@ def run_all(targets, seconds):
     return good
 
 
-def repeat(target, file):
+def repeat(preset, target, file):
     path = pathlib.Path(file)
     if not path.is_file():
         path = ROOT / file  # As printed, relative to the repository.
     if not path.is_file():
         sys.exit(f"dev: no file {file}")
-    return subprocess.run([str(PROGRAMS / target), str(path)], env=environment(),
+    return subprocess.run([str(programs(preset) / target), str(path)], env=environment(),
                           check=False).returncode
 
 
 def main():
     options = parse()
-    targets = build()
+    preset = "fuzz-blind" if options.blind else "fuzz"
+    targets = build(preset)
     if options.list:
         print("\n".join(targets))
         return 0
@@ -161,7 +169,7 @@ def main():
               file=sys.stderr)
         return 2
     if options.repeat:
-        return 1 if repeat(options.target, options.repeat) else 0
+        return 1 if repeat(preset, options.target, options.repeat) else 0
     targets = [options.target] if options.target else targets
     if not targets:
         print("dev: there are no fuzz targets", file=sys.stderr)
@@ -169,7 +177,7 @@ def main():
     seconds = options.seconds
     if options.total_seconds:
         seconds = max(1, options.total_seconds * CORES // max(len(targets), CORES))
-    return 0 if run_all(targets, seconds) else 1
+    return 0 if run_all(preset, targets, seconds) else 1
 
 
 if __name__ == "__main__":
