@@ -34,6 +34,7 @@ std::unique_ptr<Command> make_trace_perfetto_command();
 std::unique_ptr<Command> make_trace_replay_command();
 std::unique_ptr<Command> make_trace_show_command();
 std::unique_ptr<Command> make_verify_command();
+std::unique_ptr<Command> make_whatif_command();
 
 // Makes all of these, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();

@@ -31,6 +31,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_trace_replay_command());
   commands.push_back(make_trace_show_command());
   commands.push_back(make_verify_command());
+  commands.push_back(make_whatif_command());
   return commands;
 }
 

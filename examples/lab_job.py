@@ -20,14 +20,14 @@ LIMIT_S = 600
 
 
 @contextlib.contextmanager
-def lab(world, rate):
+def lab(world, rate, *words):
     # A request to end, as by timeout(1), takes the lab down like Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     down = [*LAB, "down", "--name", NAME]
     try:
         # A refusal leaves the lab of another program as it is.
         subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
-                        "--congestion", "cubic"], check=True, stdout=subprocess.DEVNULL)
+                        "--congestion", "cubic", *words], check=True, stdout=subprocess.DEVNULL)
     except KeyboardInterrupt:
         subprocess.run(down, check=True, stdout=subprocess.DEVNULL)
         raise
@@ -44,9 +44,9 @@ def on_host(host, *command, **variables):
 
 
 @contextlib.contextmanager
-def switch():
+def switch(*words):
     """infold's aggregator, in the switch's namespace."""
-    process = on_host("switch", INFOLD, "switch", "--listen", SWITCH)
+    process = on_host("switch", INFOLD, "switch", "--listen", SWITCH, *words)
     try:
         if "packets at" not in process.stdout.readline():
             raise RuntimeError("the switch did not start")

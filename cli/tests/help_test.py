@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the help text of every subcommand with cli/help/*.txt, so that no change goes unseen.
+"""Compares the help text of every subcommand with cli/help/, so that no change goes unseen.
 
 Usage: help_test.py INFOLD [--update]
 With --update it writes the files instead; read the difference before you commit it.
@@ -26,18 +26,26 @@ def read_help(binary, words):
         yield from read_help(binary, [*words, name])
 
 
+def place(name):
+    """The path below cli/help. Commands of a group are in a folder with its name."""
+    group = re.match(r"infold-([a-z]+)-", name)
+    return f"{group[1]}/{name}" if group else name
+
+
 def main():
     binary, *options = sys.argv[1:]
-    actual = dict(read_help(str(pathlib.Path(binary).resolve()), []))
+    actual = {place(name): text
+              for name, text in read_help(str(pathlib.Path(binary).resolve()), [])}
     if options == ["--update"]:
-        HELP.mkdir(exist_ok=True)
-        for path in HELP.glob("*.txt"):
+        for path in HELP.rglob("*.txt"):
             path.unlink()
         for name, text in actual.items():
+            (HELP / name).parent.mkdir(exist_ok=True, parents=True)
             (HELP / name).write_text(text, encoding="utf-8")
         return 0
 
-    expected = {p.name: p.read_text(encoding="utf-8") for p in HELP.glob("*.txt")}
+    expected = {str(p.relative_to(HELP)): p.read_text(encoding="utf-8")
+                for p in HELP.rglob("*.txt")}
     differing = sorted(n for n in expected | actual if expected.get(n) != actual.get(n))
     for name in differing:
         print("".join(difflib.unified_diff(

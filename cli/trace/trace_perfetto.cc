@@ -2,17 +2,15 @@
 //
 // infold trace perfetto: writes traces as a timeline for ui.perfetto.dev.
 
-#include <cerrno>
-#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/line/write_file.h"
 #include "cli/trace/read_traces.h"
-#include "trace/perfetto.h"
+#include "trace/views/perfetto.h"
 
 namespace infold::cli {
 namespace {
@@ -44,13 +42,7 @@ class TracePerfetto final : public Command {
     const auto traces = read_traces(std::span(files_).first(files_.size() - 1));
     if (!traces) return fail(output, traces.error());
     const std::string text = trace::perfetto_of(*traces);
-    errno = 0;
-    std::ofstream out(to, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) {
-      return fail(output, to + ": " + std::error_code(errno, std::generic_category()).message());
-    }
+    if (const auto problem = write_file(to, text)) return fail(output, *problem);
     output.text("{}: {} ranks, {} bytes; open it at https://ui.perfetto.dev\n", to, traces->size(),
                 text.size());
     output.object(

@@ -18,6 +18,7 @@
 #include "cli/line/quantity.h"
 #include "lab/interrupt.h"
 #include "lab/measure/spread.h"
+#include "trace/call_shape.h"
 #include "trace/trace_file.h"
 
 namespace infold::cli {
@@ -81,7 +82,7 @@ class TraceReplay final : public Command {
     if (trace.world().value_or(world) != world) {
       return fmt::format("the trace is of {} ranks, and --world is {}", *trace.world(), world);
     }
-    for (const std::string& group : lab::groups_of(trace)) {
+    for (const std::string& group : trace::groups_of(trace)) {
       const std::vector<std::int64_t> ranks = trace::ranks_of_group(trace, group);
       const std::string shown = trace::printable(group);
       if (ranks.size() > world) {
@@ -93,7 +94,7 @@ class TraceReplay final : public Command {
                            shown);
       }
     }
-    return lab::find_unplayable(
+    return trace::find_unplayable(
         trace, [&](const std::string& group) { return world_of(trace, group, options); });
   }
 
@@ -107,7 +108,7 @@ class TraceReplay final : public Command {
   // All ranks join in the order of names, so that no two ranks wait for each other.
   std::optional<std::string> join_groups(const trace::Trace& trace, const JoinOptions& options,
                                          const std::stop_token& stop) {
-    const std::vector<std::string> names = lab::groups_of(trace);
+    const std::vector<std::string> names = trace::groups_of(trace);
     for (const std::string& name : names) {
       JoinOptions own = options;
       own.use_environment = false;

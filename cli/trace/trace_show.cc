@@ -8,9 +8,9 @@
 
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
-#include "trace/summary.h"
 #include "trace/trace_check.h"
 #include "trace/trace_file.h"
+#include "trace/views/summary.h"
 
 namespace infold::cli {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numeric/codec.h"
+#include "sim/nodes/zeros.h"
 #include "wire/infold_wire.h"
 
 namespace infold::emulate {
@@ -71,9 +72,7 @@ bool encode(const void* context, const std::byte* /*tensor*/, core::ChunkRange r
             const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   const auto& own = *static_cast<const Contribution*>(context);
   if (own.codec == nullptr) {
-    std::memset(exponents, 0, own.layout.exponent_bytes(range.elements));
-    std::memset(elements, 0, std::size_t{range.elements} * own.layout.element_bytes());
-    return false;
+    return sim::zeros_codec().encode(&own.layout, nullptr, range, codes, exponents, elements);
   }
   return own.codec->encode(nullptr, stretch_of(own, range), {0, range.elements}, codes, exponents,
                            elements);

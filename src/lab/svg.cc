@@ -37,7 +37,7 @@ constexpr const char* kStyle = R"(<style>
   .series-7 { stroke: #8b6f47; } .mark.series-7 { fill: #8b6f47; }
   .series-8 { stroke: #999999; } .mark.series-8 { fill: #999999; }
   .series-9 { stroke: #b3261e; } .mark.series-9 { fill: #b3261e; }
-  circle.mark { stroke: none; }
+  circle.mark, rect.mark { stroke: none; }
   @media (prefers-color-scheme: dark) {
     svg { background: #0d1117; }
     text { fill: #e6edf3; }
@@ -151,6 +151,22 @@ std::string draw_marks(const Panel& panel, std::string_view style, const Points&
                        panel.x.pixel(x), panel.y.pixel(y));
   }
   return svg;
+}
+
+std::string draw_bar(const Bar& bar, std::string_view style) {
+  return fmt::format(
+      "<rect class=\"mark {}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
+      style, bar.left, bar.top, bar.right - bar.left, bar.bottom - bar.top);
+}
+
+std::string draw_label(double right, double baseline, std::string_view text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", right,
+                     baseline, escape_markup(text));
+}
+
+std::string draw_text(double left, double baseline, std::string_view text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left, baseline,
+                     escape_markup(text));
 }
 
 std::string draw_legend(double left, double top, double width,

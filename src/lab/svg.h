@@ -68,6 +68,19 @@ std::string draw_curve(const Panel& panel, std::string_view style, const Points&
 // Draws a small disc at each point.
 std::string draw_marks(const Panel& panel, std::string_view style, const Points& points);
 
+// In pixels.
+struct Bar {
+  double left = 0;
+  double top = 0;
+  double right = 0;
+  double bottom = 0;
+};
+// Fills it with a series' colour.
+std::string draw_bar(const Bar& bar, std::string_view style);
+// Text that ends at `right`, or begins at `left`.
+std::string draw_label(double right, double baseline, std::string_view text);
+std::string draw_text(double left, double baseline, std::string_view text);
+
 struct LegendEntry {
   std::string style;  // empty: a remark without a curve
   std::string text;

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/summary.h"
 #include "trace/trace_check.h"
+#include "trace/views/summary.h"
 
 namespace infold::trace {
 namespace {

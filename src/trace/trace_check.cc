@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/call_shape.h"
 #include "trace/graph.h"
 
 namespace infold::trace {
@@ -76,21 +77,6 @@ std::optional<std::string> find_fault_of(const Node& node) {
                        called(node), collective_name(collective->kind));
   }
   return std::nullopt;
-}
-
-using GroupCalls = std::map<std::string, std::vector<std::size_t>>;
-
-// The nodes of each group's collectives, in the order of ids.
-GroupCalls calls_of(const Trace& trace) {
-  GroupCalls calls;
-  for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
-    if (const auto found = collective_of(trace.nodes[i])) calls[found->group].push_back(i);
-  }
-  for (auto& [group, nodes] : calls) {
-    std::sort(nodes.begin(), nodes.end(),
-              [&](std::size_t a, std::size_t b) { return trace.nodes[a].id < trace.nodes[b].id; });
-  }
-  return calls;
 }
 
 // Whether ranks may have different inputs by the kind's meaning.

@@ -8,10 +8,10 @@
 
 #include "base/check.h"
 #include "trace/feeder.h"
-#include "trace/perfetto.h"
-#include "trace/summary.h"
 #include "trace/trace_check.h"
 #include "trace/trace_file.h"
+#include "trace/views/perfetto.h"
+#include "trace/views/summary.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace infold;

@@ -36,6 +36,8 @@ ALLOWED = {
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
     "reproduce": BELOW_TOP | {"predict", "sim"},
+    # It asks the control plane how many slots a job gets.
+    "whatif": BELOW_TOP | {"predict", "sim", "trace", "control"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_SITE | {"bpf", "site", "switch"},
@@ -58,7 +60,7 @@ ALLOWED = {
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.
 ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"},
-         "emulate": {"api"}}
+         "emulate": {"api"}, "whatif": {"rank/calls"}}
 # A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')

@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/replay/replay_buffers.h"
 
-#include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "base/prng.h"
 
 namespace infold::lab {
 namespace {
-
-using trace::CollectiveKind;
-
-constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
-                               DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-
-DataType type_of(const trace::Collective& collective) {
-  DataType type = DataType::f32;
-  for (const DataType each : kTypes) {
-    if (collective.data_type == data_type_name(each)) type = each;
-  }
-  return collective.bytes % element_bytes(type) == 0 ? type : DataType::u8;
-}
 
 // Numbers below 1. A value of 2 bytes is an f16 and a bf16 that is small, too.
 void fill(std::vector<std::byte>& bytes, DataType type, std::uint64_t seed) {
@@ -42,22 +27,7 @@ void fill(std::vector<std::byte>& bytes, DataType type, std::uint64_t seed) {
 
 }  // namespace
 
-CallShape shape_of(const trace::Collective& collective, int world) {
-  CallShape shape;
-  shape.kind = collective.kind;
-  if (collective.kind == CollectiveKind::barrier) return shape;
-  shape.type = type_of(collective);
-  const auto ranks = static_cast<std::size_t>(world);
-  shape.input = collective.bytes / element_bytes(shape.type);
-  if (collective.kind == CollectiveKind::all_gather) shape.output = shape.input * ranks;
-  if (collective.kind == CollectiveKind::reduce_scatter ||
-      collective.kind == CollectiveKind::reduce_scatter_block) {
-    shape.output = shape.input / ranks;
-  }
-  return shape;
-}
-
-std::unique_ptr<CallBuffers> ReplayBuffers::take(const CallShape& shape) {
+std::unique_ptr<CallBuffers> ReplayBuffers::take(const trace::CallShape& shape) {
   auto& free = free_[shape];
   if (!free.empty()) {
     auto buffers = std::move(free.back());
@@ -71,7 +41,7 @@ std::unique_ptr<CallBuffers> ReplayBuffers::take(const CallShape& shape) {
   return buffers;
 }
 
-void ReplayBuffers::give_back(const CallShape& shape, std::unique_ptr<CallBuffers> buffers) {
+void ReplayBuffers::give_back(const trace::CallShape& shape, std::unique_ptr<CallBuffers> buffers) {
   free_[shape].push_back(std::move(buffers));
 }
 

@@ -15,12 +15,12 @@
 #include "lab/replay/call_follower.h"
 #include "lab/replay/replay_buffers.h"
 #include "trace/feeder.h"
-#include "trace/summary.h"
+#include "trace/views/summary.h"
 
 namespace infold::lab {
 namespace {
 
-using trace::Collective;
+using trace::CallShape;
 using trace::CollectiveKind;
 using trace::Node;
 using trace::NodeType;
@@ -39,57 +39,15 @@ std::string called(const Node& node) {
   return fmt::format("node {} '{}'", node.id, trace::printable(node.name));
 }
 
-bool is_supported(CollectiveKind kind) {
-  return kind != CollectiveKind::gather && kind != CollectiveKind::scatter &&
-         kind != CollectiveKind::all_to_all;
-}
-
-std::optional<std::string> find_unplayable(const Node& node, int world) {
-  const Collective collective = *trace::collective_of(node);
-  if (!is_supported(collective.kind)) {
-    return fmt::format("{} is {}, which infold leaves to other libraries; take it out of the trace",
-                       called(node), trace::collective_name(collective.kind));
-  }
-  const auto ranks = static_cast<std::uint64_t>(world);
-  const std::uint64_t outputs = collective.kind == CollectiveKind::all_gather ? ranks : 1;
-  if (collective.bytes > kReplayedBytesMax / outputs) {
-    return fmt::format("{} has {} bytes at each of {} ranks; a replay has memory for 4 GiB a call",
-                       called(node), collective.bytes, world);
-  }
-  const CallShape shape = shape_of(collective, world);
-  const bool scatters = collective.kind == CollectiveKind::reduce_scatter ||
-                        collective.kind == CollectiveKind::reduce_scatter_block;
-  if (scatters && shape.input % ranks != 0) {
-    return fmt::format(
-        "{} scatters {} bytes, which are no {} equal parts; replay it with the "
-        "number of ranks that it was recorded with",
-        called(node), collective.bytes, world);
-  }
-  if (collective.root >= world) {
-    return fmt::format(
-        "{} has the root {}, and there are {} ranks; replay it with the number of "
-        "ranks that it was recorded with",
-        called(node), collective.root, world);
-  }
-  return std::nullopt;
-}
-
-// Averages of floats stay small in any number of steps, and so does the greatest integer.
-Reduction reduction_of(DataType type) {
-  const bool is_float = type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
-                        type == DataType::bf16;
-  return is_float ? Reduction::average : Reduction::max;
-}
-
-Handle begin_call(Communicator& communicator, const CallShape& shape, const Collective& collective,
-                  CallBuffers& buffers, WireFormat wire) {
+Handle begin_call(Communicator& communicator, const CallShape& shape, CallBuffers& buffers,
+                  WireFormat wire) {
   const MutableTensorView input(buffers.input.data(), shape.input, shape.type);
   const MutableTensorView output(buffers.output.data(), shape.output, shape.type);
-  CallOptions options = {.reduction = reduction_of(shape.type)};
+  CallOptions options = {.reduction = trace::reduction_of(shape.type)};
   if (options.reduction == Reduction::average) options.wire = wire;
   switch (shape.kind) {
-    case CollectiveKind::reduce: return communicator.reduce(input, input, collective.root, options);
-    case CollectiveKind::broadcast: return communicator.broadcast(input, collective.root);
+    case CollectiveKind::reduce: return communicator.reduce(input, input, shape.root, options);
+    case CollectiveKind::broadcast: return communicator.broadcast(input, shape.root);
     case CollectiveKind::all_gather: return communicator.all_gather(input, output);
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::reduce_scatter_block:
@@ -143,11 +101,11 @@ class Replayer {
     std::set<CallShape> shapes;
     for (const Node& node : trace_.nodes) {
       if (const auto collective = trace::collective_of(node)) {
-        shapes.insert(shape_of(*collective, communicator_of_(collective->group).world()));
+        shapes.insert(trace::shape_of(*collective, communicator_of_(collective->group).world()));
       }
     }
     for (const CallShape& shape : shapes) buffers_.give_back(shape, buffers_.take(shape));
-    for (const std::string& group : groups_of(trace_)) {
+    for (const std::string& group : trace::groups_of(trace_)) {
       followers_.try_emplace(group, bell_);
       const auto met = communicator_of_(group).barrier().wait();
       if (!met) return fail("the ranks did not meet: " + met.error().message);
@@ -164,10 +122,10 @@ class Replayer {
     Communicator& communicator = communicator_of_(collective->group);
     Running call;
     call.node = number;
-    call.shape = shape_of(*collective, communicator.world());
+    call.shape = trace::shape_of(*collective, communicator.world());
     call.buffers = buffers_.take(call.shape);
     call.handle = std::make_shared<Handle>(
-        begin_call(communicator, call.shape, *collective, *call.buffers, options_.wire));
+        begin_call(communicator, call.shape, *call.buffers, options_.wire));
     followers_.at(collective->group).follow(call.handle);
     calls_.push_back(std::move(call));
     ++report_.calls;
@@ -273,34 +231,6 @@ class Replayer {
 };
 
 }  // namespace
-
-std::vector<std::string> groups_of(const trace::Trace& trace) {
-  std::set<std::string> groups;
-  for (const Node& node : trace.nodes) {
-    if (const auto collective = trace::collective_of(node)) groups.insert(collective->group);
-  }
-  return {groups.begin(), groups.end()};
-}
-
-std::optional<std::string> find_unplayable(
-    const trace::Trace& trace, const std::function<int(const std::string& group)>& world_of) {
-  for (const Node& node : trace.nodes) {
-    if (node.type == NodeType::send || node.type == NodeType::receive) {
-      return fmt::format(
-          "{} is a {}, which infold leaves to other libraries; take it out of the "
-          "trace",
-          called(node), trace::node_type_name(node.type));
-    }
-    if (node.duration_us > kReplayedUsMax) {
-      return fmt::format("{} lasts {} microseconds, and a replay at most a day", called(node),
-                         node.duration_us);
-    }
-    const auto collective = trace::collective_of(node);
-    if (!collective) continue;
-    if (auto reason = find_unplayable(node, world_of(collective->group))) return reason;
-  }
-  return std::nullopt;
-}
 
 tl::expected<ReplayReport, std::string> replay(const trace::Trace& trace,
                                                const Replayer::CommunicatorOf& communicator_of,

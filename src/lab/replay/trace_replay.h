@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -40,22 +39,8 @@ struct ReplayReport {
   std::uint64_t bytes = 0;  // of the inputs
 };
 
-// One input of one call may have so many bytes, and so may its output.
-inline constexpr std::uint64_t kReplayedBytesMax = std::uint64_t{1} << 32;
-
-// A day. More is a slip of the writer's clock.
-inline constexpr std::uint64_t kReplayedUsMax = 86'400'000'000;
-
-// The groups of the trace's collectives, sorted.
-std::vector<std::string> groups_of(const trace::Trace& trace);
-
-// Why this trace cannot be replayed in groups of these sizes, or nothing. Requires: a trace without
-// fault.
-std::optional<std::string> find_unplayable(
-    const trace::Trace& trace, const std::function<int(const std::string& group)>& world_of);
-
-// Begins once all ranks of all groups are there. Requires: find_unplayable() finds nothing, and a
-// communicator for each group.
+// Begins once all ranks of all groups are there. Requires: trace::find_unplayable() finds nothing,
+// and a communicator for each group.
 tl::expected<ReplayReport, std::string> replay(
     const trace::Trace& trace,
     const std::function<Communicator&(const std::string& group)>& communicator_of,

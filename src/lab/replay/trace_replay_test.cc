@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <infold/local_group.h>
 
+#include "trace/call_shape.h"
 #include "trace/testing.h"
 
 namespace infold::lab {
@@ -82,7 +83,7 @@ TEST(TraceReplay, MakesEveryKind) {
       trace.nodes.push_back(node);
     }
   }
-  ASSERT_EQ(find_unplayable(trace, [](const std::string&) { return 2; }), std::nullopt);
+  ASSERT_EQ(trace::find_unplayable(trace, [](const std::string&) { return 2; }), std::nullopt);
   for (const Outcome& outcome : replay_all({trace, trace}, {})) {
     ASSERT_TRUE(outcome) << outcome.error();
     EXPECT_EQ(outcome->calls, trace.nodes.size());
@@ -102,42 +103,13 @@ TEST(TraceReplay, NamesTheNodeOnWhichRanksDisagree) {
 
 TEST(TraceReplay, StopsOnRequest) {
   Trace trace;
-  trace.nodes = {trace::compute_node(1, 0, kReplayedUsMax)};
+  trace.nodes = {trace::compute_node(1, 0, trace::kReplayedUsMax)};
   std::stop_source stop;
   stop.request_stop();
   const Outcome outcome = replay(trace, [](const std::string&) -> Communicator& { std::abort(); },
                                  {.stop = stop.get_token()});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error(), "stopped on request");
-}
-
-TEST(TraceReplay, RefusesWhatItCannotMake) {
-  const auto reason = [](const trace::Node& node, int world = 4) {
-    Trace trace;
-    trace.nodes = {node};
-    return find_unplayable(trace, [world](const std::string&) { return world; }).value_or("none");
-  };
-  const auto call = [](CollectiveKind kind, std::int64_t bytes) {
-    return trace::collective_node(7, kind, bytes, 0, 1);
-  };
-  EXPECT_EQ(reason(call(CollectiveKind::all_gather, 400)), "none");
-  EXPECT_THAT(reason(call(CollectiveKind::all_to_all, 4)), HasSubstr("node 7 'all_to_all'"));
-  EXPECT_THAT(reason(call(CollectiveKind::all_gather, std::int64_t{1} << 31)), HasSubstr("4 GiB"));
-  EXPECT_EQ(reason(call(CollectiveKind::all_reduce, std::int64_t{1} << 31)), "none");
-  EXPECT_THAT(reason(call(CollectiveKind::reduce_scatter, 12)), HasSubstr("no 4 equal parts"));
-  trace::Node rooted = call(CollectiveKind::broadcast, 4);
-  rooted.attributes.push_back(trace::make_attribute("comm_src", std::int32_t{4}));
-  EXPECT_THAT(reason(rooted), HasSubstr("the root 4"));
-  trace::Node message = trace::compute_node(8, 0, 1);
-  message.type = trace::NodeType::send;
-  EXPECT_THAT(reason(message), HasSubstr("node 8 'compute' is a send"));
-  EXPECT_THAT(reason(trace::compute_node(9, 0, kReplayedUsMax + 1)), HasSubstr("at most a day"));
-}
-
-TEST(TraceReplay, GroupsAreSorted) {
-  Trace trace = trace::small_trace();
-  trace.nodes[1].attributes[2] = trace::make_attribute("pg_name", std::string("z"));
-  EXPECT_EQ(groups_of(trace), (std::vector<std::string>{"0", "z"}));
 }
 
 }  // namespace

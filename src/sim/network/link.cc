@@ -10,8 +10,14 @@ namespace {
 
 constexpr std::int64_t kPsPerNs = 1'000;
 constexpr std::int64_t kBitPsPerByte = 8 * 1'000'000'000'000;
+constexpr double kQueueSeconds = 0.02;
+constexpr std::int64_t kQueueBytesMin = 96 << 10;
 
 }  // namespace
+
+std::int64_t port_queue_bytes(double bits_per_second) {
+  return std::max(kQueueBytesMin, static_cast<std::int64_t>(bits_per_second / 8 * kQueueSeconds));
+}
 
 Link::Link(const LinkOptions& options, NodeId self)
     : options_(options),

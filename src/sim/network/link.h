@@ -22,6 +22,9 @@ struct LinkOptions {
   std::int64_t overhead_bytes = kFrameOverheadBytes;
 };
 
+// Of a switch's port, as in a lab: what the link sends in 20 ms, and 64 frames at least.
+std::int64_t port_queue_bytes(double bits_per_second);
+
 class Link final : public Node {
  public:
   Link(const LinkOptions& options, NodeId self);

@@ -4,6 +4,7 @@
 #include "sim/nodes/wiring.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "numeric/codec.h"
@@ -41,11 +42,14 @@ struct Port {
   const Link* uplink = nullptr;
 };
 
-// An aggregator's own link, if the aggregator is a host and not a switch.
+// An aggregator's own link, if the aggregator is a host and not a switch. One at a rank has the
+// rank's.
 struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
 };
+
+using Between = std::array<std::optional<NodeId>, 3>;
 
 class Builder {
  public:
@@ -116,11 +120,20 @@ class Builder {
     return port;
   }
 
-  HostPort add_host_port() {
+  HostPort add_host_port(const plan::Aggregator& aggregator) {
     if (!scenario_.aggregators_are_hosts) return {};
+    if (aggregator.place == plan::Place::rank && aggregator.rank) {
+      const Port& port = worker_ports_[*aggregator.rank];
+      return {port.down_link, port.up_link};
+    }
     LinkOptions link = scenario_.link;
     link.delay = {};
     return {add_link(link), add_link(link)};
+  }
+
+  bool is_at_rank(const plan::Aggregator& aggregator, std::uint16_t rank) const {
+    return scenario_.aggregators_are_hosts && aggregator.place == plan::Place::rank &&
+           aggregator.rank == rank;
   }
 
   void add_worker(std::uint16_t rank) {
@@ -177,7 +190,7 @@ class Builder {
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
       ports.push_back(i == 0 ? Port{} : add_port());
-      host_ports.push_back(add_host_port());
+      host_ports.push_back(add_host_port(plan_.trees[site].aggregators[i]));
     }
     connect_site(site, ports, host_ports);
   }
@@ -194,10 +207,13 @@ class Builder {
         const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
         const NodeId below =
             is_rank ? wiring_.worker_nodes[child.ranks.first] : nodes[child.aggregator];
-        const PathId up =
-            add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
-        to_children[i].push_back(
-            add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
+        Between up_hops = {port.up_link, port.up_faults, host_ports[i].in};
+        Between down_hops = {host_ports[i].out, port.down_link, port.down_faults};
+        if (is_rank && is_at_rank(tree.aggregators[i], child.ranks.first)) {
+          up_hops = down_hops = {};  // nothing leaves the process
+        }
+        const PathId up = add_path(site, below, up_hops, nodes[i]);
+        to_children[i].push_back(add_path(site, nodes[i], down_hops, below));
         if (is_rank) {
           to_sites_[child.ranks.first].push_back(up);
           from_sites_.push_back(to_children[i].back());
@@ -211,8 +227,7 @@ class Builder {
     }
   }
 
-  PathId add_path(std::size_t site, NodeId source,
-                  std::initializer_list<std::optional<NodeId>> between, NodeId destination) {
+  PathId add_path(std::size_t site, NodeId source, const Between& between, NodeId destination) {
     Path path;
     path.source = source;
     path.site = static_cast<std::uint8_t>(site);

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "trace/perfetto.h"
-#include "trace/summary.h"
 #include "trace/testing.h"
+#include "trace/views/perfetto.h"
+#include "trace/views/summary.h"
 
 namespace infold::trace {
 namespace {

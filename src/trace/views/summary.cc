@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/summary.h"
+#include "trace/views/summary.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/perfetto.h"
+#include "trace/views/perfetto.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold whatif: predicts the steps of a recorded run on another network, for each place of sums.
+// whatif_options.cc turns the command line into settings, whatif_table.cc prints, and
+// whatif_picture.cc draws.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/line/write_file.h"
+#include "cli/trace/read_traces.h"
+#include "cli/whatif/whatif_options.h"
+#include "cli/whatif/whatif_picture.h"
+#include "cli/whatif/whatif_table.h"
+#include "lab/interrupt.h"
+#include "trace/trace_file.h"
+#include "trace/views/perfetto.h"
+#include "whatif/interference.h"
+
+namespace infold::cli {
+namespace {
+
+class WhatIf final : public Command {
+ public:
+  std::string_view name() const override { return "whatif"; }
+  std::string_view summary() const override {
+    return "Predict the steps of a recorded run on another network";
+  }
+
+  void declare(Options& options) override {
+    options.files("file", files_, "Chakra traces of all ranks of a run, such as run.0.et");
+    chosen_.declare(options);
+    options.text("--apart", apart_,
+                 "Trace of one rank whose computes have no call beside them; the prediction then "
+                 "knows how much calls slow computes down",
+                 "FILE");
+    options.text("--svg", svg_,
+                 "Picture to write: the time line of a step, or with --sweep the curves", "FILE");
+    options.text("--perfetto", perfetto_,
+                 "Timeline of the predicted run to write, for ui.perfetto.dev; needs one --place",
+                 "FILE");
+    options.text("--traces", traces_,
+                 "First part of the names of the predicted run's traces to write, as new for "
+                 "new.0.et; needs one --place",
+                 "PREFIX");
+    options.exclude("--sweep", "--perfetto");
+    options.exclude("--sweep", "--traces");
+    options.examples(
+        "  infold whatif run.*.et --rate 1G                    would a switch help?\n"
+        "  infold whatif run.*.et --rate 1G --sweep ranks=4,8,16,32 --svg ranks.svg\n"
+        "  infold whatif run.*.et --rate 10G --loss 0.01 --place switch --perfetto run.json\n"
+        "  infold whatif run.*.et --rate 1G --ranks 32 --place racks:4 --place hosts:2\n"
+        "  infold whatif run.*.et --rate 1G --ranks 8 --place switch --traces eight");
+  }
+
+  ExitCode run(Output& output) override {
+    const lab::InterruptGuard guard;
+    auto traces = read_traces(files_);
+    if (!traces) return fail(output, traces.error());
+    auto run = whatif::RecordedRun::make(std::move(*traces));
+    if (!run) return fail(output, run.error());
+    const auto questions = chosen_.questions(run->ranks());
+    if (!questions) return fail(output, questions.error(), ExitCode::kBadUsage);
+    const bool needs_one_place = !perfetto_.empty() || !traces_.empty();
+    if (needs_one_place && questions->front().places.size() != 1) {
+      return fail(output, "--perfetto and --traces write one place; name it with --place",
+                  ExitCode::kBadUsage);
+    }
+    if (const auto problem = set_interference(*run)) return fail(output, *problem);
+    print_run(output, *run, questions->front(), options_.interference);
+    return answer(output, *run, *questions);
+  }
+
+ private:
+  static ExitCode fail(Output& output, const std::string& reason,
+                       ExitCode code = ExitCode::kFailed) {
+    output.log("infold whatif: {}\n", reason);
+    return code;
+  }
+
+  std::optional<std::string> set_interference(const whatif::RecordedRun& run) {
+    options_.stop = [] { return lab::InterruptGuard::interrupted(); };
+    if (apart_.empty()) return std::nullopt;
+    const auto apart = trace::read(apart_);
+    if (!apart) return apart.error();
+    const auto fitted = whatif::fit_interference(*apart, run.traces().front());
+    if (!fitted) return "--apart " + apart_ + ": " + fitted.error();
+    options_.interference = *fitted;
+    return std::nullopt;
+  }
+
+  ExitCode answer(Output& output, const whatif::RecordedRun& run,
+                  const std::vector<PlaceQuestions>& questions) {
+    std::vector<Answer> answers;
+    for (const PlaceQuestions& each : questions) {
+      for (const NamedSetting& place : each.places) {
+        auto predicted = whatif::predict(run, place.setting, options_);
+        if (!predicted) return fail(output, place.name + ": " + predicted.error());
+        answers.push_back({place, each.value, std::move(*predicted)});
+        print_object(output, answers.back());
+        // A sweep needs the numbers alone.
+        if (questions.size() > 1) answers.back().prediction.played.clear();
+      }
+    }
+    const bool sweeps = !questions.front().value.empty();
+    sweeps ? print_sweep(output, chosen_.swept(), answers) : print_places(output, run, answers);
+    return write_files(output, answers);
+  }
+
+  ExitCode write_files(Output& output, const std::vector<Answer>& answers) const {
+    if (!svg_.empty()) {
+      const std::string picture =
+          chosen_.swept().empty() ? draw_steps(answers) : draw_sweep(chosen_.swept(), answers);
+      if (const auto problem = write_file(svg_, picture)) return fail(output, *problem);
+      output.text("{}: picture\n", svg_);
+    }
+    if (!perfetto_.empty()) {
+      std::vector<trace::NamedTrace> played;
+      for (const trace::Trace& each : answers.front().prediction.played) {
+        played.push_back({"", each});
+      }
+      if (const auto problem = write_file(perfetto_, trace::perfetto_of(played))) {
+        return fail(output, *problem);
+      }
+      output.text("{}: timeline; open it at https://ui.perfetto.dev\n", perfetto_);
+    }
+    return traces_.empty() ? ExitCode::kDone : write_traces(output, answers.front().prediction);
+  }
+
+  ExitCode write_traces(Output& output, const whatif::Prediction& prediction) const {
+    for (std::size_t rank = 0; rank < prediction.played.size(); ++rank) {
+      const std::string file = fmt::format("{}.{}.et", traces_, rank);
+      const auto written = trace::write(prediction.played[rank], file);
+      if (!written) return fail(output, written.error());
+    }
+    output.text("{}.0.et and so on: the traces of {} ranks\n", traces_, prediction.played.size());
+    return ExitCode::kDone;
+  }
+
+  std::vector<std::string> files_;
+  WhatIfOptions chosen_;
+  whatif::PlaybackOptions options_;
+  std::string apart_;
+  std::string svg_;
+  std::string perfetto_;
+  std::string traces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_whatif_command() { return std::make_unique<WhatIf>(); }
+
+}  // namespace infold::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the command line to the settings that infold whatif predicts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "cli/line/options.h"
+#include "whatif/setting.h"
+
+namespace infold::cli {
+
+struct NamedSetting {
+  std::string name;  // of the place, as "racks:4"
+  whatif::Setting setting;
+};
+
+// The places for one value of what is swept.
+struct PlaceQuestions {
+  std::string value;  // as typed; empty: nothing is swept
+  std::vector<NamedSetting> places;
+};
+
+class WhatIfOptions {
+ public:
+  void declare(Options& options);
+  // One element without a sweep. The error is a sentence about the options.
+  tl::expected<std::vector<PlaceQuestions>, std::string> questions(std::uint64_t recorded_ranks);
+  // What is swept, such as "rate"; empty: nothing.
+  const std::string& swept() const { return swept_; }
+
+ private:
+  bool add_place(const std::string& typed);
+  bool set_sweep(const std::string& typed);
+  // Sets one of the numbers that a sweep may change. Returns false if the text is no such number.
+  static bool set(whatif::Setting& setting, const std::string& name, const std::string& typed);
+  std::vector<NamedSetting> places_for(const whatif::Setting& setting) const;
+
+  whatif::Setting setting_;
+  std::optional<std::uint16_t> ranks_;
+  double rate_ = 0;
+  double rtt_us_ = 50;
+  std::string model_ = "packets";
+  std::string wire_ = "automatic";
+  std::vector<NamedSetting> places_;
+  std::string swept_;
+  std::vector<std::string> values_;
+};
+
+}  // namespace infold::cli

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/whatif/whatif_picture.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/line/quantity.h"
+#include "lab/svg.h"
+
+namespace infold::cli {
+namespace {
+
+using whatif::Doing;
+using whatif::Step;
+
+constexpr double kLeft = 120;
+constexpr double kRight = 820;
+constexpr double kTop = 100;
+constexpr double kRow = 13;
+constexpr double kBarHeight = 10;
+constexpr double kGap = 16;  // between places
+constexpr std::size_t kRowsMax = 8;
+
+const char* style_of(Doing doing) {
+  switch (doing) {
+    case Doing::computes: return "series-0";
+    case Doing::communicates: return "series-3";
+    default: return "series-8";
+  }
+}
+
+// The step of median length at rank 0, at all ranks.
+std::vector<const Step*> typical_step(const whatif::Prediction& prediction) {
+  std::vector<const Step*> by_length;
+  for (const Step& each : prediction.steps.front()) by_length.push_back(&each);
+  std::sort(by_length.begin(), by_length.end(),
+            [](const Step* a, const Step* b) { return a->us() < b->us(); });
+  std::vector<const Step*> ranks;
+  if (by_length.empty()) return ranks;
+  const std::uint64_t number = by_length[by_length.size() / 2]->number;
+  for (const auto& steps : prediction.steps) {
+    for (const Step& each : steps) {
+      if (each.number == number && ranks.size() < kRowsMax) ranks.push_back(&each);
+    }
+  }
+  return ranks;
+}
+
+std::uint64_t begin_of(const std::vector<const Step*>& ranks) {
+  std::uint64_t begin = ranks.front()->from_us();
+  for (const Step* each : ranks) begin = std::min(begin, each->from_us());
+  return begin;
+}
+
+double length_ms(const std::vector<const Step*>& ranks) {
+  std::uint64_t end = 0;
+  for (const Step* each : ranks) end = std::max(end, each->to_us());
+  return static_cast<double>(end - begin_of(ranks)) / 1000;
+}
+
+std::string draw_rows(const lab::Scale& x, double top, const std::vector<const Step*>& ranks) {
+  const std::uint64_t begin = begin_of(ranks);
+  std::string svg;
+  for (const Step* each : ranks) {
+    for (const whatif::Segment& segment : each->segments) {
+      const auto pixel = [&](std::uint64_t us) {
+        return x.pixel(static_cast<double>(us - begin) / 1000);
+      };
+      svg += lab::draw_bar({pixel(segment.from_us), top, pixel(segment.to_us), top + kBarHeight},
+                           style_of(segment.doing));
+    }
+    top += kRow;
+  }
+  return svg;
+}
+
+std::string links_of(const whatif::Setting& setting) {
+  if (setting.bits_per_second == 0) return "links without a limit";
+  return "links of " + short_rate(setting.bits_per_second) + "bit/s";
+}
+
+// A rate or a number, for an axis.
+double number_of(const std::string& swept, const std::string& value) {
+  if (swept == "rate") return parse_rate(value).value_or(0);
+  double number = 0;
+  std::from_chars(value.data(), value.data() + value.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::string draw_steps(std::span<const Answer> answers) {
+  std::vector<std::pair<std::string, std::vector<const Step*>>> panels;
+  double most = 0;
+  double height = kTop;
+  for (const Answer& each : answers) {
+    auto ranks = typical_step(each.prediction);
+    if (ranks.empty()) continue;
+    most = std::max(most, length_ms(ranks));
+    height += kRow * static_cast<double>(ranks.size()) + kGap;
+    panels.emplace_back(each.place.name, std::move(ranks));
+  }
+  const whatif::Setting& setting = answers.front().place.setting;
+  const std::string subtitle =
+      fmt::format("{} ranks, {}; a row for each rank{}", setting.ranks, links_of(setting),
+                  setting.ranks > kRowsMax ? ", the first ones" : "");
+  lab::Picture picture;
+  picture.height = height + 80;
+  picture.description = "Time lines of a training step for each place of sums";
+  picture.title = "A training step, by the place of its sums";
+  picture.subtitle = subtitle;
+  picture.footer = "predicted from a recorded run (infold whatif)";
+  picture.left = 24;
+  std::string svg = lab::begin_picture(picture);
+  const lab::Scale x = lab::linear_scale(most, kLeft, kRight);
+  const lab::Panel panel{x, {0, 1, height - kGap, kTop}};
+  double top = kTop;
+  for (const auto& [name, ranks] : panels) {
+    const double middle = top + kRow * static_cast<double>(ranks.size()) / 2;
+    svg += lab::draw_label(kLeft - 10, middle + 4, name) + draw_rows(x, top, ranks);
+    top += kRow * static_cast<double>(ranks.size()) + kGap;
+  }
+  svg += lab::draw_x_axis(panel, lab::ticks_of(x), "milliseconds");
+  const std::vector<std::pair<Doing, const char*>> legend = {
+      {Doing::computes, "computes"},
+      {Doing::communicates, "communicates, with no compute"},
+      {Doing::waits, "waits for other ranks"}};
+  double left = kLeft;
+  for (const auto& [doing, text] : legend) {
+    svg += lab::draw_bar({left, 74, left + 14, 84}, style_of(doing));
+    svg += lab::draw_text(left + 20, 84, text);
+    left += 60 + 6.6 * static_cast<double>(std::string_view(text).size());
+  }
+  return svg + std::string(lab::kSvgEnd);
+}
+
+std::string draw_sweep(const std::string& swept, std::span<const Answer> answers) {
+  constexpr double kPlotRight = 650;
+  constexpr double kPlotTop = 78;
+  constexpr double kBottom = 440;
+  std::vector<std::pair<std::string, lab::Points>> curves;
+  double most = 0;
+  double x_least = 1e300;
+  double x_most = 0;
+  for (const Answer& each : answers) {
+    const double x = number_of(swept, each.value);
+    const double step_ms = each.prediction.split.step_us / 1000;
+    auto curve = std::find_if(curves.begin(), curves.end(),
+                              [&](const auto& known) { return known.first == each.place.name; });
+    if (curve == curves.end()) curve = curves.insert(curves.end(), {each.place.name, {}});
+    curve->second.emplace_back(x, step_ms);
+    most = std::max(most, step_ms);
+    x_least = std::min(x_least, x);
+    x_most = std::max(x_most, x);
+  }
+  const bool decades = swept == "rate" && x_most > x_least;
+  const lab::Panel panel{decades ? lab::decade_scale(x_least, x_most, 88, kPlotRight)
+                                 : lab::linear_scale(x_most, 88, kPlotRight),
+                         lab::linear_scale(most, kBottom, kPlotTop)};
+  std::vector<lab::Tick> ticks = lab::ticks_of(panel.x);
+  if (decades) {
+    for (lab::Tick& tick : ticks) tick.label = short_rate(tick.value);
+  }
+  const whatif::Setting& setting = answers.front().place.setting;
+  const std::string subtitle =
+      swept == "rate"
+          ? fmt::format("{} ranks", setting.ranks)
+          : fmt::format("{}{}", swept == "ranks" ? "" : fmt::format("{} ranks, ", setting.ranks),
+                        links_of(setting));
+  const std::string title = fmt::format("Time of a training step against {}", swept);
+  lab::Picture picture;
+  picture.height = 520;
+  picture.description = title;
+  picture.title = title;
+  picture.subtitle = subtitle;
+  picture.footer = "predicted from a recorded run (infold whatif)";
+  std::string svg = lab::begin_picture(picture) +
+                    lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
+                    lab::draw_x_axis(panel, ticks, swept);
+  std::vector<lab::LegendEntry> legend;
+  for (auto& [name, points] : curves) {
+    std::sort(points.begin(), points.end());
+    const std::string style = fmt::format("series-{}", legend.size() % lab::kSeriesStyles);
+    svg += lab::draw_curve(panel, style, points) + lab::draw_marks(panel, style, points);
+    legend.push_back({style, name});
+  }
+  return svg + lab::draw_legend(kPlotRight + 4, kPlotTop + 14, 180, legend) +
+         std::string(lab::kSvgEnd);
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/whatif/whatif_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/line/quantity.h"
+
+namespace infold::cli {
+namespace {
+
+using whatif::Place;
+using whatif::Split;
+
+// Differences up to this count as none: the model is not more precise.
+constexpr double kSame = 0.05;
+
+double ms(double us) { return us / 1000; }
+
+const Answer* find(std::span<const Answer> answers, Place place) {
+  const auto found = std::find_if(answers.begin(), answers.end(), [place](const Answer& each) {
+    return each.place.setting.place == place;
+  });
+  return found == answers.end() ? nullptr : &*found;
+}
+
+void print_row(Output& output, const std::string& name, const Split& split) {
+  output.text("  {:<12} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}\n", name, ms(split.step_us),
+              ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us));
+}
+
+std::size_t steps_in(const whatif::RecordedRun& run) {
+  return whatif::steps_of(run.traces()).front().size();
+}
+
+}  // namespace
+
+void print_run(Output& output, const whatif::RecordedRun& run, const PlaceQuestions& first,
+               double interference) {
+  const Split recorded = whatif::split_of(whatif::steps_of(run.traces()));
+  const whatif::Setting& setting = first.places.front().setting;
+  output.text("run of {} ranks, {} steps{}\n", run.ranks(), steps_in(run),
+              run.traces().size() < run.ranks() ? "; one trace stands for all ranks" : "");
+  output.text(
+      "predicted for {} ranks, links of {}, {} us from host to host and back, loss {}\n",
+      setting.ranks,
+      setting.bits_per_second > 0 ? short_rate(setting.bits_per_second) + "bit/s" : "any rate",
+      static_cast<double>(setting.round_trip.ns) / 1e3, setting.loss);
+  if (interference > 0) {
+    output.text("computes take {:.0f} % longer while calls move\n", interference * 100);
+  }
+  output.object({{"event", "run"},
+                 {"ranks", run.ranks()},
+                 {"steps", steps_in(run)},
+                 {"interference", interference},
+                 {"step_us", recorded.step_us},
+                 {"compute_us", recorded.compute_us},
+                 {"exposed_us", recorded.exposed_us},
+                 {"waiting_us", recorded.waiting_us}});
+}
+
+void print_object(Output& output, const Answer& answer) {
+  const whatif::Setting& setting = answer.place.setting;
+  const Split& split = answer.prediction.split;
+  output.object({{"event", "prediction"},
+                 {"place", answer.place.name},
+                 {"ranks", setting.ranks},
+                 {"rate", setting.bits_per_second},
+                 {"rtt_us", static_cast<double>(setting.round_trip.ns) / 1e3},
+                 {"loss", setting.loss},
+                 {"slots", setting.slots},
+                 {"step_us", split.step_us},
+                 {"compute_us", split.compute_us},
+                 {"exposed_us", split.exposed_us},
+                 {"waiting_us", split.waiting_us}});
+}
+
+void print_places(Output& output, const whatif::RecordedRun& run, std::span<const Answer> answers) {
+  output.text("\n  {:<12} {:>10} {:>10} {:>10} {:>10}\n", "sums at", "step ms", "compute",
+              "exposed", "waiting");
+  print_row(output, "(recorded)", whatif::split_of(whatif::steps_of(run.traces())));
+  for (const Answer& each : answers) print_row(output, each.place.name, each.prediction.split);
+  output.text("\n");
+  for (const std::string& sentence : advice(answers)) output.text("{}\n", sentence);
+}
+
+void print_sweep(Output& output, const std::string& swept, std::span<const Answer> answers) {
+  std::vector<std::string> places;
+  for (const Answer& each : answers) {
+    if (each.value == answers.front().value) places.push_back(each.place.name);
+  }
+  output.text("\nstep in ms, with sums at\n  {:<10}", swept);
+  for (const std::string& place : places) output.text(" {:>10}", place);
+  std::string value;
+  for (const Answer& each : answers) {
+    if (each.value != value) output.text("\n  {:<10}", each.value);
+    value = each.value;
+    output.text(" {:>10.3f}", ms(each.prediction.split.step_us));
+  }
+  output.text("\n");
+}
+
+std::vector<std::string> advice(std::span<const Answer> answers) {
+  const Answer* const ring = find(answers, Place::ring);
+  const Answer* const in_path = find(answers, Place::in_path);
+  const Answer* const bound = find(answers, Place::nowhere);
+  std::vector<std::string> sentences;
+  if (ring == nullptr || in_path == nullptr) return sentences;
+  const double ratio = ring->prediction.split.step_us / in_path->prediction.split.step_us;
+  if (ratio > 1 + kSame) {
+    sentences.push_back(
+        fmt::format("A switch makes a step {:.2f} times as fast as a ring over TCP does.", ratio));
+  } else if (ratio < 1 - kSame) {
+    sentences.push_back(fmt::format(
+        "A switch does not help: a step takes {:.2f} times as long as with a ring over TCP.",
+        1 / ratio));
+  } else {
+    sentences.push_back("A switch does not change the time of a step by more than 5 %.");
+  }
+  if (bound == nullptr) return sentences;
+  const double left = ring->prediction.split.step_us / bound->prediction.split.step_us;
+  sentences.push_back(left > 1 + kSame
+                          ? fmt::format("No network makes it more than {:.2f} times as fast.", left)
+                          : std::string("Compute hides the communication of the ring already."));
+  return sentences;
+}
+
+}  // namespace infold::cli

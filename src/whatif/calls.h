@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interface of all models of a network: the calls of all ranks go in at their times, and their
+// ends come out. Virtual time, which never goes back. One thread.
+//
+// All ranks make equal calls in one order. A rank may make a call while others of its own move.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "base/instant.h"
+#include "trace/call_shape.h"
+#include "whatif/setting.h"
+
+namespace infold::whatif {
+
+// The end of a rank's call. Calls count from 0 at each rank.
+struct Ended {
+  std::uint16_t rank = 0;
+  std::uint32_t call = 0;
+};
+
+class Calls {
+ public:
+  virtual ~Calls() = default;
+  // Requires: run() has returned `now`, or nothing has begun.
+  virtual void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) = 0;
+  // Moves time to `limit`, or to the first moment at which calls end. Adds these calls to `ended`
+  // and returns the time. Returns never() if `limit` is never() and no call moves.
+  virtual base::Instant run(base::Instant limit, std::vector<Ended>& ended) = 0;
+};
+
+// The error says why nobody can build this network.
+tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting);
+
+}  // namespace infold::whatif

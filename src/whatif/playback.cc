@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/playback.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trace/feeder.h"
+#include "trace/views/summary.h"
+#include "whatif/interference.h"
+
+namespace infold::whatif {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using trace::Node;
+using trace::NodeType;
+
+constexpr const char* kStopped = "stopped on request";
+
+std::uint64_t microseconds_of(Instant time) {
+  return static_cast<std::uint64_t>((time.ns + 500) / 1000);
+}
+
+// One rank's program.
+class Player {
+ public:
+  Player(const trace::Trace& trace, std::uint16_t rank, std::uint16_t world, double interference)
+      : trace_(trace),
+        rank_(rank),
+        world_(world),
+        slowdown_(1 + interference),
+        feeder_(trace),
+        works_us_(works_us(trace, interference)),
+        begun_(trace.nodes.size()),
+        done_(trace.nodes.size()) {}
+
+  bool is_finished() const { return feeder_.is_finished(); }
+  bool waits_for_calls() const { return calls_moving_ > 0; }
+
+  Instant next_compute_end() const {
+    Instant next = Instant::never();
+    for (const Compute& compute : computes_) next = std::min(next, compute.ends_at);
+    return next;
+  }
+
+  void end_call(Instant now, std::uint32_t call) {
+    finish(now, calls_[call]);
+    if (--calls_moving_ == 0) change_speed(now, 1 / slowdown_);
+  }
+
+  // Ends the computes that are due, and begins what can begin.
+  void act(Instant now, Calls& calls) {
+    for (std::size_t i = 0; i < computes_.size();) {
+      if (computes_[i].ends_at > now) {
+        ++i;
+        continue;
+      }
+      finish(now, computes_[i].node);
+      computes_.erase(computes_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    while (const auto node = feeder_.next()) begin(now, *node, calls);
+  }
+
+  trace::Trace played() const {
+    trace::Trace played = trace_;
+    for (std::size_t i = 0; i < played.nodes.size(); ++i) {
+      Node& node = played.nodes[i];
+      node.start_us = microseconds_of(begun_[i]);
+      node.duration_us = microseconds_of(done_[i]) - node.start_us;
+    }
+    return played;
+  }
+
+ private:
+  struct Compute {
+    std::size_t node = 0;
+    Instant ends_at;
+  };
+
+  void begin(Instant now, std::size_t number, Calls& calls) {
+    const Node& node = trace_.nodes[number];
+    begun_[number] = now;
+    if (node.type == NodeType::metadata) {
+      // A step begins where the one before has ended.
+      if (node.name == "step") begun_[number] = std::exchange(step_began_at_, now);
+      finish(now, number);
+      return;
+    }
+    if (const auto collective = trace::collective_of(node)) {
+      calls_.push_back(number);
+      if (calls_moving_++ == 0) change_speed(now, slowdown_);
+      calls.begin(now, rank_, trace::shape_of(*collective, world_));
+      return;
+    }
+    const double us = works_us_[number] * (calls_moving_ > 0 ? slowdown_ : 1);
+    computes_.push_back({number, now + Duration{static_cast<std::int64_t>(us * 1000)}});
+  }
+
+  void finish(Instant now, std::size_t node) {
+    done_[node] = now;
+    feeder_.done(node);
+  }
+
+  void change_speed(Instant now, double factor) {
+    for (Compute& compute : computes_) {
+      const auto left = static_cast<double>((compute.ends_at - now).ns);
+      compute.ends_at = now + Duration{static_cast<std::int64_t>(left * factor)};
+    }
+  }
+
+  const trace::Trace& trace_;
+  const std::uint16_t rank_;
+  const std::uint16_t world_;
+  const double slowdown_;
+  trace::Feeder feeder_;
+  const std::vector<double> works_us_;
+  std::vector<Instant> begun_;  // of each node
+  std::vector<Instant> done_;
+  std::vector<Compute> computes_;   // that run
+  std::vector<std::size_t> calls_;  // nodes, in the order of calls
+  std::uint32_t calls_moving_ = 0;
+  Instant step_began_at_;
+};
+
+}  // namespace
+
+tl::expected<std::vector<trace::Trace>, std::string> play(
+    std::span<const trace::Trace* const> traces, Calls& calls, const PlaybackOptions& options) {
+  const auto world = static_cast<std::uint16_t>(traces.size());
+  std::vector<Player> players;
+  players.reserve(world);
+  for (std::uint16_t rank = 0; rank < world; ++rank) {
+    players.emplace_back(*traces[rank], rank, world, options.interference);
+  }
+  Instant now;
+  std::vector<Ended> ended;
+  while (true) {
+    for (Player& player : players) player.act(now, calls);
+    if (std::all_of(players.begin(), players.end(),
+                    [](const Player& player) { return player.is_finished(); })) {
+      break;
+    }
+    Instant next = Instant::never();
+    for (const Player& player : players) next = std::min(next, player.next_compute_end());
+    if (options.stop && options.stop()) return tl::unexpected(std::string(kStopped));
+    ended.clear();
+    now = calls.run(next, ended);
+    if (now == Instant::never()) {
+      return tl::unexpected(
+          std::string("calls of the traces do not end: the ranks do not make the "
+                      "same ones, or the links lose too many packets"));
+    }
+    for (const Ended& each : ended) players[each.rank].end_call(now, each.call);
+  }
+  std::vector<trace::Trace> played;
+  for (const Player& player : players) played.push_back(player.played());
+  return played;
+}
+
+}  // namespace infold::whatif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Predictions against times that follow from the links.
+#include "whatif/prediction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "whatif/testing.h"
+
+namespace infold::whatif {
+namespace {
+
+using ::testing::HasSubstr;
+using trace::CollectiveKind;
+
+constexpr std::int64_t kBytes = 4'000'000;
+constexpr double kComputeUs = 1500;
+
+Setting setting_at(Place place, std::uint16_t ranks = 4) {
+  Setting setting;
+  setting.ranks = ranks;
+  setting.place = place;
+  setting.bits_per_second = 1e9;
+  setting.round_trip = base::microseconds(100);
+  return setting;
+}
+
+Prediction predicted(const RecordedRun& run, const Setting& setting) {
+  auto prediction = predict(run, setting, {});
+  EXPECT_TRUE(prediction) << prediction.error();
+  return prediction.value_or(Prediction());
+}
+
+double exposed_us(const RecordedRun& run, const Setting& setting) {
+  const Split split = predicted(run, setting).split;
+  EXPECT_NEAR(split.compute_us, kComputeUs, 1);
+  EXPECT_NEAR(split.step_us, split.compute_us + split.exposed_us + split.waiting_us, 1e-6);
+  return split.exposed_us;
+}
+
+std::string refusal(const RecordedRun& run, const Setting& setting) {
+  const auto prediction = predict(run, setting, {});
+  return prediction ? "none" : prediction.error();
+}
+
+// Microseconds in which a link of 1 Gbit/s sends a tensor in chunks.
+double link_us(double parts = 1) {
+  const predict::Passage passage = predict::passage_of(
+      {core::WireFormat::native, core::DataType::f32}, kBytes / 4, predict::Framing());
+  return parts * static_cast<double>(passage.link_bytes) * 8 / 1e3;
+}
+
+TEST(Prediction, NowhereTakesNoTime) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 4);
+  EXPECT_NEAR(exposed_us(run, setting_at(Place::nowhere)), 0, 1);
+}
+
+TEST(Prediction, PacketsAndFormulaAgreeOnOneTensor) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 4);
+  for (const Place place : {Place::in_path, Place::workers}) {
+    Setting setting = setting_at(place);
+    const double packets = exposed_us(run, setting);
+    setting.model = Model::formula;
+    const double formula = exposed_us(run, setting);
+    EXPECT_NEAR(packets / formula, 1, 0.04) << static_cast<int>(place);
+  }
+  EXPECT_NEAR(exposed_us(run, setting_at(Place::in_path)) / (link_us() + 50), 1, 0.02);
+  EXPECT_NEAR(exposed_us(run, setting_at(Place::workers)) / (link_us(1.5) + 100), 1, 0.04);
+}
+
+TEST(Prediction, ARingSendsTwiceAsMuch) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 4);
+  const double ring = exposed_us(run, setting_at(Place::ring));
+  EXPECT_NEAR(ring / (1.5 * kBytes * 8 / 1e3 * 1.062 + 6 * 50), 1, 0.01);
+  const RecordedRun gather = run_of(step_with(CollectiveKind::all_gather, kBytes / 4), 4);
+  EXPECT_NEAR(exposed_us(gather, setting_at(Place::ring)) / (ring / 2), 1, 0.01);
+}
+
+TEST(Prediction, RacksAndHostsHoldTheSums) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 8);
+  Setting racks = setting_at(Place::racks, 8);
+  racks.parts = 2;
+  // Between a rack's switch and the one above travel exact partial sums, in twice the bytes.
+  EXPECT_NEAR(exposed_us(run, racks) / exposed_us(run, setting_at(Place::in_path, 8)), 2, 0.1);
+  // A host receives all ranks' tensors on its one link, and two hosts half of them each.
+  Setting hosts = setting_at(Place::hosts, 8);
+  EXPECT_NEAR(exposed_us(run, hosts) / link_us(8), 1, 0.05);
+  hosts.parts = 2;
+  EXPECT_NEAR(exposed_us(run, hosts) / link_us(4), 1, 0.05);
+}
+
+TEST(Prediction, GathersAndScattersMoveTheWhole) {
+  const Setting setting = setting_at(Place::in_path);
+  const RecordedRun gather = run_of(step_with(CollectiveKind::all_gather, kBytes / 4), 4);
+  EXPECT_NEAR(exposed_us(gather, setting) / link_us(), 1, 0.05);
+  const RecordedRun scatter = run_of(step_with(CollectiveKind::reduce_scatter, kBytes), 4);
+  EXPECT_NEAR(exposed_us(scatter, setting) / link_us(), 1, 0.05);
+  // With twice the ranks, the whole stays as it is.
+  const Setting eight = setting_at(Place::in_path, 8);
+  EXPECT_NEAR(exposed_us(gather, eight) / link_us(), 1, 0.05);
+  EXPECT_NEAR(exposed_us(scatter, eight) / link_us(), 1, 0.05);
+}
+
+TEST(Prediction, LossAndFewSlotsCostTime) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 4);
+  Setting setting = setting_at(Place::in_path);
+  const double clean = exposed_us(run, setting);
+  setting.loss = 0.01;
+  const double lossy = exposed_us(run, setting);
+  EXPECT_GT(lossy, clean);
+  EXPECT_EQ(lossy, exposed_us(run, setting));
+  setting.loss = 0;
+  setting.slots = 16;
+  setting.round_trip = base::milliseconds(1);
+  const double few = exposed_us(run, setting);
+  setting.slots = 4096;
+  EXPECT_GT(few, 1.5 * exposed_us(run, setting));
+}
+
+TEST(Prediction, NarrowerFormatsTakeLess) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kBytes), 4);
+  Setting setting = setting_at(Place::in_path);
+  setting.wire = WireFormat::bfp16;
+  EXPECT_NEAR(exposed_us(run, setting) / (link_us() / 2), 1, 0.05);
+  setting.wire = WireFormat::fixed32;
+  EXPECT_THAT(refusal(run, setting), HasSubstr("choose another wire format"));
+}
+
+TEST(Prediction, BarriersAndRootsTakeTheirTime) {
+  const RecordedRun barrier = run_of(step_with(CollectiveKind::barrier, 0), 4);
+  EXPECT_NEAR(exposed_us(barrier, setting_at(Place::in_path)), 50, 3);
+  EXPECT_NEAR(exposed_us(barrier, setting_at(Place::ring)), 100, 3);
+  const RecordedRun broadcast = run_of(step_with(CollectiveKind::broadcast, kBytes), 4);
+  EXPECT_NEAR(exposed_us(broadcast, setting_at(Place::in_path)) / link_us(), 1, 0.05);
+}
+
+TEST(Prediction, RefusesRunsThatItCannotPlay) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_to_all, kBytes), 4);
+  EXPECT_THAT(refusal(run, setting_at(Place::in_path)), HasSubstr("all_to_all"));
+  Setting racks = setting_at(Place::racks);
+  racks.parts = 3;
+  EXPECT_THAT(refusal(run_of(step_with(CollectiveKind::all_reduce, 64), 4), racks),
+              HasSubstr("3 racks cannot hold"));
+}
+
+TEST(RecordedRun, HasOneGroupOfAllRanks) {
+  const auto reason = [](const trace::Trace& first, const trace::Trace& second) {
+    std::vector<trace::NamedTrace> traces = {{"t.0.et", first}, {"t.1.et", second}};
+    set_rank(traces[0].trace, 0, 2);
+    set_rank(traces[1].trace, 1, 2);
+    const auto run = RecordedRun::make(std::move(traces));
+    return run ? "none" : run.error();
+  };
+  trace::Trace trace = step_with(CollectiveKind::all_reduce, 64);
+  EXPECT_EQ(reason(trace, trace), "none");
+  trace::Trace other = step_with(CollectiveKind::all_reduce, 128);
+  EXPECT_NE(reason(trace, other), "none");
+  trace.nodes.push_back(trace::collective_node(9, CollectiveKind::all_reduce, 64, 5000, 1, {3}));
+  trace.nodes.back().attributes[2] = trace::make_attribute("pg_name", std::string("1"));
+  EXPECT_THAT(reason(trace, trace), HasSubstr("2 groups"));
+}
+
+TEST(RecordedRun, ALoneTraceStandsForAllRanks) {
+  std::vector<trace::NamedTrace> lone = {{"t.3.et", step_with(CollectiveKind::all_gather, 4000)}};
+  set_rank(lone.front().trace, 3, 8);
+  const RecordedRun run = RecordedRun::make(lone).value();
+  EXPECT_EQ(run.ranks(), 8U);
+  EXPECT_EQ(run.for_ranks(8)[5].nodes, lone.front().trace.nodes);
+  EXPECT_EQ(trace::collective_of(run.for_ranks(4)[0].nodes[1])->bytes, 8000U);
+  EXPECT_EQ(trace::collective_of(run.for_ranks(7)[0].nodes[1])->bytes, 4572U);  // 1143 of 8000 each
+}
+
+}  // namespace
+}  // namespace infold::whatif

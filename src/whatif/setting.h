@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The network and the place of sums that a prediction is for. Plain data.
+#pragma once
+
+#include <cstdint>
+
+#include <infold/options.h>
+
+#include "base/instant.h"
+#include "predict/link_bytes.h"
+#include "sim/network/link.h"
+
+namespace infold::whatif {
+
+// Where sums are made.
+enum class Place : std::uint8_t {
+  nowhere,  // calls end when all ranks have made them: no network is faster
+  ring,     // at the ranks, a part each; parts go round over TCP, as Gloo sends them
+  in_path,  // at a switch, with a link for each rank
+  racks,    // at a switch for each rack, and at one above them
+  hosts,    // at hosts with a link each, a share of the chunks each
+  workers,  // at the ranks, a share of the chunks each
+};
+
+// What moves the packets.
+enum class Model : std::uint8_t {
+  packets,  // the simulator, with queues, losses and the product's machines
+  formula,  // the bytes over the rate, and the round trip
+};
+
+struct Setting {
+  std::uint16_t ranks = 2;
+  Place place = Place::in_path;
+  std::uint16_t parts = 1;  // of racks or hosts
+  Model model = Model::packets;
+  double bits_per_second = 0;  // of each link, in each direction; 0: no limit
+  base::Duration round_trip;   // from a rank's host to another's and back
+  double loss = 0;             // probability for each packet, on each link and direction
+  std::uint32_t slots = 4096;  // of each switch or host
+  WireFormat wire = WireFormat::automatic;
+  predict::Framing framing;
+  std::uint64_t seed = 1;  // of losses
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+}  // namespace infold::whatif

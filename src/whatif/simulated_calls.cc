@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/simulated_calls.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "control/job_terms.h"
+#include "plan/plan_text.h"
+#include "sim/nodes/zeros.h"
+#include "whatif/transfers.h"
+
+namespace infold::whatif {
+namespace {
+
+// What a rank of ours asks for.
+constexpr control::Slots kAsked = {64, 448};
+constexpr std::uint32_t kTransfersMax = 1024;
+constexpr std::uint32_t kUdpHeaderBytes = 8;
+
+// A tree for each host or rank that sums its share.
+std::vector<plan::Tree> shares_of(const Setting& setting) {
+  const bool at_ranks = setting.place == Place::workers;
+  const std::uint16_t count = at_ranks ? setting.ranks : setting.parts;
+  std::vector<plan::Tree> trees(count, plan::flat_tree(setting.ranks));
+  for (std::uint16_t i = 0; i < count; ++i) {
+    plan::Aggregator& root = trees[i].aggregators.front();
+    root.place = at_ranks ? plan::Place::rank : plan::Place::server;
+    if (at_ranks) root.rank = i;
+  }
+  return trees;
+}
+
+// The round trip is that between two hosts. With a switch in the path, a rank's packet turns round
+// in the middle.
+base::Duration link_delay(const Setting& setting) {
+  const bool in_path = setting.place == Place::in_path || setting.place == Place::racks;
+  return setting.round_trip / (in_path ? 4 : 2);
+}
+
+sim::Scenario scenario_of(const Setting& setting) {
+  sim::Scenario scenario;
+  scenario.name = "what-if";
+  scenario.seed = setting.seed;
+  scenario.plan = plan_of(setting);
+  scenario.check_period = 0;
+  scenario.transfers_max = kTransfersMax;
+  scenario.aggregators_are_hosts = setting.place == Place::hosts || setting.place == Place::workers;
+  scenario.link.bits_per_second = static_cast<std::int64_t>(setting.bits_per_second);
+  scenario.link.delay = link_delay(setting);
+  scenario.link.queue_bytes_max = sim::port_queue_bytes(setting.bits_per_second);
+  scenario.link.overhead_bytes =
+      std::int64_t{setting.framing.ip_header_bytes} + kUdpHeaderBytes + setting.framing.frame_bytes;
+  scenario.up.loss = scenario.down.loss = setting.loss;
+  return scenario;
+}
+
+}  // namespace
+
+plan::Plan plan_of(const Setting& setting) {
+  plan::Plan plan;
+  plan.world = setting.ranks;
+  plan.datagram_bytes_max = setting.framing.mtu - setting.framing.ip_header_bytes - kUdpHeaderBytes;
+  const control::Slots slots = control::granted(kAsked, setting.slots, setting.slots);
+  plan.small_slots = static_cast<std::uint16_t>(slots.small);
+  plan.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
+  switch (setting.place) {
+    case Place::racks: plan.trees = {plan::even_tree(setting.ranks, 2, setting.parts)}; break;
+    case Place::hosts:
+    case Place::workers: plan.trees = shares_of(setting); break;
+    default: plan.trees = {plan::flat_tree(setting.ranks)};
+  }
+  return plan;
+}
+
+std::optional<std::string> find_obstacle(const Setting& setting) {
+  if (setting.place == Place::racks && (setting.parts < 2 || setting.parts > setting.ranks / 2)) {
+    return fmt::format("{} racks cannot hold two or more of {} ranks each", setting.parts,
+                       setting.ranks);
+  }
+  return plan::find_fault(plan_of(setting));
+}
+
+SimulatedCalls::SimulatedCalls(const Setting& setting)
+    : setting_(setting),
+      scenario_(scenario_of(setting)),
+      no_calls_(scenario_),
+      wiring_(sim::wire(scenario_, no_calls_)),
+      made_(setting.ranks),
+      left_(setting.ranks) {}
+
+const SimulatedCalls::Shape& SimulatedCalls::shape_of(const trace::CallShape& shape) {
+  const auto [found, is_new] = shapes_.try_emplace(shape);
+  if (!is_new) return found->second;
+  Shape& made = found->second;
+  made.transfers = transfers_of(shape, setting_);
+  for (const core::TransferRequest& transfer : made.transfers) {
+    made.layouts.push_back(transfer.layout);
+  }
+  for (std::size_t i = 0; i < made.transfers.size(); ++i) {
+    if (made.transfers[i].elements == 0) continue;
+    made.transfers[i].codec = &sim::zeros_codec();
+    made.transfers[i].context = &made.layouts[i];
+  }
+  return made;
+}
+
+void SimulatedCalls::begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) {
+  wiring_.network->advance(now);
+  const Shape& transfers = shape_of(shape);
+  const std::uint32_t number = made_[rank]++;
+  left_[rank][number] = transfers.transfers.size();
+  sim::WorkerNode& node = *wiring_.workers[rank];
+  node.forget_finished();
+  for (const core::TransferRequest& transfer : transfers.transfers) {
+    sim::Call call;
+    call.at = now;
+    call.request = transfer;
+    call.done = [this, rank, number] {
+      const auto left = left_[rank].find(number);
+      if (--left->second > 0) return;
+      left_[rank].erase(left);
+      ended_.push_back({rank, number});
+    };
+    node.add_call(std::move(call));
+  }
+  wiring_.network->wake(wiring_.worker_nodes[rank]);
+}
+
+base::Instant SimulatedCalls::run(base::Instant limit, std::vector<Ended>& ended) {
+  const auto moves = [this] {
+    return std::any_of(left_.begin(), left_.end(),
+                       [](const auto& calls) { return !calls.empty(); });
+  };
+  if (limit == base::Instant::never() && !moves()) return limit;
+  while (ended_.empty() && wiring_.network->step(limit)) {
+  }
+  if (ended_.empty()) return limit;
+  ended.insert(ended.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+  return wiring_.network->now();
+}
+
+}  // namespace infold::whatif

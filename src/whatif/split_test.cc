@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/split.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/testing.h"
+
+namespace infold::whatif {
+namespace {
+
+using trace::CollectiveKind;
+using trace::Trace;
+
+// Computes 100 us, calls, and computes 30 us after the call's end at 180.
+Trace one_step(std::uint64_t called_at) {
+  Trace trace;
+  trace.nodes = {
+      trace::compute_node(1, 0, called_at),
+      trace::collective_node(2, CollectiveKind::all_reduce, 64, called_at, 180 - called_at, {1}),
+      trace::compute_node(3, 180, 30, {1}, {2})};
+  return trace;
+}
+
+std::vector<std::vector<Step>> steps(const std::vector<Trace>& traces) {
+  std::vector<const Trace*> addresses;
+  for (const Trace& each : traces) addresses.push_back(&each);
+  return steps_of(addresses);
+}
+
+TEST(Split, TellsWaitingForRanksFromCommunication) {
+  const auto ranks = steps({one_step(100), one_step(150)});
+  ASSERT_EQ(ranks.size(), 2U);
+  ASSERT_EQ(ranks[0].size(), 1U);
+  EXPECT_EQ(ranks[0][0].segments, (std::vector<Segment>{{Doing::computes, 0, 100},
+                                                        {Doing::waits, 100, 150},
+                                                        {Doing::communicates, 150, 180},
+                                                        {Doing::computes, 180, 210}}));
+  EXPECT_EQ(ranks[1][0].us(Doing::waits), 0U);
+  EXPECT_EQ(ranks[1][0].us(Doing::communicates), 30U);
+  const Split split = split_of(ranks);
+  EXPECT_DOUBLE_EQ(split.step_us, 210);
+  EXPECT_DOUBLE_EQ(split.compute_us, 155);
+  EXPECT_DOUBLE_EQ(split.exposed_us, 30);
+  EXPECT_DOUBLE_EQ(split.waiting_us, 25);
+}
+
+TEST(Split, ComputeHidesCalls) {
+  const auto ranks = steps({trace::small_trace()});
+  ASSERT_EQ(ranks[0].size(), 1U);
+  EXPECT_EQ(ranks[0][0].us(), 150U);
+  EXPECT_EQ(ranks[0][0].us(Doing::computes), 90U);
+  EXPECT_EQ(ranks[0][0].us(Doing::communicates), 60U);
+}
+
+TEST(Split, TakesTheStepOfMedianLength) {
+  Trace trace;
+  std::uint64_t at = 0;
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const std::uint64_t us = step == 1 ? 900 : 100 + static_cast<std::uint64_t>(step);
+    trace.nodes.push_back(trace::compute_node(static_cast<std::uint64_t>(step) + 1, at, us));
+    trace.nodes.back().attributes = {trace::make_attribute("step", step)};
+    at += us;
+  }
+  const auto ranks = steps({trace});
+  ASSERT_EQ(ranks[0].size(), 3U);
+  EXPECT_DOUBLE_EQ(split_of(ranks).step_us, 102);
+}
+
+TEST(Split, KnowsTracesWithoutTime) {
+  EXPECT_TRUE(steps({Trace()})[0].empty());
+  EXPECT_DOUBLE_EQ(split_of(steps({Trace()})).step_us, 0);
+}
+
+}  // namespace
+}  // namespace infold::whatif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs for the tests of predictions.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/testing.h"
+#include "whatif/prediction.h"
+
+namespace infold::whatif {
+
+inline void set_rank(trace::Trace& trace, std::int64_t rank, std::int64_t ranks) {
+  trace.attributes = {trace::make_attribute("rank", rank), trace::make_attribute("world", ranks)};
+}
+
+// A step computes, sums, and computes what needs the sum.
+inline trace::Trace step_with(trace::CollectiveKind kind, std::int64_t bytes,
+                              std::uint64_t compute_us = 1000) {
+  trace::Trace trace;
+  trace.nodes = {trace::compute_node(1, 0, compute_us),
+                 trace::collective_node(2, kind, bytes, compute_us, 10, {1}),
+                 trace::compute_node(3, compute_us + 10, 500, {1}, {2})};
+  return trace;
+}
+
+inline RecordedRun run_of(const trace::Trace& trace, std::int64_t ranks) {
+  std::vector<trace::NamedTrace> traces;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    traces.push_back({"trace." + std::to_string(rank) + ".et", trace});
+    set_rank(traces.back().trace, rank, ranks);
+  }
+  return RecordedRun::make(std::move(traces)).value();
+}
+
+}  // namespace infold::whatif
