@@ -9,6 +9,7 @@ examples:
   ./dev example cpp_api     the C++ API, without Python
   ./dev example sparse      a job whose gradients are nearly all zeros
   ./dev example compress    gradients in fewer bits, and a compressor of your own
+  ./dev example whatif      would a switch help a cluster that you do not have?
 
 ./dev example NAME --help tells more.
 """

@@ -71,7 +71,8 @@ class WhatIf final : public Command {
                   ExitCode::kBadUsage);
     }
     if (const auto problem = set_interference(*run)) return fail(output, *problem);
-    print_run(output, *run, questions->front(), options_.interference);
+    print_run(output, *run, chosen_, questions->front().places.front().setting,
+              options_.interference);
     return answer(output, *run, *questions);
   }
 

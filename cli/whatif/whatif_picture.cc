@@ -143,6 +143,7 @@ std::string draw_sweep(const std::string& swept, std::span<const Answer> answers
   constexpr double kPlotTop = 78;
   constexpr double kBottom = 440;
   std::vector<std::pair<std::string, lab::Points>> curves;
+  double least = 1e300;
   double most = 0;
   double x_least = 1e300;
   double x_most = 0;
@@ -153,6 +154,7 @@ std::string draw_sweep(const std::string& swept, std::span<const Answer> answers
                               [&](const auto& known) { return known.first == each.place.name; });
     if (curve == curves.end()) curve = curves.insert(curves.end(), {each.place.name, {}});
     curve->second.emplace_back(x, step_ms);
+    least = std::min(least, std::max(step_ms, 1e-3));
     most = std::max(most, step_ms);
     x_least = std::min(x_least, x);
     x_most = std::max(x_most, x);
@@ -160,7 +162,9 @@ std::string draw_sweep(const std::string& swept, std::span<const Answer> answers
   const bool decades = swept == "rate" && x_most > x_least;
   const lab::Panel panel{decades ? lab::decade_scale(x_least, x_most, 88, kPlotRight)
                                  : lab::linear_scale(x_most, 88, kPlotRight),
-                         lab::linear_scale(most, kBottom, kPlotTop)};
+                         decades
+                             ? lab::decade_scale(least, std::max(most, least), kBottom, kPlotTop)
+                             : lab::linear_scale(most, kBottom, kPlotTop)};
   std::vector<lab::Tick> ticks = lab::ticks_of(panel.x);
   if (decades) {
     for (lab::Tick& tick : ticks) tick.label = short_rate(tick.value);

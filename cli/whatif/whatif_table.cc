@@ -37,17 +37,22 @@ std::size_t steps_in(const whatif::RecordedRun& run) {
 
 }  // namespace
 
-void print_run(Output& output, const whatif::RecordedRun& run, const PlaceQuestions& first,
-               double interference) {
+void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
+               const whatif::Setting& first, double interference) {
   const Split recorded = whatif::split_of(whatif::steps_of(run.traces()));
-  const whatif::Setting& setting = first.places.front().setting;
   output.text("run of {} ranks, {} steps{}\n", run.ranks(), steps_in(run),
               run.traces().size() < run.ranks() ? "; one trace stands for all ranks" : "");
-  output.text(
-      "predicted for {} ranks, links of {}, {} us from host to host and back, loss {}\n",
-      setting.ranks,
-      setting.bits_per_second > 0 ? short_rate(setting.bits_per_second) + "bit/s" : "any rate",
-      static_cast<double>(setting.round_trip.ns) / 1e3, setting.loss);
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"ranks", fmt::format("{} ranks", first.ranks)},
+      {"rate", first.bits_per_second > 0 ? "links of " + short_rate(first.bits_per_second) + "bit/s"
+                                         : "links of any rate"},
+      {"rtt-us", fmt::format("{} us from host to host and back",
+                             static_cast<double>(first.round_trip.ns) / 1e3)},
+      {"loss", fmt::format("loss {}", first.loss)}};
+  std::erase_if(facts, [&](const auto& fact) { return fact.first == options.swept(); });
+  std::string text;
+  for (const auto& fact : facts) text += (text.empty() ? "" : ", ") + fact.second;
+  output.text("predicted for {}\n", text);
   if (interference > 0) {
     output.text("computes take {:.0f} % longer while calls move\n", interference * 100);
   }

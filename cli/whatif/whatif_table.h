@@ -18,8 +18,8 @@ struct Answer {
   whatif::Prediction prediction;
 };
 
-void print_run(Output& output, const whatif::RecordedRun& run, const PlaceQuestions& first,
-               double interference);
+void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
+               const whatif::Setting& first, double interference);
 void print_object(Output& output, const Answer& answer);
 // A row for each place, and a sentence that compares them.
 void print_places(Output& output, const whatif::RecordedRun& run, std::span<const Answer> answers);

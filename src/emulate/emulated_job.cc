@@ -114,10 +114,8 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const st
 // one whose values cannot be generated.
 const char* EmulatedJob::find_obstacle(const control::TransferNote& note) const {
   core::ChunkSignature signature;
-  signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(note.layout.dtype) << 4 |
-                                               static_cast<unsigned>(note.layout.format));
-  signature.operation = static_cast<std::uint8_t>(static_cast<unsigned>(note.collective) << 4 |
-                                                  static_cast<unsigned>(note.reduction));
+  signature.set_layout(note.layout);
+  signature.set_operation(note.collective, note.reduction);
   if (!core::is_known_format(signature) || !as_worker_.sums(note.layout) ||
       core::chunk_elements(note.layout, as_worker_.limits) == 0) {
     return "rank 0 tells a transfer of a format that the job does not sum";

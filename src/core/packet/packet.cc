@@ -273,8 +273,7 @@ std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elemen
   header.kind = kind;
   header.flags = specials ? INFOLD_FLAG_SPECIALS : 0;
   header.signature.elements = static_cast<std::uint16_t>(elements);
-  header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                      static_cast<unsigned>(layout.format));
+  header.signature.set_layout(layout);
   header.contributors.count = 1;
   if (is_exact_sum(header)) {
     return sizeof(infold_header) +

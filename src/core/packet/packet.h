@@ -42,6 +42,14 @@ struct ChunkSignature {
 
   friend bool operator==(const ChunkSignature&, const ChunkSignature&) = default;
 
+  void set_layout(ElementLayout layout) {
+    format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
+                                       static_cast<unsigned>(layout.format));
+  }
+  void set_operation(Collective collective, Reduction reduction) {
+    operation = static_cast<std::uint8_t>(static_cast<unsigned>(collective) << 4 |
+                                          static_cast<unsigned>(reduction));
+  }
   ElementLayout layout() const {
     return {static_cast<WireFormat>(format & 0xF), static_cast<DataType>(format >> 4)};
   }

@@ -218,11 +218,8 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   transfer.contributes =
       request.elements > 0 && request.collective != Collective::barrier &&
       (request.collective != Collective::broadcast || request.root == options_.rank);
-  transfer.signature.format =
-      static_cast<std::uint8_t>(static_cast<unsigned>(request.layout.dtype) << 4 |
-                                static_cast<unsigned>(request.layout.format));
-  transfer.signature.operation = static_cast<std::uint8_t>(
-      static_cast<unsigned>(request.collective) << 4 | static_cast<unsigned>(request.reduction));
+  transfer.signature.set_layout(request.layout);
+  transfer.signature.set_operation(request.collective, request.reduction);
   transfer.signature.shape = shape_of(request);
   ++stream.end;
   return transfer;

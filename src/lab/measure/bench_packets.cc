@@ -85,8 +85,7 @@ std::vector<std::byte> make_bench_contribution(ElementLayout layout, std::uint16
   core::Header header;
   header.epoch = kBenchEpoch;
   header.signature.elements = static_cast<std::uint16_t>(elements);
-  header.signature.format = static_cast<std::uint8_t>(static_cast<unsigned>(layout.dtype) << 4 |
-                                                      static_cast<unsigned>(layout.format));
+  header.signature.set_layout(layout);
   header.signature.shape = elements;
   header.worker = static_cast<std::uint8_t>(rank);
   header.contributors = {1, 1, core::rank_digest(rank)};

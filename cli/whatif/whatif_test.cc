@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests infold whatif as a person types it: its output, and what it refuses.
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/commands.h"
+#include "cli/line/parser.h"
+#include "trace/testing.h"
+#include "trace/trace_file.h"
+
+namespace infold::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  ExitCode code;
+  std::string out;
+  std::string log;
+
+  std::vector<json> predictions() const {
+    std::vector<json> found;
+    for (std::size_t start = 0; start < out.size();) {
+      const std::size_t end = out.find('\n', start);
+      json line = json::parse(out.substr(start, end - start));
+      if (line["event"] == "prediction") found.push_back(std::move(line));
+      start = end + 1;
+    }
+    return found;
+  }
+};
+
+// Two ranks compute 1 ms and sum 100 KB, in a folder of their own.
+class WhatIfCommand : public testing::Test {
+ protected:
+  WhatIfCommand() {
+    std::filesystem::create_directory(folder_);
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+      trace::Trace trace;
+      trace.attributes = {trace::make_attribute("rank", rank),
+                          trace::make_attribute("world", std::int64_t{2})};
+      trace.nodes = {
+          trace::compute_node(1, 0, 1000),
+          trace::collective_node(2, trace::CollectiveKind::all_reduce, 100'000, 1000, 900, {1})};
+      EXPECT_TRUE(trace::write(trace, path(rank)));
+    }
+  }
+  ~WhatIfCommand() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(std::int64_t rank) const { return file("t." + std::to_string(rank) + ".et"); }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+  Outcome whatif(std::vector<std::string> words) const {
+    std::vector<std::unique_ptr<Command>> commands;
+    commands.push_back(make_whatif_command());
+    std::vector<std::string> line = {"infold", "whatif", path(0), path(1)};
+    line.insert(line.end(), words.begin(), words.end());
+    std::vector<const char*> typed;
+    for (const std::string& word : line) typed.push_back(word.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto code = run_command_line(commands, static_cast<int>(typed.size()), typed.data());
+    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  }
+
+  static std::string content(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  const std::string folder_ = testing::TempDir() + "infold-whatif-test";
+};
+
+TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
+  const Outcome outcome = whatif({"--rate", "100M", "--ranks", "8"});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("run of 2 ranks, 1 steps\n"),
+                                 HasSubstr("predicted for 8 ranks, links of 100Mbit/s"),
+                                 HasSubstr("A switch makes a step 1."),
+                                 HasSubstr("No network makes it more than ")));
+  const auto places = whatif({"--rate", "100M", "--json"}).predictions();
+  ASSERT_EQ(places.size(), 4U);
+  EXPECT_EQ(places[0]["place"], "nowhere");
+  EXPECT_NEAR(places[0]["step_us"], 1000, 1);
+  EXPECT_EQ(places[3]["place"], "switch");
+  EXPECT_NEAR(places[3]["step_us"], 1000 + 8900, 200);
+}
+
+TEST_F(WhatIfCommand, SaysThatASwitchDoesNotHelp) {
+  EXPECT_THAT(whatif({"--rate", "100G"}).out,
+              AllOf(HasSubstr("does not change the time of a step"),
+                    HasSubstr("hides the communication of the ring already")));
+}
+
+TEST_F(WhatIfCommand, SweepsAndDraws) {
+  const Outcome outcome =
+      whatif({"--sweep", "rate=10M,100M", "--place", "switch", "--svg", file("rate.svg")});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
+  EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr("<polyline"), HasSubstr("</svg>")));
+  const auto steps =
+      whatif({"--sweep", "loss=0,0.1", "--place", "switch", "--rate", "100M", "--json"})
+          .predictions();
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_GT(steps[1]["step_us"], steps[0]["step_us"]);
+  EXPECT_EQ(whatif({"--svg", file("steps.svg")}).code, ExitCode::kDone);
+  EXPECT_THAT(content(file("steps.svg")), HasSubstr("<rect class=\"mark series-0\""));
+}
+
+TEST_F(WhatIfCommand, WritesTimelineAndTracesOfOnePlace) {
+  const Outcome outcome = whatif({"--place", "switch", "--rate", "1G", "--ranks", "3", "--perfetto",
+                                  file("run.json"), "--traces", file("new")});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
+  EXPECT_THAT(content(file("run.json")), HasSubstr("rank 2"));
+  const auto played = trace::read(file("new.2.et"));
+  ASSERT_TRUE(played) << played.error();
+  EXPECT_EQ(played->rank(), 2U);
+  EXPECT_EQ(played->world(), 3U);
+  EXPECT_NEAR(static_cast<double>(played->nodes[1].duration_us), 900, 30);
+  EXPECT_THAT(whatif({"--perfetto", file("run.json")}).log, HasSubstr("name it with --place"));
+}
+
+TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
+  EXPECT_THAT(whatif({"--place", "racks"}).log, HasSubstr("racks:N"));
+  EXPECT_THAT(whatif({"--place", "hosts:65"}).log, HasSubstr("1 to 64 hosts"));
+  EXPECT_THAT(whatif({"--sweep", "speed=1"}).log, HasSubstr("rate=100M,1G,10G"));
+  EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("--sweep"));
+  const Outcome racks = whatif({"--place", "racks:2"});
+  EXPECT_EQ(racks.code, ExitCode::kFailed);
+  EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));
+  EXPECT_THAT(whatif({path(1)}).log, HasSubstr("are both of rank 1"));
+  EXPECT_THAT(whatif({"--svg", "/absent/a.svg"}).log, HasSubstr("/absent/a.svg: No such"));
+  EXPECT_THAT(whatif({"--apart", path(0)}).log, HasSubstr("no compute of the trace"));
+}
+
+}  // namespace
+}  // namespace infold::cli
