@@ -70,9 +70,14 @@ class WhatIf final : public Command {
       return fail(output, "--perfetto and --traces write one place; name it with --place",
                   ExitCode::kBadUsage);
     }
-    if (const auto problem = set_interference(*run)) return fail(output, *problem);
-    print_run(output, *run, chosen_, questions->front().places.front().setting,
-              options_.interference);
+    std::optional<double> interference;
+    if (!apart_.empty()) {
+      const auto fitted = fit(*run);
+      if (!fitted) return fail(output, fitted.error());
+      interference = options_.interference = *fitted;
+    }
+    options_.stop = [] { return lab::InterruptGuard::interrupted(); };
+    print_run(output, *run, chosen_, questions->front().places.front().setting, interference);
     return answer(output, *run, *questions);
   }
 
@@ -83,15 +88,12 @@ class WhatIf final : public Command {
     return code;
   }
 
-  std::optional<std::string> set_interference(const whatif::RecordedRun& run) {
-    options_.stop = [] { return lab::InterruptGuard::interrupted(); };
-    if (apart_.empty()) return std::nullopt;
+  tl::expected<double, std::string> fit(const whatif::RecordedRun& run) const {
     const auto apart = trace::read(apart_);
-    if (!apart) return apart.error();
-    const auto fitted = whatif::fit_interference(*apart, run.traces().front());
-    if (!fitted) return "--apart " + apart_ + ": " + fitted.error();
-    options_.interference = *fitted;
-    return std::nullopt;
+    if (!apart) return tl::unexpected(apart.error());
+    auto fitted = whatif::fit_interference(*apart, run.traces().front());
+    if (!fitted) return tl::unexpected("--apart " + apart_ + ": " + fitted.error());
+    return fitted;
   }
 
   ExitCode answer(Output& output, const whatif::RecordedRun& run,

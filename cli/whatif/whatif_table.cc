@@ -38,7 +38,7 @@ std::size_t steps_in(const whatif::RecordedRun& run) {
 }  // namespace
 
 void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
-               const whatif::Setting& first, double interference) {
+               const whatif::Setting& first, std::optional<double> interference) {
   const Split recorded = whatif::split_of(whatif::steps_of(run.traces()));
   output.text("run of {} ranks, {} steps{}\n", run.ranks(), steps_in(run),
               run.traces().size() < run.ranks() ? "; one trace stands for all ranks" : "");
@@ -53,13 +53,13 @@ void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptio
   std::string text;
   for (const auto& fact : facts) text += (text.empty() ? "" : ", ") + fact.second;
   output.text("predicted for {}\n", text);
-  if (interference > 0) {
-    output.text("computes take {:.0f} % longer while calls move\n", interference * 100);
+  if (interference) {
+    output.text("computes take {:.0f} % longer while calls move\n", *interference * 100);
   }
   output.object({{"event", "run"},
                  {"ranks", run.ranks()},
                  {"steps", steps_in(run)},
-                 {"interference", interference},
+                 {"interference", interference.value_or(0)},
                  {"step_us", recorded.step_us},
                  {"compute_us", recorded.compute_us},
                  {"exposed_us", recorded.exposed_us},

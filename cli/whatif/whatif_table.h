@@ -3,6 +3,7 @@
 // What infold whatif prints: tables of predictions, objects, and a sentence of advice.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -19,7 +20,7 @@ struct Answer {
 };
 
 void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
-               const whatif::Setting& first, double interference);
+               const whatif::Setting& first, std::optional<double> interference);
 void print_object(Output& output, const Answer& answer);
 // A row for each place, and a sentence that compares them.
 void print_places(Output& output, const whatif::RecordedRun& run, std::span<const Answer> answers);
