@@ -4,6 +4,8 @@
 #include "sim/nodes/wiring.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "numeric/codec.h"
@@ -107,13 +109,31 @@ class Builder {
     return add(std::make_unique<Faults>(faults, random_.next(), next_node()));
   }
 
-  Port add_port() {
+  Port add_port(const LinkOptions& link) {
     Port port;
-    port.up_link = add_link(scenario_.link, &port.uplink);
+    port.up_link = add_link(link, &port.uplink);
     port.up_faults = add_faults(scenario_.up);
-    port.down_link = add_link(scenario_.link);
+    port.down_link = add_link(link);
     port.down_faults = add_faults(scenario_.down);
     return port;
+  }
+
+  // A host's ranks and their aggregators share memory.
+  Port add_rank_port(std::uint16_t rank) {
+    if (!scenario_.lower_links) return add_port(scenario_.link);
+    const plan::Tree& tree = plan_.trees.front();
+    const plan::Aggregator& above = tree.aggregators[plan::position_of(tree, rank).aggregator];
+    return above.place == plan::Place::host ? Port{} : add_port(scenario_.link);
+  }
+
+  Port add_lower_port(const plan::Aggregator& aggregator) {
+    const std::optional<LowerLinks>& links = scenario_.lower_links;
+    if (!links) return add_port(scenario_.link);
+    const std::pair key = {aggregator.place, aggregator.children.front().ranks.first};
+    const auto found = lower_ports_.find(key);
+    if (found != lower_ports_.end()) return found->second;
+    return lower_ports_[key] =
+               add_port(aggregator.place == plan::Place::host ? links->host : links->rack);
   }
 
   HostPort add_host_port() {
@@ -153,14 +173,14 @@ class Builder {
     auto node = std::make_unique<WorkerNode>(std::move(node_options));
     wiring_.workers.push_back(node.get());
     wiring_.worker_nodes.push_back(add(std::move(node)));
-    worker_ports_.push_back(add_port());
+    worker_ports_.push_back(add_rank_port(rank));
     to_sites_.emplace_back();
   }
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
     wiring_.worker_nodes.push_back(add(portals_.make(rank)));
-    worker_ports_.push_back(portals_.have_links ? add_port() : Port{});
+    worker_ports_.push_back(portals_.have_links ? add_rank_port(rank) : Port{});
     to_sites_.emplace_back();
   }
 
@@ -176,7 +196,7 @@ class Builder {
       auto node = std::make_unique<AggregatorNode>(options);
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
-      ports.push_back(i == 0 ? Port{} : add_port());
+      ports.push_back(i == 0 ? Port{} : add_lower_port(plan_.trees[site].aggregators[i]));
       host_ports.push_back(add_host_port());
     }
     connect_site(site, ports, host_ports);
@@ -236,8 +256,9 @@ class Builder {
   base::Prng random_;
   Wiring wiring_;
   std::vector<Port> worker_ports_;
-  std::vector<std::vector<PathId>> to_sites_;  // for each rank
-  std::vector<PathId> from_sites_;             // to any rank
+  std::map<std::pair<plan::Place, std::uint16_t>, Port> lower_ports_;  // by their first rank
+  std::vector<std::vector<PathId>> to_sites_;                          // for each rank
+  std::vector<PathId> from_sites_;                                     // to any rank
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 //   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
 //
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
-// each for all its sites, because it has one port.
+// each for all its sites, because it has one port. So have racks and hosts where the scenario has
+// links of theirs.
 #pragma once
 
 #include <cstdint>
