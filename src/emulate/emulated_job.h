@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One emulated job: the simulator's network of workers, switch and links, in step with the wall
+// One emulated job: the simulator's network of workers, switches and links, in step with the wall
 // clock. Portals stand for the real ranks. Emulated ranks make the transfers that rank 0 tells. One
 // thread.
 #pragma once
@@ -28,21 +28,27 @@ struct JobCounters {
   std::uint64_t packets_in = 0;        // of real ranks
   std::uint64_t packets_out = 0;       // to real ranks
   std::uint64_t packets_refused = 0;   // of real ranks: more than any rank of ours has in flight
-  std::uint64_t packets_emulated = 0;  // that emulated ranks and the switch sent
+  std::uint64_t packets_emulated = 0;  // that emulated ranks and switches sent
 
   JobCounters& operator+=(const JobCounters& other);
 };
 
 class EmulatedJob {
  public:
-  // A packet leaves for a real rank.
-  using Deliver = std::function<void(std::uint16_t rank, std::span<const std::byte> datagram)>;
+  // A packet leaves for a real rank, from one of its sites.
+  using Deliver = std::function<void(std::uint16_t rank, std::uint8_t site,
+                                     std::span<const std::byte> datagram)>;
 
-  EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, Deliver deliver);
+  // It begins now.
+  EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, base::Instant now,
+              Deliver deliver);
 
   bool is_real(std::uint16_t rank) const { return rank < options_.real; }
-  // Time never goes back. Requires: run(now) was called.
-  void take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+  const sim::Scenario& scenario() const { return scenario_; }
+  // A packet of a real rank to one of its sites. Time never goes back. Requires: run(now) was
+  // called.
+  void take(base::Instant now, std::uint16_t rank, std::uint8_t site,
+            std::span<const std::byte> datagram);
   // An error: emulated ranks cannot make the transfer, and the job has to end. Anybody may be rank
   // 0.
   base::Result<void> note(base::Instant now, const control::CallNote& note);
@@ -79,7 +85,7 @@ class EmulatedJob {
   bool repeats(const core::TransferRequest& request) const;
   void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request,
                 const core::TensorCodec* generated);
-  void deliver(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+  void deliver(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel);
 
   const EmulationOptions options_;
   const Deliver deliver_;
