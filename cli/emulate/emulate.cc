@@ -7,10 +7,12 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/emulate/placement_options.h"
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
 #include "control/service/control_server.h"
@@ -46,10 +48,15 @@ class Emulate final : public Command {
     options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
     options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
                                  "Ranks that are real: the first ones, which join as at a switch");
+    placement_.declare(options);
     options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
                          "Rate of each rank's link, in each direction; none for no limit");
-    options.real("--rtt-us", rtt_us_, {0, 1'000'000},
-                 "Microseconds from a rank to the switch and back, without queues");
+    options.rate_or_none("--rack-rate", rack_rate_, {1e6, 10e12}, kNoLimit,
+                         "Rate of each rack's link to the root, in each direction");
+    options.real(
+        "--rtt-us", rtt_us_, {0, 1'000'000},
+        "Microseconds over a link and back, without queues: from a rank to its switch, and "
+        "from a rack's switch to the root");
     options.whole<std::uint32_t>("--overhead", overhead_, {0, 256},
                                  "Bytes that a link takes for a datagram beside its payload: 66 on "
                                  "Ethernet, 42 where Linux limits the rate (tc), as in a lab");
@@ -58,7 +65,7 @@ class Emulate final : public Command {
     options.flag("--real-links", emulation_.real_have_links,
                  "Real ranks have links of their own, as in a lab or a cluster");
     options.whole<std::uint32_t>("--slots", emulation_.slots, {2, 32'000},
-                                 "Slots of the switch: chunks of all jobs in flight at a time");
+                                 "Slots of each switch: chunks of all jobs in flight at a time");
     options.choice("--values", values_, {"zeros", "generated"},
                    "What emulated ranks contribute; generated is what infold bench allreduce "
                    "contributes and --check expects");
@@ -75,7 +82,9 @@ class Emulate final : public Command {
         "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
         "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
         "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
-        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M");
+        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
+        "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
+        "  infold emulate --ranks 64 --real 2 --plan job.plan");
   }
 
   ExitCode run(Output& output) override {
@@ -89,6 +98,12 @@ class Emulate final : public Command {
           emulation_.real, emulation_.ranks);
       return ExitCode::kBadUsage;
     }
+    auto placement = placement_.placement(emulation_.ranks, emulation_.real);
+    if (!placement) {
+      output.log("infold emulate: {}\n", placement.error());
+      return ExitCode::kBadUsage;
+    }
+    emulation_.placement = std::move(*placement);
     complete();
     const double processor_begun = lab::process_s();
     auto emulator = emulate::Emulator::start(emulation_);
@@ -123,13 +138,19 @@ class Emulate final : public Command {
     return value;
   }
 
-  void complete() {
-    sim::LinkOptions& link = emulation_.link;
-    link.bits_per_second = static_cast<std::int64_t>(rate_);
+  sim::LinkOptions link_of(double rate) const {
+    sim::LinkOptions link;
+    link.bits_per_second = static_cast<std::int64_t>(rate);
     link.delay.ns = static_cast<std::int64_t>(rtt_us_ * 1e3 / 2);
     link.overhead_bytes = overhead_;
     link.queue_bytes_max =
-        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate_ / 8 * kQueueSeconds));
+        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate / 8 * kQueueSeconds));
+    return link;
+  }
+
+  void complete() {
+    emulation_.link = link_of(rate_);
+    emulation_.rack_link = link_of(rack_rate_);
     emulation_.values =
         values_ == "generated" ? emulate::Values::generated : emulate::Values::zeros;
     emulation_.lag.mean.ns = static_cast<std::int64_t>(lag_us_ * 1e3);
@@ -149,10 +170,16 @@ class Emulate final : public Command {
                 rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_,
                 emulation_.loss,
                 emulation_.real_have_links ? "; those of real ranks are their own" : "");
+    const emulate::Placement& placement = emulation_.placement;
+    const std::string places = placement_text(placement, emulation_.real);
+    if (!places.empty()) output.text("{}\n", places);
     output.object({{"event", "listening"},
                    {"listen", address},
                    {"ranks", emulation_.ranks},
                    {"real", emulation_.real},
+                   {"racks", placement.racks.size()},
+                   {"hosts", placement.hosts.size()},
+                   {"switches", placement.weights.size()},
                    {"rate", rate_},
                    {"rtt_us", rtt_us_},
                    {"loss", emulation_.loss},
@@ -206,7 +233,9 @@ class Emulate final : public Command {
 
   emulate::EmulationOptions emulation_{.ranks = 8};
   std::string listen_ = "127.0.0.1:7700";
+  PlacementOptions placement_;
   double rate_ = kNoLimit;
+  double rack_rate_ = kNoLimit;
   double rtt_us_ = 0;
   std::uint32_t overhead_ = sim::kFrameOverheadBytes;
   double lag_us_ = 0;
