@@ -81,6 +81,7 @@ class Builder {
     if (scenario_.earlier) add(std::make_unique<Replayer>(scenario_, *wiring_.network));
     wiring_.network->start();
     wiring_.to_sites = std::move(to_sites_);
+    wiring_.from_sites = std::move(from_sites_);
     return std::move(wiring_);
   }
 
@@ -175,16 +176,23 @@ class Builder {
     wiring_.worker_nodes.push_back(add(std::move(node)));
     worker_ports_.push_back(add_rank_port(rank));
     to_sites_.emplace_back();
+    from_sites_.emplace_back();
   }
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
-    wiring_.worker_nodes.push_back(add(portals_.make(rank)));
-    worker_ports_.push_back(portals_.have_links ? add_rank_port(rank) : Port{});
+    const bool is_here = !portals_.make_site;
+    wiring_.worker_nodes.push_back(is_here ? add(portals_.make(rank)) : NodeId{});
+    worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
     to_sites_.emplace_back();
+    from_sites_.emplace_back();
   }
 
   void add_site(std::size_t site) {
+    if (portals_.make_site) {
+      add_site_portal(site);
+      return;
+    }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
     auto& aggregators = wiring_.aggregators.emplace_back();
     std::vector<Port> ports;
@@ -202,6 +210,25 @@ class Builder {
     connect_site(site, ports, host_ports);
   }
 
+  void add_site_portal(std::size_t site) {
+    const NodeId root = add(portals_.make_site(site));
+    wiring_.aggregator_nodes.push_back({root});
+    wiring_.aggregators.emplace_back();
+    for (std::uint16_t rank = portals_.ranks; rank < plan_.world; ++rank) {
+      connect_rank(site, rank, root, {});
+    }
+  }
+
+  void connect_rank(std::size_t site, std::uint16_t rank, NodeId above, const HostPort& host) {
+    const Port& port = worker_ports_[rank];
+    const NodeId below = wiring_.worker_nodes[rank];
+    to_sites_[rank].push_back(
+        add_path(site, below, {port.up_link, port.up_faults, host.in}, above));
+    from_sites_[rank].push_back(
+        add_path(site, above, {host.out, port.down_link, port.down_faults}, below));
+    to_any_rank_.push_back(from_sites_[rank].back());
+  }
+
   void connect_site(std::size_t site, const std::vector<Port>& ports,
                     const std::vector<HostPort>& host_ports) {
     const plan::Tree& tree = plan_.trees[site];
@@ -210,20 +237,17 @@ class Builder {
     std::vector<std::optional<PathId>> to_parent(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (const plan::Child& child : tree.aggregators[i].children) {
-        const bool is_rank = child.aggregator == 0;
-        const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
-        const NodeId below =
-            is_rank ? wiring_.worker_nodes[child.ranks.first] : nodes[child.aggregator];
-        const PathId up =
+        if (child.is_rank()) {
+          connect_rank(site, child.ranks.first, nodes[i], host_ports[i]);
+          to_children[i].push_back(from_sites_[child.ranks.first].back());
+          continue;
+        }
+        const Port& port = ports[child.aggregator];
+        const NodeId below = nodes[child.aggregator];
+        to_parent[child.aggregator] =
             add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
         to_children[i].push_back(
             add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
-        if (is_rank) {
-          to_sites_[child.ranks.first].push_back(up);
-          from_sites_.push_back(to_children[i].back());
-        } else {
-          to_parent[child.aggregator] = up;
-        }
       }
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -246,7 +270,7 @@ class Builder {
   void add_stale_packets() {
     std::vector<PathId> up;
     for (const auto& paths : to_sites_) up.insert(up.end(), paths.begin(), paths.end());
-    add(std::make_unique<StaleSender>(scenario_, up, from_sites_));
+    add(std::make_unique<StaleSender>(scenario_, up, to_any_rank_));
   }
 
   const Scenario& scenario_;
@@ -257,8 +281,9 @@ class Builder {
   Wiring wiring_;
   std::vector<Port> worker_ports_;
   std::map<std::pair<plan::Place, std::uint16_t>, Port> lower_ports_;  // by their first rank
-  std::vector<std::vector<PathId>> to_sites_;                          // for each rank
-  std::vector<PathId> from_sites_;                                     // to any rank
+  std::vector<std::vector<PathId>> to_sites_;                          // of each rank, by site
+  std::vector<std::vector<PathId>> from_sites_;
+  std::vector<PathId> to_any_rank_;
 };
 
 }  // namespace
