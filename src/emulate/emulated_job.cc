@@ -65,6 +65,34 @@ class EmulatedJob::Portal final : public sim::Node {
   const std::uint16_t rank_;
 };
 
+// The place of a real switch's site, for all emulated ranks.
+class EmulatedJob::SitePortal final : public sim::Node {
+ public:
+  explicit SitePortal(EmulatedJob& job) : job_(job) {}
+
+  void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
+    const sim::NodeId from = job_.wiring_.network->path(parcel.path).source;
+    job_.deliver(now, job_.ranks_of_nodes_.at(from), parcel);
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, sim::Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+
+ private:
+  EmulatedJob& job_;
+};
+
+sim::Portals EmulatedJob::portals() {
+  sim::Portals portals;
+  portals.ranks = static_cast<std::uint16_t>(options_.real);
+  portals.have_links = !options_.real_have_links;
+  portals.make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); };
+  if (options_.real_switch.is_set()) {
+    portals.make_site = [this](std::size_t) { return std::make_unique<SitePortal>(*this); };
+  }
+  return portals;
+}
+
 EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms,
                          base::Instant now, Deliver deliver)
     : options_(options),
@@ -74,15 +102,12 @@ EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerm
       no_calls_(scenario_),
       as_worker_(
           plan::worker_options(sim::plan_of(scenario_), static_cast<std::uint16_t>(options.real))),
-      wiring_(sim::wire(
-          scenario_, no_calls_,
-          {.ranks = static_cast<std::uint16_t>(options.real),
-           .have_links = !options.real_have_links,
-           .make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); }})) {
+      wiring_(sim::wire(scenario_, no_calls_, portals())) {
   for (std::size_t rank = 0; rank < wiring_.workers.size(); ++rank) {
     if (wiring_.workers[rank] == nullptr) continue;
     emulated_.push_back(
         {wiring_.workers[rank], wiring_.worker_nodes[rank], static_cast<std::uint16_t>(rank), {}});
+    ranks_of_nodes_[wiring_.worker_nodes[rank]] = static_cast<std::uint16_t>(rank);
   }
 }
 
@@ -108,7 +133,8 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::uint8_t site,
   const sim::PacketIndex packet = packets.take();
   std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
   packets.set_bytes(packet, datagram.size());
-  network.send(wiring_.to_sites[rank][site], packet);
+  const auto& ways = options_.real_switch.is_set() ? wiring_.from_sites : wiring_.to_sites;
+  network.send(ways[rank][site], packet);
   run(now);
 }
 

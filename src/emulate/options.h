@@ -20,8 +20,11 @@ enum class Values : std::uint8_t {
 
 struct EmulationOptions {
   io::SocketAddress listen;  // packets and, over TCP, control
-  std::uint32_t ranks = 2;   // of each job
-  std::uint32_t real = 1;    // the first ranks, which join over sockets
+  // Set: a real switch sums, where real and emulated ranks join. Nothing but ranks and their links
+  // is emulated then, and the placement is the usual one.
+  io::SocketAddress real_switch = {};
+  std::uint32_t ranks = 2;  // of each job
+  std::uint32_t real = 1;   // the first ranks, which join over sockets
   Placement placement;
   // Of each rank, in each direction. Ranks of a host share the host's.
   sim::LinkOptions link;

@@ -13,6 +13,9 @@ namespace {
 
 using core::RankRange;
 
+// As many as a network numbers (sim::PathId).
+constexpr std::size_t kPathsMax = 65'535;
+
 std::uint32_t end_of(RankRange range) { return std::uint32_t{range.first} + range.count; }
 
 std::string text_of(RankRange range) {
@@ -113,6 +116,14 @@ std::vector<RankRange> even_ranges(std::uint32_t ranks, std::uint32_t count) {
 std::optional<std::string> find_fault(const Placement& placement, std::uint32_t ranks) {
   if (control::is_one_rack(placement.racks, ranks)) {
     return "one rack that has all ranks is the root itself; leave the rack out";
+  }
+  const std::size_t ends = ranks + placement.racks.size() + placement.hosts.size();
+  const std::size_t paths = 2 * placement.weights.size() * ends;
+  if (paths > kPathsMax) {
+    return fmt::format(
+        "{} paths between ranks, racks, hosts and switches, and at most {} can be "
+        "emulated",
+        paths, kPathsMax);
   }
   for (const RankRange host : placement.hosts) {
     const RankRange* const first = core::find_range(placement.racks, host.first);
