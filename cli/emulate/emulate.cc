@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
 #include "control/service/control_server.h"
+#include "emulate/at_switch/switch_emulator.h"
 #include "emulate/emulator.h"
 #include "io/host/descriptors.h"
 #include "lab/interrupt.h"
@@ -77,6 +79,14 @@ class Emulate final : public Command {
                  [this](const std::string& text) { return add_straggler(text); });
     options.whole<std::uint64_t>("--seed", emulation_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of losses and lags");
+    options.address(
+        "--switch", switch_, emulation_.real_switch,
+        "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
+        "one; real ranks join at --listen all the same, and send to it themselves");
+    for (const char* const other :
+         {"--racks", "--hosts", "--switches", "--plan", "--rack-rate", "--slots", "--real-links"}) {
+      options.exclude("--switch", other);
+    }
     log_.declare(options);
     options.examples(
         "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
@@ -84,7 +94,8 @@ class Emulate final : public Command {
         "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
         "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
         "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
-        "  infold emulate --ranks 64 --real 2 --plan job.plan");
+        "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
+        "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700");
   }
 
   ExitCode run(Output& output) override {
@@ -106,7 +117,7 @@ class Emulate final : public Command {
     emulation_.placement = std::move(*placement);
     complete();
     const double processor_begun = lab::process_s();
-    auto emulator = emulate::Emulator::start(emulation_);
+    const base::Result<std::unique_ptr<emulate::Emulation>> emulator = start();
     if (!emulator) {
       output.log("infold emulate: {} {}: {}\n", emulator.error().where, listen_,
                  emulator.error().detail);
@@ -119,6 +130,11 @@ class Emulate final : public Command {
   }
 
  private:
+  base::Result<std::unique_ptr<emulate::Emulation>> start() const {
+    if (emulation_.real_switch.is_set()) return emulate::SwitchEmulator::start(emulation_);
+    return emulate::Emulator::start(emulation_);
+  }
+
   bool add_straggler(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) return false;
@@ -162,17 +178,19 @@ class Emulate final : public Command {
     return rtt_us_ + 2 * frame_us;
   }
 
-  void announce(Output& output, const emulate::Emulator& emulator) const {
+  void announce(Output& output, const emulate::Emulation& emulator) const {
     const std::string address = emulator.address().text();
     output.text("infold emulate: {} of {} ranks are real and join at {}\n", emulation_.real,
                 emulation_.ranks, address);
-    output.text("links: {}, {} us to the switch and back, loss {}{}\n",
-                rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_,
-                emulation_.loss,
-                emulation_.real_have_links ? "; those of real ranks are their own" : "");
+    output.text(
+        "links: {}, {} us to the switch and back, loss {}{}\n",
+        rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_, emulation_.loss,
+        emulation_.real_have_links || !switch_.empty() ? "; those of real ranks are their own"
+                                                       : "");
     const emulate::Placement& placement = emulation_.placement;
     const std::string places = placement_text(placement, emulation_.real);
     if (!places.empty()) output.text("{}\n", places);
+    if (!switch_.empty()) output.text("a real switch sums, at {}\n", switch_);
     output.object({{"event", "listening"},
                    {"listen", address},
                    {"ranks", emulation_.ranks},
@@ -180,6 +198,7 @@ class Emulate final : public Command {
                    {"racks", placement.racks.size()},
                    {"hosts", placement.hosts.size()},
                    {"switches", placement.weights.size()},
+                   {"switch", switch_},
                    {"rate", rate_},
                    {"rtt_us", rtt_us_},
                    {"loss", emulation_.loss},
@@ -199,10 +218,11 @@ class Emulate final : public Command {
         counters.packets_in + counters.packets_out + counters.packets_emulated;
     const double packet_us = packets > 0 ? processor_s * 1e6 / static_cast<double>(packets) : 0;
     output.text(
-        "{} transfers; {} packets from real ranks, {} to them, {} emulated; {:.2f} us of "
-        "processor time a packet\n",
-        counters.transfers, counters.packets_in, counters.packets_out, counters.packets_emulated,
-        packet_us);
+        "{} transfers; {} packets from {}, {} to them, {} emulated; {:.2f} us of processor time a "
+        "packet\n",
+        counters.transfers, counters.packets_in,
+        switch_.empty() ? "real ranks" : "the sites of the switch", counters.packets_out,
+        counters.packets_emulated, packet_us);
     if (has_pace) {
       output.text(
           "packets left late by {:.1f} us in the median, {:.1f} us in 99 of 100, {:.1f} us "
@@ -234,6 +254,7 @@ class Emulate final : public Command {
   emulate::EmulationOptions emulation_{.ranks = 8};
   std::string listen_ = "127.0.0.1:7700";
   PlacementOptions placement_;
+  std::string switch_;
   double rate_ = kNoLimit;
   double rack_rate_ = kNoLimit;
   double rtt_us_ = 0;

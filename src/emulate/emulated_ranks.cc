@@ -16,6 +16,36 @@ using control::ReadyReport;
 using control::Refusal;
 using control::RefusalReason;
 
+std::optional<Refusal> refuse_rank(const Hello& hello, std::uint32_t ranks, std::uint32_t real) {
+  std::string why;
+  if (hello.world != ranks) {
+    why = fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
+                      ranks, hello.world, hello.world);
+  } else if (hello.rank >= real) {
+    why = fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank,
+                      real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", real - 1), real);
+  } else if (hello.site) {
+    why = "ranks that sum cannot be emulated; join with a switch (INFOLD_SITES)";
+  } else if (hello.rack) {
+    why = "a rack's switch cannot be below an emulator";
+  }
+  if (why.empty()) return std::nullopt;
+  return Refusal{RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
+                 static_cast<int>(hello.rank)};
+}
+
+ReadyReport report_of_emulated(const ReadyReport& real, std::uint32_t first) {
+  ReadyReport alike = real;
+  alike.shares_memory = false;
+  if (real.verifies.value_or(false)) {
+    alike.obstacle = Refusal{RefusalReason::invalid,
+                             "emulated ranks have no results to compare; switch off verify "
+                             "(INFOLD_VERIFY)",
+                             static_cast<int>(first)};
+  }
+  return alike;
+}
+
 // An emulated rank hears nothing that it has to answer: its packets come from the plane.
 class EmulatedRanks::Listener final : public control::RankListener {
  public:
@@ -52,21 +82,6 @@ class EmulatedRanks::AtSwitch final : public control::RankListener {
   const std::string parent_;
 };
 
-std::string EmulatedRanks::find_obstacle(const Hello& hello) const {
-  const std::uint32_t real = options_.real;
-  if (hello.world != options_.ranks) {
-    return fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
-                       options_.ranks, hello.world, hello.world);
-  }
-  if (hello.rank >= real) {
-    return fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank,
-                       real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", real - 1), real);
-  }
-  if (hello.site) return "ranks that sum cannot be emulated; join with a switch (INFOLD_SITES)";
-  if (hello.rack) return "a rack's switch cannot be below an emulator";
-  return {};
-}
-
 // What a rank in its place says of the switch that it is below and of its host.
 Hello EmulatedRanks::placed(const Hello& hello) const {
   const Placement& placement = options_.placement;
@@ -95,9 +110,8 @@ Hello EmulatedRanks::placed(const Hello& hello) const {
 
 control::Registrar::Entry EmulatedRanks::enter(const Hello& hello,
                                                std::shared_ptr<control::RankListener> listener) {
-  if (const std::string why = find_obstacle(hello); !why.empty()) {
-    listener->refused({RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
-                       static_cast<int>(hello.rank)});
+  if (const auto refusal = refuse_rank(hello, options_.ranks, options_.real)) {
+    listener->refused(*refusal);
     return Entry{};
   }
   const Hello own = placed(hello);
@@ -144,13 +158,7 @@ void EmulatedRanks::ready(Entry entry, const ReadyReport& report) {
     }
   }
   registry_.ready(entry, report);
-  ReadyReport alike = report;
-  if (report.verifies.value_or(false)) {
-    alike.obstacle = Refusal{RefusalReason::invalid,
-                             "emulated ranks have no results to compare; switch off verify "
-                             "(INFOLD_VERIFY)",
-                             static_cast<int>(options_.real)};
-  }
+  ReadyReport alike = report_of_emulated(report, options_.real);
   for (std::size_t i = 0; i < emulated.size(); ++i) {
     const auto rank = options_.real + static_cast<std::uint32_t>(i);
     alike.shares_memory = host_of(options_.placement, options_.real, rank) != nullptr;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,6 +20,13 @@
 #include "emulate/placement.h"
 
 namespace infold::emulate {
+
+// Why no real rank may say so, or nothing. Of each job the first `real` of `ranks` are real.
+std::optional<control::Refusal> refuse_rank(const control::Hello& hello, std::uint32_t ranks,
+                                            std::uint32_t real);
+// What emulated ranks report, of which this one is the first, where a real rank reports this. They
+// share no memory.
+control::ReadyReport report_of_emulated(const control::ReadyReport& real, std::uint32_t first);
 
 struct EmulatedRanksOptions {
   std::uint32_t ranks = 0;
@@ -53,7 +61,6 @@ class EmulatedRanks final : public control::Registrar {
     bool is_ready = false;
   };
 
-  std::string find_obstacle(const control::Hello& hello) const;
   control::Hello placed(const control::Hello& hello) const;
   void add_emulated(const control::Hello& real);
 

@@ -13,6 +13,7 @@
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
 #include "emulate/emulated_ranks.h"
+#include "emulate/emulation.h"
 #include "emulate/options.h"
 #include "emulate/portal_server.h"
 #include "io/address/socket_address.h"
@@ -20,15 +21,15 @@
 
 namespace infold::emulate {
 
-class Emulator final : public control::Plane {
+class Emulator final : public Emulation, public control::Plane {
  public:
   // The error says why an address cannot be used. Requires: 1 <= real < ranks; the placement has no
   // fault (emulate/placement.h).
   static base::Result<std::unique_ptr<Emulator>> start(const EmulationOptions& options);
-  ~Emulator() override;  // tells all jobs
+  ~Emulator() override;
 
-  io::SocketAddress address() const { return address_; }
-  EmulationReport report();
+  io::SocketAddress address() const override { return address_; }
+  EmulationReport report() override;
 
   std::vector<control::SiteAddress> sites() const override { return sites_of(0); }
   std::uint32_t slots_total() const override { return options_.slots; }
