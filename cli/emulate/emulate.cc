@@ -45,8 +45,10 @@ class Emulate final : public Command {
   }
 
   void declare(Options& options) override {
-    options.address("--listen", listen_, emulation_.listen,
-                    "Address where real ranks join, HOST:PORT; their packets go to the same port");
+    options.address(
+        "--listen", listen_, emulation_.listen,
+        "Address where real ranks join, HOST:PORT; their packets go to the same port, and "
+        "with several switches to the ports behind it");
     options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
     options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
                                  "Ranks that are real: the first ones, which join as at a switch");

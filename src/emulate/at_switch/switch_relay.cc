@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Messages of real ranks. The switch's answers are in switch_relay_answers.cc.
 #include "emulate/at_switch/switch_relay.h"
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
-
-#include <fmt/format.h>
+#include <vector>
 
 #include "control/client/job_stream.h"
+#include "emulate/at_switch/switch_relay_job.h"
 #include "emulate/emulated_ranks.h"
 
 namespace infold::emulate {
@@ -46,30 +47,6 @@ SwitchRelayOptions completed(SwitchRelayOptions options) {
 }
 
 }  // namespace
-
-struct SwitchRelay::Job {
-  std::string name;
-  std::set<std::uint64_t> real;       // ranks that have not left
-  std::set<std::uint64_t> emulated;   // that the switch has not dismissed
-  std::optional<ReadyReport> report;  // of emulated ranks: what the first real one has said
-  std::optional<JobTerms> terms;
-  bool has_begun = false;  // the switch has said Go to some rank
-  bool at_plane = false;
-  bool is_over = false;               // as the switch says
-  bool is_dissolved = false;          // its last real rank has left
-  std::optional<std::uint64_t> last;  // that rank, which waits for emulated ranks to leave
-};
-
-struct SwitchRelay::Rank {
-  Hello hello;
-  std::shared_ptr<control::RankListener> listener;  // null: emulated, or its last call was made
-  std::shared_ptr<Job> job;
-  bool is_opening = true;                   // a link
-  std::shared_ptr<control::RankLink> link;  // null: not yet, or cut
-  bool has_terms = false;
-  bool may_go = false;
-  std::optional<Parting> leaves;
-};
 
 // Hears for one rank, from the link's threads.
 class SwitchRelay::Ear final : public control::RankListener {
@@ -124,7 +101,10 @@ std::uint64_t SwitchRelay::add(const std::shared_ptr<Job>& job, const Hello& hel
                                std::shared_ptr<control::RankListener> listener) {
   const std::uint64_t entry = ++last_entry_;
   (listener ? job->real : job->emulated).insert(entry);
-  ranks_[entry] = {hello, std::move(listener), job, true, nullptr, false, false, std::nullopt};
+  Rank& rank = ranks_[entry];
+  rank.hello = hello;
+  rank.listener = std::move(listener);
+  rank.job = job;
   agenda_.add([this, entry] { open_link(entry); });
   return entry;
 }
@@ -203,7 +183,8 @@ void SwitchRelay::tell_link(std::uint64_t entry, std::function<void(control::Ran
 void SwitchRelay::ready(Entry entry, const ReadyReport& report) {
   const std::lock_guard lock(mutex_);
   const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
-  if (found == ranks_.end() || found->second.leaves) return;
+  if (found == ranks_.end() || found->second.leaves || !found->second.has_terms) return;
+  if (std::exchange(found->second.is_ready, true)) return;
   tell_link(found->first, [report](control::RankLink& link) { link.ready(report); });
   Job& job = *found->second.job;
   if (job.report) return;
@@ -215,67 +196,6 @@ void SwitchRelay::ready(Entry entry, const ReadyReport& report) {
 void SwitchRelay::say_ready(std::uint64_t entry, Rank& rank) {
   if (!rank.has_terms || !rank.job->report) return;
   tell_link(entry, [report = *rank.job->report](control::RankLink& link) { link.ready(report); });
-}
-
-JobTerms SwitchRelay::terms_for_ranks(const JobTerms& terms) const {
-  JobTerms own = terms;
-  own.wants_transfers = true;
-  const std::string address = options_.real_switch.text();
-  const std::string host = address.substr(0, address.rfind(':'));
-  for (control::SiteAddress& site : own.sites) {
-    if (site.address.starts_with(':')) site.address = host + site.address;
-  }
-  return own;
-}
-
-void SwitchRelay::hear_terms(std::uint64_t entry, const JobTerms& terms) {
-  const auto found = ranks_.find(entry);
-  if (found == ranks_.end() || found->second.leaves || found->second.has_terms) return;
-  Rank& rank = found->second;
-  rank.has_terms = true;
-  JobTerms own = terms_for_ranks(terms);
-  if (!rank.job->terms) rank.job->terms = own;
-  if (rank.job->emulated.contains(entry)) return say_ready(entry, rank);
-  agenda_.add([listener = rank.listener, own = std::move(own)] { listener->all_here(own); });
-}
-
-void SwitchRelay::hear_go(std::uint64_t entry, const std::vector<control::HostGroup>& groups) {
-  const auto found = ranks_.find(entry);
-  if (found == ranks_.end() || !found->second.has_terms || found->second.leaves) return;
-  Rank& rank = found->second;
-  rank.may_go = true;
-  const std::shared_ptr<Job> job = rank.job;
-  if (!std::exchange(job->has_begun, true)) {
-    job->terms->groups = groups;
-    agenda_.add([this, job] { start(job); });
-  }
-  if (!rank.listener) return;
-  agenda_.add([this, job, listener = rank.listener, groups] {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!job->at_plane) return;
-    }
-    listener->all_ready(groups);
-  });
-}
-
-// Before any rank of the job hears that all are ready.
-void SwitchRelay::start(const std::shared_ptr<Job>& job) {
-  JobTerms terms;
-  {
-    const std::lock_guard lock(mutex_);
-    if (job->is_dissolved || stopping_) return;
-    terms = *job->terms;
-  }
-  const control::Answer<void> started = plane_.start_job(terms);
-  const std::lock_guard lock(mutex_);
-  if (!started) {
-    refuse_real(job, started.error());
-  } else if (job->is_dissolved) {
-    agenda_.add([this, number = terms.job] { plane_.forget_job(number); });
-  } else {
-    job->at_plane = true;
-  }
 }
 
 bool SwitchRelay::note_call(Entry entry, const control::CallNote& note) {
@@ -356,61 +276,6 @@ void SwitchRelay::dissolve(const std::shared_ptr<Job>& job) {
   agenda_.add([this, number = job->terms->job] { plane_.forget_job(number); });
 }
 
-// The emulated ranks are not in the job, so that it cannot be.
-void SwitchRelay::refuse_real(const std::shared_ptr<Job>& job, const Refusal& refusal) {
-  const std::set<std::uint64_t> real = std::exchange(job->real, {});
-  for (const std::uint64_t entry : real) {
-    Rank& rank = ranks_.at(entry);
-    agenda_.add([listener = std::exchange(rank.listener, nullptr), refusal] {
-      listener->refused(refusal);
-    });
-    Parting parting = Parting::in_order;
-    parting.why = refusal;
-    leave_link(entry, rank, parting);
-  }
-  dissolve(job);
-}
-
-void SwitchRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
-  const auto found = ranks_.find(entry);
-  if (found == ranks_.end()) return;
-  Rank& rank = found->second;
-  const std::shared_ptr<Job> job = rank.job;
-  cut(rank);  // the link's last call
-  if (rank.leaves) return let_go(entry);
-  if (!job->real.contains(entry)) {
-    let_go(entry);
-    refuse_real(job, refusal);
-    return;
-  }
-  agenda_.add(
-      [listener = std::exchange(rank.listener, nullptr), refusal] { listener->refused(refusal); });
-  let_go(entry);
-}
-
-// An end without a reason means that the switch has gone.
-void SwitchRelay::hear_end(std::uint64_t entry, const control::JobEnd& end) {
-  const auto found = ranks_.find(entry);
-  if (found == ranks_.end()) return;
-  Rank& rank = found->second;
-  rank.job->is_over = true;
-  if (rank.leaves || !rank.listener) return;
-  control::JobEnd told = end;
-  const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
-  if (!says_who) told.lost_switch = options_.real_switch.text();
-  agenda_.add([this, job = rank.job, listener = rank.listener, told] {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!job->at_plane && !job->is_dissolved) return;  // it was refused
-    }
-    listener->ended(told);
-  });
-}
-
-void SwitchRelay::hear_dismissal(std::uint64_t entry) {
-  if (ranks_.contains(entry)) let_go(entry);
-}
-
 // The rank has left. Its listener, if it has not had its last call, has it now.
 void SwitchRelay::let_go(std::uint64_t entry) {
   const auto found = ranks_.find(entry);
@@ -440,7 +305,7 @@ void SwitchRelay::stop() {
   for (auto& [entry, rank] : ranks_) {
     cut(rank);
     if (!rank.listener || rank.leaves) continue;
-    if (rank.may_go) {
+    if (rank.may_go && rank.job->at_plane) {
       agenda_.add([listener = rank.listener] { listener->ended({}); });
     } else {
       agenda_.add(
