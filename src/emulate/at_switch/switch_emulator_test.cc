@@ -173,6 +173,25 @@ TEST(SwitchEmulator, RealRanksHearWhenAnEmulatedRankIsRefused) {
   other.join();
 }
 
+// The emulator would not hear the calls of rank 0.
+TEST(SwitchEmulator, RankZeroMustJoinAtTheEmulator) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 4, .real = 2});
+  std::thread astray([&] {
+    JoinOptions options = options_of(0, 4);
+    options.switches = {real_switch->control_address().text()};
+    options.shared_memory = SharedMemory::off;
+    options.rejoin = false;
+    Result<Communicator> joined = Communicator::join(options);
+    if (!joined) return;
+    EXPECT_FALSE(joined->barrier().wait().has_value());
+  });
+  JoinOptions options = options_of(1, 4);
+  options.shared_memory = SharedMemory::off;
+  EXPECT_THAT(error_of(*emulator, options), HasSubstr("rank 0 has joined at the switch itself"));
+  astray.join();
+}
+
 TEST(SwitchEmulator, RealRanksHearWhenTheSwitchGoes) {
   auto real_switch = start_switch("127.0.0.1:0");
   const auto emulator = start(*real_switch, {.ranks = 4, .real = 1});

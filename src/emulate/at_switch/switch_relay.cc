@@ -122,6 +122,7 @@ control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
   const bool is_first = !job;
   if (is_first) job = std::make_shared<Job>();
   job->name = hello.job;
+  job->has_rank_0 = job->has_rank_0 || hello.rank == 0;
   const std::shared_ptr<Job> own = job;
   const std::uint64_t entry = add(own, hello, std::move(listener));
   if (is_first) add_emulated(own, hello);

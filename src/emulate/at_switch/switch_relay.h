@@ -90,6 +90,8 @@ class SwitchRelay final : public control::Registrar {
   void tell_link(std::uint64_t entry, std::function<void(control::RankLink&)> message);
   void say_ready(std::uint64_t entry, Rank& rank);
   void start(const std::shared_ptr<Job>& job);  // a task
+  // Without the lock; what it reads of the job does not change any more.
+  control::Answer<void> start_at_plane(const Job& job, const control::JobTerms& terms);
   void leave_link(std::uint64_t entry, Rank& rank, const control::Parting& parting);
   void dissolve(const std::shared_ptr<Job>& job);
   void refuse_real(const std::shared_ptr<Job>& job, const control::Refusal& refusal);

@@ -56,6 +56,16 @@ void SwitchRelay::hear_go(std::uint64_t entry, const std::vector<control::HostGr
   });
 }
 
+control::Answer<void> SwitchRelay::start_at_plane(const Job& job, const JobTerms& terms) {
+  if (job.has_rank_0) return plane_.start_job(terms);
+  return tl::unexpected(
+      Refusal{control::RefusalReason::invalid,
+              "job '" + job.name +
+                  "': rank 0 has joined at the switch itself; it must join at the emulator, which "
+                  "hears its calls",
+              0});
+}
+
 // Before any rank of the job hears that all are ready.
 void SwitchRelay::start(const std::shared_ptr<Job>& job) {
   JobTerms terms;
@@ -64,7 +74,7 @@ void SwitchRelay::start(const std::shared_ptr<Job>& job) {
     if (job->is_dissolved || stopping_) return;
     terms = *job->terms;
   }
-  const control::Answer<void> started = plane_.start_job(terms);
+  const control::Answer<void> started = start_at_plane(*job, terms);
   const std::lock_guard lock(mutex_);
   if (!started) {
     refuse_real(job, started.error());
@@ -85,6 +95,11 @@ void SwitchRelay::refuse_real(const std::shared_ptr<Job>& job, const Refusal& re
     });
     Parting parting = Parting::in_order;
     parting.why = refusal;
+    // Ranks that have heard Go hear of an end alone.
+    const auto failed = static_cast<std::uint16_t>(options_.real);
+    if (job->has_begun) {
+      parting.abort = core::Abort{core::AbortReason::cancelled, failed, failed, {}, {}};
+    }
     leave_link(entry, rank, parting);
   }
   dissolve(job);

@@ -20,7 +20,8 @@ struct SwitchRelay::Job {
   std::optional<control::ReadyReport>
       report;  // of emulated ranks: what the first real one has said
   std::optional<control::JobTerms> terms;
-  bool has_begun = false;  // the switch has said Go to some rank
+  bool has_rank_0 = false;  // it came here, so that its calls are heard
+  bool has_begun = false;   // the switch has said Go to some rank
   bool at_plane = false;
   bool is_over = false;               // as the switch says
   bool is_dissolved = false;          // its last real rank has left
