@@ -4,8 +4,10 @@
 // they exchange the same datagrams, bit for bit and at the same times, in every placement. Here all
 // ranks are workers of this process, and time is virtual.
 #include "plan/messages.h"
+#include "wire/infold_wire.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>

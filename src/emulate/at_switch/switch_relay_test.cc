@@ -4,10 +4,12 @@
 // last word, jobs at the plane are forgotten, and nothing stays behind.
 #include "emulate/at_switch/switch_relay.h"
 
-#include <map>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
