@@ -5,15 +5,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/emulate/placement_options.h"
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
 #include "control/service/control_server.h"
+#include "emulate/at_switch/switch_emulator.h"
 #include "emulate/emulator.h"
 #include "io/host/descriptors.h"
 #include "lab/interrupt.h"
@@ -41,15 +45,22 @@ class Emulate final : public Command {
   }
 
   void declare(Options& options) override {
-    options.address("--listen", listen_, emulation_.listen,
-                    "Address where real ranks join, HOST:PORT; their packets go to the same port");
+    options.address(
+        "--listen", listen_, emulation_.listen,
+        "Address where real ranks join, HOST:PORT; their packets go to the same port, and "
+        "with several switches to the ports behind it");
     options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
     options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
                                  "Ranks that are real: the first ones, which join as at a switch");
+    placement_.declare(options);
     options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
                          "Rate of each rank's link, in each direction; none for no limit");
-    options.real("--rtt-us", rtt_us_, {0, 1'000'000},
-                 "Microseconds from a rank to the switch and back, without queues");
+    options.rate_or_none("--rack-rate", rack_rate_, {1e6, 10e12}, kNoLimit,
+                         "Rate of each rack's link to the root, in each direction");
+    options.real(
+        "--rtt-us", rtt_us_, {0, 1'000'000},
+        "Microseconds over a link and back, without queues: from a rank to its switch, and "
+        "from a rack's switch to the root");
     options.whole<std::uint32_t>("--overhead", overhead_, {0, 256},
                                  "Bytes that a link takes for a datagram beside its payload: 66 on "
                                  "Ethernet, 42 where Linux limits the rate (tc), as in a lab");
@@ -58,7 +69,7 @@ class Emulate final : public Command {
     options.flag("--real-links", emulation_.real_have_links,
                  "Real ranks have links of their own, as in a lab or a cluster");
     options.whole<std::uint32_t>("--slots", emulation_.slots, {2, 32'000},
-                                 "Slots of the switch: chunks of all jobs in flight at a time");
+                                 "Slots of each switch: chunks of all jobs in flight at a time");
     options.choice("--values", values_, {"zeros", "generated"},
                    "What emulated ranks contribute; generated is what infold bench allreduce "
                    "contributes and --check expects");
@@ -70,12 +81,23 @@ class Emulate final : public Command {
                  [this](const std::string& text) { return add_straggler(text); });
     options.whole<std::uint64_t>("--seed", emulation_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of losses and lags");
+    options.address(
+        "--switch", switch_, emulation_.real_switch,
+        "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
+        "one; real ranks join at --listen all the same, and send to it themselves");
+    for (const char* const other :
+         {"--racks", "--hosts", "--switches", "--plan", "--rack-rate", "--slots", "--real-links"}) {
+      options.exclude("--switch", other);
+    }
     log_.declare(options);
     options.examples(
         "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
         "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
         "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
-        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M");
+        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
+        "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
+        "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
+        "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700");
   }
 
   ExitCode run(Output& output) override {
@@ -89,9 +111,15 @@ class Emulate final : public Command {
           emulation_.real, emulation_.ranks);
       return ExitCode::kBadUsage;
     }
+    auto placement = placement_.placement(emulation_.ranks, emulation_.real);
+    if (!placement) {
+      output.log("infold emulate: {}\n", placement.error());
+      return ExitCode::kBadUsage;
+    }
+    emulation_.placement = std::move(*placement);
     complete();
     const double processor_begun = lab::process_s();
-    auto emulator = emulate::Emulator::start(emulation_);
+    const base::Result<std::unique_ptr<emulate::Emulation>> emulator = start();
     if (!emulator) {
       output.log("infold emulate: {} {}: {}\n", emulator.error().where, listen_,
                  emulator.error().detail);
@@ -104,6 +132,11 @@ class Emulate final : public Command {
   }
 
  private:
+  base::Result<std::unique_ptr<emulate::Emulation>> start() const {
+    if (emulation_.real_switch.is_set()) return emulate::SwitchEmulator::start(emulation_);
+    return emulate::Emulator::start(emulation_);
+  }
+
   bool add_straggler(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) return false;
@@ -123,13 +156,19 @@ class Emulate final : public Command {
     return value;
   }
 
-  void complete() {
-    sim::LinkOptions& link = emulation_.link;
-    link.bits_per_second = static_cast<std::int64_t>(rate_);
+  sim::LinkOptions link_of(double rate) const {
+    sim::LinkOptions link;
+    link.bits_per_second = static_cast<std::int64_t>(rate);
     link.delay.ns = static_cast<std::int64_t>(rtt_us_ * 1e3 / 2);
     link.overhead_bytes = overhead_;
     link.queue_bytes_max =
-        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate_ / 8 * kQueueSeconds));
+        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate / 8 * kQueueSeconds));
+    return link;
+  }
+
+  void complete() {
+    emulation_.link = link_of(rate_);
+    emulation_.rack_link = link_of(rack_rate_);
     emulation_.values =
         values_ == "generated" ? emulate::Values::generated : emulate::Values::zeros;
     emulation_.lag.mean.ns = static_cast<std::int64_t>(lag_us_ * 1e3);
@@ -141,18 +180,27 @@ class Emulate final : public Command {
     return rtt_us_ + 2 * frame_us;
   }
 
-  void announce(Output& output, const emulate::Emulator& emulator) const {
+  void announce(Output& output, const emulate::Emulation& emulator) const {
     const std::string address = emulator.address().text();
     output.text("infold emulate: {} of {} ranks are real and join at {}\n", emulation_.real,
                 emulation_.ranks, address);
-    output.text("links: {}, {} us to the switch and back, loss {}{}\n",
-                rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_,
-                emulation_.loss,
-                emulation_.real_have_links ? "; those of real ranks are their own" : "");
+    output.text(
+        "links: {}, {} us to the switch and back, loss {}{}\n",
+        rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_, emulation_.loss,
+        emulation_.real_have_links || !switch_.empty() ? "; those of real ranks are their own"
+                                                       : "");
+    const emulate::Placement& placement = emulation_.placement;
+    const std::string places = placement_text(placement, emulation_.real);
+    if (!places.empty()) output.text("{}\n", places);
+    if (!switch_.empty()) output.text("a real switch sums, at {}\n", switch_);
     output.object({{"event", "listening"},
                    {"listen", address},
                    {"ranks", emulation_.ranks},
                    {"real", emulation_.real},
+                   {"racks", placement.racks.size()},
+                   {"hosts", placement.hosts.size()},
+                   {"switches", placement.weights.size()},
+                   {"switch", switch_},
                    {"rate", rate_},
                    {"rtt_us", rtt_us_},
                    {"loss", emulation_.loss},
@@ -172,10 +220,11 @@ class Emulate final : public Command {
         counters.packets_in + counters.packets_out + counters.packets_emulated;
     const double packet_us = packets > 0 ? processor_s * 1e6 / static_cast<double>(packets) : 0;
     output.text(
-        "{} transfers; {} packets from real ranks, {} to them, {} emulated; {:.2f} us of "
-        "processor time a packet\n",
-        counters.transfers, counters.packets_in, counters.packets_out, counters.packets_emulated,
-        packet_us);
+        "{} transfers; {} packets from {}, {} to them, {} emulated; {:.2f} us of processor time a "
+        "packet\n",
+        counters.transfers, counters.packets_in,
+        switch_.empty() ? "real ranks" : "the sites of the switch", counters.packets_out,
+        counters.packets_emulated, packet_us);
     if (has_pace) {
       output.text(
           "packets left late by {:.1f} us in the median, {:.1f} us in 99 of 100, {:.1f} us "
@@ -206,7 +255,10 @@ class Emulate final : public Command {
 
   emulate::EmulationOptions emulation_{.ranks = 8};
   std::string listen_ = "127.0.0.1:7700";
+  PlacementOptions placement_;
+  std::string switch_;
   double rate_ = kNoLimit;
+  double rack_rate_ = kNoLimit;
   double rtt_us_ = 0;
   std::uint32_t overhead_ = sim::kFrameOverheadBytes;
   double lag_us_ = 0;

@@ -127,6 +127,30 @@ def says_why_an_address_cannot_be_had(infold, folder):
                 f"{low}: ports below 1024 need root or CAP_NET_BIND_SERVICE")
 
 
+def refuses_places_that_no_job_has(infold, folder):
+    emulate = ("emulate", "--ranks", "12")
+    refused(infold, folder, (*emulate, "--racks", "13"), 2, "--racks 13: must not be above --ranks")
+    refused(infold, folder, (*emulate, "--racks", "2", "--hosts", "3"), 2,
+            "ranks 4 to 7 share a host, and are in two racks; choose a multiple of --racks 2")
+    refused(infold, folder, ("emulate", "--ranks", "256", "--racks", "256", "--switches", "64"), 2,
+            "65536 paths")
+    refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
+    refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
+            "--plan absent.plan: cannot read the file: No such file")
+    plan = pathlib.Path(folder) / "job.plan"
+    for text, why in (
+            ("plan world=4\ntree\naggregator children=0,1,2,3\n", "it is for 4 ranks"),
+            ("plan world=12\ntree\naggregator children=0,1\n", "ranks end before 2"),
+            ("plan world=12\nbush\n", "line 2: 'bush' must be"),
+            ("plan world=12\ntree\naggregator place=server children=0-11:1\n"
+             "aggregator children=0,1,2,3,4,5,6,7,8,9,10,11\n", "its root has place=server"),
+            ("plan world=12\ntree\naggregator children=0-5:1,6-11:2\n"
+             "aggregator place=host children=0,1,2,3,4,5\n"
+             "aggregator place=host children=6,7,8,9,10,11\n", "rank 0 is real")):
+        plan.write_text(text, encoding="utf-8")
+        refused(infold, folder, (*emulate, "--plan", "job.plan"), 2, "--plan job.plan: ", why)
+
+
 def takes_sizes_as_people_type_them(infold, folder):
     words = ("bench", "allreduce", "--bytes")
     refused(infold, folder, (*words, "1M,4KiB"), 1, "no rank")
@@ -198,7 +222,8 @@ def reports_a_swarm_in_lines(infold, folder):
 CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
          names_what_can_be_reproduced, says_why_a_simulation_cannot_be,
          names_what_is_wrong_with_a_trace, knows_a_url,
-         says_why_an_address_cannot_be_had, takes_sizes_as_people_type_them,
+         says_why_an_address_cannot_be_had, refuses_places_that_no_job_has,
+         takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
          finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,
          reports_a_swarm_in_lines)

@@ -19,6 +19,26 @@ plan::Tree tree_of(const JobTerms& terms, bool at_rank) {
   return tree;
 }
 
+plan::Tree tree_of(const JobTerms& terms, const SiteAddress& site) {
+  plan::Tree tree = tree_of(terms, site.at_rank);
+  if (site.weight != 0) tree.weight = static_cast<std::uint16_t>(site.weight);
+  for (plan::Aggregator& aggregator : tree.aggregators) {
+    // A host's ranks sum in memory, by a machine of ours.
+    if (aggregator.place == plan::Place::host) continue;
+    aggregator.takes_sparse = site.record.takes_sparse;
+    aggregator.formats = site.record.formats;
+  }
+  return tree;
+}
+
+plan::Plan plan_of_sites(const JobTerms& terms) {
+  plan::Plan plan = plan_of(terms);
+  if (!plan.formats.has(core::WireFormat::native)) plan.native_types = terms.native_types;
+  plan.trees.clear();
+  for (const SiteAddress& site : terms.sites) plan.trees.push_back(tree_of(terms, site));
+  return plan;
+}
+
 plan::Plan plan_of(const JobTerms& terms) {
   plan::Plan plan;
   plan.world = static_cast<std::uint16_t>(terms.world);

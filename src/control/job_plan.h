@@ -18,6 +18,13 @@ namespace infold::control {
 // themselves.
 plan::Tree tree_of(const JobTerms& terms, bool at_rank = false);
 
+// The tree of one of the sites that the terms name, with what its record says. The weight is 1
+// where the site leaves it to the ranks.
+plan::Tree tree_of(const JobTerms& terms, const SiteAddress& site);
+
+// With the trees of all sites that the terms name.
+plan::Plan plan_of_sites(const JobTerms& terms);
+
 // For a control plane that has sites. One of them stands for all.
 plan::Plan plan_of(const JobTerms& terms);
 

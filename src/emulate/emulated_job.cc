@@ -23,12 +23,13 @@ sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTer
   sim::Scenario scenario;
   scenario.name = "emulation";
   scenario.seed = options.seed;
-  scenario.plan = control::plan_of(terms);
+  scenario.plan = control::plan_of_sites(terms);
   scenario.job = terms.job;
   scenario.epoch = terms.epoch;
   scenario.check_period = 0;
   scenario.transfers_max = kTransfersMax;
   scenario.link = options.link;
+  scenario.lower_links = {options.rack_link, options.link};
   // Few frames wait at a rank. So not all ranks encode a window at once when a call begins, which
   // would make packets late.
   scenario.host_queue_bytes = kHostFrames * scenario.plan.datagram_bytes_max;
@@ -53,7 +54,7 @@ class EmulatedJob::Portal final : public sim::Node {
   Portal(EmulatedJob& job, std::uint16_t rank) : job_(job), rank_(rank) {}
 
   void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
-    job_.deliver(now, rank_, outlet.packets().bytes(parcel.packet));
+    job_.deliver(now, rank_, parcel);
     outlet.packets().release(parcel.packet);
   }
   void handle_timeout(base::Instant, sim::Outlet&) override {}
@@ -64,36 +65,62 @@ class EmulatedJob::Portal final : public sim::Node {
   const std::uint16_t rank_;
 };
 
+// The place of a real switch's site, for all emulated ranks.
+class EmulatedJob::SitePortal final : public sim::Node {
+ public:
+  explicit SitePortal(EmulatedJob& job) : job_(job) {}
+
+  void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
+    const sim::NodeId from = job_.wiring_.network->path(parcel.path).source;
+    job_.deliver(now, job_.ranks_of_nodes_.at(from), parcel);
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, sim::Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+
+ private:
+  EmulatedJob& job_;
+};
+
+sim::Portals EmulatedJob::portals() {
+  sim::Portals portals;
+  portals.ranks = static_cast<std::uint16_t>(options_.real);
+  portals.have_links = !options_.real_have_links;
+  portals.make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); };
+  if (options_.real_switch.is_set()) {
+    portals.make_site = [this](std::size_t) { return std::make_unique<SitePortal>(*this); };
+  }
+  return portals;
+}
+
 EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms,
-                         Deliver deliver)
+                         base::Instant now, Deliver deliver)
     : options_(options),
       deliver_(std::move(deliver)),
-      begun_(io::monotonic_now()),
+      begun_(now),
       scenario_(scenario_of(options, terms)),
       no_calls_(scenario_),
       as_worker_(
           plan::worker_options(sim::plan_of(scenario_), static_cast<std::uint16_t>(options.real))),
-      wiring_(sim::wire(
-          scenario_, no_calls_,
-          {.ranks = static_cast<std::uint16_t>(options.real),
-           .have_links = !options.real_have_links,
-           .make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); }})) {
+      wiring_(sim::wire(scenario_, no_calls_, portals())) {
   for (std::size_t rank = 0; rank < wiring_.workers.size(); ++rank) {
     if (wiring_.workers[rank] == nullptr) continue;
     emulated_.push_back(
         {wiring_.workers[rank], wiring_.worker_nodes[rank], static_cast<std::uint16_t>(rank), {}});
+    ranks_of_nodes_[wiring_.worker_nodes[rank]] = static_cast<std::uint16_t>(rank);
   }
 }
 
-void EmulatedJob::deliver(base::Instant now, std::uint16_t rank,
-                          std::span<const std::byte> datagram) {
+void EmulatedJob::deliver(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel) {
   lateness_.add(inside(io::monotonic_now()) - now);
   ++counters_.packets_out;
-  deliver_(rank, datagram);
+  sim::Network& network = *wiring_.network;
+  deliver_(rank, network.path(parcel.path).site, network.packets().bytes(parcel.packet));
 }
 
 // A stranger may send without end. Half of the buffers are for packets of emulated ranks.
-void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram) {
+void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::uint8_t site,
+                       std::span<const std::byte> datagram) {
   sim::Network& network = *wiring_.network;
   sim::PacketPool& packets = network.packets();
   if (packets.in_use() >= packets.packet_count_max() / 2 ||
@@ -106,7 +133,8 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::span<const st
   const sim::PacketIndex packet = packets.take();
   std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
   packets.set_bytes(packet, datagram.size());
-  network.send(wiring_.to_sites[rank].front(), packet);
+  const auto& ways = options_.real_switch.is_set() ? wiring_.from_sites : wiring_.to_sites;
+  network.send(ways[rank][site], packet);
   run(now);
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One emulated job: the simulator's network of workers, switch and links, in step with the wall
-// clock. Portals stand for the real ranks. Emulated ranks make the transfers that rank 0 tells. One
-// thread.
+// One emulated job: the simulator's network of workers, switches and links, in step with the wall
+// clock. Portals stand for the real ranks, or for the sites of a real switch. Emulated ranks make
+// the transfers that rank 0 tells. One thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,24 +26,31 @@ namespace infold::emulate {
 
 struct JobCounters {
   std::uint64_t transfers = 0;         // that emulated ranks make
-  std::uint64_t packets_in = 0;        // of real ranks
-  std::uint64_t packets_out = 0;       // to real ranks
-  std::uint64_t packets_refused = 0;   // of real ranks: more than any rank of ours has in flight
-  std::uint64_t packets_emulated = 0;  // that emulated ranks and the switch sent
+  std::uint64_t packets_in = 0;        // of real ranks, or of a real switch
+  std::uint64_t packets_out = 0;       // to them
+  std::uint64_t packets_refused = 0;   // of them: more than any rank of ours has in flight
+  std::uint64_t packets_emulated = 0;  // that emulated ranks and switches sent
 
   JobCounters& operator+=(const JobCounters& other);
 };
 
 class EmulatedJob {
  public:
-  // A packet leaves for a real rank.
-  using Deliver = std::function<void(std::uint16_t rank, std::span<const std::byte> datagram)>;
+  // A packet leaves for a real rank, from one of its sites; or for a site of a real switch, from an
+  // emulated rank.
+  using Deliver = std::function<void(std::uint16_t rank, std::uint8_t site,
+                                     std::span<const std::byte> datagram)>;
 
-  EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, Deliver deliver);
+  // It begins now.
+  EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, base::Instant now,
+              Deliver deliver);
 
   bool is_real(std::uint16_t rank) const { return rank < options_.real; }
+  const sim::Scenario& scenario() const { return scenario_; }
+  // A packet of a real rank to one of its sites, or of a real switch's site to an emulated rank.
   // Time never goes back. Requires: run(now) was called.
-  void take(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+  void take(base::Instant now, std::uint16_t rank, std::uint8_t site,
+            std::span<const std::byte> datagram);
   // An error: emulated ranks cannot make the transfer, and the job has to end. Anybody may be rank
   // 0.
   base::Result<void> note(base::Instant now, const control::CallNote& note);
@@ -57,6 +65,7 @@ class EmulatedJob {
 
  private:
   class Portal;
+  class SitePortal;
   struct Rank {
     sim::WorkerNode* node = nullptr;
     sim::NodeId id = 0;
@@ -71,6 +80,7 @@ class EmulatedJob {
     std::shared_ptr<std::vector<std::byte>> bytes;
   };
 
+  sim::Portals portals();
   base::Instant inside(base::Instant wall) const { return base::Instant{} + (wall - begun_); }
   const char* find_obstacle(const control::TransferNote& note) const;
   base::Result<void> note_size(const control::SizeNote& note);
@@ -79,7 +89,7 @@ class EmulatedJob {
   bool repeats(const core::TransferRequest& request) const;
   void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request,
                 const core::TensorCodec* generated);
-  void deliver(base::Instant now, std::uint16_t rank, std::span<const std::byte> datagram);
+  void deliver(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel);
 
   const EmulationOptions options_;
   const Deliver deliver_;
@@ -89,6 +99,7 @@ class EmulatedJob {
   const core::WorkerOptions as_worker_;  // of an emulated rank
   sim::Wiring wiring_;
   std::vector<Rank> emulated_;
+  std::map<sim::NodeId, std::uint16_t> ranks_of_nodes_;  // of emulated ranks
   bool is_over_ = false;
   std::optional<Said> said_;
   std::set<std::uint64_t> unsized_;  // transfers whose size is not known yet

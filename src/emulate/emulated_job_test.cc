@@ -20,13 +20,15 @@ control::JobTerms terms_of(std::uint32_t world) {
   terms.elements_max = 8192;
   terms.small_slots = 16;
   terms.bulk_slots = 48;
+  terms.sites = {{.address = "127.0.0.1:7700"}};
   return terms;
 }
 
 EmulatedJob make_job() {
   return {{.ranks = 4, .real = 1, .values = Values::zeros},
           terms_of(4),
-          [](std::uint16_t, std::span<const std::byte>) {}};
+          io::monotonic_now(),
+          [](std::uint16_t, std::uint8_t, std::span<const std::byte>) {}};
 }
 
 control::TransferNote usual() {

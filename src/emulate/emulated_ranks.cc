@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulate/emulated_ranks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +16,36 @@ using control::ReadyReport;
 using control::Refusal;
 using control::RefusalReason;
 
+std::optional<Refusal> refuse_rank(const Hello& hello, std::uint32_t ranks, std::uint32_t real) {
+  std::string why;
+  if (hello.world != ranks) {
+    why = fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
+                      ranks, hello.world, hello.world);
+  } else if (hello.rank >= real) {
+    why = fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank,
+                      real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", real - 1), real);
+  } else if (hello.site) {
+    why = "ranks that sum cannot be emulated; join with a switch (INFOLD_SITES)";
+  } else if (hello.rack) {
+    why = "a rack's switch cannot be below an emulator";
+  }
+  if (why.empty()) return std::nullopt;
+  return Refusal{RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
+                 static_cast<int>(hello.rank)};
+}
+
+ReadyReport report_of_emulated(const ReadyReport& real, std::uint32_t first) {
+  ReadyReport alike = real;
+  alike.shares_memory = false;
+  if (real.verifies.value_or(false)) {
+    alike.obstacle = Refusal{RefusalReason::invalid,
+                             "emulated ranks have no results to compare; switch off verify "
+                             "(INFOLD_VERIFY)",
+                             static_cast<int>(first)};
+  }
+  return alike;
+}
+
 // An emulated rank hears nothing that it has to answer: its packets come from the plane.
 class EmulatedRanks::Listener final : public control::RankListener {
  public:
@@ -25,30 +56,67 @@ class EmulatedRanks::Listener final : public control::RankListener {
   void dismissed() override {}
 };
 
-std::string EmulatedRanks::find_obstacle(const Hello& hello) const {
-  if (hello.world != ranks_) {
-    return fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
-                       ranks_, hello.world, hello.world);
+// A real rank hears of the sites of the switch that it is below.
+class EmulatedRanks::AtSwitch final : public control::RankListener {
+ public:
+  // The parent is that of a rack's switch, for errors.
+  AtSwitch(std::shared_ptr<control::RankListener> rank, std::vector<control::SiteAddress> sites,
+           std::string parent)
+      : rank_(std::move(rank)), sites_(std::move(sites)), parent_(std::move(parent)) {}
+  void all_here(const control::JobTerms& terms) override {
+    control::JobTerms own = terms;
+    own.sites = sites_;
+    own.parent = parent_;
+    rank_->all_here(own);
   }
-  if (hello.rank >= real_) {
-    return fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank,
-                       real_ == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", real_ - 1),
-                       real_);
+  void all_ready(const std::vector<control::HostGroup>& groups) override {
+    rank_->all_ready(groups);
   }
-  if (hello.site) return "ranks that sum cannot be emulated; join with a switch (INFOLD_SITES)";
-  if (hello.rack) return "a rack's switch cannot be below an emulator";
-  return {};
+  void refused(const Refusal& refusal) override { rank_->refused(refusal); }
+  void ended(const control::JobEnd& end) override { rank_->ended(end); }
+  void dismissed() override { rank_->dismissed(); }
+
+ private:
+  const std::shared_ptr<control::RankListener> rank_;
+  const std::vector<control::SiteAddress> sites_;
+  const std::string parent_;
+};
+
+// What a rank in its place says of the switch that it is below and of its host.
+Hello EmulatedRanks::placed(const Hello& hello) const {
+  const Placement& placement = options_.placement;
+  Hello own = hello;
+  own.host.reset();  // so that all of a real rank's packets come here
+  own.always_shares = false;
+  own.rack.reset();
+  if (const auto* const host = host_of(placement, options_.real, hello.rank)) {
+    const std::string name = fmt::format("emulated host of rank {}", host->first);
+    own.host = control::RankHost{name, name};
+    own.always_shares = true;
+  }
+  if (const auto* const rack = core::find_range(placement.racks, hello.rank)) {
+    own.rack = control::RackHello{fmt::format("emulated rack of rank {}", rack->first),
+                                  options_.address,
+                                  static_cast<std::uint32_t>(placement.weights.size()),
+                                  placement.record,
+                                  {}};
+  }
+  if (placement.wanted) {
+    own.small_slots = std::min<std::uint32_t>(own.small_slots, placement.wanted->small_slots);
+    own.bulk_slots = std::min<std::uint32_t>(own.bulk_slots, placement.wanted->bulk_slots);
+  }
+  return own;
 }
 
 control::Registrar::Entry EmulatedRanks::enter(const Hello& hello,
                                                std::shared_ptr<control::RankListener> listener) {
-  if (const std::string why = find_obstacle(hello); !why.empty()) {
-    listener->refused({RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
-                       static_cast<int>(hello.rank)});
+  if (const auto refusal = refuse_rank(hello, options_.ranks, options_.real)) {
+    listener->refused(*refusal);
     return Entry{};
   }
-  Hello alone = hello;
-  alone.host.reset();  // so that all of its packets come here
+  const Hello own = placed(hello);
+  listener = std::make_shared<AtSwitch>(std::move(listener), options_.sites[hello.rank],
+                                        own.rack ? options_.address : std::string());
   bool is_first = false;
   Entry entry{};
   {
@@ -56,11 +124,11 @@ control::Registrar::Entry EmulatedRanks::enter(const Hello& hello,
     const std::lock_guard lock(mutex_);
     Group& group = groups_[hello.job];
     is_first = group.real.empty() && group.emulated.empty();
-    entry = registry_.enter(alone, std::move(listener));
+    entry = registry_.enter(own, std::move(listener));
     group.real.insert(entry);
     names_[entry] = hello.job;
   }
-  if (is_first) add_emulated(alone);
+  if (is_first) add_emulated(own);
   return entry;
 }
 
@@ -68,9 +136,10 @@ void EmulatedRanks::add_emulated(const Hello& real) {
   const std::lock_guard lock(mutex_);
   const auto group = groups_.find(real.job);
   if (group == groups_.end()) return;
-  for (std::uint32_t rank = real_; rank < ranks_; ++rank) {
+  for (std::uint32_t rank = options_.real; rank < options_.ranks; ++rank) {
     Hello hello = real;
     hello.rank = rank;
+    hello = placed(hello);
     hello.peer.clear();
     hello.source = {};
     hello.patience = std::chrono::hours(1);
@@ -89,14 +158,12 @@ void EmulatedRanks::ready(Entry entry, const ReadyReport& report) {
     }
   }
   registry_.ready(entry, report);
-  ReadyReport alike = report;
-  if (report.verifies.value_or(false)) {
-    alike.obstacle = Refusal{RefusalReason::invalid,
-                             "emulated ranks have no results to compare; switch off verify "
-                             "(INFOLD_VERIFY)",
-                             static_cast<int>(real_)};
+  ReadyReport alike = report_of_emulated(report, options_.real);
+  for (std::size_t i = 0; i < emulated.size(); ++i) {
+    const auto rank = options_.real + static_cast<std::uint32_t>(i);
+    alike.shares_memory = host_of(options_.placement, options_.real, rank) != nullptr;
+    registry_.ready(emulated[i], alike);
   }
-  for (const Entry each : emulated) registry_.ready(each, alike);
 }
 
 void EmulatedRanks::leave(Entry entry, const Parting& parting) {

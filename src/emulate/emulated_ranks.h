@@ -1,27 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lets emulated ranks join each job beside its real ranks. They come with the first real rank, say
-// what it says, and leave with the last one. Any thread.
+// what it says, and leave with the last one. Each rank's hello also says which rack's switch and
+// which host the rank is emulated at. Any thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/registrar.h"
 #include "control/registry/job_registry.h"
+#include "emulate/placement.h"
 
 namespace infold::emulate {
 
+// Why no real rank may say so, or nothing. Of each job the first `real` of `ranks` are real.
+std::optional<control::Refusal> refuse_rank(const control::Hello& hello, std::uint32_t ranks,
+                                            std::uint32_t real);
+// What emulated ranks report, of which this one is the first, where a real rank reports this. They
+// share no memory.
+control::ReadyReport report_of_emulated(const control::ReadyReport& real, std::uint32_t first);
+
+struct EmulatedRanksOptions {
+  std::uint32_t ranks = 0;
+  std::uint32_t real = 0;  // the first ones
+  Placement placement;
+  std::string address;  // where real ranks join
+  // By real rank: the ports of the switch that the rank is below, one for each site.
+  std::vector<std::vector<control::SiteAddress>> sites = {};
+};
+
 class EmulatedRanks final : public control::Registrar {
  public:
-  // Of each job the first `real` of `ranks` are real.
-  EmulatedRanks(control::Plane& plane, std::uint32_t ranks, std::uint32_t real)
-      : registry_(&plane), ranks_(ranks), real_(real) {}
+  EmulatedRanks(control::Plane& plane, EmulatedRanksOptions options)
+      : registry_(&plane), options_(std::move(options)) {}
 
   Entry enter(const control::Hello& hello,
               std::shared_ptr<control::RankListener> listener) override;
@@ -35,18 +54,18 @@ class EmulatedRanks final : public control::Registrar {
 
  private:
   class Listener;
+  class AtSwitch;
   struct Group {
     std::set<Entry> real;         // ranks that have not left
-    std::vector<Entry> emulated;  // likewise
+    std::vector<Entry> emulated;  // likewise, by rank
     bool is_ready = false;
   };
 
-  std::string find_obstacle(const control::Hello& hello) const;
+  control::Hello placed(const control::Hello& hello) const;
   void add_emulated(const control::Hello& real);
 
   control::JobRegistry registry_;
-  const std::uint32_t ranks_;
-  const std::uint32_t real_;
+  const EmulatedRanksOptions options_;
   std::mutex mutex_;
   std::map<std::string, Group, std::less<>> groups_;  // by the job's name
   std::map<Entry, std::string> names_;                // of real ranks' jobs

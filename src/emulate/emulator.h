@@ -1,39 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole emulator: the control plane that real ranks join at, the socket of their packets, and the
-// thread that moves the packets of all emulated parties when their time has come.
+// A whole emulator: the control plane that real ranks join at, the sockets of their packets, and
+// the thread that moves the packets of all emulated parties when their time has come.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
-#include "emulate/emulated_job.h"
 #include "emulate/emulated_ranks.h"
+#include "emulate/emulation.h"
 #include "emulate/options.h"
-#include "io/udp/udp_socket.h"
+#include "emulate/portal_server.h"
+#include "io/address/socket_address.h"
 #include "site/serve_loop.h"
 
 namespace infold::emulate {
 
-struct EmulationReport {
-  JobCounters counters;  // of all jobs
-  Lateness lateness;     // likewise
-};
-
-class Emulator final : public control::Plane {
+class Emulator final : public Emulation, public control::Plane {
  public:
-  // The error says why the address cannot be used. Requires: 1 <= real < ranks.
+  // The error says why an address cannot be used. Requires: 1 <= real < ranks; the placement has no
+  // fault (emulate/placement.h).
   static base::Result<std::unique_ptr<Emulator>> start(const EmulationOptions& options);
-  ~Emulator() override;  // tells all jobs
+  ~Emulator() override;
 
-  io::SocketAddress address() const { return address_; }
-  EmulationReport report();
+  io::SocketAddress address() const override { return address_; }
+  EmulationReport report() override;
 
-  std::vector<control::SiteAddress> sites() const override;
+  std::vector<control::SiteAddress> sites() const override { return sites_of(0); }
   std::uint32_t slots_total() const override { return options_.slots; }
   std::uint32_t datagram_bytes_max() const override;
   control::Answer<void> start_job(const control::JobTerms& terms) override;
@@ -43,12 +41,14 @@ class Emulator final : public control::Plane {
   void note_call(std::uint16_t job, const control::CallNote& note) override;
 
  private:
-  class Server;
-  Emulator(const EmulationOptions& options, io::UdpSocket socket);
+  Emulator(const EmulationOptions& options, std::unique_ptr<PortalServer> portals);
+
+  std::vector<control::SiteAddress> sites_of(std::uint32_t real_rank) const;
+  std::optional<control::Refusal> find_obstacle(const control::JobTerms& terms) const;
 
   const EmulationOptions options_;
+  const std::unique_ptr<PortalServer> portals_;
   const io::SocketAddress address_;
-  std::unique_ptr<Server> server_;
   std::unique_ptr<site::ServeLoop> loop_;
   std::unique_ptr<EmulatedRanks> ranks_;
   std::unique_ptr<control::ControlServer> control_;

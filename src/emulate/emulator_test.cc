@@ -98,6 +98,76 @@ TEST(Emulator, LossAndSlowLinksChangeNoSum) {
   run_real(*emulator, 2, 6, [](Communicator& comm) { check_sums(comm, 2, 8); });
 }
 
+// Ranks of every placement get the sums of all ranks.
+struct Placed {
+  const char* name;
+  Placement placement;
+  int real;
+};
+
+std::vector<Placed> placements_of(std::uint32_t ranks) {
+  const std::vector<core::RankRange> two = even_ranges(ranks, 2);
+  return {{"racks", {.racks = even_ranges(ranks, 4)}, 2},
+          {"real ranks in two racks", {.racks = even_ranges(ranks, 4)}, 5},
+          {"a rack, and ranks at the root", {.racks = {two[1]}}, 2},
+          {"sites", {.weights = {1, 1, 1, 1}}, 2},
+          {"sites of other weights", {.weights = {3, 1}}, 2},
+          {"racks and sites", {.racks = two, .weights = {1, 2, 1}}, 5},
+          {"hosts", {.hosts = even_ranges(ranks, 4)}, 1},
+          {"hosts in racks", {.racks = two, .hosts = even_ranges(ranks, 4), .weights = {1, 1}}, 2}};
+}
+
+TEST(Emulator, SumsAreRightInEveryPlacement) {
+  constexpr int kRanks = 12;
+  for (const Placed& each : placements_of(kRanks)) {
+    SCOPED_TRACE(each.name);
+    const auto emulator = start({.ranks = kRanks,
+                                 .real = static_cast<std::uint32_t>(each.real),
+                                 .placement = each.placement,
+                                 .link = {.delay = base::microseconds(50)},
+                                 .loss = 0.01,
+                                 .values = Values::generated});
+    run_real(*emulator, each.real, kRanks,
+             [&](Communicator& comm) { check_sums(comm, each.real, 6); });
+    const EmulationReport report = emulator->report();
+    EXPECT_EQ(report.counters.transfers, 6U);
+    EXPECT_EQ(report.counters.packets_refused, 0U);
+  }
+}
+
+TEST(Emulator, AJobHasThePlanThatIsWanted) {
+  plan::Plan plan;
+  plan.world = 8;
+  plan.small_slots = 16;
+  plan.bulk_slots = 100;
+  const auto racks = even_ranges(8, 2);
+  plan.trees = {plan::tree_of(8, std::vector<core::RankRange>{{4, 2}}, racks),
+                plan::tree_of(8, std::vector<core::RankRange>{{4, 2}}, racks)};
+  plan.trees.back().weight = 3;
+  const auto placement = placement_of(plan, 2);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  const auto emulator =
+      start({.ranks = 8, .real = 2, .placement = *placement, .values = Values::generated});
+  run_real(*emulator, 2, 8, [](Communicator& comm) { check_sums(comm, 2, 4); });
+}
+
+// Real ranks take 64 and 448 slots, and no more.
+TEST(Emulator, RefusesAJobThatCannotHaveThePlan) {
+  plan::Plan plan;
+  plan.world = 4;
+  plan.small_slots = 64;
+  plan.bulk_slots = 1000;
+  plan.trees = {plan::flat_tree(4)};
+  const auto placement = placement_of(plan, 1);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  const auto emulator = start({.ranks = 4, .real = 1, .placement = *placement});
+  JoinOptions options = options_of(0, 4);
+  options.switches = {emulator->address().text()};
+  const Result<Communicator> joined = Communicator::join(options);
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_THAT(joined.error().message, HasSubstr("bulk_slots=448, and the plan has 1000"));
+}
+
 TEST(Emulator, EveryCollectiveHasItsResult) {
   const auto emulator = start({.ranks = 5, .real = 2, .values = Values::zeros});
   run_real(*emulator, 2, 5, [](Communicator& comm) {

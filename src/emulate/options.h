@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an emulator emulates: ranks, links, slots, values, and how late ranks are. Plain data.
+// What an emulator emulates: ranks, their places, links, slots, values, and how late ranks are.
+// Plain data.
 #pragma once
 
 #include <cstdint>
 
 #include "emulate/lag.h"
+#include "emulate/placement.h"
 #include "io/address/socket_address.h"
 #include "sim/network/link.h"
 
@@ -18,14 +20,19 @@ enum class Values : std::uint8_t {
 
 struct EmulationOptions {
   io::SocketAddress listen;  // packets and, over TCP, control
-  std::uint32_t ranks = 2;   // of each job
-  std::uint32_t real = 1;    // the first ranks, which join over sockets
-  // Of each rank, in each direction.
+  // Set: a real switch sums, where real and emulated ranks join. Nothing but ranks and their links
+  // is emulated then, and the placement is the usual one.
+  io::SocketAddress real_switch = {};
+  std::uint32_t ranks = 2;  // of each job
+  std::uint32_t real = 1;   // the first ranks, which join over sockets
+  Placement placement;
+  // Of each rank, in each direction. Ranks of a host share the host's.
   sim::LinkOptions link;
-  double loss = 0;  // probability for each packet, in each direction of a link
+  sim::LinkOptions rack_link;  // of each rack's switch, to the root
+  double loss = 0;             // probability for each packet, in each direction of each link
   // Real ranks have links of their own, as in a lab. Otherwise theirs are emulated, too.
   bool real_have_links = false;
-  std::uint32_t slots = 4096;  // of the switch
+  std::uint32_t slots = 4096;  // of each switch
   Values values = Values::zeros;
   Lag lag;
   std::uint64_t seed = 1;

@@ -129,10 +129,11 @@ class Player {
 
 tl::expected<std::vector<trace::Trace>, std::string> play(
     std::span<const trace::Trace* const> traces, Calls& calls, const PlaybackOptions& options) {
-  const auto world = static_cast<std::uint16_t>(traces.size());
+  const auto ranks = static_cast<std::uint16_t>(traces.size());
+  const std::uint16_t world = options.world > 0 ? options.world : ranks;
   std::vector<Player> players;
-  players.reserve(world);
-  for (std::uint16_t rank = 0; rank < world; ++rank) {
+  players.reserve(ranks);
+  for (std::uint16_t rank = 0; rank < ranks; ++rank) {
     players.emplace_back(*traces[rank], rank, world, options.interference);
   }
   Instant now;

@@ -17,6 +17,8 @@
 namespace infold::whatif {
 
 struct PlaybackOptions {
+  // Ranks of the job, if others than those that play take part; 0: none do.
+  std::uint16_t world = 0;
   // A compute takes so much longer while calls of its rank move: 0.2 is a fifth.
   double interference = 0;
   // Asked now and then; true ends the playback.

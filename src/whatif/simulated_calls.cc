@@ -17,6 +17,8 @@ namespace {
 constexpr control::Slots kAsked = {64, 448};
 constexpr std::uint32_t kTransfersMax = 1024;
 constexpr std::uint32_t kUdpHeaderBytes = 8;
+// Of the network without a look at whoever wants to stop it: some tenths of a second.
+constexpr std::uint32_t kStepsMax = 1 << 20;
 
 // A tree for each host or rank that sums its share.
 std::vector<plan::Tree> shares_of(const Setting& setting) {
@@ -38,6 +40,18 @@ base::Duration link_delay(const Setting& setting) {
   return setting.round_trip / (in_path ? 4 : 2);
 }
 
+}  // namespace
+
+sim::LinkOptions link_of(const Setting& setting) {
+  return {.bits_per_second = static_cast<std::int64_t>(setting.bits_per_second),
+          .delay = link_delay(setting),
+          .queue_bytes_max = sim::port_queue_bytes(setting.bits_per_second),
+          .overhead_bytes = std::int64_t{setting.framing.ip_header_bytes} + kUdpHeaderBytes +
+                            setting.framing.frame_bytes};
+}
+
+namespace {
+
 sim::Scenario scenario_of(const Setting& setting) {
   sim::Scenario scenario;
   scenario.name = "what-if";
@@ -46,11 +60,7 @@ sim::Scenario scenario_of(const Setting& setting) {
   scenario.check_period = 0;
   scenario.transfers_max = kTransfersMax;
   scenario.aggregators_are_hosts = setting.place == Place::hosts || setting.place == Place::workers;
-  scenario.link.bits_per_second = static_cast<std::int64_t>(setting.bits_per_second);
-  scenario.link.delay = link_delay(setting);
-  scenario.link.queue_bytes_max = sim::port_queue_bytes(setting.bits_per_second);
-  scenario.link.overhead_bytes =
-      std::int64_t{setting.framing.ip_header_bytes} + kUdpHeaderBytes + setting.framing.frame_bytes;
+  scenario.link = link_of(setting);
   scenario.up.loss = scenario.down.loss = setting.loss;
   return scenario;
 }
@@ -133,7 +143,8 @@ base::Instant SimulatedCalls::run(base::Instant limit, std::vector<Ended>& ended
                        [](const auto& calls) { return !calls.empty(); });
   };
   if (limit == base::Instant::never() && !moves()) return limit;
-  while (ended_.empty() && wiring_.network->step(limit)) {
+  for (std::uint32_t steps = 0; ended_.empty() && wiring_.network->step(limit); ++steps) {
+    if (steps == kStepsMax) return wiring_.network->now();
   }
   if (ended_.empty()) return limit;
   ended.insert(ended.end(), ended_.begin(), ended_.end());

@@ -42,8 +42,9 @@ class SimulatedCalls final : public Calls {
   std::vector<Ended> ended_;
 };
 
-// The plan of the setting's place.
+// The plan of the setting's place, and the link of each rank.
 plan::Plan plan_of(const Setting& setting);
+sim::LinkOptions link_of(const Setting& setting);
 
 // Why no machines can be made for this setting, or nothing.
 std::optional<std::string> find_obstacle(const Setting& setting);

@@ -55,12 +55,13 @@ ALLOWED = {
     "api": BELOW_SITE | {"site", "switch"} | RANK,
     # The simulator in step with the wall clock, behind the control plane of a switch.
     "emulate": BELOW_SITE | {"oracle", "sim", "site"},
+    "emulate/at_switch": BELOW_SITE | {"oracle", "sim", "site", "emulate"},
     "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "trace", "xdp"},
     "proto": set(),
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.
 ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"},
-         "emulate": {"api"}, "whatif": {"rank/calls"}}
+         "emulate": {"api"}, "emulate/at_switch": {"api", "switch"}, "whatif": {"rank/calls"}}
 # A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')

@@ -149,13 +149,7 @@ void settle(std::span<const HostTerms> hosts, SiteTable& table) {
   for (const HostTerms& host : hosts) {
     for (const control::SiteAddress& each : host.terms->sites) {
       plan::Tree& tree = table.plan.trees[site];
-      tree.aggregators = control::tree_of(*host.terms, each.at_rank).aggregators;
-      for (plan::Aggregator& aggregator : tree.aggregators) {
-        // A host's ranks sum in memory, by a machine of ours.
-        if (aggregator.place == plan::Place::host) continue;
-        aggregator.takes_sparse = each.record.takes_sparse;
-        aggregator.formats = each.record.formats;
-      }
+      tree.aggregators = control::tree_of(*host.terms, each).aggregators;
       if (table.own == site) tree.aggregators.front().rank = table.rank;
       ++site;
     }

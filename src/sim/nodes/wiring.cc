@@ -4,7 +4,8 @@
 #include "sim/nodes/wiring.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "numeric/codec.h"
@@ -43,13 +44,12 @@ struct Port {
 };
 
 // An aggregator's own link, if the aggregator is a host and not a switch. One at a rank has the
-// rank's.
+// rank's link.
 struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
+  std::optional<std::uint16_t> rank = {};
 };
-
-using Between = std::array<std::optional<NodeId>, 3>;
 
 class Builder {
  public:
@@ -83,6 +83,7 @@ class Builder {
     if (scenario_.earlier) add(std::make_unique<Replayer>(scenario_, *wiring_.network));
     wiring_.network->start();
     wiring_.to_sites = std::move(to_sites_);
+    wiring_.from_sites = std::move(from_sites_);
     return std::move(wiring_);
   }
 
@@ -111,29 +112,42 @@ class Builder {
     return add(std::make_unique<Faults>(faults, random_.next(), next_node()));
   }
 
-  Port add_port() {
+  Port add_port(const LinkOptions& link) {
     Port port;
-    port.up_link = add_link(scenario_.link, &port.uplink);
+    port.up_link = add_link(link, &port.uplink);
     port.up_faults = add_faults(scenario_.up);
-    port.down_link = add_link(scenario_.link);
+    port.down_link = add_link(link);
     port.down_faults = add_faults(scenario_.down);
     return port;
+  }
+
+  // A host's ranks and their aggregators share memory.
+  Port add_rank_port(std::uint16_t rank) {
+    if (!scenario_.lower_links) return add_port(scenario_.link);
+    const plan::Tree& tree = plan_.trees.front();
+    const plan::Aggregator& above = tree.aggregators[plan::position_of(tree, rank).aggregator];
+    return above.place == plan::Place::host ? Port{} : add_port(scenario_.link);
+  }
+
+  Port add_lower_port(const plan::Aggregator& aggregator) {
+    const std::optional<LowerLinks>& links = scenario_.lower_links;
+    if (!links) return add_port(scenario_.link);
+    const std::pair key = {aggregator.place, aggregator.children.front().ranks.first};
+    const auto found = lower_ports_.find(key);
+    if (found != lower_ports_.end()) return found->second;
+    return lower_ports_[key] =
+               add_port(aggregator.place == plan::Place::host ? links->host : links->rack);
   }
 
   HostPort add_host_port(const plan::Aggregator& aggregator) {
     if (!scenario_.aggregators_are_hosts) return {};
     if (aggregator.place == plan::Place::rank && aggregator.rank) {
       const Port& port = worker_ports_[*aggregator.rank];
-      return {port.down_link, port.up_link};
+      return {port.down_link, port.up_link, aggregator.rank};
     }
     LinkOptions link = scenario_.link;
     link.delay = {};
     return {add_link(link), add_link(link)};
-  }
-
-  bool is_at_rank(const plan::Aggregator& aggregator, std::uint16_t rank) const {
-    return scenario_.aggregators_are_hosts && aggregator.place == plan::Place::rank &&
-           aggregator.rank == rank;
   }
 
   void add_worker(std::uint16_t rank) {
@@ -166,18 +180,25 @@ class Builder {
     auto node = std::make_unique<WorkerNode>(std::move(node_options));
     wiring_.workers.push_back(node.get());
     wiring_.worker_nodes.push_back(add(std::move(node)));
-    worker_ports_.push_back(add_port());
+    worker_ports_.push_back(add_rank_port(rank));
     to_sites_.emplace_back();
+    from_sites_.emplace_back();
   }
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
-    wiring_.worker_nodes.push_back(add(portals_.make(rank)));
-    worker_ports_.push_back(portals_.have_links ? add_port() : Port{});
+    const bool is_here = !portals_.make_site;
+    wiring_.worker_nodes.push_back(is_here ? add(portals_.make(rank)) : NodeId{});
+    worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
     to_sites_.emplace_back();
+    from_sites_.emplace_back();
   }
 
   void add_site(std::size_t site) {
+    if (portals_.make_site) {
+      add_site_portal(site);
+      return;
+    }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
     auto& aggregators = wiring_.aggregators.emplace_back();
     std::vector<Port> ports;
@@ -189,10 +210,34 @@ class Builder {
       auto node = std::make_unique<AggregatorNode>(options);
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
-      ports.push_back(i == 0 ? Port{} : add_port());
+      ports.push_back(i == 0 ? Port{} : add_lower_port(plan_.trees[site].aggregators[i]));
       host_ports.push_back(add_host_port(plan_.trees[site].aggregators[i]));
     }
     connect_site(site, ports, host_ports);
+  }
+
+  void add_site_portal(std::size_t site) {
+    const NodeId root = add(portals_.make_site(site));
+    wiring_.aggregator_nodes.push_back({root});
+    wiring_.aggregators.emplace_back();
+    for (std::uint16_t rank = portals_.ranks; rank < plan_.world; ++rank) {
+      connect_rank(site, rank, root, {});
+    }
+  }
+
+  void connect_rank(std::size_t site, std::uint16_t rank, NodeId above, const HostPort& host) {
+    const Port& port = worker_ports_[rank];
+    const NodeId below = wiring_.worker_nodes[rank];
+    if (host.rank == rank) {  // nothing leaves the process
+      to_sites_[rank].push_back(add_path(site, below, {}, above));
+      from_sites_[rank].push_back(add_path(site, above, {}, below));
+    } else {
+      to_sites_[rank].push_back(
+          add_path(site, below, {port.up_link, port.up_faults, host.in}, above));
+      from_sites_[rank].push_back(
+          add_path(site, above, {host.out, port.down_link, port.down_faults}, below));
+    }
+    to_any_rank_.push_back(from_sites_[rank].back());
   }
 
   void connect_site(std::size_t site, const std::vector<Port>& ports,
@@ -203,23 +248,17 @@ class Builder {
     std::vector<std::optional<PathId>> to_parent(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (const plan::Child& child : tree.aggregators[i].children) {
-        const bool is_rank = child.aggregator == 0;
-        const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
-        const NodeId below =
-            is_rank ? wiring_.worker_nodes[child.ranks.first] : nodes[child.aggregator];
-        Between up_hops = {port.up_link, port.up_faults, host_ports[i].in};
-        Between down_hops = {host_ports[i].out, port.down_link, port.down_faults};
-        if (is_rank && is_at_rank(tree.aggregators[i], child.ranks.first)) {
-          up_hops = down_hops = {};  // nothing leaves the process
+        if (child.is_rank()) {
+          connect_rank(site, child.ranks.first, nodes[i], host_ports[i]);
+          to_children[i].push_back(from_sites_[child.ranks.first].back());
+          continue;
         }
-        const PathId up = add_path(site, below, up_hops, nodes[i]);
-        to_children[i].push_back(add_path(site, nodes[i], down_hops, below));
-        if (is_rank) {
-          to_sites_[child.ranks.first].push_back(up);
-          from_sites_.push_back(to_children[i].back());
-        } else {
-          to_parent[child.aggregator] = up;
-        }
+        const Port& port = ports[child.aggregator];
+        const NodeId below = nodes[child.aggregator];
+        to_parent[child.aggregator] =
+            add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
+        to_children[i].push_back(
+            add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
       }
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -227,7 +266,8 @@ class Builder {
     }
   }
 
-  PathId add_path(std::size_t site, NodeId source, const Between& between, NodeId destination) {
+  PathId add_path(std::size_t site, NodeId source,
+                  std::initializer_list<std::optional<NodeId>> between, NodeId destination) {
     Path path;
     path.source = source;
     path.site = static_cast<std::uint8_t>(site);
@@ -241,7 +281,7 @@ class Builder {
   void add_stale_packets() {
     std::vector<PathId> up;
     for (const auto& paths : to_sites_) up.insert(up.end(), paths.begin(), paths.end());
-    add(std::make_unique<StaleSender>(scenario_, up, from_sites_));
+    add(std::make_unique<StaleSender>(scenario_, up, to_any_rank_));
   }
 
   const Scenario& scenario_;
@@ -251,8 +291,10 @@ class Builder {
   base::Prng random_;
   Wiring wiring_;
   std::vector<Port> worker_ports_;
-  std::vector<std::vector<PathId>> to_sites_;  // for each rank
-  std::vector<PathId> from_sites_;             // to any rank
+  std::map<std::pair<plan::Place, std::uint16_t>, Port> lower_ports_;  // by their first rank
+  std::vector<std::vector<PathId>> to_sites_;                          // of each rank, by site
+  std::vector<std::vector<PathId>> from_sites_;
+  std::vector<PathId> to_any_rank_;
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 //   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
 //
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
-// each for all its sites, because it has one port.
+// each for all its sites, because it has one port. So have racks and hosts where the scenario has
+// links of theirs.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct Wiring {
   std::unique_ptr<Network> network;
   std::vector<WorkerNode*> workers;                       // by rank; null: a portal
   std::vector<std::vector<PathId>> to_sites;              // of each rank
+  std::vector<std::vector<PathId>> from_sites;            // likewise
   std::vector<std::vector<AggregatorNode*>> aggregators;  // by site, in the plan's order
   std::vector<NodeId> worker_nodes;
   std::vector<std::vector<NodeId>> aggregator_nodes;
@@ -37,6 +39,9 @@ struct Portals {
   std::uint16_t ranks = 0;
   bool have_links = true;  // false: links and faults are elsewhere, too
   std::function<std::unique_ptr<Node>(std::uint16_t rank)> make = {};
+  // Set: the sites are elsewhere, and the first ranks have no nodes. In place of each root is such
+  // a node. Requires: all other ranks are directly below the roots.
+  std::function<std::unique_ptr<Node>(std::size_t site)> make_site = {};
 };
 
 Wiring wire(const Scenario& scenario, const Job& job, const Portals& portals = {});

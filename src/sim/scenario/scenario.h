@@ -95,6 +95,12 @@ struct EarlierJob {
   std::uint32_t replays = 0;  // how many of its packets arrive
 };
 
+// Links of the aggregators below the roots. A rack or a host has one, for all trees.
+struct LowerLinks {
+  LinkOptions rack;  // of a rack's switch, or of any aggregator but a host's
+  LinkOptions host;  // its ranks have none: they share memory
+};
+
 // The usual job number in the packets of a scenario's job.
 inline constexpr std::uint16_t kJob = 7;
 
@@ -116,6 +122,8 @@ struct Scenario {
   LinkOptions link{.bits_per_second = 10'000'000'000,
                    .delay = base::microseconds(10),
                    .queue_bytes_max = 256 * 1024};
+  // Unset: each aggregator below a root has a link as ranks have, in each tree.
+  std::optional<LowerLinks> lower_links;
   // An aggregator on a host has one link for all its children. A switch has a link for each.
   bool aggregators_are_hosts = false;
   // A worker's host stops sending while this much waits in its own queue; 0: it never looks.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/emulate/placement_options.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/stripe.h"
+#include "plan/plan_text.h"
+
+namespace infold::cli {
+namespace {
+
+// Of a plan of 256 ranks and 64 trees, several times over.
+constexpr std::size_t kPlanBytesMax = 4 << 20;
+
+tl::expected<std::string, std::string> read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kPlanBytesMax + 1, '\0');
+  // A folder can be opened, and fails at the first byte.
+  errno = 0;
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (!file && !file.eof())) {
+    return tl::unexpected(fmt::format("--plan {}: cannot read the file: {}", path,
+                                      std::strerror(errno == 0 ? ENOENT : errno)));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() <= kPlanBytesMax) return text;
+  return tl::unexpected(fmt::format("--plan {}: longer than any plan", path));
+}
+
+}  // namespace
+
+void PlacementOptions::declare(Options& options) {
+  options.whole<std::uint32_t>(
+      "--racks", racks_, {2, 256},
+      "Racks of equal size, each with an emulated switch of its own below the root; rank 0 is in "
+      "the first one");
+  options.whole<std::uint32_t>(
+      "--hosts", hosts_, {2, 256},
+      "Hosts of equal size, whose ranks share memory and one link; a host with a real rank does "
+      "not share");
+  options.whole<std::uint32_t>(
+      "--switches", switches_, {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
+      "Switches at the root, which divide the chunks as the threads of infold switch do");
+  options.text("--plan", plan_,
+               "File with the plan that each job must have, in place of racks, hosts and switches",
+               "FILE");
+  for (const char* const other : {"--racks", "--hosts", "--switches"}) {
+    options.exclude("--plan", other);
+  }
+}
+
+tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
+    std::uint32_t ranks, std::uint32_t real) const {
+  if (!plan_.empty()) return from_plan(ranks, real);
+  const std::pair<const char*, std::uint32_t> counts[] = {{"--racks", racks_.value_or(1)},
+                                                          {"--hosts", hosts_.value_or(1)}};
+  for (const auto& [name, count] : counts) {
+    if (count > ranks) {
+      return tl::unexpected(fmt::format("{} {}: must not be above --ranks {}", name, count, ranks));
+    }
+  }
+  emulate::Placement placement;
+  if (racks_) placement.racks = emulate::even_ranges(ranks, *racks_);
+  if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
+  placement.weights.assign(switches_, 1);
+  if (const auto fault = emulate::find_fault(placement, ranks)) {
+    return tl::unexpected(fmt::format("--hosts {}: {}; choose a multiple of --racks {}",
+                                      hosts_.value_or(0), *fault, racks_.value_or(0)));
+  }
+  return placement;
+}
+
+tl::expected<emulate::Placement, std::string> PlacementOptions::from_plan(
+    std::uint32_t ranks, std::uint32_t real) const {
+  const auto text = read_whole(plan_);
+  if (!text) return tl::unexpected(text.error());
+  const auto plan = plan::read_plan(*text);
+  if (!plan) return tl::unexpected(fmt::format("--plan {}: {}", plan_, plan.error()));
+  if (plan->world != ranks) {
+    return tl::unexpected(fmt::format("--plan {}: it is for {} ranks, and --ranks says {}", plan_,
+                                      plan->world, ranks));
+  }
+  auto placement = emulate::placement_of(*plan, real);
+  if (!placement) return tl::unexpected(fmt::format("--plan {}: {}", plan_, placement.error()));
+  return placement;
+}
+
+std::string placement_text(const emulate::Placement& placement, std::uint32_t real) {
+  std::vector<std::string> parts;
+  if (!placement.racks.empty()) {
+    parts.push_back(fmt::format("racks: {}", placement.racks.size()));
+  }
+  if (!placement.hosts.empty()) {
+    const auto shared = std::count_if(
+        placement.hosts.begin(), placement.hosts.end(),
+        [real](core::RankRange host) { return host.first >= real && host.count > 1; });
+    parts.push_back(
+        fmt::format("hosts: {}, of which {} share memory", placement.hosts.size(), shared));
+  }
+  if (placement.weights.size() > 1) {
+    parts.push_back(fmt::format("switches at the root: {}", placement.weights.size()));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace infold::cli

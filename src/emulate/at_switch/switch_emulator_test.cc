@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real ranks of this process and emulated ones join one real switch over loopback, through an
+// emulator. Every sum is compared with what all ranks contribute.
+#include "emulate/at_switch/switch_emulator.h"
+
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "api/joining/join_testing.h"
+#include "emulate/contribution.h"
+
+namespace infold::emulate {
+namespace {
+
+using infold::testing::Body;
+using infold::testing::options_of;
+using infold::testing::start_switch;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+std::unique_ptr<SwitchEmulator> start(const switches::SwitchServer& real_switch,
+                                      EmulationOptions options) {
+  options.listen = *io::SocketAddress::parse("127.0.0.1:0", "test");
+  options.real_switch = real_switch.control_address();
+  auto emulator = SwitchEmulator::start(options);
+  EXPECT_TRUE(emulator.has_value()) << emulator.error().detail;
+  return std::move(*emulator);
+}
+
+void run_real(const SwitchEmulator& emulator, int real, int world, const Body& body,
+              SharedMemory memory = SharedMemory::off) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < real; ++rank) {
+    threads.emplace_back([&, rank] {
+      JoinOptions options = options_of(rank, world);
+      options.switches = {emulator.address().text()};
+      options.shared_memory = memory;
+      options.rejoin = false;
+      Result<Communicator> communicator = Communicator::join(options);
+      ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
+      body(*communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void check_sums(Communicator& comm, int calls) {
+  const auto world = static_cast<std::uint16_t>(comm.world());
+  for (int call = 0; call < calls; ++call) {
+    std::vector<float> tensor(call % 3 == 0 ? 5 : 20'000 + static_cast<std::size_t>(call));
+    const auto value = [](int rank, std::size_t i) {
+      return static_cast<float>(
+          generated_value(DataType::f32, static_cast<std::uint16_t>(rank), i));
+    };
+    for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = value(comm.rank(), i);
+    const auto done = comm.all_reduce(std::span(tensor)).wait();
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+    EXPECT_EQ(done->ranks_summed, world);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      float sum = 0;
+      for (int rank = 0; rank < world; ++rank) sum += value(rank, i);
+      ASSERT_EQ(tensor[i], sum) << "call " << call << ", element " << i;
+    }
+  }
+}
+
+TEST(SwitchEmulator, ARealSwitchSumsRealAndEmulatedRanks) {
+  for (const unsigned threads : {1U, 3U}) {
+    const auto real_switch = start_switch("127.0.0.1:0", threads);
+    const auto emulator = start(*real_switch, {.ranks = 8, .real = 2, .values = Values::generated});
+    run_real(*emulator, 2, 8, [](Communicator& comm) { check_sums(comm, 6); });
+    const EmulationReport report = emulator->report();
+    EXPECT_EQ(report.counters.transfers, 6U);
+    EXPECT_GT(report.counters.packets_in, 0U);
+    EXPECT_EQ(report.counters.packets_refused, 0U);
+    EXPECT_TRUE(real_switch->jobs().empty()) << "all ranks have left";
+  }
+}
+
+// The name is free as soon as the last real rank has left.
+TEST(SwitchEmulator, JobsOfOneNameFollowEachOther) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 5, .real = 1, .values = Values::generated});
+  for (int job = 0; job < 5; ++job) {
+    run_real(*emulator, 1, 5, [](Communicator& comm) { check_sums(comm, 1); });
+  }
+  EXPECT_EQ(emulator->report().counters.transfers, 5U);
+}
+
+TEST(SwitchEmulator, LossAndSlowLinksChangeNoSum) {
+  const auto real_switch = start_switch("127.0.0.1:0", 2);
+  const auto emulator = start(*real_switch, {.ranks = 6,
+                                             .real = 2,
+                                             .link = {.bits_per_second = 200'000'000,
+                                                      .delay = base::microseconds(200),
+                                                      .queue_bytes_max = 64 << 10},
+                                             .loss = 0.03,
+                                             .values = Values::generated,
+                                             .lag = {.mean = base::microseconds(300)}});
+  run_real(*emulator, 2, 6, [](Communicator& comm) { check_sums(comm, 6); });
+}
+
+// Real ranks of one host sum there first, as at any switch.
+TEST(SwitchEmulator, RealRanksMayShareMemory) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 6, .real = 3, .values = Values::generated});
+  run_real(*emulator, 3, 6, [](Communicator& comm) { check_sums(comm, 4); }, SharedMemory::always);
+}
+
+TEST(SwitchEmulator, ARankThatLeavesEndsTheJobForTheOther) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 4, .real = 2});
+  for (int job = 0; job < 2; ++job) {
+    run_real(*emulator, 2, 4, [](Communicator& comm) {
+      std::vector<float> tensor(10, 1);
+      ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
+      if (comm.rank() == 1) return;
+      const auto done = comm.all_reduce(std::span(tensor)).wait();
+      ASSERT_FALSE(done.has_value());
+      EXPECT_EQ(done.error().rank, 1) << done.error().message;
+    });
+  }
+}
+
+TEST(SwitchEmulator, WhatCannotBeGeneratedEndsTheJob) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 3, .real = 1, .values = Values::generated});
+  run_real(*emulator, 1, 3, [](Communicator& comm) {
+    std::vector<float> tensor(3000, 1.5F);
+    const auto done = comm.all_reduce(std::span(tensor), {.wire = WireFormat::fixed32}).wait();
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().rank, 1) << done.error().message;
+  });
+}
+
+std::string error_of(const SwitchEmulator& emulator, JoinOptions options) {
+  options.switches = {emulator.address().text()};
+  const Result<Communicator> joined = Communicator::join(options);
+  return joined ? "joined" : joined.error().message;
+}
+
+TEST(SwitchEmulator, PassesRefusalsOn) {
+  const auto real_switch = start_switch("127.0.0.1:0", 1, 2);
+  const auto emulator = start(*real_switch, {.ranks = 3, .real = 1});
+  EXPECT_THAT(error_of(*emulator, options_of(1, 3)), HasSubstr("rank 1 is emulated"));
+  EXPECT_THAT(error_of(*emulator, options_of(0, 8)),
+              HasSubstr("the emulator has 3 ranks, and the job has 8"));
+  JoinOptions verifying = options_of(0, 3);
+  verifying.verify = true;
+  EXPECT_THAT(error_of(*emulator, verifying), HasSubstr("INFOLD_VERIFY"));
+  run_real(*emulator, 1, 3,
+           [](Communicator& comm) { ASSERT_TRUE(comm.barrier().wait().has_value()); });
+}
+
+// Somebody else has the place of an emulated rank at the switch.
+TEST(SwitchEmulator, RealRanksHearWhenAnEmulatedRankIsRefused) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 3, .real = 1});
+  JoinOptions stranger = options_of(2, 3);
+  stranger.switches = {real_switch->control_address().text()};
+  stranger.shared_memory = SharedMemory::off;
+  std::thread other([&] {
+    const auto joined = Communicator::join(stranger);
+    EXPECT_FALSE(joined.has_value());
+  });
+  while (real_switch->jobs().empty()) std::this_thread::yield();
+  // Together with the stranger all ranks may be here before the emulated rank is.
+  EXPECT_THAT(error_of(*emulator, options_of(0, 3)),
+              AnyOf(HasSubstr("has a rank 2 already"), HasSubstr("a job named 'test' is running")));
+  other.join();
+}
+
+// The emulator would not hear the calls of rank 0.
+TEST(SwitchEmulator, RankZeroMustJoinAtTheEmulator) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 4, .real = 2});
+  std::thread astray([&] {
+    JoinOptions options = options_of(0, 4);
+    options.switches = {real_switch->control_address().text()};
+    options.shared_memory = SharedMemory::off;
+    options.rejoin = false;
+    Result<Communicator> joined = Communicator::join(options);
+    if (!joined) return;
+    EXPECT_FALSE(joined->barrier().wait().has_value());
+  });
+  JoinOptions options = options_of(1, 4);
+  options.shared_memory = SharedMemory::off;
+  EXPECT_THAT(error_of(*emulator, options), HasSubstr("rank 0 has joined at the switch itself"));
+  astray.join();
+}
+
+TEST(SwitchEmulator, RealRanksHearWhenTheSwitchGoes) {
+  auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 4, .real = 1});
+  run_real(*emulator, 1, 4, [&](Communicator& comm) {
+    std::vector<float> tensor(10, 1);
+    ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
+    real_switch.reset();
+    const auto done = comm.all_reduce(std::span(tensor)).wait();
+    ASSERT_FALSE(done.has_value());
+  });
+}
+
+TEST(SwitchEmulator, RealRanksHearWhenTheEmulatorGoes) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  auto emulator = start(*real_switch, {.ranks = 4, .real = 1});
+  run_real(*emulator, 1, 4, [&](Communicator& comm) {
+    std::vector<float> tensor(10, 1);
+    ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
+    emulator.reset();
+    const auto done = comm.all_reduce(std::span(tensor)).wait();
+    ASSERT_FALSE(done.has_value());
+  });
+  while (!real_switch->jobs().empty()) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace infold::emulate

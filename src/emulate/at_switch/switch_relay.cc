@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages of real ranks. The switch's answers are in switch_relay_answers.cc.
+#include "emulate/at_switch/switch_relay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "control/client/job_stream.h"
+#include "emulate/at_switch/switch_relay_job.h"
+#include "emulate/emulated_ranks.h"
+
+namespace infold::emulate {
+
+using control::Hello;
+using control::JobTerms;
+using control::Parting;
+using control::ReadyReport;
+using control::Refusal;
+using control::RefusalReason;
+
+namespace {
+
+constexpr auto kConnectMax = std::chrono::seconds(10);
+// Real ranks have deadlines of their own.
+constexpr auto kEmulatedPatience = std::chrono::hours(1);
+
+const Refusal kStopping = {RefusalReason::stopping, "the emulator is stopping", -1};
+
+// One channel for all ranks, because the emulator connects to the switch.
+SwitchRelayOptions completed(SwitchRelayOptions options) {
+  if (options.link) return options;
+  const std::string address = options.real_switch.text();
+  options.link = [channel = control::channel_to(address), address](
+                     const Hello& hello, std::shared_ptr<control::RankListener> listener) {
+    const auto now = std::chrono::steady_clock::now();
+    control::JobStream::Options stream;
+    stream.hello = hello;
+    stream.host = "the emulator's switch " + address;
+    stream.joins_by = now + hello.patience;
+    stream.connects_by = std::min(stream.joins_by, now + kConnectMax);
+    return control::JobStream::open(channel, stream, std::move(listener));
+  };
+  return options;
+}
+
+}  // namespace
+
+// Hears for one rank, from the link's threads.
+class SwitchRelay::Ear final : public control::RankListener {
+ public:
+  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t entry)
+      : inbox_(std::move(inbox)), entry_(entry) {}
+  void all_here(const JobTerms& terms) override { pass(&SwitchRelay::hear_terms, terms); }
+  void all_ready(const std::vector<control::HostGroup>& groups) override {
+    pass(&SwitchRelay::hear_go, groups);
+  }
+  void refused(const Refusal& refusal) override { pass(&SwitchRelay::hear_refusal, refusal); }
+  void ended(const control::JobEnd& end) override { pass(&SwitchRelay::hear_end, end); }
+  void dismissed() override {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(entry_);
+  }
+
+ private:
+  template <typename Message>
+  void pass(void (SwitchRelay::*hear)(std::uint64_t, const Message&), const Message& message) {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, message);
+  }
+
+  const std::shared_ptr<Inbox> inbox_;
+  const std::uint64_t entry_;
+};
+
+SwitchRelay::SwitchRelay(RankPlane& plane, SwitchRelayOptions options)
+    : plane_(plane), options_(completed(std::move(options))) {
+  inbox_->relay = this;
+  if (options_.has_threads) agenda_.run_on_thread({});
+}
+
+SwitchRelay::~SwitchRelay() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    inbox_->relay = nullptr;
+    for (auto& [entry, rank] : ranks_) cut(rank);
+  }
+  agenda_.stop();
+  work();
+}
+
+void SwitchRelay::work() {
+  while (agenda_.run()) {
+  }
+}
+
+std::uint64_t SwitchRelay::add(const std::shared_ptr<Job>& job, const Hello& hello,
+                               std::shared_ptr<control::RankListener> listener) {
+  const std::uint64_t entry = ++last_entry_;
+  (listener ? job->real : job->emulated).insert(entry);
+  Rank& rank = ranks_[entry];
+  rank.hello = hello;
+  rank.listener = std::move(listener);
+  rank.job = job;
+  agenda_.add([this, entry] { open_link(entry); });
+  return entry;
+}
+
+control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
+                                             std::shared_ptr<control::RankListener> listener) {
+  const std::lock_guard lock(mutex_);
+  std::optional<Refusal> refusal = refuse_rank(hello, options_.ranks, options_.real);
+  if (stopping_) refusal = kStopping;
+  if (refusal) {
+    agenda_.add([listener = std::move(listener), why = *refusal] { listener->refused(why); });
+    return Entry{++last_entry_};
+  }
+  std::shared_ptr<Job>& job = jobs_[hello.job];
+  const bool is_first = !job;
+  if (is_first) job = std::make_shared<Job>();
+  job->name = hello.job;
+  job->has_rank_0 = job->has_rank_0 || hello.rank == 0;
+  const std::shared_ptr<Job> own = job;
+  const std::uint64_t entry = add(own, hello, std::move(listener));
+  if (is_first) add_emulated(own, hello);
+  return Entry{entry};
+}
+
+// Their packets come from this host, as the switch sees its connection.
+void SwitchRelay::add_emulated(const std::shared_ptr<Job>& job, const Hello& real) {
+  for (std::uint32_t rank = options_.real; rank < options_.ranks; ++rank) {
+    Hello hello = real;
+    hello.rank = rank;
+    hello.host.reset();
+    hello.always_shares = false;
+    hello.source = {};
+    hello.patience = kEmulatedPatience;
+    add(job, hello, nullptr);
+  }
+}
+
+void SwitchRelay::open_link(std::uint64_t entry) {
+  Hello hello;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranks_.find(entry);
+    if (found == ranks_.end() || stopping_) return;
+    if (found->second.leaves) {
+      let_go(entry);  // it left before there was a link
+      return;
+    }
+    hello = found->second.hello;
+  }
+  const std::shared_ptr<control::RankLink> link =
+      options_.link(hello, std::make_shared<Ear>(inbox_, entry));
+  std::optional<Parting> parting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranks_.find(entry);
+    if (found == ranks_.end() || stopping_) return;  // the link is cut
+    found->second.link = link;
+    found->second.is_opening = false;
+    parting = found->second.leaves;
+  }
+  if (parting) link->leave(*parting);
+}
+
+// Links are called from the agenda alone, which keeps the order, and without the lock.
+void SwitchRelay::tell_link(std::uint64_t entry, std::function<void(control::RankLink&)> message) {
+  agenda_.add([this, entry, message = std::move(message)] {
+    std::shared_ptr<control::RankLink> link;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = ranks_.find(entry);
+      if (found != ranks_.end()) link = found->second.link;
+    }
+    if (link) message(*link);
+  });
+}
+
+void SwitchRelay::ready(Entry entry, const ReadyReport& report) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
+  if (found == ranks_.end() || found->second.leaves || !found->second.has_terms) return;
+  if (std::exchange(found->second.is_ready, true)) return;
+  tell_link(found->first, [report](control::RankLink& link) { link.ready(report); });
+  Job& job = *found->second.job;
+  if (job.report) return;
+  job.report = report_of_emulated(report, options_.real);
+  for (const std::uint64_t each : job.emulated) say_ready(each, ranks_.at(each));
+}
+
+// Of an emulated rank. A link takes the report behind the terms.
+void SwitchRelay::say_ready(std::uint64_t entry, Rank& rank) {
+  if (!rank.has_terms || !rank.job->report) return;
+  tell_link(entry, [report = *rank.job->report](control::RankLink& link) { link.ready(report); });
+}
+
+bool SwitchRelay::note_call(Entry entry, const control::CallNote& note) {
+  std::unique_lock lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
+  if (found == ranks_.end() || found->second.leaves) return true;
+  const Job& job = *found->second.job;
+  if (found->second.hello.rank != 0) return false;
+  if (!job.at_plane) return job.is_over;
+  const std::uint16_t number = job.terms->job;
+  lock.unlock();
+  plane_.note_call(number, note);
+  return true;
+}
+
+void SwitchRelay::fail(std::uint16_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto named = std::find_if(jobs_.begin(), jobs_.end(), [number](const auto& each) {
+    return each.second->at_plane && each.second->terms->job == number;
+  });
+  if (named == jobs_.end() || named->second->emulated.empty()) return;
+  const std::uint64_t entry = *named->second->emulated.begin();
+  Rank& rank = ranks_.at(entry);
+  if (rank.leaves) return;
+  const auto failed = static_cast<std::uint16_t>(rank.hello.rank);
+  leave_link(
+      entry, rank,
+      {Parting::in_order, core::Abort{core::AbortReason::cancelled, failed, failed, {}, {}}});
+}
+
+// A registry takes a last rank that leaves for the end of the job, and gives its name again. So
+// emulated ranks leave before it.
+void SwitchRelay::leave(Entry entry, const Parting& parting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
+  if (found == ranks_.end() || found->second.leaves) return;
+  Rank& rank = found->second;
+  const std::shared_ptr<Job> job = rank.job;
+  job->real.erase(found->first);
+  if (stopping_) {
+    rank.leaves = parting;
+    let_go(found->first);
+    return;
+  }
+  const bool is_calm = parting.way == Parting::in_order && !parting.abort && job->at_plane &&
+                       !job->is_over && !job->emulated.empty();
+  if (job->real.empty() && is_calm) {
+    rank.leaves = parting;
+    job->last = found->first;
+  } else {
+    leave_link(found->first, rank, parting);
+  }
+  if (job->real.empty()) dissolve(job);
+}
+
+void SwitchRelay::leave_link(std::uint64_t entry, Rank& rank, const Parting& parting) {
+  rank.leaves = parting;
+  if (rank.link) {
+    tell_link(entry, [parting](control::RankLink& link) { link.leave(parting); });
+  } else if (!rank.is_opening) {
+    let_go(entry);
+  }
+}
+
+// The last real rank has left: emulated ranks leave, too, and the name is free.
+void SwitchRelay::dissolve(const std::shared_ptr<Job>& job) {
+  if (std::exchange(job->is_dissolved, true)) return;
+  const auto named = jobs_.find(job->name);
+  if (named != jobs_.end() && named->second == job) jobs_.erase(named);
+  const std::set<std::uint64_t> emulated = job->emulated;
+  for (const std::uint64_t entry : emulated) {
+    const auto found = ranks_.find(entry);
+    if (found != ranks_.end() && !found->second.leaves) {
+      leave_link(entry, found->second, Parting::in_order);
+    }
+  }
+  if (!std::exchange(job->at_plane, false)) return;
+  agenda_.add([this, number = job->terms->job] { plane_.forget_job(number); });
+}
+
+// The rank has left. Its listener, if it has not had its last call, has it now.
+void SwitchRelay::let_go(std::uint64_t entry) {
+  const auto found = ranks_.find(entry);
+  Rank& rank = found->second;
+  cut(rank);
+  const std::shared_ptr<Job> job = std::move(rank.job);
+  const std::shared_ptr<control::RankListener> listener = std::move(rank.listener);
+  ranks_.erase(found);
+  job->real.erase(entry);
+  job->emulated.erase(entry);
+  if (listener) agenda_.add([listener] { listener->dismissed(); });
+  if (job->real.empty()) dissolve(job);
+  if (!job->emulated.empty() || !job->last) return;
+  const auto last = ranks_.find(*std::exchange(job->last, std::nullopt));
+  if (last != ranks_.end()) leave_link(last->first, last->second, *last->second.leaves);
+}
+
+// On the agenda: nothing waits for a link's end under the lock.
+void SwitchRelay::cut(Rank& rank) {
+  if (!rank.link) return;
+  agenda_.add([link = std::exchange(rank.link, nullptr)]() mutable { link.reset(); });
+}
+
+void SwitchRelay::stop() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(stopping_, true)) return;
+  for (auto& [entry, rank] : ranks_) {
+    cut(rank);
+    if (!rank.listener || rank.leaves) continue;
+    if (rank.may_go && rank.job->at_plane) {
+      agenda_.add([listener = rank.listener] { listener->ended({}); });
+    } else {
+      agenda_.add(
+          [listener = std::exchange(rank.listener, nullptr)] { listener->refused(kStopping); });
+    }
+  }
+  std::vector<std::uint64_t> gone;
+  for (const auto& [entry, rank] : ranks_) {
+    if (rank.leaves || !rank.listener) gone.push_back(entry);
+  }
+  for (const std::uint64_t entry : gone) {
+    if (ranks_.contains(entry)) let_go(entry);
+  }
+}
+
+std::vector<control::JobStatus> SwitchRelay::status() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<control::JobStatus> list;
+  for (const auto& [name, job] : jobs_) {
+    list.push_back({name, job->terms ? job->terms->job : std::uint16_t{0}, options_.ranks,
+                    static_cast<std::uint32_t>(job->real.size() + job->emulated.size()), 0,
+                    job->at_plane});
+  }
+  return list;
+}
+
+}  // namespace infold::emulate

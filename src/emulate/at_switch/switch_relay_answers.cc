@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switch's answers to a relay's ranks, and the calls of the plane that follow.
+#include <set>
+#include <string>
+#include <utility>
+
+#include "emulate/at_switch/switch_relay.h"
+#include "emulate/at_switch/switch_relay_job.h"
+
+namespace infold::emulate {
+
+using control::JobTerms;
+using control::Parting;
+using control::Refusal;
+
+JobTerms SwitchRelay::terms_for_ranks(const JobTerms& terms) const {
+  JobTerms own = terms;
+  own.wants_transfers = true;
+  const std::string address = options_.real_switch.text();
+  const std::string host = address.substr(0, address.rfind(':'));
+  for (control::SiteAddress& site : own.sites) {
+    if (site.address.starts_with(':')) site.address = host + site.address;
+  }
+  return own;
+}
+
+void SwitchRelay::hear_terms(std::uint64_t entry, const JobTerms& terms) {
+  const auto found = ranks_.find(entry);
+  if (found == ranks_.end() || found->second.leaves || found->second.has_terms) return;
+  Rank& rank = found->second;
+  rank.has_terms = true;
+  JobTerms own = terms_for_ranks(terms);
+  if (!rank.job->terms) rank.job->terms = own;
+  if (rank.job->emulated.contains(entry)) return say_ready(entry, rank);
+  agenda_.add([listener = rank.listener, own = std::move(own)] { listener->all_here(own); });
+}
+
+void SwitchRelay::hear_go(std::uint64_t entry, const std::vector<control::HostGroup>& groups) {
+  const auto found = ranks_.find(entry);
+  if (found == ranks_.end() || !found->second.has_terms || found->second.leaves) return;
+  Rank& rank = found->second;
+  rank.may_go = true;
+  const std::shared_ptr<Job> job = rank.job;
+  if (!std::exchange(job->has_begun, true)) {
+    job->terms->groups = groups;
+    agenda_.add([this, job] { start(job); });
+  }
+  if (!rank.listener) return;
+  agenda_.add([this, job, listener = rank.listener, groups] {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!job->at_plane) return;
+    }
+    listener->all_ready(groups);
+  });
+}
+
+control::Answer<void> SwitchRelay::start_at_plane(const Job& job, const JobTerms& terms) {
+  if (job.has_rank_0) return plane_.start_job(terms);
+  return tl::unexpected(
+      Refusal{control::RefusalReason::invalid,
+              "job '" + job.name +
+                  "': rank 0 has joined at the switch itself; it must join at the emulator, which "
+                  "hears its calls",
+              0});
+}
+
+// Before any rank of the job hears that all are ready.
+void SwitchRelay::start(const std::shared_ptr<Job>& job) {
+  JobTerms terms;
+  {
+    const std::lock_guard lock(mutex_);
+    if (job->is_dissolved || stopping_) return;
+    terms = *job->terms;
+  }
+  const control::Answer<void> started = start_at_plane(*job, terms);
+  const std::lock_guard lock(mutex_);
+  if (!started) {
+    refuse_real(job, started.error());
+  } else if (job->is_dissolved) {
+    agenda_.add([this, number = terms.job] { plane_.forget_job(number); });
+  } else {
+    job->at_plane = true;
+  }
+}
+
+// The emulated ranks are not in the job, so that it cannot be.
+void SwitchRelay::refuse_real(const std::shared_ptr<Job>& job, const Refusal& refusal) {
+  const std::set<std::uint64_t> real = std::exchange(job->real, {});
+  for (const std::uint64_t entry : real) {
+    Rank& rank = ranks_.at(entry);
+    agenda_.add([listener = std::exchange(rank.listener, nullptr), refusal] {
+      listener->refused(refusal);
+    });
+    Parting parting = Parting::in_order;
+    parting.why = refusal;
+    // Ranks that have heard Go hear of an end alone.
+    const auto failed = static_cast<std::uint16_t>(options_.real);
+    if (job->has_begun) {
+      parting.abort = core::Abort{core::AbortReason::cancelled, failed, failed, {}, {}};
+    }
+    leave_link(entry, rank, parting);
+  }
+  dissolve(job);
+}
+
+void SwitchRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
+  const auto found = ranks_.find(entry);
+  if (found == ranks_.end()) return;
+  Rank& rank = found->second;
+  const std::shared_ptr<Job> job = rank.job;
+  cut(rank);  // the link's last call
+  if (rank.leaves) return let_go(entry);
+  if (!job->real.contains(entry)) {
+    // Once others run, the switch tells them that this rank is lost.
+    const bool is_alone = !job->has_begun;
+    let_go(entry);
+    if (is_alone) refuse_real(job, refusal);
+    return;
+  }
+  agenda_.add(
+      [listener = std::exchange(rank.listener, nullptr), refusal] { listener->refused(refusal); });
+  let_go(entry);
+}
+
+// An end without a reason means that the switch has gone.
+void SwitchRelay::hear_end(std::uint64_t entry, const control::JobEnd& end) {
+  const auto found = ranks_.find(entry);
+  if (found == ranks_.end()) return;
+  Rank& rank = found->second;
+  rank.job->is_over = true;
+  if (rank.leaves || !rank.listener) return;
+  control::JobEnd told = end;
+  const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
+  if (!says_who) told.lost_switch = options_.real_switch.text();
+  agenda_.add([this, job = rank.job, listener = rank.listener, told] {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!job->at_plane) return;  // it was refused, or has left
+    }
+    listener->ended(told);
+  });
+}
+
+void SwitchRelay::hear_dismissal(std::uint64_t entry) {
+  if (ranks_.contains(entry)) let_go(entry);
+}
+
+}  // namespace infold::emulate

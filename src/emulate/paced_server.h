@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Jobs in step with the wall clock, and the sockets that join them to real parties. What the
+// sockets stand for is its subclasses': switches (portal_server.h) or ranks
+// (at_switch/rank_server.h). One thread uses all of it: a ServeLoop's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "emulate/emulated_job.h"
+#include "io/host/ready_set.h"
+#include "io/udp/udp_socket.h"
+#include "site/serve_loop.h"
+
+namespace infold::emulate {
+
+// Jumbo frames, as a switch takes them.
+inline constexpr std::uint32_t kDatagramBytesMax = 8972;
+
+struct EmulationReport {
+  JobCounters counters;  // of all jobs
+  Lateness lateness;     // likewise
+};
+
+class PacedServer : public site::PacketServer {
+ public:
+  // Null: there is no such job.
+  EmulatedJob* find(std::uint16_t number);
+  void remove(std::uint16_t number);
+  EmulationReport report() const;
+  void flush();
+
+  std::size_t serve() override;
+  bool last_was_small() const override { return false; }
+  void wait(base::Instant deadline) override;
+  void wake() override { sockets_.front().wake(); }
+
+ protected:
+  struct Sockets {
+    std::vector<io::UdpSocket> list;
+    io::ReadySet ready;  // by their places in the list
+  };
+  // So many. If the address has a port, the first socket has it, and the others have the ports
+  // behind it. The error says why an address cannot be used.
+  static base::Result<Sockets> open_sockets(io::UdpOptions options, std::size_t count);
+
+  explicit PacedServer(Sockets sockets)
+      : sockets_(std::move(sockets.list)), ready_(std::move(sockets.ready)) {}
+
+  io::UdpSocket& socket(std::size_t index) { return sockets_[index]; }
+  const io::UdpSocket& socket(std::size_t index) const { return sockets_[index]; }
+  std::size_t socket_count() const { return sockets_.size(); }
+  void add(std::uint16_t number, std::unique_ptr<EmulatedJob> job) {
+    jobs_[number] = std::move(job);
+  }
+  // A datagram has come. All jobs have run until now.
+  virtual void take(base::Instant now, std::size_t socket,
+                    const io::UdpSocket::Arrival& arrival) = 0;
+  // The job is gone, and nothing refers to its addresses any more.
+  virtual void forget(std::uint16_t number) = 0;
+
+ private:
+  void run_jobs(base::Instant now);
+  std::size_t receive(std::size_t socket);
+
+  std::vector<io::UdpSocket> sockets_;
+  io::ReadySet ready_;
+  std::map<std::uint16_t, std::unique_ptr<EmulatedJob>> jobs_;
+  EmulationReport past_;  // of removed jobs
+};
+
+}  // namespace infold::emulate

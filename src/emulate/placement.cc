@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulate/placement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/job_plan.h"
+
+namespace infold::emulate {
+namespace {
+
+using core::RankRange;
+
+// As many as a network numbers (sim::PathId).
+constexpr std::size_t kPathsMax = 65'535;
+
+std::uint32_t end_of(RankRange range) { return std::uint32_t{range.first} + range.count; }
+
+std::string text_of(RankRange range) {
+  return fmt::format("ranks {} to {}", range.first, end_of(range) - 1);
+}
+
+const char* name_of(plan::Place place) {
+  switch (place) {
+    case plan::Place::in_path: return "in_path";
+    case plan::Place::rack: return "rack";
+    case plan::Place::server: return "server";
+    case plan::Place::rank: return "rank";
+    case plan::Place::host: return "host";
+  }
+  return "unknown";
+}
+
+RankRange ranks_of(const plan::Aggregator& aggregator) {
+  const RankRange first = aggregator.children.front().ranks;
+  const RankRange last = aggregator.children.back().ranks;
+  return {first.first, static_cast<std::uint16_t>(end_of(last) - first.first)};
+}
+
+std::optional<std::string> find_odd_place(const plan::Tree& tree) {
+  const plan::Place root = tree.aggregators.front().place;
+  if (root != plan::Place::in_path) {
+    return fmt::format("its root has place={}; only a switch (in_path) is emulated there",
+                       name_of(root));
+  }
+  for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
+    const plan::Place place = tree.aggregators[i].place;
+    if (place == plan::Place::rack || place == plan::Place::host) continue;
+    return fmt::format(
+        "aggregator {} has place={}; below the root only racks' switches (rack) and hosts (host) "
+        "are emulated",
+        i, name_of(place));
+  }
+  return std::nullopt;
+}
+
+// Of all that is equal in the trees of one job.
+Placement shape_of(const plan::Plan& plan) {
+  Placement placement;
+  const plan::Tree& tree = plan.trees.front();
+  const plan::Aggregator& root = tree.aggregators.front();
+  placement.record.formats = root.formats;
+  placement.record.takes_sparse = root.takes_sparse;
+  placement.record.elements_max = plan.elements_max;
+  placement.record.native_types = plan.native_types;
+  for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
+    const plan::Aggregator& each = tree.aggregators[i];
+    (each.place == plan::Place::rack ? placement.racks : placement.hosts).push_back(ranks_of(each));
+  }
+  const auto is_before = [](RankRange a, RankRange b) { return a.first < b.first; };
+  std::sort(placement.racks.begin(), placement.racks.end(), is_before);
+  std::sort(placement.hosts.begin(), placement.hosts.end(), is_before);
+  placement.weights.clear();
+  for (const plan::Tree& each : plan.trees) placement.weights.push_back(each.weight);
+  return placement;
+}
+
+// A file may leave out numbers of jobs, and which rank sums for a host: the first does.
+plan::Tree comparable(plan::Tree tree) {
+  tree.job = 0;
+  tree.epoch = 0;
+  for (plan::Aggregator& each : tree.aggregators) {
+    if (each.place == plan::Place::host && !each.rank) each.rank = ranks_of(each).first;
+  }
+  return tree;
+}
+
+// As the control plane makes it of ranks with this placement.
+plan::Tree tree_of(const Placement& placement, std::uint32_t ranks, std::uint16_t weight) {
+  control::JobTerms terms;
+  terms.world = ranks;
+  terms.racks = placement.racks;
+  for (const RankRange host : placement.hosts) terms.groups.push_back({host, {}});
+  return control::tree_of(terms, {.address = {}, .weight = weight, .record = placement.record});
+}
+
+template <typename Number>
+std::string numbers(const char* name, Number wanted, Number found) {
+  return fmt::format("{}={}, and the plan has {}", name, found, wanted);
+}
+
+}  // namespace
+
+std::vector<RankRange> even_ranges(std::uint32_t ranks, std::uint32_t count) {
+  std::vector<RankRange> ranges;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t first = ranks * i / count;
+    ranges.push_back({static_cast<std::uint16_t>(first),
+                      static_cast<std::uint16_t>(ranks * (i + 1) / count - first)});
+  }
+  return ranges;
+}
+
+std::optional<std::string> find_fault(const Placement& placement, std::uint32_t ranks) {
+  if (control::is_one_rack(placement.racks, ranks)) {
+    return "one rack that has all ranks is the root itself; leave the rack out";
+  }
+  const std::size_t ends = ranks + placement.racks.size() + placement.hosts.size();
+  const std::size_t paths = 2 * placement.weights.size() * ends;
+  if (paths > kPathsMax) {
+    return fmt::format(
+        "{} paths between ranks, racks, hosts and switches, and at most {} can be "
+        "emulated",
+        paths, kPathsMax);
+  }
+  for (const RankRange host : placement.hosts) {
+    const RankRange* const first = core::find_range(placement.racks, host.first);
+    const RankRange* const last = core::find_range(placement.racks, end_of(host) - 1);
+    if (first == last) continue;
+    return fmt::format("{} share a host, and are in two racks", text_of(host));
+  }
+  return std::nullopt;
+}
+
+tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::uint32_t real) {
+  for (std::size_t i = 0; i < plan.trees.size(); ++i) {
+    if (const auto odd = find_odd_place(plan.trees[i])) {
+      return tl::unexpected(fmt::format("tree {}: {}", i, *odd));
+    }
+  }
+  Placement placement = shape_of(plan);
+  if (const auto fault = find_fault(placement, plan.world)) return tl::unexpected(*fault);
+  if (plan.formats != placement.record.formats) {
+    return tl::unexpected(std::string("the plan's formats are not those of its switches"));
+  }
+  for (std::size_t i = 0; i < plan.trees.size(); ++i) {
+    if (comparable(plan.trees[i]) == tree_of(placement, plan.world, plan.trees[i].weight)) continue;
+    return tl::unexpected(
+        fmt::format("tree {} is none that ranks form when they join: racks below the root, hosts "
+                    "below racks, and all trees alike but for their weights",
+                    i));
+  }
+  for (const RankRange host : placement.hosts) {
+    if (host.count < 2) {
+      return tl::unexpected(
+          fmt::format("rank {} is alone on its host; leave the host out", host.first));
+    }
+    if (host.first >= real) continue;
+    return tl::unexpected(fmt::format(
+        "{} share a host, and rank {} is real, which shares no memory with emulated ranks",
+        text_of(host), host.first));
+  }
+  placement.wanted = plan;
+  return placement;
+}
+
+std::optional<std::string> find_difference(const plan::Plan& wanted, const plan::Plan& plan) {
+  if (wanted.world != plan.world) return numbers("world", wanted.world, plan.world);
+  if (wanted.datagram_bytes_max != plan.datagram_bytes_max) {
+    return numbers("datagram_bytes_max", wanted.datagram_bytes_max, plan.datagram_bytes_max);
+  }
+  if (wanted.elements_max != plan.elements_max) {
+    return numbers("elements_max", wanted.elements_max, plan.elements_max);
+  }
+  if (wanted.small_slots != plan.small_slots) {
+    return numbers("small_slots", wanted.small_slots, plan.small_slots);
+  }
+  if (wanted.bulk_slots != plan.bulk_slots) {
+    return numbers("bulk_slots", wanted.bulk_slots, plan.bulk_slots);
+  }
+  if (wanted.formats != plan.formats || wanted.native_types != plan.native_types) {
+    return "other wire formats than the plan";
+  }
+  if (wanted.trees.size() != plan.trees.size()) {
+    return numbers("trees", wanted.trees.size(), plan.trees.size());
+  }
+  for (std::size_t i = 0; i < plan.trees.size(); ++i) {
+    if (comparable(wanted.trees[i]) != comparable(plan.trees[i])) {
+      return fmt::format("another tree {} than the plan", i);
+    }
+  }
+  return std::nullopt;
+}
+
+RealSwitches switches_of(const Placement& placement, std::uint32_t real) {
+  RealSwitches switches;
+  for (std::uint32_t rank = 0; rank < real; ++rank) {
+    const RankRange* const rack = core::find_range(placement.racks, rank);
+    const auto own = rack == nullptr ? std::nullopt : std::optional(*rack);
+    const auto found = std::find(switches.racks.begin(), switches.racks.end(), own);
+    switches.of_rank.push_back(static_cast<std::size_t>(found - switches.racks.begin()));
+    if (found == switches.racks.end()) switches.racks.push_back(own);
+  }
+  return switches;
+}
+
+const RankRange* host_of(const Placement& placement, std::uint32_t real, std::uint32_t rank) {
+  const RankRange* const host = core::find_range(placement.hosts, rank);
+  return host != nullptr && host->first >= real ? host : nullptr;
+}
+
+}  // namespace infold::emulate

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which plans ranks can form at an emulator, and the reasons for which others are refused.
+#include "emulate/placement.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+
+namespace infold::emulate {
+namespace {
+
+using core::RankRange;
+using ::testing::HasSubstr;
+
+plan::Plan plan_of(std::uint16_t world, std::vector<plan::Tree> trees) {
+  plan::Plan plan;
+  plan.world = world;
+  plan.trees = std::move(trees);
+  return plan;
+}
+
+std::string refusal_of(const plan::Plan& plan, std::uint32_t real = 1) {
+  const auto placement = placement_of(plan, real);
+  return placement ? "taken" : placement.error();
+}
+
+TEST(Placement, EvenRangesHaveAllRanksOnce) {
+  for (std::uint32_t ranks = 1; ranks <= 40; ++ranks) {
+    for (std::uint32_t count = 1; count <= ranks; ++count) {
+      std::uint32_t next = 0;
+      for (const RankRange range : even_ranges(ranks, count)) {
+        ASSERT_EQ(range.first, next);
+        ASSERT_GE(range.count, ranks / count);
+        ASSERT_LE(range.count, ranks / count + 1);
+        next += range.count;
+      }
+      ASSERT_EQ(next, ranks);
+    }
+  }
+}
+
+TEST(Placement, OfAPlanHasItsRacksHostsAndSites) {
+  const std::vector<RankRange> racks = {{0, 4}, {6, 2}};
+  const std::vector<RankRange> hosts = {{2, 2}, {4, 2}};
+  plan::Plan plan = plan_of(8, {plan::tree_of(8, hosts, racks), plan::tree_of(8, hosts, racks)});
+  plan.trees[0].weight = 5;
+  const auto placement = placement_of(plan, 2);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  EXPECT_EQ(placement->racks, racks);
+  EXPECT_EQ(placement->hosts, hosts);
+  EXPECT_EQ(placement->weights, (std::vector<std::uint16_t>{5, 1}));
+  EXPECT_FALSE(find_difference(plan, plan).has_value());
+}
+
+TEST(Placement, RefusesPlansThatRanksDoNotForm) {
+  const std::vector<RankRange> halves = {{0, 4}, {4, 4}};
+  plan::Plan plan = plan_of(8, {plan::flat_tree(8)});
+  plan.trees[0].aggregators[0].place = plan::Place::server;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("tree 0: its root has place=server"));
+  plan.trees[0].aggregators[0].place = plan::Place::rank;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("its root has place=rank"));
+  EXPECT_THAT(refusal_of(plan_of(8, {plan::even_tree(8, 2, 2)})),
+              HasSubstr("aggregator 1 has place=in_path"));
+  EXPECT_THAT(refusal_of(plan_of(8, {plan::flat_tree(8), plan::tree_of(8, {}, halves)})),
+              HasSubstr("tree 1 is none that ranks form"));
+  EXPECT_THAT(refusal_of(plan_of(8, {plan::tree_of(8, {}, std::vector<RankRange>{{0, 8}})})),
+              HasSubstr("one rack that has all ranks"));
+  EXPECT_THAT(refusal_of(plan_of(8, {plan::tree_of(8, halves, {})})),
+              HasSubstr("rank 0 is real, which shares no memory"));
+  EXPECT_THAT(refusal_of(plan_of(8, {plan::tree_of(8, std::vector<RankRange>{{5, 1}}, {})})),
+              HasSubstr("rank 5 is alone on its host"));
+  plan = plan_of(8, {plan::flat_tree(8)});
+  plan.formats = core::FormatSet::of(core::WireFormat::bfp16);
+  EXPECT_THAT(refusal_of(plan), HasSubstr("formats are not those of its switches"));
+}
+
+TEST(Placement, AHostOfTwoRacksIsAFault) {
+  Placement placement = {.racks = even_ranges(12, 2), .hosts = even_ranges(12, 3)};
+  EXPECT_THAT(find_fault(placement, 12).value_or(""), HasSubstr("ranks 4 to 7 share a host"));
+  placement.hosts = even_ranges(12, 4);
+  EXPECT_FALSE(find_fault(placement, 12).has_value());
+}
+
+// What is taken is a plan that the control plane's terms become, and nothing else is.
+TEST(Placement, DrawnTreesAreTakenOrRefused) {
+  std::uint32_t taken = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    base::Prng prng(seed);
+    const auto world = static_cast<std::uint16_t>(2 + prng.below(30));
+    plan::Tree tree = plan::uneven_tree(world, 1 + static_cast<std::uint32_t>(prng.below(3)), prng);
+    for (plan::Aggregator& each : tree.aggregators) {
+      each.place = static_cast<plan::Place>(prng.below(5));
+    }
+    if (prng.chance(0.9)) tree.aggregators.front().place = plan::Place::in_path;
+    const plan::Plan plan = plan_of(world, {tree});
+    const auto placement = placement_of(plan, 1);
+    if (!placement) {
+      EXPECT_FALSE(placement.error().empty());
+      continue;
+    }
+    ++taken;
+    for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
+      EXPECT_NE(tree.aggregators[i].place, plan::Place::server);
+    }
+    EXPECT_EQ(placement->racks.size() + placement->hosts.size(), tree.aggregators.size() - 1);
+  }
+  EXPECT_GT(taken, 100U);
+}
+
+TEST(Placement, SaysHowAPlanDiffers) {
+  const plan::Plan wanted = plan_of(4, {plan::flat_tree(4)});
+  plan::Plan plan = wanted;
+  plan.trees[0].job = 7;
+  plan.trees[0].epoch = 9;
+  EXPECT_FALSE(find_difference(wanted, plan).has_value());
+  plan.trees[0].weight = 2;
+  EXPECT_THAT(find_difference(wanted, plan).value_or(""), HasSubstr("another tree 0"));
+  plan = wanted;
+  plan.small_slots = 1;
+  EXPECT_EQ(find_difference(wanted, plan).value_or(""), "small_slots=1, and the plan has 64");
+  plan = wanted;
+  plan.trees.push_back(plan::flat_tree(4));
+  EXPECT_EQ(find_difference(wanted, plan).value_or(""), "trees=2, and the plan has 1");
+  plan = wanted;
+  plan.datagram_bytes_max = 1400;
+  EXPECT_THAT(find_difference(wanted, plan).value_or(""), HasSubstr("datagram_bytes_max=1400"));
+}
+
+}  // namespace
+}  // namespace infold::emulate

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which links a network has: one for each rank, rack and host, or for each aggregator of each tree.
+#include "sim/nodes/wiring.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace infold::sim {
+namespace {
+
+constexpr std::uint16_t kRanks = 12;
+constexpr std::size_t kWays = 2;
+
+Scenario scenario_of(std::size_t trees) {
+  Scenario scenario;
+  scenario.plan.world = kRanks;
+  const std::vector<core::RankRange> racks = {{0, 4}, {4, 8}};
+  const std::vector<core::RankRange> hosts = {{4, 3}};
+  scenario.plan.trees.assign(trees, plan::tree_of(kRanks, hosts, racks));
+  return scenario;
+}
+
+std::size_t links_of(const Scenario& scenario, const Portals& portals = {}) {
+  const Job no_calls(scenario);
+  return wire(scenario, no_calls, portals).links.size();
+}
+
+TEST(Wiring, ARackAndAHostHaveOneLinkForAllTrees) {
+  for (const std::size_t trees : {std::size_t{1}, std::size_t{3}}) {
+    Scenario scenario = scenario_of(trees);
+    EXPECT_EQ(links_of(scenario), kWays * (kRanks + 3 * trees)) << "each aggregator has its own";
+    scenario.lower_links = {scenario.link, scenario.link};
+    // Three ranks share the host's.
+    EXPECT_EQ(links_of(scenario), kWays * (kRanks - 3 + 2 + 1));
+    scenario.lower_links->rack = {};
+    EXPECT_EQ(links_of(scenario), kWays * (kRanks - 3 + 1)) << "no limit and no delay is no link";
+  }
+}
+
+class Sink final : public Node {
+ public:
+  void handle_packet(base::Instant, Parcel parcel, Outlet& outlet) override {
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+};
+
+TEST(Wiring, SitesMayBeElsewhere) {
+  Scenario scenario = scenario_of(1);
+  scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
+  const Job no_calls(scenario);
+  Portals portals;
+  portals.ranks = 5;
+  portals.make_site = [](std::size_t) { return std::make_unique<Sink>(); };
+  const Wiring wiring = wire(scenario, no_calls, portals);
+  EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
+  for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+    const std::size_t sites = rank < 5 ? 0 : 2;
+    EXPECT_EQ(wiring.workers[rank] == nullptr, rank < 5);
+    EXPECT_EQ(wiring.to_sites[rank].size(), sites);
+    EXPECT_EQ(wiring.from_sites[rank].size(), sites);
+    for (std::size_t site = 0; site < sites; ++site) {
+      const Path& up = wiring.network->path(wiring.to_sites[rank][site]);
+      const Path& down = wiring.network->path(wiring.from_sites[rank][site]);
+      EXPECT_EQ(up.source, wiring.worker_nodes[rank]);
+      EXPECT_EQ(up.destination(), wiring.aggregator_nodes[site].front());
+      EXPECT_EQ(down.source, up.destination());
+      EXPECT_EQ(down.destination(), up.source);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infold::sim
