@@ -4,7 +4,6 @@
 // they exchange the same datagrams, bit for bit and at the same times, in every placement. Here all
 // ranks are workers of this process, and time is virtual.
 #include "plan/messages.h"
-#include "wire/infold_wire.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -22,6 +21,7 @@
 #include "emulate/emulated_job.h"
 #include "numeric/codec.h"
 #include "plan/driver_shares.h"
+#include "wire/infold_wire.h"
 
 namespace infold::emulate {
 namespace {
