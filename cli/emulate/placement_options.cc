@@ -106,7 +106,10 @@ std::string placement_text(const emulate::Placement& placement, std::uint32_t re
         fmt::format("hosts: {}, of which {} share memory", placement.hosts.size(), shared));
   }
   if (placement.weights.size() > 1) {
-    parts.push_back(fmt::format("switches at the root: {}", placement.weights.size()));
+    parts.push_back(fmt::format("{} at the root: {}", placement.on_servers ? "servers" : "switches",
+                                placement.weights.size()));
+  } else if (placement.on_servers) {
+    parts.push_back("a server with one link sums");
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -142,8 +142,8 @@ def refuses_places_that_no_job_has(infold, folder):
             ("plan world=4\ntree\naggregator children=0,1,2,3\n", "it is for 4 ranks"),
             ("plan world=12\ntree\naggregator children=0,1\n", "ranks end before 2"),
             ("plan world=12\nbush\n", "line 2: 'bush' must be"),
-            ("plan world=12\ntree\naggregator place=server children=0-11:1\n"
-             "aggregator children=0,1,2,3,4,5,6,7,8,9,10,11\n", "its root has place=server"),
+            ("plan world=12\ntree\naggregator place=rank rank=0 "
+             "children=0,1,2,3,4,5,6,7,8,9,10,11\n", "its root has place=rank"),
             ("plan world=12\ntree\naggregator children=0-5:1,6-11:2\n"
              "aggregator place=host children=0,1,2,3,4,5\n"
              "aggregator place=host children=6,7,8,9,10,11\n", "rank 0 is real")):

@@ -30,6 +30,7 @@ sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTer
   scenario.transfers_max = kTransfersMax;
   scenario.link = options.link;
   scenario.lower_links = {options.rack_link, options.link};
+  scenario.aggregators_are_hosts = options.placement.on_servers;
   // Few frames wait at a rank. So not all ranks encode a window at once when a call begins, which
   // would make packets late.
   scenario.host_queue_bytes = kHostFrames * scenario.plan.datagram_bytes_max;

@@ -12,16 +12,31 @@
 
 namespace infold::emulate {
 
+namespace {
+
+// A port that is free over UDP may be taken over TCP.
+constexpr int kPortTries = 16;
+
+}  // namespace
+
 base::Result<std::unique_ptr<Emulator>> Emulator::start(const EmulationOptions& options) {
-  auto portals = PortalServer::open(options);
-  if (!portals) return tl::unexpected(portals.error());
-  std::unique_ptr<Emulator> emulator(new Emulator(options, std::move(*portals)));
-  io::SocketAddress control = options.listen;
-  control.set_port(emulator->address_.port());
-  auto server = control::ControlServer::start(control, *emulator->ranks_);
+  for (int tries = options.listen.port() == 0 ? kPortTries : 1;; --tries) {
+    auto portals = PortalServer::open(options);
+    if (!portals) return tl::unexpected(portals.error());
+    std::unique_ptr<Emulator> emulator(new Emulator(options, std::move(*portals)));
+    const base::Result<void> listens = emulator->listen();
+    if (listens) return emulator;
+    if (tries == 1) return tl::unexpected(listens.error());
+  }
+}
+
+base::Result<void> Emulator::listen() {
+  io::SocketAddress control = options_.listen;
+  control.set_port(address_.port());
+  auto server = control::ControlServer::start(control, *ranks_);
   if (!server) return tl::unexpected(server.error());
-  emulator->control_ = std::move(*server);
-  return emulator;
+  control_ = std::move(*server);
+  return {};
 }
 
 Emulator::Emulator(const EmulationOptions& options, std::unique_ptr<PortalServer> portals)

@@ -43,6 +43,7 @@ class Emulator final : public Emulation, public control::Plane {
  private:
   Emulator(const EmulationOptions& options, std::unique_ptr<PortalServer> portals);
 
+  base::Result<void> listen();
   std::vector<control::SiteAddress> sites_of(std::uint32_t real_rank) const;
   std::optional<control::Refusal> find_obstacle(const control::JobTerms& terms) const;
 

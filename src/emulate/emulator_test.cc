@@ -112,6 +112,7 @@ std::vector<Placed> placements_of(std::uint32_t ranks) {
           {"a rack, and ranks at the root", {.racks = {two[1]}}, 2},
           {"sites", {.weights = {1, 1, 1, 1}}, 2},
           {"sites of other weights", {.weights = {3, 1}}, 2},
+          {"servers", {.weights = {1, 1}, .on_servers = true}, 2},
           {"racks and sites", {.racks = two, .weights = {1, 2, 1}}, 5},
           {"hosts", {.hosts = even_ranges(ranks, 4)}, 1},
           {"hosts in racks", {.racks = two, .hosts = even_ranges(ranks, 4), .weights = {1, 1}}, 2}};

@@ -41,9 +41,13 @@ RankRange ranks_of(const plan::Aggregator& aggregator) {
 
 std::optional<std::string> find_odd_place(const plan::Tree& tree) {
   const plan::Place root = tree.aggregators.front().place;
-  if (root != plan::Place::in_path) {
-    return fmt::format("its root has place={}; only a switch (in_path) is emulated there",
-                       name_of(root));
+  if (root != plan::Place::in_path && root != plan::Place::server) {
+    return fmt::format(
+        "its root has place={}; only a switch (in_path) or a server is emulated there",
+        name_of(root));
+  }
+  if (root == plan::Place::server && tree.aggregators.size() > 1) {
+    return "its root has place=server; below a server only ranks are emulated";
   }
   for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
     const plan::Place place = tree.aggregators[i].place;
@@ -61,6 +65,7 @@ Placement shape_of(const plan::Plan& plan) {
   Placement placement;
   const plan::Tree& tree = plan.trees.front();
   const plan::Aggregator& root = tree.aggregators.front();
+  placement.on_servers = root.place == plan::Place::server;
   placement.record.formats = root.formats;
   placement.record.takes_sparse = root.takes_sparse;
   placement.record.elements_max = plan.elements_max;
@@ -77,8 +82,10 @@ Placement shape_of(const plan::Plan& plan) {
   return placement;
 }
 
-// A file may leave out numbers of jobs, and which rank sums for a host: the first does.
+// A file may leave out numbers of jobs, and which rank sums for a host: the first does. Whether a
+// site is a switch or a server makes no difference to ranks.
 plan::Tree comparable(plan::Tree tree) {
+  tree.aggregators.front().place = plan::Place::in_path;
   tree.job = 0;
   tree.epoch = 0;
   for (plan::Aggregator& each : tree.aggregators) {
@@ -146,7 +153,12 @@ tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::u
     return tl::unexpected(std::string("the plan's formats are not those of its switches"));
   }
   for (std::size_t i = 0; i < plan.trees.size(); ++i) {
-    if (comparable(plan.trees[i]) == tree_of(placement, plan.world, plan.trees[i].weight)) continue;
+    const plan::Tree& tree = plan.trees[i];
+    const bool is_server = tree.aggregators.front().place == plan::Place::server;
+    if (is_server == placement.on_servers &&
+        comparable(tree) == tree_of(placement, plan.world, tree.weight)) {
+      continue;
+    }
     return tl::unexpected(
         fmt::format("tree {} is none that ranks form when they join: racks below the root, hosts "
                     "below racks, and all trees alike but for their weights",

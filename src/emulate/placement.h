@@ -27,7 +27,8 @@ struct Placement {
   std::vector<core::RankRange> hosts;
   std::vector<std::uint16_t> weights = {1};  // of each site, an emulated switch
   core::SiteRecord record;                   // of each site and of racks' switches
-  std::optional<plan::Plan> wanted;          // the plan that every job must have
+  bool on_servers = false;           // a site is a host with one link, as ranks have, and no switch
+  std::optional<plan::Plan> wanted;  // the plan that every job must have
 };
 
 // So many ranges over all ranks, whose sizes differ by one at most. Requires: 1 <= count <= ranks.

@@ -60,10 +60,17 @@ TEST(Placement, OfAPlanHasItsRacksHostsAndSites) {
 TEST(Placement, RefusesPlansThatRanksDoNotForm) {
   const std::vector<RankRange> halves = {{0, 4}, {4, 4}};
   plan::Plan plan = plan_of(8, {plan::flat_tree(8)});
-  plan.trees[0].aggregators[0].place = plan::Place::server;
-  EXPECT_THAT(refusal_of(plan), HasSubstr("tree 0: its root has place=server"));
   plan.trees[0].aggregators[0].place = plan::Place::rank;
   EXPECT_THAT(refusal_of(plan), HasSubstr("its root has place=rank"));
+  plan = plan_of(8, {plan::tree_of(8, {}, halves)});
+  plan.trees[0].aggregators[0].place = plan::Place::server;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("below a server only ranks"));
+  plan = plan_of(8, {plan::flat_tree(8), plan::flat_tree(8)});
+  plan.trees[0].aggregators[0].place = plan::Place::server;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("tree 1 is none that ranks form"));
+  plan.trees[1].aggregators[0].place = plan::Place::server;
+  EXPECT_EQ(refusal_of(plan), "taken");
+  EXPECT_TRUE(placement_of(plan, 1)->on_servers);
   EXPECT_THAT(refusal_of(plan_of(8, {plan::even_tree(8, 2, 2)})),
               HasSubstr("aggregator 1 has place=in_path"));
   EXPECT_THAT(refusal_of(plan_of(8, {plan::flat_tree(8), plan::tree_of(8, {}, halves)})),

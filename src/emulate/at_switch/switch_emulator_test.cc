@@ -31,14 +31,14 @@ std::unique_ptr<SwitchEmulator> start(const switches::SwitchServer& real_switch,
 }
 
 void run_real(const SwitchEmulator& emulator, int real, int world, const Body& body,
-              SharedMemory memory = SharedMemory::off) {
+              SharedMemory memory = SharedMemory::off, bool rejoins = false) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < real; ++rank) {
     threads.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, world);
       options.switches = {emulator.address().text()};
       options.shared_memory = memory;
-      options.rejoin = false;
+      options.rejoin = rejoins;
       Result<Communicator> communicator = Communicator::join(options);
       ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
       body(*communicator);
@@ -202,6 +202,21 @@ TEST(SwitchEmulator, RealRanksHearWhenTheSwitchGoes) {
     const auto done = comm.all_reduce(std::span(tensor)).wait();
     ASSERT_FALSE(done.has_value());
   });
+}
+
+TEST(SwitchEmulator, TheJobComesBackWithTheSwitch) {
+  const std::string address = infold::testing::free_address();
+  auto real_switch = start_switch(address);
+  const auto emulator = start(*real_switch, {.ranks = 5, .real = 1, .values = Values::generated});
+  run_real(
+      *emulator, 1, 5,
+      [&](Communicator& comm) {
+        check_sums(comm, 2);
+        real_switch.reset();
+        real_switch = start_switch(address);
+        check_sums(comm, 2);
+      },
+      SharedMemory::off, true);
 }
 
 TEST(SwitchEmulator, RealRanksHearWhenTheEmulatorGoes) {

@@ -25,6 +25,8 @@ constexpr std::uint32_t kPacketsMax = 1U << 18;
 // References to packets: a multicast is one packet, and as many parcels as an aggregator has
 // workers.
 constexpr std::uint32_t kParcelsPerPacket = 2;
+// More than all slots of a job hold.
+constexpr std::int64_t kQueueOfLeader = std::int64_t{1} << 32;
 
 std::uint32_t packet_count_max(const Scenario& scenario) {
   const std::size_t slots = (scenario.plan.small_slots + std::size_t{scenario.plan.bulk_slots}) *
@@ -112,11 +114,12 @@ class Builder {
     return add(std::make_unique<Faults>(faults, random_.next(), next_node()));
   }
 
-  Port add_port(const LinkOptions& link) {
+  Port add_port(const LinkOptions& link) { return add_port(link, link); }
+  Port add_port(const LinkOptions& up, const LinkOptions& down) {
     Port port;
-    port.up_link = add_link(link, &port.uplink);
+    port.up_link = add_link(up, &port.uplink);
     port.up_faults = add_faults(scenario_.up);
-    port.down_link = add_link(link);
+    port.down_link = add_link(down);
     port.down_faults = add_faults(scenario_.down);
     return port;
   }
@@ -135,8 +138,11 @@ class Builder {
     const std::pair key = {aggregator.place, aggregator.children.front().ranks.first};
     const auto found = lower_ports_.find(key);
     if (found != lower_ports_.end()) return found->second;
-    return lower_ports_[key] =
-               add_port(aggregator.place == plan::Place::host ? links->host : links->rack);
+    if (aggregator.place != plan::Place::host) return lower_ports_[key] = add_port(links->rack);
+    // A leader whose queue is full waits, and drops nothing.
+    LinkOptions up = links->host;
+    up.queue_bytes_max = kQueueOfLeader;
+    return lower_ports_[key] = add_port(up, links->host);
   }
 
   HostPort add_host_port(const plan::Aggregator& aggregator) {

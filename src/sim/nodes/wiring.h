@@ -7,7 +7,7 @@
 //
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
 // each for all its sites, because it has one port. So have racks and hosts where the scenario has
-// links of theirs.
+// links of theirs. The queue of a host's link towards the root drops nothing.
 #pragma once
 
 #include <cstdint>
