@@ -27,6 +27,7 @@ Network::Network(const NetworkOptions& options)
     : packets_(options.packet_count_max, options.packet_bytes_max),
       events_(options.parcel_count_max, options.node_count_max),
       timers_(options.node_count_max) {
+  CHECK_THAT(options.node_count_max, <=, kNodesMax);
   nodes_.reserve(options.node_count_max);
   ready_.resize(std::bit_ceil(options.parcel_count_max));
 }
@@ -38,7 +39,7 @@ NodeId Network::add_node(std::unique_ptr<Node> node) {
 }
 
 PathId Network::add_path(const Path& path) {
-  CHECK_THAT(paths_.size(), <, 65'535U);
+  CHECK_THAT(paths_.size(), <, kPathsMax);
   CHECK_THAT(path.hop_count, >, 0);
   paths_.push_back(path);
   return static_cast<PathId>(paths_.size() - 1);

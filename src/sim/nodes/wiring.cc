@@ -9,6 +9,7 @@
 #include "numeric/codec.h"
 #include "plan/driver_shares.h"
 #include "sim/nodes/stale.h"
+#include "sim/nodes/tree_paths.h"
 #include "sim/scenario/earlier_job.h"
 
 namespace infold::sim {
@@ -185,42 +186,29 @@ class Builder {
   void connect_site(std::size_t site, const std::vector<Port>& ports,
                     const std::vector<HostPort>& host_ports) {
     const plan::Tree& tree = plan_.trees[site];
-    const auto& nodes = wiring_.aggregator_nodes[site];
-    std::vector<std::vector<PathId>> to_children(nodes.size());
-    std::vector<std::optional<PathId>> to_parent(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      for (const plan::Child& child : tree.aggregators[i].children) {
-        const bool is_rank = child.aggregator == 0;
-        const Port& port = is_rank ? worker_ports_[child.ranks.first] : ports[child.aggregator];
-        const NodeId below =
-            is_rank ? wiring_.worker_nodes[child.ranks.first] : nodes[child.aggregator];
-        const PathId up =
-            add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
-        to_children[i].push_back(
-            add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
-        if (is_rank) {
-          to_sites_[child.ranks.first].push_back(up);
-          from_sites_.push_back(to_children[i].back());
-        } else {
-          to_parent[child.aggregator] = up;
-        }
-      }
-    }
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      wiring_.aggregators[site][i]->connect(to_children[i], to_parent[i]);
+    const auto between = [&](std::size_t parent, const plan::Child& child) {
+      const Port& port =
+          child.is_rank() ? worker_ports_[child.ranks.first] : ports[child.aggregator];
+      return Between{.up = present({port.up_link, port.up_faults, host_ports[parent].in}),
+                     .down = present({host_ports[parent].out, port.down_link, port.down_faults})};
+    };
+    const TreeEnds ends = {.tree = tree,
+                           .site = static_cast<std::uint8_t>(site),
+                           .workers = wiring_.worker_nodes,
+                           .aggregator_nodes = wiring_.aggregator_nodes[site],
+                           .aggregators = wiring_.aggregators[site]};
+    for (const RankPaths& paths : connect_tree(*wiring_.network, ends, between)) {
+      to_sites_[paths.rank].push_back(paths.up);
+      from_sites_.push_back(paths.down);
     }
   }
 
-  PathId add_path(std::size_t site, NodeId source,
-                  std::initializer_list<std::optional<NodeId>> between, NodeId destination) {
-    Path path;
-    path.source = source;
-    path.site = static_cast<std::uint8_t>(site);
-    for (const std::optional<NodeId>& node : between) {
-      if (node) path.append(*node);
+  static std::vector<NodeId> present(std::initializer_list<std::optional<NodeId>> nodes) {
+    std::vector<NodeId> list;
+    for (const std::optional<NodeId>& node : nodes) {
+      if (node) list.push_back(*node);
     }
-    path.append(destination);
-    return wiring_.network->add_path(path);
+    return list;
   }
 
   void add_stale_packets() {
