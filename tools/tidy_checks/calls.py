@@ -9,7 +9,7 @@ from tidy_checks.repo import Finding, check
 # Folders in which the same inputs must give the same bytes.
 DECIDING = ("wire/", "src/base/", "src/status/", "src/core/", "src/numeric/", "src/sparse/",
             "src/plan/", "src/predict/", "src/codec/", "src/sim/", "src/oracle/",
-            "src/reproduce/")
+            "src/mix/", "src/reproduce/")
 
 
 # The files that may read the wall clock, because a step of the clock ends or prolongs nothing
@@ -53,7 +53,7 @@ BANS = (
         ("src/core/",)),
     Ban(r"\bstd::(thread|jthread|mutex|atomic|condition_variable)\b",
         "the loops of src/site and src/rank: this layer has no threads",
-        ("src/core/", "src/sim/", "src/oracle/", "src/reproduce/"), tests=False),
+        ("src/core/", "src/sim/", "src/oracle/", "src/mix/", "src/reproduce/"), tests=False),
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "virtual time, or a wait with a deadline for the event itself", only_tests=True),
     Ban(r"\b(printf|fprintf|puts|fputs|putchar)\s*\(|\bstd::(cout|cerr|clog)\b",
@@ -65,7 +65,7 @@ BANS = (
                     "src/base/zeroed_array.h")),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
         ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/",
-         "src/predict/", "src/reproduce/")),
+         "src/predict/", "src/mix/", "src/reproduce/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),

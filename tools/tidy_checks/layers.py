@@ -35,7 +35,8 @@ ALLOWED = {
     # The oracle judges the codecs, so it may not use them.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
-    "reproduce": BELOW_TOP | {"predict", "sim"},
+    "mix": BELOW_TOP | {"sim"},
+    "reproduce": BELOW_TOP | {"predict", "sim", "mix"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_SITE | {"bpf", "site", "switch"},
