@@ -101,12 +101,11 @@ JobMachines Cluster::add_job(const plan::Plan& plan, std::span<const HostIndex> 
   CHECK_THAT(hosts.size(), ==, plan.world);
   const plan::Tree& tree = plan.trees.front();
   JobMachines job;
-  std::vector<NodeId> aggregator_nodes;
   for (std::size_t i = 0; i < tree.aggregators.size(); ++i) {
     auto node = std::make_unique<AggregatorNode>(
         plan::aggregator_options(plan, 0, static_cast<std::uint16_t>(i)));
     job.aggregators.push_back(node.get());
-    aggregator_nodes.push_back(network_.add_node(std::move(node)));
+    job.aggregator_nodes.push_back(network_.add_node(std::move(node)));
   }
   for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
     auto node = std::make_unique<WorkerNode>(worker(rank));
@@ -117,7 +116,7 @@ JobMachines Cluster::add_job(const plan::Plan& plan, std::span<const HostIndex> 
       network_,
       {.tree = tree,
        .workers = job.worker_nodes,
-       .aggregator_nodes = aggregator_nodes,
+       .aggregator_nodes = job.aggregator_nodes,
        .aggregators = job.aggregators},
       [&](std::size_t parent, const plan::Child& child) { return between(hosts, parent, child); });
   for (const RankPaths& own : paths) {
@@ -125,6 +124,11 @@ JobMachines Cluster::add_job(const plan::Plan& plan, std::span<const HostIndex> 
     network_.wake(job.worker_nodes[own.rank]);
   }
   return job;
+}
+
+void Cluster::remove_job(const JobMachines& job) {
+  for (const NodeId node : job.worker_nodes) network_.remove_node(node);
+  for (const NodeId node : job.aggregator_nodes) network_.remove_node(node);
 }
 
 }  // namespace infold::sim

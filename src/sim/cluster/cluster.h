@@ -45,6 +45,7 @@ struct JobMachines {
   std::vector<WorkerNode*> workers;  // by rank
   std::vector<NodeId> worker_nodes;
   std::vector<AggregatorNode*> aggregators;  // in the tree's order
+  std::vector<NodeId> aggregator_nodes;
 };
 
 class Cluster {
@@ -58,6 +59,7 @@ class Cluster {
   // Requires: node_count(options) <= kNodesMax.
   explicit Cluster(const ClusterOptions& options);
 
+  const ClusterOptions& options() const { return options_; }
   HostIndex host_count() const { return static_cast<HostIndex>(hosts_.size()); }
   RackIndex rack_of(HostIndex host) const {
     return static_cast<RackIndex>(host / options_.hosts_per_rack);
@@ -69,6 +71,9 @@ class Cluster {
   // of tree_on(hosts).
   JobMachines add_job(const plan::Plan& plan, std::span<const HostIndex> hosts,
                       const std::function<WorkerNodeOptions(std::uint16_t rank)>& worker);
+
+  // The job is over. Frees its machines.
+  void remove_job(const JobMachines& job);
 
   Network& network() { return network_; }
   const Network& network() const { return network_; }

@@ -144,6 +144,20 @@ TEST(Cluster, AJobMayComeWhileOthersRun) {
   EXPECT_GE(end_of(second).ns, end_of(first).ns);
 }
 
+// The second job's packets are under way when its machines go.
+TEST(Cluster, AJobThatIsGoneLeavesItsPacketsUnread) {
+  Sums sums(three_racks_of_two());
+  const JobMachines first = sums.add({0, 1});
+  const JobMachines second = sums.add({0, 1});
+  while (sums.cluster.network().step(base::Instant{} + base::microseconds(300))) {
+  }
+  sums.cluster.remove_job(second);
+  sums.run();
+  end_of(first);
+  EXPECT_EQ(sums.cluster.network().packets().in_use(), 0U);
+  EXPECT_LT(sums.cluster.host_links(0).up->busy_ps(), 2 * kTensorPs);
+}
+
 TEST(Cluster, CountsTheNodesOfManyHosts) {
   ClusterOptions options = three_racks_of_two();
   EXPECT_EQ(node_count(options), 3U * 6 + 2 * 3 + 256);

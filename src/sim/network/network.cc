@@ -10,6 +10,19 @@
 #include "sim/network/checksum.h"
 
 namespace infold::sim {
+namespace {
+
+// In the place of a node that was removed.
+class Gone final : public Node {
+ public:
+  void handle_packet(base::Instant, Parcel parcel, Outlet& outlet) override {
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+};
+
+}  // namespace
 
 const char* drop_cause_name(DropCause cause) {
   switch (cause) {
@@ -36,6 +49,11 @@ NodeId Network::add_node(std::unique_ptr<Node> node) {
   CHECK_THAT(nodes_.size(), <, nodes_.capacity());
   nodes_.push_back(std::move(node));
   return static_cast<NodeId>(nodes_.size() - 1);
+}
+
+void Network::remove_node(NodeId node) {
+  nodes_[node] = std::make_unique<Gone>();
+  timers_.set(node, base::Instant::never());
 }
 
 PathId Network::add_path(const Path& path) {
