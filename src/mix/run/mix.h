@@ -36,7 +36,7 @@ struct MixOptions {
   // Of each switch, a chunk each. Without slot sharing a job takes one of so many equal shares at
   // each of its switches, from its start to its end, and waits for a share if all are taken.
   std::uint32_t slots = 1'024;
-  std::uint32_t shares = 4;
+  std::uint32_t shares = 16;
   std::uint32_t piece_chunks = 32;    // of all policies but none
   std::uint32_t credit_chunks = 128;  // of one job in flight
   double scale = 100;

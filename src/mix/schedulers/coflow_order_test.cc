@@ -62,16 +62,16 @@ double cost(const std::vector<Coflow>& coflows, const Order& order) {
 
 // Where links serve coflows one after another, the order is known to cost at most twice the best.
 TEST(CoflowOrder, CostsAtMostTwiceTheBestOrder) {
-  base::Prng random(1);
+  base::Prng prng(1);
   double worst = 1;
   double sum = 0;
   constexpr int kCases = 500;
   for (int i = 0; i < kCases; ++i) {
-    std::vector<Coflow> coflows(2 + random.below(4));
+    std::vector<Coflow> coflows(2 + prng.below(4));
     for (Coflow& coflow : coflows) {
-      coflow.weight = static_cast<double>(1 + random.below(4));
+      coflow.weight = static_cast<double>(1 + prng.below(4));
       for (std::uint32_t link = 0; link < 4; ++link) {
-        if (random.chance(0.6)) coflow.loads.push_back({link, 1 + 9 * random.uniform()});
+        if (prng.chance(0.6)) coflow.loads.push_back({link, 1 + 9 * prng.uniform()});
       }
     }
     Order best(coflows.size());

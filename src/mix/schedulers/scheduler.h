@@ -66,8 +66,9 @@ std::unique_ptr<Scheduler> make_unscheduled();
 // Within each job, calls the first layers' pieces first: the next iteration needs them first. The
 // credit bounds what is already on its way when a more urgent gradient comes.
 std::unique_ptr<Scheduler> make_priority(const PieceOptions& options);
-// Orders the jobs' iterations as coflows. A job's pieces wait while a job before it in the order
-// has pieces that wait or are in flight on a link of both. Within a job, pieces go as they come.
+// Orders the jobs' iterations as coflows. A job's pieces wait while jobs before it in the order
+// have pieces that wait or are in flight, and fill a link of both. A job's rate is that of its
+// slowest link. Within a job, pieces go as they come.
 std::unique_ptr<Scheduler> make_sincronia(const PieceOptions& options);
 // Switches have so many slots each, in elements. A piece holds as many slots at each switch of its
 // job, from its call to its end. Jobs take turns, a piece each.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests each scheduler's choices in small cases whose right order is clear.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "mix/schedulers/scheduler.h"
@@ -108,6 +110,28 @@ TEST_F(SincroniaOnLinks, WhatIsLeftOfAnIterationDecides) {
   EXPECT_EQ(all_next(*scheduler), (Pieces{{0, 4, 10}})) << "10 left against 30";
 }
 
+// Job 1 holds job 0 on link 7. Job 3 shares link 1 with job 0 alone.
+TEST_F(SincroniaOnLinks, AJobThatIsHeldTakesNoLink) {
+  scheduler->add_job({.job = 3, .elements = 900, .links = {{1}}});
+  scheduler->add({1, 2, 30});
+  scheduler->add({0, 4, 100});
+  EXPECT_EQ(all_next(*scheduler), (Pieces{{1, 2, 10}, {1, 2, 10}}));
+  scheduler->add({3, 2, 900});
+  EXPECT_EQ(all_next(*scheduler), (Pieces{{3, 2, 10}, {3, 2, 10}}));
+}
+
+// Link 9 is four times as fast as the jobs' own links.
+TEST(Sincronia, AFastLinkHasRoomForSeveralJobs) {
+  const auto scheduler = make_sincronia({.piece = 10, .credit = 10});
+  for (JobIndex job = 0; job < 5; ++job) {
+    scheduler->add_job({.job = job, .elements = 100, .links = {{job, 1}, {9, 0.25}}});
+    scheduler->add({job, 0, 100});
+  }
+  std::set<JobIndex> sending;
+  for (const Piece& piece : all_next(*scheduler)) sending.insert(piece.job);
+  EXPECT_EQ(sending.size(), 4U);
+}
+
 TEST_F(SincroniaOnLinks, AJobThatLeavesHoldsNobody) {
   scheduler->add({0, 4, 100});
   scheduler->remove_job(1);
@@ -128,7 +152,8 @@ TEST(SlotSharing, JobsTakeTurnsAndNoSwitchIsOverdrawn) {
   EXPECT_EQ(all_next(*scheduler), (Pieces{{1, 5, 10}})) << "it is job 1's turn";
 }
 
-TEST(SlotSharing, AJobThatLacksSlotsIsNotOvertakenAtItsSwitches) {
+// Job 1 has waited longest. It lacks slots of switch 1, and job 2 would take those of switch 2.
+TEST(SlotSharing, TheJobThatWaitsLongestIsNotOvertakenAtItsSwitches) {
   const auto scheduler = make_slot_sharing({.piece = 20, .credit = 80}, 25);
   scheduler->add_job({.job = 0, .elements = 100, .switches = {1}});
   scheduler->add_job({.job = 1, .elements = 100, .switches = {1, 2}});
@@ -137,11 +162,24 @@ TEST(SlotSharing, AJobThatLacksSlotsIsNotOvertakenAtItsSwitches) {
   EXPECT_EQ(all_next(*scheduler), (Pieces{{0, 3, 20}}));
   scheduler->add({1, 5, 20});
   scheduler->add({2, 5, 20});
-  EXPECT_EQ(all_next(*scheduler), Pieces{}) << "job 2 would take what job 1 waits for";
+  EXPECT_EQ(all_next(*scheduler), Pieces{});
   scheduler->finish({0, 3, 20});
   EXPECT_EQ(all_next(*scheduler), (Pieces{{1, 5, 20}}));
   scheduler->finish({1, 5, 20});
   EXPECT_EQ(all_next(*scheduler), (Pieces{{2, 5, 20}, {0, 3, 20}}));
+}
+
+// Job 0 has waited longest, and keeps switch 1. Job 1 waits for switch 1, too, but leaves switch 2.
+TEST(SlotSharing, OthersKeepNoSlotsThatTheyDoNotLack) {
+  const auto scheduler = make_slot_sharing({.piece = 20, .credit = 80}, 25);
+  scheduler->add_job({.job = 3, .elements = 100, .switches = {1}});
+  scheduler->add({3, 0, 20});
+  EXPECT_EQ(all_next(*scheduler), (Pieces{{3, 0, 20}}));
+  scheduler->add_job({.job = 0, .elements = 100, .switches = {1}});
+  scheduler->add_job({.job = 1, .elements = 100, .switches = {1, 2}});
+  scheduler->add_job({.job = 2, .elements = 100, .switches = {2}});
+  for (const JobIndex job : {0U, 1U, 2U}) scheduler->add({job, 5, 20});
+  EXPECT_EQ(all_next(*scheduler), (Pieces{{2, 5, 20}}));
 }
 
 TEST(SlotSharing, APieceIsNoLargerThanASwitch) {

@@ -12,12 +12,18 @@
 namespace infold::mix {
 namespace {
 
+constexpr double kRounding = 1e-9;
+
 class Sincronia final : public Scheduler {
  public:
   explicit Sincronia(const PieceOptions& options) : options_(options) {}
 
   void add_job(const JobShape& job) override {
-    jobs_.emplace(job.job, Job{.shape = job, .queue = JobQueue(JobQueue::Order::as_ready)});
+    Job& added =
+        jobs_.emplace(job.job, Job{job, JobQueue(JobQueue::Order::as_ready)}).first->second;
+    for (const LinkUse& use : job.links) {
+      added.slowest = std::max(added.slowest, use.time_per_element);
+    }
   }
 
   void remove_job(JobIndex job) override {
@@ -42,15 +48,17 @@ class Sincronia final : public Scheduler {
     if (job.left == 0) make_order();
   }
 
+  // A job that is held takes no link, so that jobs behind it may use the links that it leaves idle.
   std::optional<Piece> next() override {
-    std::set<std::uint32_t> taken;  // links on which an earlier job is active
+    std::map<std::uint32_t, double> taken;  // of each link's rate
     for (Job* const job : order_) {
-      const bool is_held =
-          std::any_of(job->shape.links.begin(), job->shape.links.end(),
-                      [&](const LinkUse& use) { return taken.contains(use.link); });
-      if (!is_held && job->queue.may_send(options_)) return job->queue.take(options_);
+      const bool is_held = std::any_of(
+          job->shape.links.begin(), job->shape.links.end(),
+          [&](const LinkUse& use) { return taken[use.link] + job->share_of(use) > 1 + kRounding; });
+      if (is_held) continue;
+      if (job->queue.may_send(options_)) return job->queue.take(options_);
       if (!job->queue.is_active()) continue;
-      for (const LinkUse& use : job->shape.links) taken.insert(use.link);
+      for (const LinkUse& use : job->shape.links) taken[use.link] += job->share_of(use);
     }
     return std::nullopt;
   }
@@ -59,7 +67,13 @@ class Sincronia final : public Scheduler {
   struct Job {
     JobShape shape;
     JobQueue queue;
+    double slowest = 0;      // time for an element on its slowest link
     std::uint64_t left = 0;  // elements of the iteration that are not summed
+
+    // Of the link's rate, while the slowest link is full.
+    double share_of(const LinkUse& use) const {
+      return slowest > 0 ? use.time_per_element / slowest : 0;
+    }
   };
 
   void make_order() {

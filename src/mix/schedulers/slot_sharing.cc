@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slots go from job to job with each piece. A job whose turn it is and that finds too few free
-// slots keeps others from taking more at its switches. So no job waits for ever.
+// Slots go from job to job with each piece. The job that was served longest ago goes first. If it
+// finds too few free slots, it keeps others from taking more at all its switches. So no job waits
+// for ever. Another job in its place keeps only the switches that lack slots.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,8 +21,12 @@ class SlotSharing final : public Scheduler {
 
   void add_job(const JobShape& job) override {
     jobs_.emplace(job.job, Job{.shape = job, .queue = JobQueue(JobQueue::Order::as_ready)});
+    turns_.push_back(job.job);
   }
-  void remove_job(JobIndex job) override { jobs_.erase(job); }
+  void remove_job(JobIndex job) override {
+    jobs_.erase(job);
+    turns_.erase(std::find(turns_.begin(), turns_.end(), job));
+  }
   void add(const Gradient& gradient) override { jobs_.at(gradient.job).queue.add(gradient); }
 
   void finish(const Piece& piece) override {
@@ -32,19 +37,20 @@ class SlotSharing final : public Scheduler {
 
   std::optional<Piece> next() override {
     std::set<std::uint32_t> kept;  // switches that a job earlier in turn waits for
-    auto each = jobs_.upper_bound(last_);
-    for (std::size_t count = 0; count < jobs_.size(); ++count, ++each) {
-      if (each == jobs_.end()) each = jobs_.begin();
-      Job& job = each->second;
+    bool is_first = true;
+    for (auto turn = turns_.begin(); turn != turns_.end(); ++turn) {
+      Job& job = jobs_.at(*turn);
       if (!job.queue.may_send(options_)) continue;
-      if (!fits(job, kept)) {
-        kept.insert(job.shape.switches.begin(), job.shape.switches.end());
-        continue;
+      const std::vector<std::uint32_t> lacking = switches_that_lack(job, kept);
+      if (lacking.empty()) {
+        std::rotate(turn, turn + 1, turns_.end());
+        const Piece piece = job.queue.take(options_);
+        for (const std::uint32_t each : job.shape.switches) used_[each] += piece.elements;
+        return piece;
       }
-      last_ = each->first;
-      const Piece piece = job.queue.take(options_);
-      for (const std::uint32_t at : job.shape.switches) used_[at] += piece.elements;
-      return piece;
+      const std::vector<std::uint32_t>& keep = is_first ? job.shape.switches : lacking;
+      kept.insert(keep.begin(), keep.end());
+      is_first = false;
     }
     return std::nullopt;
   }
@@ -55,19 +61,21 @@ class SlotSharing final : public Scheduler {
     JobQueue queue;
   };
 
-  bool fits(const Job& job, const std::set<std::uint32_t>& kept) {
+  std::vector<std::uint32_t> switches_that_lack(const Job& job,
+                                                const std::set<std::uint32_t>& kept) {
     const std::uint64_t elements = job.queue.next_elements(options_);
-    return std::all_of(job.shape.switches.begin(), job.shape.switches.end(),
-                       [&](std::uint32_t each) {
-                         return !kept.contains(each) && used_[each] + elements <= slot_elements_;
-                       });
+    std::vector<std::uint32_t> lacking;
+    for (const std::uint32_t each : job.shape.switches) {
+      if (kept.contains(each) || used_[each] + elements > slot_elements_) lacking.push_back(each);
+    }
+    return lacking;
   }
 
   PieceOptions options_;
   std::uint64_t slot_elements_;
   std::map<JobIndex, Job> jobs_;
   std::map<std::uint32_t, std::uint64_t> used_;  // by switch
-  JobIndex last_ = ~JobIndex{0};                 // whose turn it was
+  std::vector<JobIndex> turns_;                  // the one served last is at the end
 };
 
 }  // namespace
