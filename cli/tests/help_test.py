@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the help text of every subcommand with cli/help/*.txt, so that no change goes unseen.
+"""Compares the help text of every subcommand with cli/help/, so that no change goes unseen.
 
 Usage: help_test.py INFOLD [--update]
 With --update it writes the files instead; read the difference before you commit it.
@@ -26,18 +26,26 @@ def read_help(binary, words):
         yield from read_help(binary, [*words, name])
 
 
+def placed(name):
+    """The file's path below HELP: a group's commands have a folder."""
+    group = name.removesuffix(".txt").split("-")[1:-1]
+    return "/".join([*group, name])
+
+
 def main():
     binary, *options = sys.argv[1:]
-    actual = dict(read_help(str(pathlib.Path(binary).resolve()), []))
+    texts = read_help(str(pathlib.Path(binary).resolve()), [])
+    actual = {placed(name): text for name, text in texts}
     if options == ["--update"]:
-        HELP.mkdir(exist_ok=True)
-        for path in HELP.glob("*.txt"):
+        for path in HELP.rglob("*.txt"):
             path.unlink()
         for name, text in actual.items():
+            (HELP / name).parent.mkdir(parents=True, exist_ok=True)
             (HELP / name).write_text(text, encoding="utf-8")
         return 0
 
-    expected = {p.name: p.read_text(encoding="utf-8") for p in HELP.glob("*.txt")}
+    expected = {p.relative_to(HELP).as_posix(): p.read_text(encoding="utf-8")
+                for p in HELP.rglob("*.txt")}
     differing = sorted(n for n in expected | actual if expected.get(n) != actual.get(n))
     for name in differing:
         print("".join(difflib.unified_diff(
