@@ -18,8 +18,6 @@ namespace {
 constexpr std::int64_t kPortQueueBytes = 1 << 20;
 constexpr std::uint32_t kPacketsMin = 1U << 15;
 constexpr std::uint32_t kPacketsMax = 1U << 20;
-// A worker's window is a quarter of its slots. Retransmits and sums of switches add to that.
-constexpr std::uint32_t kPacketsPerSlot = 1;
 // Steps of the network between two calls of keep_going().
 constexpr std::uint32_t kStepsBetweenLooks = 1U << 14;
 
@@ -29,6 +27,14 @@ constexpr std::uint32_t kSlotsPerChunkInFlight = 4;
 std::uint32_t slots_of_job(const MixOptions& options) {
   if (options.policy != Policy::slots) return options.slots / options.shares;
   return std::min(options.slots, kSlotsPerChunkInFlight * options.credit_chunks);
+}
+
+// More than can be under way. A worker's window is a quarter of its slots, or 32. Retransmits and
+// the sums of switches add to that.
+std::uint64_t packets_of(const MixOptions& options) {
+  constexpr std::uint32_t kSlotsMin = 128;
+  return std::uint64_t{options.hosts.racks} * options.hosts.hosts_per_rack *
+         options.hosts.places_per_host * std::max(slots_of_job(options), kSlotsMin);
 }
 
 sim::ClusterOptions cluster_options(const MixOptions& options, std::span<const JobSpec> jobs) {
@@ -45,10 +51,8 @@ sim::ClusterOptions cluster_options(const MixOptions& options, std::span<const J
     cluster.endpoint_count_max +=
         job.workers + 1U + std::min<std::uint32_t>(job.workers, options.hosts.racks);
   }
-  const std::uint64_t places =
-      std::uint64_t{cluster.racks} * cluster.hosts_per_rack * options.hosts.places_per_host;
-  cluster.packet_count_max = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      kPacketsPerSlot * places * slots_of_job(options), kPacketsMin, kPacketsMax));
+  cluster.packet_count_max = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(packets_of(options), kPacketsMin, kPacketsMax));
   return cluster;
 }
 
@@ -152,7 +156,7 @@ class Mix {
                           .bulk_slots = static_cast<std::uint16_t>(slots_of_job(options_))},
         RunningJob::Surroundings{cluster_, agenda_, *scheduler_});
     JobOutcome& outcome = outcome_.jobs[index];
-    outcome.started_s = now_s();
+    outcome.started_s = std::max(now_s(), spec.submit_s);  // the clock rounds down
     outcome.racks = racks_of(*hosts);
     jobs_[index]->start();
     return true;
@@ -247,6 +251,12 @@ std::string reason_against(const MixOptions& options, std::span<const JobSpec> j
   }
   if (options.slots / options.shares == 0) {
     return fmt::format("{} slots cannot be divided in {} shares", options.slots, options.shares);
+  }
+  if (packets_of(options) > kPacketsMax) {
+    return fmt::format(
+        "all workers' slots together are {}, and at most {} can be: take fewer hosts "
+        "or slots, or more shares",
+        packets_of(options), kPacketsMax);
   }
   const sim::ClusterOptions cluster = cluster_options(options, jobs);
   if (sim::node_count(cluster) > sim::kNodesMax ||

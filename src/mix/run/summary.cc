@@ -4,21 +4,25 @@
 #include "mix/run/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
-#include <utility>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace infold::mix {
 namespace {
 
-struct AloneTimes {
-  double first_s = 0;
-  double more_s = 0;  // each iteration after the first
-};
-
-constexpr std::uint32_t kIterationsSimulated = 3;
+// Returns nothing if keep_going() returned false.
+std::optional<double> run_alone_s(const MixOptions& options, JobSpec job, std::uint32_t iterations,
+                                  const std::function<bool(std::size_t)>& keep_going) {
+  job.submit_s = 0;
+  job.iterations = iterations;
+  const MixOutcome outcome = run(options, std::span(&job, 1), keep_going);
+  if (!outcome.is_complete) return std::nullopt;
+  return outcome.jobs.front().ended_s;
+}
 
 }  // namespace
 
@@ -28,24 +32,23 @@ std::optional<std::vector<double>> times_alone_s(
   MixOptions alone = options;
   alone.policy = Policy::none;
   alone.shares = 1;
-  std::map<std::pair<const Model*, std::uint16_t>, AloneTimes> known;
+  std::map<std::tuple<const Model*, std::uint16_t, std::uint32_t>, double> known;
   std::vector<double> times;
   for (const JobSpec& job : jobs) {
-    const auto [found, is_new] = known.try_emplace({job.model, job.workers});
-    AloneTimes& of = found->second;
-    if (is_new) {
-      std::vector<double> ends;
-      for (const std::uint32_t iterations : {1U, kIterationsSimulated}) {
-        const JobSpec one = {0, job.model, job.workers, iterations};
-        const MixOutcome outcome = run(alone, std::span(&one, 1), [&](std::size_t) {
+    std::array<double, 2> ends{};
+    for (std::uint32_t iterations : {1U, 2U}) {
+      if (iterations > job.iterations) continue;
+      const auto [found, is_new] = known.try_emplace({job.model, job.workers, iterations});
+      if (is_new) {
+        const auto end_s = run_alone_s(alone, job, iterations, [&](std::size_t) {
           return !keep_going || keep_going(times.size());
         });
-        if (!outcome.is_complete) return std::nullopt;
-        ends.push_back(outcome.jobs.front().ended_s);
+        if (!end_s) return std::nullopt;
+        found->second = *end_s;
       }
-      of = {ends[0], (ends[1] - ends[0]) / (kIterationsSimulated - 1)};
+      ends[iterations - 1] = found->second;
     }
-    times.push_back(of.first_s + of.more_s * (job.iterations - 1));
+    times.push_back(ends[0] + (ends[1] - ends[0]) * (job.iterations - 1));
   }
   return times;
 }

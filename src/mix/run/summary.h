@@ -12,9 +12,9 @@
 
 namespace infold::mix {
 
-// The time of each job on a cluster without other jobs, unscheduled, with all slots. One and three
+// The time of each job on a cluster without other jobs, unscheduled, with all slots. One and two
 // iterations are simulated for each model and number of workers. Further iterations take as long as
-// the second and the third. Returns nothing if keep_going() returned false.
+// the second one. Returns nothing if keep_going() returned false.
 std::optional<std::vector<double>> times_alone_s(
     const MixOptions& options, std::span<const JobSpec> jobs,
     const std::function<bool(std::size_t jobs_done)>& keep_going = {});
