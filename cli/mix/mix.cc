@@ -27,10 +27,11 @@ class Mix final : public Command {
   }
 
   void declare(Options& options) override {
-    std::vector<std::string> policies;
-    for (const mix::Policy policy : mix::kPolicies) policies.emplace_back(policy_name(policy));
-    policies.emplace_back(kAll);
-    options.choice("--scheduler", policy_, policies,
+    std::vector<std::string> schedulers;
+    for (const mix::SchedulerKind scheduler : mix::kSchedulers)
+      schedulers.emplace_back(scheduler_name(scheduler));
+    schedulers.emplace_back(kAll);
+    options.choice("--scheduler", scheduler_, schedulers,
                    "How jobs share: as sums come; first layers first; short jobs first "
                    "(sincronia); turns at the switches' slots; or all of these, one by one");
     declare_jobs(options);
@@ -69,7 +70,7 @@ class Mix final : public Command {
       output.log("infold mix: {}\n", reason);
       return ExitCode::kBadUsage;
     }
-    return run_policies(output, jobs);
+    return run_schedulers(output, jobs);
   }
 
  private:
@@ -149,12 +150,13 @@ class Mix final : public Command {
     for (std::size_t i = 0; i < jobs.size(); ++i) output.object(job_json(i, jobs[i]));
   }
 
-  ExitCode run_policies(Output& output, const std::vector<mix::JobSpec>& jobs) {
-    std::vector<mix::Policy> policies;
-    for (const mix::Policy policy : mix::kPolicies) {
-      if (policy_ == kAll || policy_ == policy_name(policy)) policies.push_back(policy);
+  ExitCode run_schedulers(Output& output, const std::vector<mix::JobSpec>& jobs) {
+    std::vector<mix::SchedulerKind> schedulers;
+    for (const mix::SchedulerKind scheduler : mix::kSchedulers) {
+      if (scheduler_ == kAll || scheduler_ == scheduler_name(scheduler))
+        schedulers.push_back(scheduler);
     }
-    ProgressLine progress(output, jobs.size() * (policies.size() + 1), kReports);
+    ProgressLine progress(output, jobs.size() * (schedulers.size() + 1), kReports);
     std::size_t before = 0;
     std::string at_work = "jobs alone";
     const auto keep_going = [&](std::size_t done) {
@@ -164,10 +166,10 @@ class Mix final : public Command {
     const auto alone_s = mix::times_alone_s(mix_, jobs, keep_going);
     if (!alone_s) return interrupted(output, progress);
     std::vector<MixRow> rows;
-    for (const mix::Policy policy : policies) {
+    for (const mix::SchedulerKind scheduler : schedulers) {
       before += jobs.size();
-      at_work = policy_name(policy);
-      mix_.policy = policy;
+      at_work = scheduler_name(scheduler);
+      mix_.scheduler = scheduler;
       const auto start = std::chrono::steady_clock::now();
       const mix::MixOutcome outcome = mix::run(mix_, jobs, keep_going);
       if (!outcome.is_complete) return interrupted(output, progress);
@@ -177,7 +179,7 @@ class Mix final : public Command {
         return ExitCode::kFailed;
       }
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      rows.push_back({policy, outcome, mix::summary_of(outcome, jobs, *alone_s), took.count()});
+      rows.push_back({scheduler, outcome, mix::summary_of(outcome, jobs, *alone_s), took.count()});
       print_objects(output, rows.back(), jobs, *alone_s);
     }
     progress.end();
@@ -193,7 +195,7 @@ class Mix final : public Command {
 
   mix::MixOptions mix_;
   mix::DrawOptions draw_;
-  std::string policy_{kAll};
+  std::string scheduler_{kAll};
   std::string file_;
   std::string placement_ = "packed";
   double rate_ = 10e9;

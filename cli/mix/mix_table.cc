@@ -30,7 +30,7 @@ void print_objects(Output& output, const MixRow& row, std::span<const mix::JobSp
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const mix::JobOutcome& outcome = row.outcome.jobs[i];
     nlohmann::ordered_json json = job_json(i, jobs[i]);
-    json["scheduler"] = policy_name(row.policy);
+    json["scheduler"] = scheduler_name(row.scheduler);
     json["racks"] = outcome.racks;
     json["started_s"] = outcome.started_s;
     json["ended_s"] = outcome.ended_s;
@@ -39,7 +39,7 @@ void print_objects(Output& output, const MixRow& row, std::span<const mix::JobSp
     output.object(json);
   }
   nlohmann::ordered_json json;
-  json["scheduler"] = policy_name(row.policy);
+  json["scheduler"] = scheduler_name(row.scheduler);
   json["jobs"] = jobs.size();
   json["mean_completion_s"] = row.summary.mean_completion_s;
   json["p95_completion_s"] = row.summary.p95_completion_s;
@@ -71,7 +71,7 @@ void print_table(Output& output, const mix::MixOptions& options, std::span<const
     output.text(
         "{:<10} {:>8.2f} {:>7.2f} {:>7.2f} {:>5.2f} {:>9.2f} {:>8} {:>10} {:>10} {:>11.1f} "
         "{:>8.1f}\n",
-        policy_name(row.policy), row.summary.mean_completion_s, row.summary.p95_completion_s,
+        scheduler_name(row.scheduler), row.summary.mean_completion_s, row.summary.p95_completion_s,
         row.summary.mean_inflation, row.summary.p95_inflation, row.summary.mean_wait_s,
         percent(row.summary.idle_share), percent(row.outcome.host_links_busy),
         percent(row.outcome.rack_links_busy), row.outcome.makespan_s, row.took_s);

@@ -13,7 +13,7 @@
 namespace infold::cli {
 
 struct MixRow {
-  mix::Policy policy = mix::Policy::none;
+  mix::SchedulerKind scheduler = mix::SchedulerKind::none;
   mix::MixOutcome outcome;
   mix::MixSummary summary;
   double took_s = 0;

@@ -25,7 +25,7 @@ constexpr std::uint32_t kStepsBetweenLooks = 1U << 14;
 constexpr std::uint32_t kSlotsPerChunkInFlight = 4;
 
 std::uint32_t slots_of_job(const MixOptions& options) {
-  if (options.policy != Policy::slots) return options.slots / options.shares;
+  if (options.scheduler != SchedulerKind::slots) return options.slots / options.shares;
   return std::min(options.slots, kSlotsPerChunkInFlight * options.credit_chunks);
 }
 
@@ -59,11 +59,11 @@ sim::ClusterOptions cluster_options(const MixOptions& options, std::span<const J
 std::unique_ptr<Scheduler> make_scheduler(const MixOptions& options) {
   const PieceOptions pieces = {.piece = std::uint64_t{options.piece_chunks} * kChunkElements,
                                .credit = std::uint64_t{options.credit_chunks} * kChunkElements};
-  switch (options.policy) {
-    case Policy::none: break;
-    case Policy::priority: return make_priority(pieces);
-    case Policy::sincronia: return make_sincronia(pieces);
-    case Policy::slots:
+  switch (options.scheduler) {
+    case SchedulerKind::none: break;
+    case SchedulerKind::priority: return make_priority(pieces);
+    case SchedulerKind::sincronia: return make_sincronia(pieces);
+    case SchedulerKind::slots:
       return make_slot_sharing(pieces, std::uint64_t{options.slots} * kChunkElements);
   }
   return make_unscheduled();
@@ -129,7 +129,7 @@ class Mix {
     while (!waiting_.empty() && start(waiting_.front())) waiting_.pop_front();
   }
 
-  bool shares_switches() const { return options_.policy == Policy::slots; }
+  bool shares_switches() const { return options_.scheduler == SchedulerKind::slots; }
 
   // Returns false if the job has to wait.
   bool start(JobIndex index) {
@@ -232,12 +232,12 @@ class Mix {
 
 }  // namespace
 
-const char* policy_name(Policy policy) {
-  switch (policy) {
-    case Policy::none: return "none";
-    case Policy::priority: return "priority";
-    case Policy::sincronia: return "sincronia";
-    case Policy::slots: return "slots";
+const char* scheduler_name(SchedulerKind scheduler) {
+  switch (scheduler) {
+    case SchedulerKind::none: return "none";
+    case SchedulerKind::priority: return "priority";
+    case SchedulerKind::sincronia: return "sincronia";
+    case SchedulerKind::slots: return "slots";
   }
   return "";
 }

@@ -22,22 +22,22 @@
 namespace infold::mix {
 
 // How sums share links and slots (schedulers/scheduler.h).
-enum class Policy : std::uint8_t { none, priority, sincronia, slots };
-inline constexpr Policy kPolicies[] = {Policy::none, Policy::priority, Policy::sincronia,
-                                       Policy::slots};
-const char* policy_name(Policy policy);
+enum class SchedulerKind : std::uint8_t { none, priority, sincronia, slots };
+inline constexpr SchedulerKind kSchedulers[] = {SchedulerKind::none, SchedulerKind::priority,
+                                                SchedulerKind::sincronia, SchedulerKind::slots};
+const char* scheduler_name(SchedulerKind scheduler);
 
 struct MixOptions {
   Placement::Options hosts = {.racks = 4, .hosts_per_rack = 16};
   std::int64_t host_bits_per_second = 10'000'000'000;
   std::int64_t rack_bits_per_second = 10'000'000'000;
   base::Duration link_delay = base::nanoseconds(2'500);
-  Policy policy = Policy::none;
+  SchedulerKind scheduler = SchedulerKind::none;
   // Of each switch, a chunk each. Without slot sharing a job takes one of so many equal shares at
   // each of its switches, from its start to its end, and waits for a share if all are taken.
   std::uint32_t slots = 1'024;
   std::uint32_t shares = 16;
-  std::uint32_t piece_chunks = 32;    // of all policies but none
+  std::uint32_t piece_chunks = 32;    // of all schedulers but none
   std::uint32_t credit_chunks = 128;  // of one job in flight
   double scale = 100;
   double sigma = 0.02;  // of each piece of a GPU's work, as a share of its time

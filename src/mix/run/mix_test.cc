@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests whole runs: the time of one job against arithmetic, and what jobs that share hosts, links
-// or slots do to each other under each policy.
+// or slots do to each other under each scheduler.
 #include "mix/run/mix.h"
 
 #include <tuple>
@@ -35,10 +35,10 @@ constexpr Model kLong = {"long", kLongSums};
 constexpr Layer kLongForward[] = {{kElements / 10, 100e3, 1e3, 1}, {kElements, 1e3, 1e3, 1}};
 constexpr Model kFront = {"front", kLongForward};
 
-MixOptions one_rack(std::uint16_t hosts, Policy policy = Policy::none) {
+MixOptions one_rack(std::uint16_t hosts, SchedulerKind scheduler = SchedulerKind::none) {
   MixOptions options;
   options.hosts = {.racks = 1, .hosts_per_rack = hosts};
-  options.policy = policy;
+  options.scheduler = scheduler;
   options.sigma = 0;
   return options;
 }
@@ -84,7 +84,8 @@ TEST(Mix, AJobThatDoesNotFitWaits) {
 TEST(Mix, PriorityLetsTheNextForwardPassBeginSooner) {
   const std::vector<JobSpec> jobs = {{0, &kFront, 4, 4}};
   const double none_s = run_well(one_rack(4), jobs).jobs[0].completion_s();
-  const double priority_s = run_well(one_rack(4, Policy::priority), jobs).jobs[0].completion_s();
+  const double priority_s =
+      run_well(one_rack(4, SchedulerKind::priority), jobs).jobs[0].completion_s();
   // Without priority the forward pass waits for the 100 ms of the second layer's sum, which came
   // first. With priority the two run side by side in three of the iterations, but for what was in
   // flight already.
@@ -97,7 +98,7 @@ TEST(Mix, SincroniaLetsTheShorterOfTwoJobsGoFirst) {
   MixOptions options = one_rack(4);
   options.hosts.places_per_host = 2;
   const MixOutcome fair = run_well(options, jobs);
-  options.policy = Policy::sincronia;
+  options.scheduler = SchedulerKind::sincronia;
   const MixOutcome ordered = run_well(options, jobs);
   const double unit_s = sum_s(10 * kElements);
   EXPECT_NEAR(fair.jobs[1].completion_s(), 2 * unit_s, 0.1 * unit_s) << "half of the link each";
@@ -114,7 +115,7 @@ TEST(Mix, StaticSharesMakeJobsWaitAndSharingDoesNot) {
   options.shares = 1;
   const MixOutcome fixed = run_well(options, jobs);
   EXPECT_NEAR(fixed.jobs[1].started_s, fixed.jobs[0].ended_s, 1e-9);
-  options.policy = Policy::slots;
+  options.scheduler = SchedulerKind::slots;
   const MixOutcome shared = run_well(options, jobs);
   EXPECT_EQ(shared.jobs[1].started_s, 0);
   EXPECT_LT(shared.makespan_s, 0.6 * fixed.makespan_s);
@@ -129,31 +130,31 @@ TEST(Mix, FewSlotsSlowAJob) {
   options.slots = 64;
   options.shares = 4;
   const double share_s = run_well(options, jobs).makespan_s;
-  options.policy = Policy::slots;
+  options.scheduler = SchedulerKind::slots;
   options.piece_chunks = 16;
   EXPECT_LT(run_well(options, jobs).makespan_s, 0.6 * share_s);
 }
 
-TEST(Mix, EveryPolicyEndsEveryJobAndTheSeedDecidesAll) {
+TEST(Mix, EverySchedulerEndsEveryJobAndTheSeedDecidesAll) {
   const std::vector<JobSpec> jobs =
       draw_jobs({.jobs = 8, .mean_gap_s = 0.2, .workers_max = 8, .iterations_max = 2});
   MixOptions options;
   options.hosts = {.racks = 2, .hosts_per_rack = 5, .places_per_host = 2};
   options.scale = 1'000;
   std::vector<double> spans;
-  for (const Policy policy : kPolicies) {
-    options.policy = policy;
+  for (const SchedulerKind scheduler : kSchedulers) {
+    options.scheduler = scheduler;
     const MixOutcome outcome = run_well(options, jobs);
     for (const JobOutcome& job : outcome.jobs) {
       EXPECT_GE(job.started_s, job.submitted_s);
       EXPECT_GE(job.ended_s - job.started_s, job.gpu_s);
     }
     const MixOutcome again = run_well(options, jobs);
-    EXPECT_EQ(again.makespan_s, outcome.makespan_s) << policy_name(policy);
-    EXPECT_EQ(again.packets, outcome.packets) << policy_name(policy);
+    EXPECT_EQ(again.makespan_s, outcome.makespan_s) << scheduler_name(scheduler);
+    EXPECT_EQ(again.packets, outcome.packets) << scheduler_name(scheduler);
     spans.push_back(outcome.makespan_s);
   }
-  options.policy = Policy::none;
+  options.scheduler = SchedulerKind::none;
   options.seed = 2;
   EXPECT_NE(run_well(options, jobs).makespan_s, spans.front());
 }
@@ -167,8 +168,8 @@ TEST(Mix, TheLeastSlotsAndCreditStillEndJobs) {
   options.slots = options.shares = 1;
   options.credit_chunks = 1;
   options.scale = 1;
-  for (const Policy policy : kPolicies) {
-    options.policy = policy;
+  for (const SchedulerKind scheduler : kSchedulers) {
+    options.scheduler = scheduler;
     run_well(options, {{0, &kTwoLayers, 3, 3}, {0, &kTwoLayers, 2, 3}});
   }
 }

@@ -30,7 +30,7 @@ std::optional<std::vector<double>> times_alone_s(
     const MixOptions& options, std::span<const JobSpec> jobs,
     const std::function<bool(std::size_t jobs_done)>& keep_going) {
   MixOptions alone = options;
-  alone.policy = Policy::none;
+  alone.scheduler = SchedulerKind::none;
   alone.shares = 1;
   std::map<std::tuple<const Model*, std::uint16_t, std::uint32_t>, double> known;
   std::vector<double> times;

@@ -21,7 +21,7 @@ namespace {
 
 using mix::JobSpec;
 using mix::MixOptions;
-using mix::Policy;
+using mix::SchedulerKind;
 
 constexpr double kLink = 10e9;
 constexpr double kRoundTrip = 5e-6;  // from a host to its rack's switch and back, as MixOptions has
@@ -34,8 +34,7 @@ constexpr Frame kFrame = {.elements = 352, .bytes = 32 + 4 * 352 + 66};
 constexpr const char* kClosed =
     "The closed form has one queue for the link and one for the GPU. It knows no windows, and its "
     "pipeline fill is the round trip and a packet on each further link.";
-constexpr const char* kOwn =
-    "The authors' plots could not be read, so there is no figure of theirs.";
+constexpr const char* kOwn = "We have no figure of the authors for this, so ours stands alone.";
 
 mix::MixOutcome run(Report& report, const MixOptions& options, const std::vector<JobSpec>& jobs) {
   const std::string reason = mix::reason_against(options, jobs);
@@ -99,7 +98,7 @@ void add_pair(Report& report, const MixesOptions& options, const JobSpec& first,
     second.submit_s = part * step;
     std::array<double, 3> means{};
     for (std::size_t each = 0; each < means.size(); ++each) {
-      cluster.policy = mix::kPolicies[each];
+      cluster.scheduler = mix::kSchedulers[each];
       means[each] = mean_completion_s(run(report, cluster, {first, second}));
     }
     none_s += means[0];
@@ -109,8 +108,8 @@ void add_pair(Report& report, const MixesOptions& options, const JobSpec& first,
     report.figures.push_back({pair + ", none", "s", Basis::none, 0, means[0], kOwn});
     for (const std::size_t each : {1U, 2U}) {
       report.figures.push_back(
-          {fmt::format("{}, {} / none", pair, policy_name(mix::kPolicies[each])), "x", Basis::none,
-           0, means[each] / means[0], kOwn});
+          {fmt::format("{}, {} / none", pair, scheduler_name(mix::kSchedulers[each])), "x",
+           Basis::none, 0, means[each] / means[0], kOwn});
     }
   }
   report.targets.push_back(
@@ -142,11 +141,11 @@ void add_lists(Report& report, const MixesOptions& options) {
   MixOptions cluster = racks_below_a_spine(options);
   std::array<double, 3> means{};
   for (std::size_t i = 0; i < means.size(); ++i) {
-    cluster.policy = mix::kPolicies[i];
+    cluster.scheduler = mix::kSchedulers[i];
     means[i] = mean_over_lists(report, options, cluster);
-    report.figures.push_back(
-        {fmt::format("{} jobs, mean completion, {}", options.jobs, policy_name(cluster.policy)),
-         "s", Basis::none, 0, means[i], kOwn});
+    report.figures.push_back({fmt::format("{} jobs, mean completion, {}", options.jobs,
+                                          scheduler_name(cluster.scheduler)),
+                              "s", Basis::none, 0, means[i], kOwn});
   }
   report.targets.push_back(
       {fmt::format("{} jobs: mean completions rise from sincronia over priority to none",
@@ -172,7 +171,7 @@ void add_scarce_slots(Report& report, const MixesOptions& options) {
     cluster.shares = shares;
     smallest_s = add(fmt::format("{} fixed shares", shares));
   }
-  cluster.policy = Policy::slots;
+  cluster.scheduler = SchedulerKind::slots;
   const double turns_s = add("turns of 8 slots");
   report.targets.push_back({fmt::format("{} jobs with few slots: turns have a lower mean "
                                         "completion than 16 fixed shares",
