@@ -17,7 +17,7 @@ constexpr core::ElementLayout kIntegers = {core::WireFormat::i32, core::DataType
 constexpr std::uint16_t kSmallSlots = 64;
 // As in the tests of behaviour: a host has this much in its own queue before it waits.
 constexpr std::int64_t kHostQueueBytes = 256 * 1024;
-// More than a job's layers, and more than its credit has pieces.
+// Calls beyond these wait at the rank until another ends.
 constexpr std::uint32_t kTransfersMax = 1'024;
 
 double time_per_element(const sim::LinkOptions& link) {
