@@ -25,6 +25,7 @@ std::unique_ptr<Command> make_demo_worker_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_emulate_command();
 std::unique_ptr<Command> make_manual_command();
+std::unique_ptr<Command> make_mix_command();
 std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_reproduce_command();
 std::unique_ptr<Command> make_sim_command();

@@ -22,6 +22,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_doctor_command());
   commands.push_back(make_emulate_command());
   commands.push_back(make_manual_command());
+  commands.push_back(make_mix_command());
   commands.push_back(make_plan_command());
   commands.push_back(make_reproduce_command());
   commands.push_back(make_sim_command());

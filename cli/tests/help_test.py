@@ -26,25 +26,25 @@ def read_help(binary, words):
         yield from read_help(binary, [*words, name])
 
 
-def place(name):
-    """The path below cli/help. Commands of a group are in a folder with its name."""
-    group = re.match(r"infold-([a-z]+)-", name)
-    return f"{group[1]}/{name}" if group else name
+def placed(name):
+    """The file's path below HELP: a group's commands have a folder."""
+    group = name.removesuffix(".txt").split("-")[1:-1]
+    return "/".join([*group, name])
 
 
 def main():
     binary, *options = sys.argv[1:]
-    actual = {place(name): text
-              for name, text in read_help(str(pathlib.Path(binary).resolve()), [])}
+    texts = read_help(str(pathlib.Path(binary).resolve()), [])
+    actual = {placed(name): text for name, text in texts}
     if options == ["--update"]:
         for path in HELP.rglob("*.txt"):
             path.unlink()
         for name, text in actual.items():
-            (HELP / name).parent.mkdir(exist_ok=True, parents=True)
+            (HELP / name).parent.mkdir(parents=True, exist_ok=True)
             (HELP / name).write_text(text, encoding="utf-8")
         return 0
 
-    expected = {str(p.relative_to(HELP)): p.read_text(encoding="utf-8")
+    expected = {p.relative_to(HELP).as_posix(): p.read_text(encoding="utf-8")
                 for p in HELP.rglob("*.txt")}
     differing = sorted(n for n in expected | actual if expected.get(n) != actual.get(n))
     for name in differing:

@@ -20,6 +20,7 @@ import time
 COMMANDS = (
     ("demo", "--steps", "5000"),
     ("sim", "--swarm", "10000000"),
+    ("mix", "--scale", "1"),
     ("bench", "kernels", "--seconds", "60", "--place", "cache"),
 )
 # A command that ignores Ctrl-C runs for hours. A slow machine must not fail the test.

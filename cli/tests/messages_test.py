@@ -77,6 +77,22 @@ def says_why_a_simulation_cannot_be(infold, folder):
             2, "elements", "--bulk")
 
 
+def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
+    refused(infold, folder, ("mix", "--jobs", "absent.csv"), 2, "cannot read absent.csv")
+    path = pathlib.Path(folder) / "jobs.csv"
+    for text, said in ((b"", "jobs.csv: no job"),
+                       (b"0, VGG-16, 4, 1\n0, VGG-99, 4, 1\n",
+                        "jobs.csv, line 2: unknown model 'VGG-99': must be one of Inception"),
+                       (b"0, VGG-16, 4\n", "jobs.csv, line 1: 3 fields, not 4"),
+                       (b"\0" * 2_000_000, "jobs.csv: more than 1048576 bytes"),
+                       (b"0, VGG-16, 65, 1\n",
+                        "job 1 has 65 workers, and the cluster has 64 hosts")):
+        path.write_bytes(text)
+        refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
+    refused(infold, folder, ("mix", "--slots", "8", "--shares", "9"), 2,
+            "8 slots cannot be divided in 9 shares")
+
+
 def names_what_is_wrong_with_a_trace(infold, folder):
     trace = ("trace", "check")
     refused(infold, folder, trace, 2, "file is required")
@@ -221,7 +237,7 @@ def reports_a_swarm_in_lines(infold, folder):
 
 CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
          names_what_can_be_reproduced, says_why_a_simulation_cannot_be,
-         names_what_is_wrong_with_a_trace, knows_a_url,
+         names_what_is_wrong_with_a_list_of_jobs, names_what_is_wrong_with_a_trace, knows_a_url,
          says_why_an_address_cannot_be_had, refuses_places_that_no_job_has,
          takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "reproduce/byteps/byteps.h"
+#include "reproduce/neuronabox/neuronabox.h"
 #include "reproduce/omnireduce/omnireduce.h"
 #include "reproduce/switchml/loss.h"
+#include "reproduce/switchml/mixes.h"
 #include "reproduce/switchml/models.h"
 #include "reproduce/switchml/rate.h"
 
@@ -21,8 +23,12 @@ constexpr Reproduction kReproductions[] = {
      [] { return switchml_loss(); }},
     {"switchml-models", "images a second of whole models, on a switch and with a ring",
      [] { return switchml_models(); }},
+    {"switchml-mixes", "completion of jobs that share links and slots, with and without schedulers",
+     [] { return switchml_mixes(); }},
     {"omnireduce", "time and volume of sparse sums against their density",
      [] { return omnireduce(); }},
+    {"neuronabox", "a step at a few real ranks beside emulated ones, and at all real ones",
+     [] { return neuronabox(); }},
     {"byteps", "shares and times of workers and spare hosts that sum", byteps},
 };
 

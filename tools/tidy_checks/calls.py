@@ -9,7 +9,7 @@ from tidy_checks.repo import Finding, check
 # Folders in which the same inputs must give the same bytes.
 DECIDING = ("wire/", "src/base/", "src/status/", "src/core/", "src/numeric/", "src/sparse/",
             "src/plan/", "src/predict/", "src/codec/", "src/sim/", "src/oracle/",
-            "src/reproduce/", "src/whatif/")
+            "src/mix/", "src/reproduce/", "src/whatif/")
 
 
 # The files that may read the wall clock, because a step of the clock ends or prolongs nothing
@@ -53,7 +53,7 @@ BANS = (
         ("src/core/",)),
     Ban(r"\bstd::(thread|jthread|mutex|atomic|condition_variable)\b",
         "the loops of src/site and src/rank: this layer has no threads",
-        ("src/core/", "src/sim/", "src/oracle/", "src/reproduce/", "src/whatif/"),
+        ("src/core/", "src/sim/", "src/oracle/", "src/mix/", "src/reproduce/", "src/whatif/"),
         tests=False),
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "virtual time, or a wait with a deadline for the event itself", only_tests=True),
@@ -66,7 +66,7 @@ BANS = (
                     "src/base/zeroed_array.h")),  # Without memory, as operator new does.
     Ban(r"\bgetenv\s*\(", "an option, so that a run is described by its command line",
         ("src/core/", "src/sim/", "src/oracle/", "src/numeric/", "src/sparse/", "src/plan/",
-         "src/predict/", "src/reproduce/", "src/whatif/")),
+         "src/predict/", "src/mix/", "src/reproduce/", "src/whatif/")),
     Ban(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars"),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),

@@ -35,9 +35,11 @@ ALLOWED = {
     # The oracle judges the codecs, so it may not use them.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
-    "reproduce": BELOW_TOP | {"predict", "sim"},
+    "mix": BELOW_TOP | {"sim"},
     # It asks the control plane how many slots a job gets.
     "whatif": BELOW_TOP | {"predict", "sim", "trace", "control"},
+    # The emulator's network, in virtual time, among others.
+    "reproduce": BELOW_SITE | {"predict", "sim", "mix", "whatif", "trace", "emulate"},
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_SITE | {"bpf", "site", "switch"},

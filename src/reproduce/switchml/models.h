@@ -6,10 +6,19 @@
 
 #include <cstdint>
 
+#include "mix/program/layers.h"
 #include "reproduce/report.h"
-#include "reproduce/switchml/layers.h"
 
 namespace infold::reproduce {
+
+// Images a second of eight workers. Ideal: eight times one worker alone.
+struct PublishedImages {
+  double nccl = 0;
+  double switchml = 0;
+  double ideal = 0;
+};
+// Null if the model's images a second are not published.
+const PublishedImages* published_images(const mix::Model& model);
 
 struct ModelsOptions {
   std::uint64_t packets = 31'250;  // of the simulated tensor that gives the switch's rate
@@ -19,6 +28,6 @@ Report switchml_models(const ModelsOptions& options = {});
 
 // The factor on a GPU's times with which eight workers without a network reach the ideal rate.
 // Requires: the model's images a second are published.
-double scale_to_ideal(const Model& model);
+double scale_to_ideal(const mix::Model& model);
 
 }  // namespace infold::reproduce

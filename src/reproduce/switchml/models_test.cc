@@ -39,9 +39,10 @@ TEST(Layers, HaveThePublishedTotals) {
 
 TEST(SwitchmlModels, TheScaleReachesTheIdealRate) {
   for (const Model& model : models()) {
-    if (!model.published) continue;
+    const PublishedImages* const published = published_images(model);
+    if (published == nullptr) continue;
     const double step = step_s(model.layers, scale_to_ideal(model), {1e15, 0});
-    EXPECT_NEAR(8 * 64 / step, model.published->ideal, 0.01) << model.name;
+    EXPECT_NEAR(8 * 64 / step, published->ideal, 0.01) << model.name;
   }
 }
 

@@ -8,9 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "reproduce/switchml/layers.h"
+#include "mix/program/layers.h"
 
 namespace infold::reproduce {
+
+using mix::Layer;
+using mix::Model;
+using mix::models;
 
 struct Network {
   double elements_per_second = 0;

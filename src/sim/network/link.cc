@@ -47,13 +47,15 @@ void Link::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
     return;
   }
   const auto payload = static_cast<std::int64_t>(outlet.packets().bytes(parcel.packet).size());
-  const std::int64_t queued = queued_ps(now) + datagram_ps(payload);
+  const std::int64_t sending = datagram_ps(payload);
+  const std::int64_t queued = queued_ps(now) + sending;
   if (queued >= sending_ps(options_.queue_bytes_max + 1)) {
     outlet.drop(parcel, DropCause::queue);
     return;
   }
   queued_ps_high_water_ = std::max(queued_ps_high_water_, queued);
   busy_until_ps_ = now.ns * kPsPerNs + queued;
+  busy_ps_ += sending;
   const base::Instant sent{(busy_until_ps_ + kPsPerNs - 1) / kPsPerNs};
   outlet.forward(sent + options_.delay, self_, parcel);
 }

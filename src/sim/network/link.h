@@ -42,6 +42,8 @@ class Link final : public Node {
   }
   std::int64_t queued_bytes(base::Instant now) const;
   std::int64_t queued_bytes_high_water() const;
+  // Time for which the sender was busy with all frames so far, those in the queue included.
+  std::int64_t busy_ps() const { return busy_ps_; }
   // The time at which no more than `bytes` will be queued.
   base::Instant drained_to(std::int64_t bytes) const;
 
@@ -51,6 +53,7 @@ class Link final : public Node {
   std::int64_t ps_per_byte_;
   std::int64_t busy_until_ps_ = 0;  // picoseconds: at 100 Gbit/s a byte takes 80
   std::int64_t queued_ps_high_water_ = 0;
+  std::int64_t busy_ps_ = 0;
 };
 
 }  // namespace infold::sim

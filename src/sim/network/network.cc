@@ -10,6 +10,19 @@
 #include "sim/network/checksum.h"
 
 namespace infold::sim {
+namespace {
+
+// In the place of a node that was removed.
+class Gone final : public Node {
+ public:
+  void handle_packet(base::Instant, Parcel parcel, Outlet& outlet) override {
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+};
+
+}  // namespace
 
 const char* drop_cause_name(DropCause cause) {
   switch (cause) {
@@ -27,6 +40,7 @@ Network::Network(const NetworkOptions& options)
     : packets_(options.packet_count_max, options.packet_bytes_max),
       events_(options.parcel_count_max, options.node_count_max),
       timers_(options.node_count_max) {
+  CHECK_THAT(options.node_count_max, <=, kNodesMax);
   nodes_.reserve(options.node_count_max);
   ready_.resize(std::bit_ceil(options.parcel_count_max));
 }
@@ -37,8 +51,13 @@ NodeId Network::add_node(std::unique_ptr<Node> node) {
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
+void Network::remove_node(NodeId node) {
+  nodes_[node] = std::make_unique<Gone>();
+  timers_.set(node, base::Instant::never());
+}
+
 PathId Network::add_path(const Path& path) {
-  CHECK_THAT(paths_.size(), <, 65'535U);
+  CHECK_THAT(paths_.size(), <, kPathsMax);
   CHECK_THAT(path.hop_count, >, 0);
   paths_.push_back(path);
   return static_cast<PathId>(paths_.size() - 1);

@@ -64,6 +64,8 @@ class Network final : public Outlet {
   explicit Network(const NetworkOptions& options);
 
   NodeId add_node(std::unique_ptr<Node> node);
+  // The node is of no more use: its memory is freed. Packets that still come to it are ignored.
+  void remove_node(NodeId node);
   PathId add_path(const Path& path);
   void add_observer(Observer* observer) { observers_.push_back(observer); }
   NodeId node_count() const { return static_cast<NodeId>(nodes_.size()); }

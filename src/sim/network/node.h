@@ -14,6 +14,8 @@ namespace infold::sim {
 
 using NodeId = std::uint16_t;
 using PathId = std::uint16_t;
+inline constexpr std::uint32_t kNodesMax = 65'535;
+inline constexpr std::uint32_t kPathsMax = 65'535;
 
 // A packet under way. `hop` is the index of the path's node that the packet visits next.
 struct Parcel {

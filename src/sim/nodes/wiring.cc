@@ -11,6 +11,7 @@
 #include "numeric/codec.h"
 #include "plan/driver_shares.h"
 #include "sim/nodes/stale.h"
+#include "sim/nodes/tree_paths.h"
 #include "sim/scenario/earlier_job.h"
 
 namespace infold::sim {
@@ -227,61 +228,53 @@ class Builder {
     wiring_.aggregator_nodes.push_back({root});
     wiring_.aggregators.emplace_back();
     for (std::uint16_t rank = portals_.ranks; rank < plan_.world; ++rank) {
-      connect_rank(site, rank, root, {});
+      const Between between = hops(worker_ports_[rank], {});
+      const NodeId below = wiring_.worker_nodes[rank];
+      const auto number = static_cast<std::uint8_t>(site);
+      Network& network = *wiring_.network;
+      add_rank_paths({.rank = rank,
+                      .up = add_path(network, number, below, between.up, root),
+                      .down = add_path(network, number, root, between.down, below)});
     }
   }
 
-  void connect_rank(std::size_t site, std::uint16_t rank, NodeId above, const HostPort& host) {
-    const Port& port = worker_ports_[rank];
-    const NodeId below = wiring_.worker_nodes[rank];
-    if (host.rank == rank) {  // nothing leaves the process
-      to_sites_[rank].push_back(add_path(site, below, {}, above));
-      from_sites_[rank].push_back(add_path(site, above, {}, below));
-    } else {
-      to_sites_[rank].push_back(
-          add_path(site, below, {port.up_link, port.up_faults, host.in}, above));
-      from_sites_[rank].push_back(
-          add_path(site, above, {host.out, port.down_link, port.down_faults}, below));
-    }
-    to_any_rank_.push_back(from_sites_[rank].back());
+  // Between the lower end of an edge and the aggregator above.
+  static Between hops(const Port& port, const HostPort& host) {
+    return {.up = present({port.up_link, port.up_faults, host.in}),
+            .down = present({host.out, port.down_link, port.down_faults})};
+  }
+
+  void add_rank_paths(const RankPaths& paths) {
+    to_sites_[paths.rank].push_back(paths.up);
+    from_sites_[paths.rank].push_back(paths.down);
+    to_any_rank_.push_back(paths.down);
   }
 
   void connect_site(std::size_t site, const std::vector<Port>& ports,
                     const std::vector<HostPort>& host_ports) {
     const plan::Tree& tree = plan_.trees[site];
-    const auto& nodes = wiring_.aggregator_nodes[site];
-    std::vector<std::vector<PathId>> to_children(nodes.size());
-    std::vector<std::optional<PathId>> to_parent(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      for (const plan::Child& child : tree.aggregators[i].children) {
-        if (child.is_rank()) {
-          connect_rank(site, child.ranks.first, nodes[i], host_ports[i]);
-          to_children[i].push_back(from_sites_[child.ranks.first].back());
-          continue;
-        }
-        const Port& port = ports[child.aggregator];
-        const NodeId below = nodes[child.aggregator];
-        to_parent[child.aggregator] =
-            add_path(site, below, {port.up_link, port.up_faults, host_ports[i].in}, nodes[i]);
-        to_children[i].push_back(
-            add_path(site, nodes[i], {host_ports[i].out, port.down_link, port.down_faults}, below));
-      }
-    }
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      wiring_.aggregators[site][i]->connect(to_children[i], to_parent[i]);
+    const auto between = [&](std::size_t parent, const plan::Child& child) {
+      const HostPort& host = host_ports[parent];
+      if (child.is_rank() && host.rank == child.ranks.first) return Between{};  // in one process
+      return hops(child.is_rank() ? worker_ports_[child.ranks.first] : ports[child.aggregator],
+                  host);
+    };
+    const TreeEnds ends = {.tree = tree,
+                           .site = static_cast<std::uint8_t>(site),
+                           .workers = wiring_.worker_nodes,
+                           .aggregator_nodes = wiring_.aggregator_nodes[site],
+                           .aggregators = wiring_.aggregators[site]};
+    for (const RankPaths& paths : connect_tree(*wiring_.network, ends, between)) {
+      add_rank_paths(paths);
     }
   }
 
-  PathId add_path(std::size_t site, NodeId source,
-                  std::initializer_list<std::optional<NodeId>> between, NodeId destination) {
-    Path path;
-    path.source = source;
-    path.site = static_cast<std::uint8_t>(site);
-    for (const std::optional<NodeId>& node : between) {
-      if (node) path.append(*node);
+  static std::vector<NodeId> present(std::initializer_list<std::optional<NodeId>> nodes) {
+    std::vector<NodeId> list;
+    for (const std::optional<NodeId>& node : nodes) {
+      if (node) list.push_back(*node);
     }
-    path.append(destination);
-    return wiring_.network->add_path(path);
+    return list;
   }
 
   void add_stale_packets() {

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <string_view>
 
-namespace infold::reproduce {
+namespace infold::mix {
 
 struct Layer {
   std::uint64_t elements = 0;
@@ -16,19 +16,15 @@ struct Layer {
   double update_us = 0;
 };
 
-// Images a second of eight workers. Ideal: eight times one worker alone.
-struct PublishedImages {
-  double nccl = 0;
-  double switchml = 0;
-  double ideal = 0;
-};
-
 struct Model {
   const char* name;
   std::span<const Layer> layers;  // from the input to the loss
-  std::optional<PublishedImages> published;
 };
 
 std::span<const Model> models();
+// Null if there is no such name. Upper and lower case are alike.
+const Model* find_model(std::string_view name);
+// Of all layers.
+std::uint64_t elements_of(const Model& model);
 
-}  // namespace infold::reproduce
+}  // namespace infold::mix

@@ -3,9 +3,11 @@
 // Source: the layers and times that the authors of SwitchML-omnetpp published in 2023, for one
 // V100, the mean of each layer. Rounded here to a tenth of a microsecond. A layer may be a group of
 // layers.
-#include "reproduce/switchml/layers.h"
+#include "mix/program/layers.h"
 
-namespace infold::reproduce {
+#include <algorithm>
+
+namespace infold::mix {
 namespace {
 
 // Elements, then microseconds of forward, backward and update.
@@ -58,22 +60,35 @@ constexpr Layer kVgg16[] = {
     {16781312, 425.1, 121.6, 41.5},    {4097000, 209.3, 451.3, 10.1},
 };
 
-// Images a second of eight workers at 10 Gbit/s, from the authors' table of 2019.
-constexpr PublishedImages kInceptionImages{.nccl = 799, .switchml = 1079, .ideal = 1132};
-constexpr PublishedImages kResNet50Images{.nccl = 911, .switchml = 1412, .ideal = 1838};
-constexpr PublishedImages kVgg16Images{.nccl = 207, .switchml = 454, .ideal = 1180};
-
 constexpr Model kModels[] = {
-    {"Inception", kInception, kInceptionImages},
-    {"ResNet-50", kResNet50, kResNet50Images},
-    {"VGG-16", kVgg16, kVgg16Images},
-    {"AlexNet", kAlexNet, {}},
-    {"ResNet-101", kResNet101, {}},
-    {"BERT-large", kBert, {}},
+    {"Inception", kInception}, {"ResNet-50", kResNet50},   {"VGG-16", kVgg16},
+    {"AlexNet", kAlexNet},     {"ResNet-101", kResNet101}, {"BERT-large", kBert},
 };
+
+constexpr char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+bool is_alike(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char one, char other) { return lower(one) == lower(other); });
+}
 
 }  // namespace
 
 std::span<const Model> models() { return kModels; }
 
-}  // namespace infold::reproduce
+const Model* find_model(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kModels), std::end(kModels),
+                   [&](const Model& each) { return is_alike(name, each.name); });
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+std::uint64_t elements_of(const Model& model) {
+  std::uint64_t elements = 0;
+  for (const Layer& layer : model.layers) elements += layer.elements;
+  return elements;
+}
+
+}  // namespace infold::mix

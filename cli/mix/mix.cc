@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infold mix: training jobs that share a simulated cluster, under each scheduler in turn.
+
+#include <chrono>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/line/progress.h"
+#include "cli/mix/mix_table.h"
+#include "lab/interrupt.h"
+#include "mix/jobs/draw_jobs.h"
+
+namespace infold::cli {
+namespace {
+
+constexpr std::string_view kAll = "all";
+constexpr std::uint64_t kReports = 10;
+// More than the largest list of jobs has.
+constexpr std::size_t kFileBytesMax = 1U << 20;
+
+class Mix final : public Command {
+ public:
+  std::string_view name() const override { return "mix"; }
+  std::string_view summary() const override {
+    return "Simulate training jobs that share hosts, links and slots, under several schedulers";
+  }
+
+  void declare(Options& options) override {
+    std::vector<std::string> schedulers;
+    for (const mix::SchedulerKind scheduler : mix::kSchedulers)
+      schedulers.emplace_back(scheduler_name(scheduler));
+    schedulers.emplace_back(kAll);
+    options.choice("--scheduler", scheduler_, schedulers,
+                   "How jobs share: as sums come; first layers first; short jobs first "
+                   "(sincronia); turns at the switches' slots; or all of these, one by one");
+    declare_jobs(options);
+    declare_cluster(options);
+    options.whole<std::uint32_t>(
+        "--piece", mix_.piece_chunks, {1, 10'000},
+        "Chunks of a call that a scheduler makes; none calls whole layers");
+    options.whole<std::uint32_t>("--credit", mix_.credit_chunks, {1, 30'000},
+                                 "Chunks of one job that a scheduler has in flight");
+    options.real("--scale", mix_.scale, {1, 10'000},
+                 "Divides elements and GPU times; printed times are multiplied by it");
+    options.real("--jitter", mix_.sigma, {0, 0.3},
+                 "Sigma of the normal jitter of a GPU's work, as a share of its time");
+    options.whole<std::uint64_t>("--seed", mix_.seed, {1, ~std::uint64_t{0} >> 1},
+                                 "Seed of the jitter and of drawn jobs");
+    options.examples(
+        "  infold mix                                  60 drawn jobs, under each scheduler\n"
+        "  infold mix --draw 20 --print-jobs           the list of 20 drawn jobs, to edit\n"
+        "  infold mix --jobs jobs.csv --scheduler sincronia --json\n"
+        "  infold mix --racks 16 --hosts 15 --placement spread --scale 400\n"
+        "  infold mix --slots 64 --piece 8             slots are scarce\n"
+        "  infold mix --jobs jobs.csv --racks 32 --hosts 32 --scale 400    up to 1024 ranks\n");
+  }
+
+  ExitCode run(Output& output) override {
+    const lab::InterruptGuard guard;
+    complete();
+    std::vector<mix::JobSpec> jobs;
+    if (!read(output, jobs)) return ExitCode::kBadUsage;
+    if (print_jobs_) {
+      print_jobs(output, jobs);
+      return ExitCode::kDone;
+    }
+    const std::string reason = mix::reason_against(mix_, jobs);
+    if (!reason.empty()) {
+      output.log("infold mix: {}\n", reason);
+      return ExitCode::kBadUsage;
+    }
+    return run_schedulers(output, jobs);
+  }
+
+ private:
+  void declare_jobs(Options& options) {
+    options.text("--jobs", file_,
+                 "File of jobs, a line each: seconds of submission, model, workers, iterations",
+                 "FILE");
+    options.whole<std::uint32_t>("--draw", draw_.jobs, {1, mix::kJobsMax},
+                                 "Number of jobs to draw, where there is no file");
+    options.real("--gap", draw_.mean_gap_s, {0, 1'000},
+                 "Mean seconds between drawn jobs' submissions");
+    options.whole<std::uint16_t>("--workers-max", draw_.workers_max, {2, mix::kWorkersOfJobMax},
+                                 "Most workers of a drawn job");
+    options.whole<std::uint32_t>("--iterations-max", draw_.iterations_max, {2, mix::kIterationsMax},
+                                 "Most iterations of a drawn job");
+    options.flag("--print-jobs", print_jobs_, "Print the jobs as a file of jobs, and end");
+  }
+
+  void declare_cluster(Options& options) {
+    options.whole<std::uint16_t>("--racks", mix_.hosts.racks, {1, 256},
+                                 "Racks, each with a switch; several have a spine above");
+    options.whole<std::uint16_t>("--hosts", mix_.hosts.hosts_per_rack, {1, 256},
+                                 "Hosts of each rack, with a link each");
+    options.whole<std::uint16_t>("--places", mix_.hosts.places_per_host, {1, 64},
+                                 "Workers, of different jobs, that a host holds");
+    options.choice("--placement", placement_, {"packed", "spread"},
+                   "Whether a job gets few racks or all");
+    options.rate("--rate", rate_, {1e6, 400e9}, "Rate of each host's link");
+    options.rate("--rack-rate", rack_rate_, {1e6, 400e9}, "Rate of each rack's link to the spine");
+    options.real("--rtt-us", rtt_us_, {0, 10'000},
+                 "Microseconds from a host to its rack's switch and back, without queues");
+    options.whole<std::uint32_t>("--slots", mix_.slots, {1, 30'000}, "Slots of each switch");
+    options.whole<std::uint32_t>("--shares", mix_.shares, {1, 30'000},
+                                 "Jobs that a switch's slots are divided among, where jobs do not "
+                                 "take turns at slots");
+  }
+
+  void complete() {
+    mix_.host_bits_per_second = static_cast<std::int64_t>(rate_);
+    mix_.rack_bits_per_second = static_cast<std::int64_t>(rack_rate_);
+    mix_.link_delay = base::nanoseconds(static_cast<std::int64_t>(rtt_us_ * 1e3 / 2));
+    mix_.hosts.strategy = placement_ == "spread" ? mix::Strategy::spread : mix::Strategy::packed;
+    draw_.seed = mix_.seed;
+  }
+
+  // Returns false after it has said what is wrong.
+  bool read(Output& output, std::vector<mix::JobSpec>& jobs) const {
+    if (file_.empty()) {
+      jobs = mix::draw_jobs(draw_);
+      return true;
+    }
+    std::ifstream file(file_, std::ios::binary);
+    std::string text(kFileBytesMax + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.empty() && !file.eof()) {
+      output.log("infold mix: cannot read {}\n", file_);
+      return false;
+    }
+    if (text.size() > kFileBytesMax) {
+      output.log("infold mix: {}: more than {} bytes\n", file_, kFileBytesMax);
+      return false;
+    }
+    auto read = mix::read_jobs(text);
+    if (!read) {
+      const mix::BadLine& bad = read.error();
+      output.log("infold mix: {}{}: {}\n", file_,
+                 bad.line > 0 ? fmt::format(", line {}", bad.line) : "", bad.reason);
+      return false;
+    }
+    jobs = std::move(*read);
+    return true;
+  }
+
+  static void print_jobs(Output& output, const std::vector<mix::JobSpec>& jobs) {
+    output.text("{}", mix::write_jobs(jobs));
+    for (std::size_t i = 0; i < jobs.size(); ++i) output.object(job_json(i, jobs[i]));
+  }
+
+  ExitCode run_schedulers(Output& output, const std::vector<mix::JobSpec>& jobs) {
+    std::vector<mix::SchedulerKind> schedulers;
+    for (const mix::SchedulerKind scheduler : mix::kSchedulers) {
+      if (scheduler_ == kAll || scheduler_ == scheduler_name(scheduler))
+        schedulers.push_back(scheduler);
+    }
+    ProgressLine progress(output, jobs.size() * (schedulers.size() + 1), kReports);
+    std::size_t before = 0;
+    std::string at_work = "jobs alone";
+    const auto keep_going = [&](std::size_t done) {
+      progress.show(before + done, fmt::format("{}: {} of {} jobs", at_work, done, jobs.size()));
+      return !lab::InterruptGuard::interrupted();
+    };
+    const auto alone_s = mix::times_alone_s(mix_, jobs, keep_going);
+    if (!alone_s) return interrupted(output, progress);
+    std::vector<MixRow> rows;
+    for (const mix::SchedulerKind scheduler : schedulers) {
+      before += jobs.size();
+      at_work = scheduler_name(scheduler);
+      mix_.scheduler = scheduler;
+      const auto start = std::chrono::steady_clock::now();
+      const mix::MixOutcome outcome = mix::run(mix_, jobs, keep_going);
+      if (!outcome.is_complete) return interrupted(output, progress);
+      for (const std::string& wrong : outcome.wrong) {
+        progress.end();
+        output.log("WRONG: {}\n", wrong);
+        return ExitCode::kFailed;
+      }
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      rows.push_back({scheduler, outcome, mix::summary_of(outcome, jobs, *alone_s), took.count()});
+      print_objects(output, rows.back(), jobs, *alone_s);
+    }
+    progress.end();
+    print_table(output, mix_, rows, jobs.size());
+    return ExitCode::kDone;
+  }
+
+  static ExitCode interrupted(Output& output, ProgressLine& progress) {
+    progress.end();
+    output.log("infold mix: stopped by {}\n", lab::InterruptGuard::signal_name());
+    return ExitCode::kFailed;
+  }
+
+  mix::MixOptions mix_;
+  mix::DrawOptions draw_;
+  std::string scheduler_{kAll};
+  std::string file_;
+  std::string placement_ = "packed";
+  double rate_ = 10e9;
+  double rack_rate_ = 10e9;
+  double rtt_us_ = 5;
+  bool print_jobs_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_mix_command() { return std::make_unique<Mix>(); }
+
+}  // namespace infold::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shares a job's workers among racks, then takes hosts of each rack.
+#include "mix/jobs/placement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace infold::mix {
+namespace {
+
+using Counts = std::vector<std::uint16_t>;  // by rack
+
+// The racks with the most open hosts first, of equals the first rack.
+std::vector<std::size_t> by_room(const Counts& open) {
+  std::vector<std::size_t> racks(open.size());
+  std::iota(racks.begin(), racks.end(), std::size_t{0});
+  std::stable_sort(racks.begin(), racks.end(),
+                   [&](std::size_t a, std::size_t b) { return open[a] > open[b]; });
+  return racks;
+}
+
+Counts pack(const Counts& open, std::uint16_t workers) {
+  Counts shares(open.size());
+  std::size_t tightest = open.size();
+  for (std::size_t rack = 0; rack < open.size(); ++rack) {
+    if (open[rack] < workers) continue;
+    if (tightest == open.size() || open[rack] < open[tightest]) tightest = rack;
+  }
+  if (tightest < open.size()) {
+    shares[tightest] = workers;
+    return shares;
+  }
+  for (const std::size_t rack : by_room(open)) {
+    shares[rack] = std::min(open[rack], workers);
+    workers = static_cast<std::uint16_t>(workers - shares[rack]);
+  }
+  return shares;
+}
+
+Counts spread(const Counts& open, std::uint16_t workers) {
+  Counts shares(open.size());
+  const std::vector<std::size_t> racks = by_room(open);
+  while (workers > 0) {
+    for (const std::size_t rack : racks) {
+      if (workers == 0 || shares[rack] == open[rack]) continue;
+      ++shares[rack];
+      --workers;
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+Placement::Placement(const Options& options)
+    : options_(options),
+      free_(std::size_t{options.racks} * options.hosts_per_rack, options.places_per_host) {}
+
+std::vector<std::uint16_t> Placement::open_hosts(std::uint16_t rack) const {
+  std::vector<std::uint16_t> hosts;
+  for (std::uint16_t i = 0; i < options_.hosts_per_rack; ++i) {
+    const auto host = static_cast<std::uint16_t>(rack * options_.hosts_per_rack + i);
+    if (free_[host] > 0) hosts.push_back(host);
+  }
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [&](std::uint16_t a, std::uint16_t b) { return free_[a] > free_[b]; });
+  return hosts;
+}
+
+std::optional<std::vector<std::uint16_t>> Placement::place(std::uint16_t workers) {
+  Counts open;
+  for (std::uint16_t rack = 0; rack < options_.racks; ++rack) {
+    open.push_back(static_cast<std::uint16_t>(open_hosts(rack).size()));
+  }
+  if (std::accumulate(open.begin(), open.end(), std::uint32_t{0}) < workers) return std::nullopt;
+  const Counts shares =
+      options_.strategy == Strategy::packed ? pack(open, workers) : spread(open, workers);
+  std::vector<std::uint16_t> taken;
+  for (std::uint16_t rack = 0; rack < options_.racks; ++rack) {
+    std::vector<std::uint16_t> hosts = open_hosts(rack);
+    hosts.resize(shares[rack]);
+    std::sort(hosts.begin(), hosts.end());
+    taken.insert(taken.end(), hosts.begin(), hosts.end());
+  }
+  for (const std::uint16_t host : taken) --free_[host];
+  return taken;
+}
+
+void Placement::free(const std::vector<std::uint16_t>& hosts) {
+  for (const std::uint16_t host : hosts) {
+    CHECK_THAT(free_[host], <, options_.places_per_host);
+    ++free_[host];
+  }
+}
+
+}  // namespace infold::mix

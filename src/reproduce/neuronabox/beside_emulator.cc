@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reproduce/neuronabox/beside_emulator.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "control/transfer_note.h"
+#include "sim/nodes/zeros.h"
+#include "whatif/simulated_calls.h"
+#include "whatif/transfers.h"
+
+namespace infold::reproduce {
+namespace {
+
+constexpr std::uint16_t kJob = 7;
+constexpr std::uint32_t kEpoch = 2;
+constexpr std::uint32_t kPackets = 1U << 16;
+constexpr std::uint32_t kTransfersMax = 1024;
+constexpr std::uint32_t kStepsMax = 1 << 20;
+
+// The plan of the setting, with the numbers that packets carry.
+plan::Plan plan_with_numbers(const whatif::Setting& setting) {
+  plan::Plan plan = whatif::plan_of(setting);
+  plan.trees.front().job = kJob;
+  plan.trees.front().epoch = kEpoch;
+  return plan;
+}
+
+control::JobTerms terms_of(const plan::Plan& plan) {
+  control::JobTerms terms;
+  terms.job = kJob;
+  terms.epoch = kEpoch;
+  terms.world = plan.world;
+  terms.datagram_bytes_max = plan.datagram_bytes_max;
+  terms.elements_max = plan.elements_max;
+  terms.small_slots = plan.small_slots;
+  terms.bulk_slots = plan.bulk_slots;
+  terms.sites = {{}};
+  return terms;
+}
+
+emulate::EmulationOptions emulation_of(const whatif::Setting& setting, std::uint16_t real) {
+  emulate::EmulationOptions options;
+  options.ranks = setting.ranks;
+  options.real = real;
+  options.link = whatif::link_of(setting);
+  options.loss = setting.loss;
+  options.seed = setting.seed;
+  return options;
+}
+
+sim::NetworkOptions network_of(const plan::Plan& plan, std::uint16_t real) {
+  return {.node_count_max = 2U * real,
+          .packet_count_max = kPackets,
+          .parcel_count_max = 2 * kPackets,
+          .packet_bytes_max = plan.datagram_bytes_max};
+}
+
+control::TransferNote note_of(const core::TransferRequest& transfer) {
+  control::TransferNote note;
+  note.collective = transfer.collective;
+  note.reduction = transfer.reduction;
+  note.layout = transfer.layout;
+  note.elements = transfer.elements;
+  note.root = transfer.root;
+  return note;
+}
+
+}  // namespace
+
+// Where a real rank's packets enter the emulator.
+class BesideEmulator::Gate final : public sim::Node {
+ public:
+  Gate(BesideEmulator& owner, std::uint16_t rank) : owner_(owner), rank_(rank) {}
+
+  void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
+    owner_.job_.run(now);
+    owner_.job_.take(now, rank_, 0, outlet.packets().bytes(parcel.packet));
+    outlet.packets().release(parcel.packet);
+  }
+  void handle_timeout(base::Instant, sim::Outlet&) override {}
+  base::Instant next_timeout() const override { return base::Instant::never(); }
+
+ private:
+  BesideEmulator& owner_;
+  const std::uint16_t rank_;
+};
+
+BesideEmulator::BesideEmulator(const whatif::Setting& setting, std::uint16_t real)
+    : setting_(setting),
+      network_(network_of(plan_with_numbers(setting), real)),
+      job_(emulation_of(setting, real), terms_of(plan_with_numbers(setting)), base::Instant{},
+           [this](std::uint16_t rank, std::uint8_t, std::span<const std::byte> datagram) {
+             deliver(rank, datagram);
+           }) {
+  for (std::uint16_t rank = 0; rank < real; ++rank) add_rank(rank, plan_with_numbers(setting));
+  network_.start();
+}
+
+BesideEmulator::~BesideEmulator() = default;
+
+void BesideEmulator::add_rank(std::uint16_t rank, const plan::Plan& plan) {
+  sim::WorkerNodeOptions options;
+  options.worker = plan::worker_options(plan, rank);
+  options.worker.transfers_max = kTransfersMax;
+  options.worker.seed = base::mix64(setting_.seed + rank);
+  auto worker = std::make_unique<sim::WorkerNode>(std::move(options));
+  Rank added;
+  added.node = worker.get();
+  added.id = network_.add_node(std::move(worker));
+  const sim::NodeId gate = network_.add_node(std::make_unique<Gate>(*this, rank));
+  const auto add_path = [&](sim::NodeId from, sim::NodeId to) {
+    sim::Path path;
+    path.source = from;
+    path.append(to);
+    return network_.add_path(path);
+  };
+  added.node->connect({add_path(added.id, gate)}, nullptr, &network_);
+  added.from_emulator = add_path(gate, added.id);
+  ranks_.push_back(added);
+}
+
+void BesideEmulator::deliver(std::uint16_t rank, std::span<const std::byte> datagram) {
+  sim::PacketPool& packets = network_.packets();
+  const sim::PacketIndex packet = packets.take();
+  std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
+  packets.set_bytes(packet, datagram.size());
+  network_.send(ranks_[rank].from_emulator, packet);
+}
+
+void BesideEmulator::begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) {
+  network_.advance(now);
+  Rank& own = ranks_[rank];
+  const std::uint32_t number = own.calls++;
+  own.node->forget_finished();
+  const auto transfers = whatif::transfers_of(shape, setting_);
+  const auto left = std::make_shared<std::size_t>(transfers.size());
+  for (const core::TransferRequest& transfer : transfers) {
+    if (rank == 0) {
+      const auto noted = job_.note(now, note_of(transfer));
+      if (!noted && fault_.empty()) fault_ = noted.error().detail;
+    }
+    sim::Call call;
+    call.at = now;
+    call.request = transfer;
+    if (transfer.elements > 0) {
+      layouts_.push_back(std::make_unique<core::ElementLayout>(transfer.layout));
+      call.request.codec = &sim::zeros_codec();
+      call.request.context = layouts_.back().get();
+    }
+    call.done = [this, rank, number, left] {
+      if (--*left == 0) ended_.push_back({rank, number});
+    };
+    own.node->add_call(std::move(call));
+  }
+  network_.wake(own.id);
+}
+
+base::Instant BesideEmulator::run(base::Instant limit, std::vector<whatif::Ended>& ended) {
+  base::Instant now = network_.now();
+  for (std::uint32_t steps = 0; ended_.empty() && steps < kStepsMax; ++steps) {
+    const base::Instant next = std::min(job_.next_event(), network_.next_event());
+    if (next > limit || next == base::Instant::never()) return limit;
+    now = next;
+    network_.advance(now);
+    job_.run(now);
+    while (network_.step(now)) {
+    }
+  }
+  ended.insert(ended.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+  return now;
+}
+
+}  // namespace infold::reproduce

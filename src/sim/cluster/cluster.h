@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hosts in racks, and the jobs that share their links. Each host has a link to its rack's switch.
+// With several racks, each switch has a link to a spine. A job may come at any time. Its ranks sum
+// at their rack's switch, or at the switches of several racks and the spine.
+//
+//   worker ---> host's link ---> rack's switch ---> rack's link ---> spine      (and back)
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/prng.h"
+#include "plan/plan.h"
+#include "sim/network/link.h"
+#include "sim/network/network.h"
+#include "sim/nodes/aggregator_node.h"
+#include "sim/nodes/tree_paths.h"
+#include "sim/nodes/worker_node.h"
+
+namespace infold::sim {
+
+using HostIndex = std::uint16_t;
+using RackIndex = std::uint16_t;
+
+struct ClusterOptions {
+  std::uint16_t racks = 1;
+  std::uint16_t hosts_per_rack = 4;
+  LinkOptions host_link;
+  LinkOptions rack_link;
+  base::Duration jitter_max;  // of each packet of a host towards its switch, as hosts have it
+  std::uint64_t seed = 1;     // of the jitter
+  // The workers and aggregators of all jobs that ever come.
+  std::uint32_t endpoint_count_max = 256;
+  std::uint32_t packet_count_max = 1U << 17;
+  std::uint32_t datagram_bytes_max = 1'472;
+};
+
+// The nodes of a cluster with these options, or more than kNodesMax.
+std::uint32_t node_count(const ClusterOptions& options);
+
+// The machines of one job, which the network owns.
+struct JobMachines {
+  std::vector<WorkerNode*> workers;  // by rank
+  std::vector<NodeId> worker_nodes;
+  std::vector<AggregatorNode*> aggregators;  // in the tree's order
+  std::vector<NodeId> aggregator_nodes;
+};
+
+class Cluster {
+ public:
+  // The two directions of a link; null if there is none.
+  struct LinkPair {
+    const Link* up = nullptr;
+    const Link* down = nullptr;
+  };
+
+  // Requires: node_count(options) <= kNodesMax.
+  explicit Cluster(const ClusterOptions& options);
+
+  const ClusterOptions& options() const { return options_; }
+  HostIndex host_count() const { return static_cast<HostIndex>(hosts_.size()); }
+  RackIndex rack_of(HostIndex host) const {
+    return static_cast<RackIndex>(host / options_.hosts_per_rack);
+  }
+
+  // Where the ranks on these hosts sum. Requires: the ranks of a rack are neighbours.
+  plan::Tree tree_on(std::span<const HostIndex> hosts) const;
+  // Adds the machines of a job whose rank R is on hosts[R]. Requires: the plan has one tree, that
+  // of tree_on(hosts).
+  JobMachines add_job(const plan::Plan& plan, std::span<const HostIndex> hosts,
+                      const std::function<WorkerNodeOptions(std::uint16_t rank)>& worker);
+
+  // The job is over. Frees its machines.
+  void remove_job(const JobMachines& job);
+
+  Network& network() { return network_; }
+  const Network& network() const { return network_; }
+  LinkPair host_links(HostIndex host) const { return hosts_[host].links; }
+  LinkPair rack_links(RackIndex rack) const { return racks_[rack].links; }
+
+ private:
+  struct Port {
+    LinkPair links;
+    std::vector<NodeId> up;
+    std::vector<NodeId> down;
+  };
+
+  Port add_port(const LinkOptions& link);
+  Between between(std::span<const HostIndex> hosts, std::size_t parent,
+                  const plan::Child& child) const;
+
+  ClusterOptions options_;
+  base::Prng random_;
+  Network network_;
+  std::vector<Port> hosts_;
+  std::vector<Port> racks_;  // without links if there is one rack
+};
+
+}  // namespace infold::sim
