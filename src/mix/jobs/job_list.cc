@@ -116,11 +116,12 @@ tl::expected<std::vector<JobSpec>, BadLine> read_jobs(std::string_view text) {
     }
     const Line job = read_line(line);
     if (!job) return tl::unexpected(BadLine{number, job.error()});
-    jobs.push_back(*job);
+    const auto later = std::upper_bound(
+        jobs.begin(), jobs.end(), *job,
+        [](const JobSpec& a, const JobSpec& b) { return a.submit_s < b.submit_s; });
+    jobs.insert(later, *job);
   }
   if (jobs.empty()) return tl::unexpected(BadLine{0, "no job"});
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const JobSpec& a, const JobSpec& b) { return a.submit_s < b.submit_s; });
   return jobs;
 }
 

@@ -17,8 +17,9 @@ using Counts = std::vector<std::uint16_t>;  // by rack
 std::vector<std::size_t> by_room(const Counts& open) {
   std::vector<std::size_t> racks(open.size());
   std::iota(racks.begin(), racks.end(), std::size_t{0});
-  std::stable_sort(racks.begin(), racks.end(),
-                   [&](std::size_t a, std::size_t b) { return open[a] > open[b]; });
+  std::sort(racks.begin(), racks.end(), [&](std::size_t a, std::size_t b) {
+    return open[a] != open[b] ? open[a] > open[b] : a < b;
+  });
   return racks;
 }
 
@@ -65,8 +66,9 @@ std::vector<std::uint16_t> Placement::open_hosts(std::uint16_t rack) const {
     const auto host = static_cast<std::uint16_t>(rack * options_.hosts_per_rack + i);
     if (free_[host] > 0) hosts.push_back(host);
   }
-  std::stable_sort(hosts.begin(), hosts.end(),
-                   [&](std::uint16_t a, std::uint16_t b) { return free_[a] > free_[b]; });
+  std::sort(hosts.begin(), hosts.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return free_[a] != free_[b] ? free_[a] > free_[b] : a < b;
+  });
   return hosts;
 }
 
