@@ -3,16 +3,14 @@
 // infold emulate: plays the switch, the links and most ranks of a job for a few real ranks, until a
 // signal stops it. Then it says whether it kept pace with the wall clock.
 
-#include <algorithm>
-#include <charconv>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/emulate/lag_options.h"
 #include "cli/emulate/placement_options.h"
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
@@ -27,9 +25,6 @@ namespace infold::cli {
 namespace {
 
 constexpr double kNoLimit = 0;
-// Of a port, as in a lab: what a link sends in 20 ms, and 64 frames at least.
-constexpr double kQueueSeconds = 0.02;
-constexpr std::int64_t kQueueBytesMin = 96 << 10;
 constexpr std::int64_t kFrameBytes = 1538;  // of MTU 1500
 // Times count while all but a hundredth of the packets are late by no more than this share of a
 // round trip.
@@ -73,12 +68,7 @@ class Emulate final : public Command {
     options.choice("--values", values_, {"zeros", "generated"},
                    "What emulated ranks contribute; generated is what infold bench allreduce "
                    "contributes and --check expects");
-    options.real(
-        "--lag-us", lag_us_, {0, 60'000'000},
-        "Mean of the microseconds that an emulated rank's calls come after those of rank 0");
-    options.list("--lag-at", "RANK=US", "an emulated rank and microseconds, such as 5=20000",
-                 "Microseconds that are added to each call of one rank: a straggler",
-                 [this](const std::string& text) { return add_straggler(text); });
+    lag_.declare(options);
     options.whole<std::uint64_t>("--seed", emulation_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of losses and lags");
     options.address(
@@ -95,6 +85,7 @@ class Emulate final : public Command {
         "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
         "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
         "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
+        "  infold emulate --ranks 8 --real 2 --rate 1G --lag-of run\n"
         "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
         "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
         "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700");
@@ -117,6 +108,12 @@ class Emulate final : public Command {
       return ExitCode::kBadUsage;
     }
     emulation_.placement = std::move(*placement);
+    auto lag = lag_.lag(emulation_.ranks);
+    if (!lag) {
+      output.log("infold emulate: {}\n", lag.error());
+      return ExitCode::kBadUsage;
+    }
+    emulation_.lag = std::move(*lag);
     complete();
     const double processor_begun = lab::process_s();
     const base::Result<std::unique_ptr<emulate::Emulation>> emulator = start();
@@ -137,32 +134,12 @@ class Emulate final : public Command {
     return emulate::Emulator::start(emulation_);
   }
 
-  bool add_straggler(const std::string& text) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) return false;
-    const auto rank = parse_number(text.substr(0, equals));
-    const auto us = parse_number(text.substr(equals + 1));
-    if (!rank || !us || *rank >= 256 || *us > 60'000'000) return false;
-    emulation_.lag.always[static_cast<std::uint16_t>(*rank)] =
-        base::microseconds(static_cast<std::int64_t>(*us));
-    return true;
-  }
-
-  static std::optional<std::uint64_t> parse_number(const std::string& text) {
-    std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || stop != end) return std::nullopt;
-    return value;
-  }
-
   sim::LinkOptions link_of(double rate) const {
     sim::LinkOptions link;
     link.bits_per_second = static_cast<std::int64_t>(rate);
     link.delay.ns = static_cast<std::int64_t>(rtt_us_ * 1e3 / 2);
     link.overhead_bytes = overhead_;
-    link.queue_bytes_max =
-        std::max(kQueueBytesMin, static_cast<std::int64_t>(rate / 8 * kQueueSeconds));
+    link.queue_bytes_max = sim::port_queue_bytes(rate);
     return link;
   }
 
@@ -171,7 +148,6 @@ class Emulate final : public Command {
     emulation_.rack_link = link_of(rack_rate_);
     emulation_.values =
         values_ == "generated" ? emulate::Values::generated : emulate::Values::zeros;
-    emulation_.lag.mean.ns = static_cast<std::int64_t>(lag_us_ * 1e3);
   }
 
   // Of a full frame, by an emulated link.
@@ -261,7 +237,7 @@ class Emulate final : public Command {
   double rack_rate_ = kNoLimit;
   double rtt_us_ = 0;
   std::uint32_t overhead_ = sim::kFrameOverheadBytes;
-  double lag_us_ = 0;
+  LagOptions lag_;
   std::string values_ = "zeros";
   LogOptions log_;
 };

@@ -2,15 +2,13 @@
 #include "cli/emulate/placement_options.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/line/whole_file.h"
 #include "core/stripe.h"
 #include "plan/plan_text.h"
 
@@ -19,21 +17,6 @@ namespace {
 
 // Of a plan of 256 ranks and 64 trees, several times over.
 constexpr std::size_t kPlanBytesMax = 4 << 20;
-
-tl::expected<std::string, std::string> read_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kPlanBytesMax + 1, '\0');
-  // A folder can be opened, and fails at the first byte.
-  errno = 0;
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (!file && !file.eof())) {
-    return tl::unexpected(fmt::format("--plan {}: cannot read the file: {}", path,
-                                      std::strerror(errno == 0 ? ENOENT : errno)));
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() <= kPlanBytesMax) return text;
-  return tl::unexpected(fmt::format("--plan {}: longer than any plan", path));
-}
 
 }  // namespace
 
@@ -80,8 +63,8 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
 
 tl::expected<emulate::Placement, std::string> PlacementOptions::from_plan(
     std::uint32_t ranks, std::uint32_t real) const {
-  const auto text = read_whole(plan_);
-  if (!text) return tl::unexpected(text.error());
+  const auto text = read_file(plan_, kPlanBytesMax);
+  if (!text) return tl::unexpected(fmt::format("--plan {}: {}", plan_, text.error()));
   const auto plan = plan::read_plan(*text);
   if (!plan) return tl::unexpected(fmt::format("--plan {}: {}", plan_, plan.error()));
   if (plan->world != ranks) {

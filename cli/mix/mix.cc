@@ -3,10 +3,10 @@
 // infold mix: training jobs that share a simulated cluster, under each scheduler in turn.
 
 #include <chrono>
-#include <fstream>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
+#include "cli/line/whole_file.h"
 #include "cli/mix/mix_table.h"
 #include "lab/interrupt.h"
 #include "mix/jobs/draw_jobs.h"
@@ -122,19 +122,12 @@ class Mix final : public Command {
       jobs = mix::draw_jobs(draw_);
       return true;
     }
-    std::ifstream file(file_, std::ios::binary);
-    std::string text(kFileBytesMax + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    if (text.empty() && !file.eof()) {
-      output.log("infold mix: cannot read {}\n", file_);
+    const auto text = read_file(file_, kFileBytesMax);
+    if (!text) {
+      output.log("infold mix: {}: {}\n", file_, text.error());
       return false;
     }
-    if (text.size() > kFileBytesMax) {
-      output.log("infold mix: {}: more than {} bytes\n", file_, kFileBytesMax);
-      return false;
-    }
-    auto read = mix::read_jobs(text);
+    auto read = mix::read_jobs(*text);
     if (!read) {
       const mix::BadLine& bad = read.error();
       output.log("infold mix: {}{}: {}\n", file_,

@@ -78,7 +78,8 @@ def says_why_a_simulation_cannot_be(infold, folder):
 
 
 def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
-    refused(infold, folder, ("mix", "--jobs", "absent.csv"), 2, "cannot read absent.csv")
+    refused(infold, folder, ("mix", "--jobs", "absent.csv"), 2,
+            "absent.csv: cannot read the file: No such file")
     path = pathlib.Path(folder) / "jobs.csv"
     for text, said in ((b"", "jobs.csv: no job"),
                        (b"0, VGG-16, 4, 1\n0, VGG-99, 4, 1\n",
@@ -167,6 +168,20 @@ def refuses_places_that_no_job_has(infold, folder):
         refused(infold, folder, (*emulate, "--plan", "job.plan"), 2, "--plan job.plan: ", why)
 
 
+def names_the_holes_of_a_table_of_lags(infold, folder):
+    emulate = ("emulate", "--ranks", "3")
+    refused(infold, folder, (*emulate, "--lag-table", "absent.csv"), 2,
+            "--lag-table absent.csv: cannot read the file: No such file")
+    table = pathlib.Path(folder) / "lags.csv"
+    for text, why in (("0,10,20\n0,,20\n", "line 2, rank 1: '' is no number"),
+                      ("0,10\n", "line 1 has 2 numbers, and there are 3 ranks"),
+                      ("# none\n", "the table has no line")):
+        table.write_text(text, encoding="utf-8")
+        refused(infold, folder, (*emulate, "--lag-table", "lags.csv"), 2, "--lag-table lags.csv: ",
+                why)
+    refused(infold, folder, (*emulate, "--lag-of", "absent"), 2, "--lag-of absent: absent.0.et")
+
+
 def takes_sizes_as_people_type_them(infold, folder):
     words = ("bench", "allreduce", "--bytes")
     refused(infold, folder, (*words, "1M,4KiB"), 1, "no rank")
@@ -239,6 +254,7 @@ CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
          names_what_can_be_reproduced, says_why_a_simulation_cannot_be,
          names_what_is_wrong_with_a_list_of_jobs, names_what_is_wrong_with_a_trace, knows_a_url,
          says_why_an_address_cannot_be_had, refuses_places_that_no_job_has,
+         names_the_holes_of_a_table_of_lags,
          takes_sizes_as_people_type_them,
          does_not_ignore_a_wire_format, names_the_line_of_a_settings_file,
          finds_a_bad_place_before_it_trains, sums_with_fewer_slots_than_a_job_asks_for,

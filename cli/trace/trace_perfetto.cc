@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/line/write_file.h"
+#include "cli/line/whole_file.h"
 #include "cli/trace/read_traces.h"
 #include "trace/views/perfetto.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/line/write_file.h"
+#include "cli/line/whole_file.h"
 #include "cli/trace/read_traces.h"
 #include "cli/whatif/whatif_options.h"
 #include "cli/whatif/whatif_picture.h"

@@ -98,7 +98,7 @@ TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
 }
 
 TEST_F(WhatIfCommand, SaysThatASwitchDoesNotHelp) {
-  EXPECT_THAT(whatif({"--rate", "100G"}).out,
+  EXPECT_THAT(whatif({"--rate", "100G", "--rtt-us", "10"}).out,
               AllOf(HasSubstr("does not change the time of a step"),
                     HasSubstr("hides the communication of the ring already")));
 }

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "emulate/lag.h"
+#include "emulate/lag/lag.h"
 #include "emulate/placement.h"
 #include "io/address/socket_address.h"
 #include "sim/network/link.h"

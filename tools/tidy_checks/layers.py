@@ -56,7 +56,7 @@ ALLOWED = {
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
     # The simulator in step with the wall clock, behind the control plane of a switch.
-    "emulate": BELOW_SITE | {"oracle", "sim", "site"},
+    "emulate": BELOW_SITE | {"oracle", "sim", "site", "trace"},
     "emulate/at_switch": BELOW_SITE | {"oracle", "sim", "site", "emulate"},
     "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "trace", "xdp"},
     "proto": set(),

@@ -14,6 +14,8 @@ namespace {
 // No draw makes a piece of work shorter than this share of its mean.
 constexpr double kFactorMin = 0.1;
 
+}  // namespace
+
 // The sum of twelve uniform numbers has variance 1 and is close to normal. It needs no function of
 // a mathematical library, whose last bits differ between machines.
 double draw_normal(base::Prng& random) {
@@ -21,8 +23,6 @@ double draw_normal(base::Prng& random) {
   for (int i = 0; i < 12; ++i) sum += random.uniform();
   return sum;
 }
-
-}  // namespace
 
 Gpu::Gpu(const GpuOptions& options)
     : options_(options), random_(options.seed), weights_(options.layers.size(), Weights::ready) {

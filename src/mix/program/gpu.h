@@ -19,6 +19,9 @@
 
 namespace infold::mix {
 
+// Close to a normal number of mean 0 and variance 1.
+double draw_normal(base::Prng& random);
+
 struct GpuOptions {
   std::span<const Layer> layers;
   std::uint32_t iterations = 1;

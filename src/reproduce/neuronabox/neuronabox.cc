@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/prng.h"
+#include "mix/program/gpu.h"
 #include "mix/program/layers.h"
 #include "reproduce/neuronabox/beside_emulator.h"
 #include "whatif/playback.h"
@@ -28,13 +29,6 @@ constexpr const char* kModels[] = {"ResNet-50", "VGG-16", "BERT-large"};
 constexpr const char* kWhy =
     "Emulated ranks make their calls when rank 0 makes them, so that nobody waits for the slowest "
     "of them. Theirs is a real clock's gap, of two nodes.";
-
-// Normal enough: twelve uniform numbers have the variance 1.
-double jitter(base::Prng& prng) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += prng.uniform();
-  return 1 + kJitter * sum;
-}
 
 class Program {
  public:
@@ -62,7 +56,8 @@ class Program {
  private:
   void add_compute(std::int64_t step, double us, std::vector<std::uint64_t> sums) {
     trace::Node& node = add(step, trace::NodeType::compute);
-    node.duration_us = static_cast<std::uint64_t>(us * scale_ * jitter(prng_));
+    node.duration_us =
+        static_cast<std::uint64_t>(us * scale_ * (1 + kJitter * mix::draw_normal(prng_)));
     if (last_compute_ > 0) node.control_deps = {last_compute_};
     node.data_deps = std::move(sums);
     last_compute_ = node.id;

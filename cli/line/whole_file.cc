@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/line/whole_file.h"
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace infold::cli {
+namespace {
+
+std::string reason_of(int error) {
+  return std::error_code(error == 0 ? ENOENT : error, std::generic_category()).message();
+}
+
+}  // namespace
+
+tl::expected<std::string, std::string> read_file(const std::string& path, std::size_t bytes_max) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(bytes_max + 1, '\0');
+  // A folder can be opened, and fails at the first byte.
+  errno = 0;
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (!file && !file.eof())) {
+    return tl::unexpected("cannot read the file: " + reason_of(errno));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > bytes_max) {
+    return tl::unexpected(fmt::format("the file has more than {} bytes", bytes_max));
+  }
+  return text;
+}
+
+std::optional<std::string> write_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return std::nullopt;
+  return path + ": " + reason_of(errno);
+}
+
+}  // namespace infold::cli
