@@ -27,6 +27,7 @@ sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTer
   scenario.job = terms.job;
   scenario.epoch = terms.epoch;
   scenario.check_period = 0;
+  scenario.fingerprints = false;
   scenario.transfers_max = kTransfersMax;
   scenario.link = options.link;
   scenario.lower_links = {options.rack_link, options.link};

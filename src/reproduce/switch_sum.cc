@@ -37,6 +37,7 @@ sim::Scenario scenario_of(const SwitchSum& sum) {
   scenario.host_queue_bytes = kHostQueueBytes;
   scenario.up.loss = scenario.down.loss = sum.loss;
   scenario.check_period = 0;
+  scenario.fingerprints = false;
   scenario.liveness = kPatience;
   return scenario;
 }

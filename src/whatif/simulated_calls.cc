@@ -58,6 +58,7 @@ sim::Scenario scenario_of(const Setting& setting) {
   scenario.seed = setting.seed;
   scenario.plan = plan_of(setting);
   scenario.check_period = 0;
+  scenario.fingerprints = false;
   scenario.transfers_max = kTransfersMax;
   scenario.aggregators_are_hosts = setting.place == Place::hosts || setting.place == Place::workers;
   scenario.link = link_of(setting);

@@ -54,7 +54,8 @@ sim::NetworkOptions network_of(const plan::Plan& plan, std::uint16_t real) {
   return {.node_count_max = 2U * real,
           .packet_count_max = kPackets,
           .parcel_count_max = 2 * kPackets,
-          .packet_bytes_max = plan.datagram_bytes_max};
+          .packet_bytes_max = plan.datagram_bytes_max,
+          .fingerprints = false};
 }
 
 control::TransferNote note_of(const core::TransferRequest& transfer) {

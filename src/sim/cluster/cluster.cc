@@ -21,7 +21,8 @@ NetworkOptions network_options(const ClusterOptions& options) {
   return {.node_count_max = node_count(options),
           .packet_count_max = options.packet_count_max,
           .parcel_count_max = kParcelsPerPacket * options.packet_count_max,
-          .packet_bytes_max = options.datagram_bytes_max};
+          .packet_bytes_max = options.datagram_bytes_max,
+          .fingerprints = false};
 }
 
 void append(std::vector<NodeId>& list, const std::vector<NodeId>& more) {

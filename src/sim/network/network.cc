@@ -39,7 +39,8 @@ const char* drop_cause_name(DropCause cause) {
 Network::Network(const NetworkOptions& options)
     : packets_(options.packet_count_max, options.packet_bytes_max),
       events_(options.parcel_count_max, options.node_count_max),
-      timers_(options.node_count_max) {
+      timers_(options.node_count_max),
+      fingerprints_(options.fingerprints) {
   CHECK_THAT(options.node_count_max, <=, kNodesMax);
   nodes_.reserve(options.node_count_max);
   ready_.resize(std::bit_ceil(options.parcel_count_max));
@@ -138,7 +139,8 @@ void Network::send(PathId path, PacketIndex packet) {
   const auto bytes = packets_.bytes(packet);
   ++counters_.sent;
   counters_.bytes_sent += bytes.size();
-  const std::uint64_t hash = packets_.hash(packet);
+  const bool is_hashed = fingerprints_ || !observers_.empty();
+  const std::uint64_t hash = is_hashed ? packets_.hash(packet) : 0;
   hash_ =
       base::mix64(hash_ ^ hash ^ static_cast<std::uint64_t>(now_.ns) ^ (std::uint64_t{path} << 48));
   for (Observer* observer : observers_) observer->on_send(now_, paths_[path], bytes, hash);

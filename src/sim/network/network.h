@@ -48,6 +48,7 @@ struct NetworkOptions {
   std::uint32_t packet_count_max = 0;  // number of buffers
   std::uint32_t parcel_count_max = 0;  // references to buffers under way
   std::uint32_t packet_bytes_max = 0;
+  bool fingerprints = true;  // hash() covers the bytes of datagrams; else their times and paths
 };
 
 struct NetworkCounters {
@@ -83,7 +84,7 @@ class Network final : public Outlet {
   void wake(NodeId node) { arm(node); }
   base::Instant now() const { return now_; }
   const NetworkCounters& counters() const { return counters_; }
-  // Hash of every datagram sent, with its time and path.
+  // Hash of every datagram sent, with its time and path, as the options say.
   std::uint64_t hash() const { return hash_; }
 
   PacketPool& packets() override { return packets_; }
@@ -108,6 +109,7 @@ class Network final : public Outlet {
   std::uint32_t ready_count_ = 0;
   base::Instant now_;
   NetworkCounters counters_;
+  const bool fingerprints_;
   std::uint64_t hash_ = 0;
 };
 

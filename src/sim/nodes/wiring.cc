@@ -69,7 +69,8 @@ class Builder {
         NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 2),
                        .packet_count_max = packet_count_max(scenario),
                        .parcel_count_max = packet_count_max(scenario) * kParcelsPerPacket,
-                       .packet_bytes_max = scenario.plan.datagram_bytes_max});
+                       .packet_bytes_max = scenario.plan.datagram_bytes_max,
+                       .fingerprints = scenario.fingerprints});
   }
 
   Wiring build() {

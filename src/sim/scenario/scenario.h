@@ -114,6 +114,8 @@ struct Scenario {
 
   // Of all workers and aggregators (core::WorkerOptions). 0: only time is of interest.
   std::uint32_t check_period = 16;
+  // Outcome::hash covers the bytes of datagrams. False: only time is of interest.
+  bool fingerprints = true;
   std::uint16_t window_max = 65'535;
   std::uint32_t transfers_max = 64;
   // Workers of each rank that divide its sites; of ranks beyond the end, one.
