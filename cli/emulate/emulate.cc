@@ -107,8 +107,12 @@ class Emulate final : public Command {
       output.log("infold emulate: {}\n", placement.error());
       return ExitCode::kBadUsage;
     }
+    if (rack_rate_ > 0 && placement->racks.empty()) {
+      output.log("infold emulate: --rack-rate needs racks; add --racks, or a plan that has some\n");
+      return ExitCode::kBadUsage;
+    }
     emulation_.placement = std::move(*placement);
-    auto lag = lag_.lag(emulation_.ranks);
+    auto lag = lag_.lag(emulation_.ranks, emulation_.real);
     if (!lag) {
       output.log("infold emulate: {}\n", lag.error());
       return ExitCode::kBadUsage;

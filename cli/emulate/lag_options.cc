@@ -58,7 +58,13 @@ bool LagOptions::add_straggler(const std::string& text) {
   return true;
 }
 
-tl::expected<emulate::Lag, std::string> LagOptions::lag(std::uint32_t ranks) const {
+tl::expected<emulate::Lag, std::string> LagOptions::lag(std::uint32_t ranks,
+                                                        std::uint32_t real) const {
+  for (const auto& [rank, lag] : stragglers_.always) {
+    if (rank >= real && rank < ranks) continue;
+    return tl::unexpected(
+        fmt::format("--lag-at {}: emulated are ranks {} to {}", rank, real, ranks - 1));
+  }
   emulate::Lag lag = stragglers_;
   lag.mean.ns = static_cast<std::int64_t>(mean_us_ * 1e3);
   if (table_.empty() && run_.empty()) return lag;

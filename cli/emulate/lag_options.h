@@ -16,8 +16,8 @@ namespace infold::cli {
 class LagOptions {
  public:
   void declare(Options& options);
-  // Of so many ranks. The error names the option.
-  tl::expected<emulate::Lag, std::string> lag(std::uint32_t ranks) const;
+  // Of so many ranks, of which the first are real. The error names the option.
+  tl::expected<emulate::Lag, std::string> lag(std::uint32_t ranks, std::uint32_t real) const;
 
  private:
   bool add_straggler(const std::string& text);

@@ -55,8 +55,7 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
   if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
   placement.weights.assign(switches_, 1);
   if (const auto fault = emulate::find_fault(placement, ranks)) {
-    return tl::unexpected(fmt::format("--hosts {}: {}; choose a multiple of --racks {}",
-                                      hosts_.value_or(0), *fault, racks_.value_or(0)));
+    return tl::unexpected(*fault);
   }
   return placement;
 }

@@ -148,7 +148,9 @@ def refuses_places_that_no_job_has(infold, folder):
     emulate = ("emulate", "--ranks", "12")
     refused(infold, folder, (*emulate, "--racks", "13"), 2, "--racks 13: must not be above --ranks")
     refused(infold, folder, (*emulate, "--racks", "2", "--hosts", "3"), 2,
-            "ranks 4 to 7 share a host, and are in two racks; choose a multiple of --racks 2")
+            "ranks 4 to 7 share a host, and are in two racks; choose so many hosts")
+    refused(infold, folder, (*emulate, "--rack-rate", "1G"), 2, "--rack-rate needs racks")
+    refused(infold, folder, (*emulate, "--lag-at", "0=5"), 2, "--lag-at 0: emulated are ranks 1")
     refused(infold, folder, ("emulate", "--ranks", "256", "--racks", "256", "--switches", "64"), 2,
             "65536 paths")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")

@@ -4,8 +4,10 @@
 // whatif_options.cc turns the command line into settings, whatif_table.cc prints, and
 // whatif_picture.cc draws.
 
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +61,7 @@ class WhatIf final : public Command {
 
   ExitCode run(Output& output) override {
     const lab::InterruptGuard guard;
+    if (const auto clash = find_clash()) return fail(output, *clash, ExitCode::kBadUsage);
     auto traces = read_traces(files_);
     if (!traces) return fail(output, traces.error());
     auto run = whatif::RecordedRun::make(std::move(*traces));
@@ -82,6 +85,23 @@ class WhatIf final : public Command {
   }
 
  private:
+  // A file that would be read and written, or written twice.
+  std::optional<std::string> find_clash() const {
+    std::set<std::filesystem::path> used;
+    for (const std::string& file : files_) used.insert(std::filesystem::weakly_canonical(file));
+    if (!apart_.empty()) used.insert(std::filesystem::weakly_canonical(apart_));
+    std::vector<std::string> outputs = {svg_, perfetto_};
+    // Any rank's trace may be there; the first ones are enough to find a run that is read.
+    for (std::size_t rank = 0; !traces_.empty() && rank < files_.size(); ++rank) {
+      outputs.push_back(fmt::format("{}.{}.et", traces_, rank));
+    }
+    for (const std::string& file : outputs) {
+      if (file.empty() || used.insert(std::filesystem::weakly_canonical(file)).second) continue;
+      return file + " would be overwritten; choose another name";
+    }
+    return std::nullopt;
+  }
+
   static ExitCode fail(Output& output, const std::string& reason,
                        ExitCode code = ExitCode::kFailed) {
     output.log("infold whatif: {}\n", reason);
@@ -99,15 +119,17 @@ class WhatIf final : public Command {
   ExitCode answer(Output& output, const whatif::RecordedRun& run,
                   const std::vector<PlaceQuestions>& questions) {
     std::vector<Answer> answers;
+    std::size_t answered = 0;
     for (const PlaceQuestions& each : questions) {
       for (const NamedSetting& place : each.places) {
         auto predicted = whatif::predict(run, place.setting, options_);
         if (!predicted) return fail(output, place.name + ": " + predicted.error());
-        answers.push_back({place, each.value, std::move(*predicted)});
+        answers.push_back({place, each.value, answered, std::move(*predicted)});
         print_object(output, answers.back());
         // A sweep needs the numbers alone.
         if (questions.size() > 1) answers.back().prediction.played.clear();
       }
+      ++answered;
     }
     const bool sweeps = !questions.front().value.empty();
     sweeps ? print_sweep(output, chosen_.swept(), answers) : print_places(output, run, answers);

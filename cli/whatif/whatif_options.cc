@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/whatif/whatif_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "cli/line/join_flags.h"
 #include "cli/line/quantity.h"
 #include "core/stripe.h"
+#include "wire/infold_wire.h"
 
 namespace infold::cli {
 namespace {
@@ -64,7 +66,7 @@ void WhatIfOptions::declare(Options& options) {
                                "recorded if it is left out");
   options.list(
       "--place", "PLACE",
-      "nowhere, ring, workers, switch, racks:N with 2 to 512 racks, or hosts:N with 1 to "
+      "nowhere, ring, workers, switch, racks:N with 2 to 256 racks, or hosts:N with 1 to "
       "64 hosts",
       "Place of the sums: nowhere (calls end when all ranks have made them), ring (TCP, by "
       "a formula), workers, switch, racks:N or hosts:N; the first four if it is left out",
@@ -79,11 +81,10 @@ void WhatIfOptions::declare(Options& options) {
       "--frame-bytes", setting_.framing.frame_bytes, {0, 100},
       "Bytes that a link adds to an IP packet: 38 on Ethernet, 14 on links "
       "that tc shapes, as in a lab");
-  options.list(
-      "--sweep", "NAME=V1,V2,...",
-      "rate, rtt-us, loss, slots or ranks, and values, such as rate=100M,1G,10G",
+  options.text(
+      "--sweep", sweep_,
       "Predict for each of these values in turn; NAME is rate, rtt-us, loss, slots or ranks",
-      [this](const std::string& typed) { return set_sweep(typed); });
+      "NAME=V1,V2,...");
   options.whole<std::uint64_t>("--seed", setting_.seed, {1, ~std::uint64_t{0} >> 1},
                                "Seed of the losses");
 }
@@ -100,7 +101,7 @@ bool WhatIfOptions::add_place(const std::string& typed) {
     if (is_counted) {
       const Range<std::uint16_t> allowed =
           place == Place::racks
-              ? Range<std::uint16_t>{2, 512}
+              ? Range<std::uint16_t>{2, 256}
               : Range<std::uint16_t>{1, static_cast<std::uint16_t>(core::Stripe::kSitesMax)};
       const auto parts = number_in(text.substr(colon + 1), allowed);
       if (!parts) return false;
@@ -112,64 +113,69 @@ bool WhatIfOptions::add_place(const std::string& typed) {
   return false;
 }
 
-bool WhatIfOptions::set(Setting& setting, const std::string& name, const std::string& typed) {
+std::string WhatIfOptions::set(Setting& setting, const std::string& name,
+                               const std::string& typed) {
   if (name == "rate") {
-    const auto rate = parse_rate(typed);
-    if (!rate || *rate < kRates.low || *rate > kRates.high) return false;
+    const auto rate = typed == "none" ? std::optional(0.0) : parse_rate(typed);
+    if (!rate || (*rate != 0 && (*rate < kRates.low || *rate > kRates.high))) {
+      return "none, or 1M to 10T";
+    }
     setting.bits_per_second = *rate;
   } else if (name == "rtt-us") {
     const auto us = number_in<double>(typed, {0, kRttUsMax});
-    if (!us) return false;
+    if (!us) return fmt::format("0 to {}", kRttUsMax);
     setting.round_trip.ns = static_cast<std::int64_t>(*us * 1e3);
   } else if (name == "loss") {
     const auto loss = number_in<double>(typed, {0, kLossMax});
-    if (!loss) return false;
+    if (!loss) return fmt::format("0 to {}", kLossMax);
     setting.loss = *loss;
   } else if (name == "slots") {
     const auto slots = number_in(typed, kSlots);
-    if (!slots) return false;
+    if (!slots) return fmt::format("{} to {}", kSlots.low, kSlots.high);
     setting.slots = static_cast<std::uint32_t>(*slots);
-  } else if (name == "ranks") {
-    const auto ranks = number_in(typed, kRanks);
-    if (!ranks) return false;
-    setting.ranks = static_cast<std::uint16_t>(*ranks);
   } else {
-    return false;
+    const auto ranks = number_in(typed, kRanks);
+    if (!ranks) return fmt::format("{} to {}", kRanks.low, kRanks.high);
+    setting.ranks = static_cast<std::uint16_t>(*ranks);
   }
-  return true;
+  return "";
 }
 
-bool WhatIfOptions::set_sweep(const std::string& typed) {
-  const std::size_t equals = typed.find('=');
-  if (equals == std::string::npos || !swept_.empty()) return false;
-  const std::string name = typed.substr(0, equals);
-  for (const std::string& value : split(std::string_view(typed).substr(equals + 1))) {
-    Setting unused;
-    if (!set(unused, name, value)) return false;
-    values_.push_back(value);
-  }
-  swept_ = name;
-  return true;
-}
+std::string WhatIfOptions::swept() const { return sweep_.substr(0, sweep_.find('=')); }
 
 tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
-    std::uint64_t recorded_ranks) {
+    std::uint64_t recorded_ranks) const {
+  const std::string name = swept();
+  constexpr std::string_view kNames[] = {"", "rate", "rtt-us", "loss", "slots", "ranks"};
+  const bool is_name = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  if (!is_name || (!sweep_.empty() && (name.empty() || name.size() == sweep_.size()))) {
+    return tl::unexpected(
+        fmt::format("--sweep {}: must be rate, rtt-us, loss, slots or ranks, and values, such as "
+                    "rate=100M,1G,10G",
+                    sweep_));
+  }
   const bool is_known = recorded_ranks >= kRanks.low && recorded_ranks <= kRanks.high;
-  if (!is_known && !ranks_ && swept_ != "ranks") {
+  if (!is_known && !ranks_ && name != "ranks") {
     return tl::unexpected(
         fmt::format("the run has {} ranks, and a prediction from {} to {}; name them with --ranks",
                     recorded_ranks, kRanks.low, kRanks.high));
   }
+  if (model_ == "formula" && (setting_.loss > 0 || name == "loss" || name == "slots")) {
+    return tl::unexpected(
+        std::string("--model formula knows neither losses nor slots; leave it at packets"));
+  }
   Setting setting = setting_;
-  setting.ranks = ranks_.value_or(static_cast<std::uint16_t>(recorded_ranks));
+  setting.ranks = ranks_.value_or(is_known ? static_cast<std::uint16_t>(recorded_ranks) : 2);
   setting.bits_per_second = rate_;
   setting.round_trip.ns = static_cast<std::int64_t>(rtt_us_ * 1e3);
   setting.wire = wire_of(wire_);
   setting.model = model_ == "formula" ? whatif::Model::formula : whatif::Model::packets;
+  if (sweep_.empty()) return std::vector<PlaceQuestions>{{"", places_for(setting)}};
   std::vector<PlaceQuestions> questions;
-  if (swept_.empty()) return std::vector<PlaceQuestions>{{"", places_for(setting)}};
-  for (const std::string& value : values_) {
-    set(setting, swept_, value);
+  for (const std::string& value : split(std::string_view(sweep_).substr(name.size() + 1))) {
+    if (const std::string allowed = set(setting, name, value); !allowed.empty()) {
+      return tl::unexpected(fmt::format("--sweep {}={}: must be {}", name, value, allowed));
+    }
     questions.push_back({value, places_for(setting)});
   }
   return questions;
@@ -181,6 +187,7 @@ std::vector<NamedSetting> WhatIfOptions::places_for(const Setting& setting) cons
     for (const auto& [name, place] : kPlaces) {
       if (place == Place::racks || place == Place::hosts) continue;
       if (place == Place::workers && setting.ranks > core::Stripe::kSitesMax) continue;
+      if (place == Place::in_path && setting.ranks > INFOLD_WORKERS_MAX) continue;
       Setting usual;
       usual.place = place;
       places.push_back({std::string(name), usual});

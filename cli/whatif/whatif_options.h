@@ -30,15 +30,17 @@ class WhatIfOptions {
  public:
   void declare(Options& options);
   // One element without a sweep. The error is a sentence about the options.
-  tl::expected<std::vector<PlaceQuestions>, std::string> questions(std::uint64_t recorded_ranks);
+  tl::expected<std::vector<PlaceQuestions>, std::string> questions(
+      std::uint64_t recorded_ranks) const;
   // What is swept, such as "rate"; empty: nothing.
-  const std::string& swept() const { return swept_; }
+  std::string swept() const;
 
  private:
   bool add_place(const std::string& typed);
-  bool set_sweep(const std::string& typed);
-  // Sets one of the numbers that a sweep may change. Returns false if the text is no such number.
-  static bool set(whatif::Setting& setting, const std::string& name, const std::string& typed);
+  // Sets one of the numbers that a sweep may change. Returns what is allowed if the text is no such
+  // number.
+  static std::string set(whatif::Setting& setting, const std::string& name,
+                         const std::string& typed);
   std::vector<NamedSetting> places_for(const whatif::Setting& setting) const;
 
   whatif::Setting setting_;
@@ -48,8 +50,7 @@ class WhatIfOptions {
   std::string model_ = "packets";
   std::string wire_ = "automatic";
   std::vector<NamedSetting> places_;
-  std::string swept_;
-  std::vector<std::string> values_;
+  std::string sweep_;
 };
 
 }  // namespace infold::cli

@@ -2,6 +2,7 @@
 #include "cli/whatif/whatif_table.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,16 +94,22 @@ void print_places(Output& output, const whatif::RecordedRun& run, std::span<cons
 
 void print_sweep(Output& output, const std::string& swept, std::span<const Answer> answers) {
   std::vector<std::string> places;
+  std::map<std::size_t, std::map<std::string, double>> rows;
   for (const Answer& each : answers) {
-    if (each.value == answers.front().value) places.push_back(each.place.name);
+    rows[each.question][each.place.name] = each.prediction.split.step_us;
+    const bool is_known = std::find(places.begin(), places.end(), each.place.name) != places.end();
+    if (!is_known) places.push_back(each.place.name);
   }
   output.text("\nstep in ms, with sums at\n  {:<10}", swept);
   for (const std::string& place : places) output.text(" {:>10}", place);
-  std::string value;
-  for (const Answer& each : answers) {
-    if (each.value != value) output.text("\n  {:<10}", each.value);
-    value = each.value;
-    output.text(" {:>10.3f}", ms(each.prediction.split.step_us));
+  for (const auto& [question, row] : rows) {
+    const auto first = std::find_if(answers.begin(), answers.end(),
+                                    [&](const Answer& each) { return each.question == question; });
+    output.text("\n  {:<10}", first->value);
+    for (const std::string& place : places) {
+      const auto found = row.find(place);
+      output.text(" {:>10}", found == row.end() ? "-" : fmt::format("{:.3f}", ms(found->second)));
+    }
   }
   output.text("\n");
 }
@@ -113,6 +120,9 @@ std::vector<std::string> advice(std::span<const Answer> answers) {
   const Answer* const bound = find(answers, Place::nowhere);
   std::vector<std::string> sentences;
   if (ring == nullptr || in_path == nullptr) return sentences;
+  if (ring->place.setting.loss > 0) {
+    return {"The ring's time has no losses in it. Losses cost TCP more than a switch."};
+  }
   const double ratio = ring->prediction.split.step_us / in_path->prediction.split.step_us;
   if (ratio > 1 + kSame) {
     sentences.push_back(
@@ -124,11 +134,13 @@ std::vector<std::string> advice(std::span<const Answer> answers) {
   } else {
     sentences.push_back("A switch does not change the time of a step by more than 5 %.");
   }
-  if (bound == nullptr) return sentences;
+  if (bound == nullptr || bound->prediction.split.step_us == 0) return sentences;
   const double left = ring->prediction.split.step_us / bound->prediction.split.step_us;
-  sentences.push_back(left > 1 + kSame
-                          ? fmt::format("No network makes it more than {:.2f} times as fast.", left)
-                          : std::string("Compute hides the communication of the ring already."));
+  sentences.push_back(
+      left > 1 + kSame
+          ? fmt::format("No network makes a step more than {:.2f} times as fast as that ring.",
+                        left)
+          : std::string("Compute hides the communication of the ring already."));
   return sentences;
 }
 

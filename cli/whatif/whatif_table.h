@@ -15,7 +15,8 @@ namespace infold::cli {
 
 struct Answer {
   NamedSetting place;
-  std::string value;  // of what is swept; empty: nothing
+  std::string value;         // of what is swept; empty: nothing
+  std::size_t question = 0;  // its number in the sweep
   whatif::Prediction prediction;
 };
 

@@ -88,7 +88,7 @@ TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("run of 2 ranks, 1 steps\n"),
                                  HasSubstr("predicted for 8 ranks, links of 100Mbit/s"),
                                  HasSubstr("A switch makes a step 1."),
-                                 HasSubstr("No network makes it more than ")));
+                                 HasSubstr("No network makes a step more than ")));
   const auto places = whatif({"--rate", "100M", "--json"}).predictions();
   ASSERT_EQ(places.size(), 4U);
   EXPECT_EQ(places[0]["place"], "nowhere");
@@ -131,11 +131,37 @@ TEST_F(WhatIfCommand, WritesTimelineAndTracesOfOnePlace) {
   EXPECT_THAT(whatif({"--perfetto", file("run.json")}).log, HasSubstr("name it with --place"));
 }
 
+TEST_F(WhatIfCommand, KeepsWhatItReads) {
+  for (const std::string option : {"--svg", "--perfetto"}) {
+    const Outcome outcome = whatif({"--place", "switch", option, path(1)});
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage);
+    EXPECT_THAT(outcome.log, HasSubstr("would be overwritten"));
+  }
+  EXPECT_THAT(whatif({"--place", "switch", "--traces", file("t")}).log,
+              HasSubstr("would be overwritten"));
+  EXPECT_EQ(trace::read(path(0))->nodes.size(), 2U);
+}
+
+TEST_F(WhatIfCommand, AsksOnlyPlacesThatSoManyRanksHave) {
+  const Outcome outcome = whatif({"--sweep", "ranks=4,300", "--rate", "1G", "--model", "formula"});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("300 +[0-9.]+ +[0-9.]+ +- +-\n"));
+}
+
+TEST_F(WhatIfCommand, DoesNotCompareLossesWithARingThatHasNone) {
+  EXPECT_THAT(whatif({"--rate", "100M", "--loss", "0.01"}).out,
+              HasSubstr("The ring's time has no losses in it."));
+  EXPECT_THAT(whatif({"--model", "formula", "--loss", "0.01"}).log,
+              HasSubstr("knows neither losses nor slots"));
+}
+
 TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_THAT(whatif({"--place", "racks"}).log, HasSubstr("racks:N"));
   EXPECT_THAT(whatif({"--place", "hosts:65"}).log, HasSubstr("1 to 64 hosts"));
   EXPECT_THAT(whatif({"--sweep", "speed=1"}).log, HasSubstr("rate=100M,1G,10G"));
-  EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("--sweep"));
+  EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("ranks=x: must be 2 to 1024"));
+  EXPECT_THAT(whatif({"--sweep", "loss=0.5"}).log, HasSubstr("loss=0.5: must be 0 to 0.3"));
+  EXPECT_THAT(whatif({"--sweep", "rate"}).log, HasSubstr("--sweep rate: must be rate"));
   const Outcome racks = whatif({"--place", "racks:2"});
   EXPECT_EQ(racks.code, ExitCode::kFailed);
   EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Would a switch help a cluster that you do not have? Trains one rank of a job on this machine, while
-infold emulate plays the others, and records it. Then predicts the step on the cluster's network.
-Takes a minute, and needs no root."""
+"""Would a switch help a cluster that you do not have? Trains one rank of a job on this machine,
+while infold emulate plays the others, and records it. Then predicts the step on the cluster's
+network. Takes a minute, and needs no root."""
 
 import argparse
 import contextlib

@@ -136,7 +136,9 @@ std::optional<std::string> find_fault(const Placement& placement, std::uint32_t 
     const RankRange* const first = core::find_range(placement.racks, host.first);
     const RankRange* const last = core::find_range(placement.racks, end_of(host) - 1);
     if (first == last) continue;
-    return fmt::format("{} share a host, and are in two racks", text_of(host));
+    return fmt::format(
+        "{} share a host, and are in two racks; choose so many hosts that each is in one rack",
+        text_of(host));
   }
   return std::nullopt;
 }

@@ -70,4 +70,22 @@ std::vector<std::int64_t> ranks_of_group(const Trace& trace, std::string_view gr
 
 std::optional<std::uint64_t> step_of(const Node& node) { return whole(node.attributes, "step"); }
 
+bool ends_step(const Node& node) {
+  return node.type == NodeType::metadata && node.name == "step" && step_of(node).has_value();
+}
+
+CountedSteps::CountedSteps(const Trace& trace) {
+  const bool are_ended = std::any_of(trace.nodes.begin(), trace.nodes.end(), ends_step);
+  for (const Node& node : trace.nodes) {
+    const auto step = step_of(node);
+    if (step && (!are_ended || ends_step(node))) numbers_.insert(*step);
+  }
+}
+
+std::optional<std::uint64_t> CountedSteps::of(const Node& node) const {
+  const auto step = step_of(node);
+  if (numbers_.empty()) return 0;
+  return step && numbers_.contains(*step) ? step : std::nullopt;
+}
+
 }  // namespace infold::trace

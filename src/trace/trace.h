@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -134,5 +135,20 @@ std::vector<std::int64_t> ranks_of_group(const Trace& trace, std::string_view gr
 
 // The number of the step that a node belongs to, if the trace says.
 std::optional<std::uint64_t> step_of(const Node& node);
+
+// The node of metadata that ends a step.
+bool ends_step(const Node& node);
+
+// Says which steps count: those that the trace ends. Of a trace that ends none, those that its
+// nodes name; else the whole trace is step 0.
+class CountedSteps {
+ public:
+  explicit CountedSteps(const Trace& trace);
+  // The step that a node counts for, if any.
+  std::optional<std::uint64_t> of(const Node& node) const;
+
+ private:
+  std::set<std::uint64_t> numbers_;  // empty: no node has a step
+};
 
 }  // namespace infold::trace

@@ -97,6 +97,15 @@ std::optional<std::string> find_disagreement(const NamedTrace& a, const NamedTra
       const Collective own = *collective_of(node);
       const Collective theirs = *collective_of(other);
       const bool same_size = own.bytes == theirs.bytes || !has_one_size(own.kind);
+      const bool same_type =
+          own.data_type == theirs.data_type || own.data_type.empty() || theirs.data_type.empty();
+      if (own.kind == theirs.kind && same_size && (!same_type || own.root != theirs.root)) {
+        return fmt::format(
+            "{}: {} is {} of {} with root {}, and in {} {} is of {} with root {}; these are not "
+            "files of one run",
+            a.file, called(node), collective_name(own.kind), printable(own.data_type), own.root,
+            b.file, called(other), printable(theirs.data_type), theirs.root);
+      }
       if (own.kind == theirs.kind && same_size) continue;
       return fmt::format(
           "{}: {} is {} of {} bytes, and in {} {} is {} of {} bytes; these are not "

@@ -115,6 +115,14 @@ TEST(TraceSet, NamesCollectivesThatDisagree) {
   set[1].trace.nodes[4].data_deps = {2};
   set[1].trace.nodes.erase(set[1].trace.nodes.begin() + 3);
   EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("has 2 collectives"), HasSubstr("has 1")));
+  set = set_of(2);
+  set[0].trace.nodes[1].attributes.push_back(make_attribute("dtype", std::string("f32")));
+  EXPECT_EQ(find_fault_of_set(set), std::nullopt);
+  set[1].trace.nodes[1].attributes.push_back(make_attribute("dtype", std::string("i32")));
+  EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("of f32"), HasSubstr("of i32")));
+  set = set_of(2);
+  set[1].trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{1}));
+  EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("root 0"), HasSubstr("root 1")));
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ class Calls {
   // Requires: run() has returned `now`, or nothing has begun.
   virtual void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) = 0;
   // Moves time on, to `limit` at most, and not beyond the first moment at which calls end. Adds
-  // these calls to `ended` and returns the time. Returns never() if `limit` is never() and no call
-  // moves.
+  // these calls to `ended` and returns the time. Returns never() if no call can end any more.
   virtual base::Instant run(base::Instant limit, std::vector<Ended>& ended) = 0;
 };
 

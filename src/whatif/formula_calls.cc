@@ -70,8 +70,9 @@ Cost cost_of(const Setting& setting, const CallShape& shape) {
 
 void FormulaCalls::begin(base::Instant now, std::uint16_t rank, const CallShape& shape) {
   const std::uint32_t call = made_[rank]++;
-  if (call >= ranks_.size()) ranks_.resize(call + 1);
-  if (++ranks_[call] < setting_.ranks) return;
+  if (call >= calls_.size()) calls_.push_back({shape});
+  is_broken_ = is_broken_ || calls_[call].shape != shape;
+  if (++calls_[call].ranks < setting_.ranks || is_broken_) return;
   const Cost cost = cost_of(setting_, shape);
   links_free_at_ = std::max(links_free_at_, now) + cost.links;
   const base::Instant before = moving_.empty() ? now : moving_.back().ends_at;
@@ -79,6 +80,7 @@ void FormulaCalls::begin(base::Instant now, std::uint16_t rank, const CallShape&
 }
 
 base::Instant FormulaCalls::run(base::Instant limit, std::vector<Ended>& ended) {
+  if (is_broken_) return base::Instant::never();
   if (moving_.empty() || moving_.front().ends_at > limit) return limit;
   const Moving first = moving_.front();
   moving_.pop();

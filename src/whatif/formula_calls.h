@@ -33,9 +33,15 @@ class FormulaCalls final : public Calls {
     base::Instant ends_at;
   };
 
+  struct Made {
+    trace::CallShape shape;
+    std::uint16_t ranks = 0;  // that have made the call
+  };
+
   const Setting setting_;
-  std::vector<std::uint32_t> made_;   // calls of each rank
-  std::vector<std::uint16_t> ranks_;  // of each call: those that have made it
+  std::vector<std::uint32_t> made_;  // calls of each rank
+  std::vector<Made> calls_;
+  bool is_broken_ = false;  // ranks do not make the same calls
   base::Instant links_free_at_;
   std::queue<Moving> moving_;  // they end in their order
 };

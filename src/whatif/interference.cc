@@ -15,6 +15,11 @@ namespace {
 using trace::Node;
 using trace::NodeType;
 
+// Noise may make the run beside calls the faster one, but not so much.
+constexpr double kFasterMax = 1.5;
+// A compute that takes longer beside a call waits for it.
+constexpr double kInterferenceMax = 10;
+
 // Stretches in which one call at least moves, in order and apart.
 using Stretches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
@@ -68,10 +73,12 @@ ComputeTime median_of(const trace::Trace& trace) {
 
 std::vector<ComputeTime> compute_times(const trace::Trace& trace) {
   const Stretches calls = stretches_of_calls(trace);
+  const trace::CountedSteps counted(trace);
   std::map<std::uint64_t, ComputeTime> steps;
   for (const Node& node : trace.nodes) {
-    if (node.type != NodeType::compute) continue;
-    ComputeTime& step = steps[trace::step_of(node).value_or(0)];
+    const auto number = counted.of(node);
+    if (node.type != NodeType::compute || !number) continue;
+    ComputeTime& step = steps[*number];
     step.all_us += static_cast<double>(node.duration_us);
     step.beside_calls_us += overlap_us(calls, node);
   }
@@ -96,14 +103,16 @@ tl::expected<double, std::string> fit_interference(const trace::Trace& apart,
                     alone.beside_calls_us, alone.all_us));
   }
   const double work = alone.all_us - together.all_us + together.beside_calls_us;
-  if (work <= 0) {
+  const double fitted = together.beside_calls_us / work - 1;
+  const bool is_other_program = alone.all_us > kFasterMax * together.all_us;
+  if (work <= 0 || fitted > kInterferenceMax || is_other_program) {
     return tl::unexpected(
-        fmt::format("its computes take {:.0f} us a step and those of the trace {:.0f} us, of which "
-                    "only {:.0f} us have a call beside them; record the same program on the same "
+        fmt::format("its computes take {:.0f} us a step, and those of the run {:.0f} us, of which "
+                    "{:.0f} us have a call beside them; record the same program on the same "
                     "machine",
                     alone.all_us, together.all_us, together.beside_calls_us));
   }
-  return std::max(0.0, together.beside_calls_us / work - 1);
+  return std::max(0.0, fitted);
 }
 
 std::vector<double> works_us(const trace::Trace& trace, double interference) {

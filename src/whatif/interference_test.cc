@@ -60,6 +60,8 @@ TEST(Interference, RefusesRunsThatDoNotBelongTogether) {
               HasSubstr("record one rank alone"));
   EXPECT_THAT(fit_interference(apart(20), with_call_beside(50)).error(),
               HasSubstr("the same program"));
+  EXPECT_THAT(fit_interference(apart(100'000), with_call_beside(50)).error(),
+              HasSubstr("the same program"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "whatif/playback.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,9 +42,7 @@ class Player {
   bool waits_for_calls() const { return calls_moving_ > 0; }
 
   Instant next_compute_end() const {
-    Instant next = Instant::never();
-    for (const Compute& compute : computes_) next = std::min(next, compute.ends_at);
-    return next;
+    return computes_.empty() ? Instant::never() : computes_.begin()->first;
   }
 
   void end_call(Instant now, std::uint32_t call) {
@@ -53,13 +52,9 @@ class Player {
 
   // Ends the computes that are due, and begins what can begin.
   void act(Instant now, Calls& calls) {
-    for (std::size_t i = 0; i < computes_.size();) {
-      if (computes_[i].ends_at > now) {
-        ++i;
-        continue;
-      }
-      finish(now, computes_[i].node);
-      computes_.erase(computes_.begin() + static_cast<std::ptrdiff_t>(i));
+    while (next_compute_end() <= now) {
+      finish(now, computes_.begin()->second);
+      computes_.erase(computes_.begin());
     }
     while (const auto node = feeder_.next()) begin(now, *node, calls);
   }
@@ -75,11 +70,6 @@ class Player {
   }
 
  private:
-  struct Compute {
-    std::size_t node = 0;
-    Instant ends_at;
-  };
-
   void begin(Instant now, std::size_t number, Calls& calls) {
     const Node& node = trace_.nodes[number];
     begun_[number] = now;
@@ -96,7 +86,7 @@ class Player {
       return;
     }
     const double us = works_us_[number] * (calls_moving_ > 0 ? slowdown_ : 1);
-    computes_.push_back({number, now + Duration{static_cast<std::int64_t>(us * 1000)}});
+    computes_.emplace(now + Duration{static_cast<std::int64_t>(us * 1000)}, number);
   }
 
   void finish(Instant now, std::size_t node) {
@@ -105,10 +95,13 @@ class Player {
   }
 
   void change_speed(Instant now, double factor) {
-    for (Compute& compute : computes_) {
-      const auto left = static_cast<double>((compute.ends_at - now).ns);
-      compute.ends_at = now + Duration{static_cast<std::int64_t>(left * factor)};
+    if (factor == 1) return;
+    std::multimap<Instant, std::size_t> changed;
+    for (const auto& [ends_at, node] : computes_) {
+      const auto left = static_cast<double>((ends_at - now).ns);
+      changed.emplace(now + Duration{static_cast<std::int64_t>(left * factor)}, node);
     }
+    computes_ = std::move(changed);
   }
 
   const trace::Trace& trace_;
@@ -119,8 +112,8 @@ class Player {
   const std::vector<double> works_us_;
   std::vector<Instant> begun_;  // of each node
   std::vector<Instant> done_;
-  std::vector<Compute> computes_;   // that run
-  std::vector<std::size_t> calls_;  // nodes, in the order of calls
+  std::multimap<Instant, std::size_t> computes_;  // that run, by their ends
+  std::vector<std::size_t> calls_;                // nodes, in the order of calls
   std::uint32_t calls_moving_ = 0;
   Instant step_began_at_;
 };

@@ -19,6 +19,13 @@ using trace::CollectiveKind;
 using trace::Node;
 using trace::Trace;
 
+// Ranks of a run whose sizes are known.
+constexpr std::uint64_t kRanksMax = 1 << 16;
+// Of all ranks. Each takes about 2 KB while it plays.
+constexpr std::uint64_t kNodesMax = 4'000'000;
+// Ten years: virtual time then stays far below 2^63 ns.
+constexpr std::uint64_t kComputeUsMax = 315'360'000'000'000;
+
 std::vector<const Trace*> addresses_of(const std::vector<Trace>& traces) {
   std::vector<const Trace*> addresses;
   for (const Trace& each : traces) addresses.push_back(&each);
@@ -54,6 +61,19 @@ std::uint64_t bytes_for(const trace::Collective& call, std::uint64_t recorded,
   const bool scatters = call.kind == CollectiveKind::reduce_scatter ||
                         call.kind == CollectiveKind::reduce_scatter_block;
   return scatters ? parts_of(call.bytes) * ranks : call.bytes;
+}
+
+// What no prediction holds, whatever its setting.
+std::optional<std::string> find_excess(const Trace& trace, std::uint64_t ranks) {
+  if (ranks > kRanksMax) {
+    return fmt::format("the trace is of {} ranks, and a prediction takes traces of {} at most",
+                       ranks, kRanksMax);
+  }
+  std::uint64_t us = 0;
+  for (const Node& node : trace.nodes) us += std::min(node.duration_us, trace::kReplayedUsMax);
+  if (us > kComputeUsMax) return std::string("its nodes last more than ten years together");
+  const auto world = static_cast<int>(ranks);
+  return trace::find_unplayable(trace, [world](const std::string&) { return world; });
 }
 
 void set(trace::Attributes& attributes, const std::string& name, trace::Attribute::Value value) {
@@ -92,16 +112,14 @@ std::optional<std::string> find_refusal(const std::vector<Trace>& traces, const 
   return std::nullopt;
 }
 
-bool has_packets(const Setting& setting) {
-  return setting.model == Model::packets && setting.place != Place::nowhere &&
-         setting.place != Place::ring;
-}
-
 }  // namespace
 
 tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting) {
-  if (has_packets(setting)) {
+  const bool has_machines = setting.place != Place::nowhere && setting.place != Place::ring;
+  if (has_machines) {
     if (const auto obstacle = find_obstacle(setting)) return tl::unexpected(*obstacle);
+  }
+  if (has_machines && setting.model == Model::packets) {
     return std::make_unique<SimulatedCalls>(setting);
   }
   if (setting.place == Place::racks || setting.place == Place::hosts) {
@@ -114,12 +132,19 @@ tl::expected<RecordedRun, std::string> RecordedRun::make(std::vector<trace::Name
   RecordedRun run;
   run.ranks_ = traces.size();
   if (traces.size() > 1) {
-    if (auto fault = trace::find_fault_of_set(traces)) return tl::unexpected(std::move(*fault));
+    if (const auto fault = trace::find_fault_of_set(traces)) {
+      return tl::unexpected(*fault + "; one trace alone stands for all ranks");
+    }
   } else {
     run.ranks_ = std::max<std::uint64_t>(traces.front().trace.world().value_or(1), 1);
   }
   std::sort(traces.begin(), traces.end(),
             [](const auto& a, const auto& b) { return trace::rank_of(a) < trace::rank_of(b); });
+  for (const trace::NamedTrace& each : traces) {
+    if (const auto why = find_excess(each.trace, run.ranks_)) {
+      return tl::unexpected(each.file + ": " + *why);
+    }
+  }
   for (trace::NamedTrace& each : traces) run.traces_.push_back(std::move(each.trace));
   if (auto why = find_groups(run.traces_, run.ranks_)) return tl::unexpected(std::move(*why));
   return run;
@@ -146,6 +171,16 @@ std::vector<std::vector<Step>> steps_of(const std::vector<Trace>& traces) {
 
 tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Setting& setting,
                                               const PlaybackOptions& options) {
+  std::uint64_t nodes = 0;
+  for (std::uint16_t rank = 0; rank < setting.ranks; ++rank) {
+    nodes += run.traces()[rank % run.traces().size()].nodes.size();
+  }
+  if (nodes > kNodesMax) {
+    return tl::unexpected(
+        fmt::format("{} ranks have {} nodes together, and a prediction has memory for {}; record "
+                    "fewer steps, or predict fewer ranks",
+                    setting.ranks, nodes, kNodesMax));
+  }
   const std::vector<Trace> programs = run.for_ranks(setting.ranks);
   if (auto why = find_refusal(programs, setting)) return tl::unexpected(std::move(*why));
   auto calls = make_calls(setting);

@@ -3,6 +3,8 @@
 // Predictions against times that follow from the links.
 #include "whatif/prediction.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,8 +138,9 @@ TEST(Prediction, BarriersAndRootsTakeTheirTime) {
 }
 
 TEST(Prediction, RefusesRunsThatItCannotPlay) {
-  const RecordedRun run = run_of(step_with(CollectiveKind::all_to_all, kBytes), 4);
-  EXPECT_THAT(refusal(run, setting_at(Place::in_path)), HasSubstr("all_to_all"));
+  EXPECT_THAT(
+      RecordedRun::make({{"t.0.et", step_with(CollectiveKind::all_to_all, kBytes)}}).error(),
+      HasSubstr("all_to_all"));
   Setting racks = setting_at(Place::racks);
   racks.parts = 3;
   EXPECT_THAT(refusal(run_of(step_with(CollectiveKind::all_reduce, 64), 4), racks),
@@ -169,6 +172,57 @@ TEST(RecordedRun, ALoneTraceStandsForAllRanks) {
   EXPECT_EQ(run.for_ranks(8)[5].nodes, lone.front().trace.nodes);
   EXPECT_EQ(trace::collective_of(run.for_ranks(4)[0].nodes[1])->bytes, 8000U);
   EXPECT_EQ(trace::collective_of(run.for_ranks(7)[0].nodes[1])->bytes, 4572U);  // 1143 of 8000 each
+}
+
+TEST(RecordedRun, RefusesWhatNoPredictionHolds) {
+  const auto reason = [](const trace::Trace& trace, std::int64_t world) {
+    std::vector<trace::NamedTrace> lone = {{"t.0.et", trace}};
+    set_rank(lone.front().trace, 0, world);
+    const auto run = RecordedRun::make(lone);
+    return run ? "none" : run.error();
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const auto kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    EXPECT_THAT(reason(step_with(kind, kMost - 3), 4), HasSubstr("4 GiB"));
+  }
+  EXPECT_THAT(reason(step_with(CollectiveKind::all_reduce, 64), kMost), HasSubstr("65536 at most"));
+  trace::Trace long_one = step_with(CollectiveKind::all_reduce, 64);
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    long_one.nodes.push_back(trace::compute_node(10 + i, 0, trace::kReplayedUsMax));
+  }
+  EXPECT_THAT(reason(long_one, 4), HasSubstr("ten years"));
+}
+
+TEST(Prediction, RefusesMoreNodesThanMemoryHolds) {
+  trace::Trace trace;
+  for (std::uint64_t i = 0; i < 5000; ++i) trace.nodes.push_back(trace::compute_node(i, 0, 1));
+  EXPECT_THAT(refusal(run_of(trace, 2), setting_at(Place::nowhere, 1024)),
+              HasSubstr("has memory for 4000000"));
+}
+
+TEST(Prediction, KnowsHowManyRanksAPlaceHas) {
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, 64), 2);
+  EXPECT_THAT(refusal(run, setting_at(Place::in_path, 300)), HasSubstr("choose racks:N"));
+  EXPECT_THAT(refusal(run, setting_at(Place::hosts, 300)), HasSubstr("256 ranks at most"));
+  EXPECT_THAT(refusal(run, setting_at(Place::workers, 65)), HasSubstr("64 sites"));
+}
+
+// Each rank's program is sound. Only their order differs.
+TEST(Prediction, RefusesRanksThatCallInOtherOrders) {
+  const auto program = [](std::int64_t rank, std::uint64_t first_us, std::uint64_t second_us) {
+    trace::Trace trace;
+    trace.nodes = {trace::compute_node(1, 0, first_us), trace::compute_node(2, 0, second_us),
+                   trace::collective_node(3, CollectiveKind::all_reduce, 64, 0, 1, {1}),
+                   trace::collective_node(4, CollectiveKind::all_reduce, 128, 0, 1, {2})};
+    set_rank(trace, rank, 2);
+    return trace;
+  };
+  const RecordedRun run =
+      RecordedRun::make({{"t.0.et", program(0, 10, 50)}, {"t.1.et", program(1, 50, 10)}}).value();
+  for (const Place place : {Place::nowhere, Place::ring, Place::in_path}) {
+    EXPECT_THAT(refusal(run, setting_at(place, 2)), HasSubstr("do not make the same"));
+  }
 }
 
 }  // namespace

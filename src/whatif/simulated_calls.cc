@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "control/job_terms.h"
+#include "core/stripe.h"
 #include "plan/plan_text.h"
 #include "sim/nodes/zeros.h"
 #include "whatif/transfers.h"
@@ -88,6 +89,15 @@ std::optional<std::string> find_obstacle(const Setting& setting) {
   if (setting.place == Place::racks && (setting.parts < 2 || setting.parts > setting.ranks / 2)) {
     return fmt::format("{} racks cannot hold two or more of {} ranks each", setting.parts,
                        setting.ranks);
+  }
+  if (setting.place == Place::workers && setting.ranks > core::Stripe::kSitesMax) {
+    return fmt::format("{} ranks cannot all sum: a job has {} sites at most", setting.ranks,
+                       core::Stripe::kSitesMax);
+  }
+  const bool is_flat = setting.place == Place::in_path || setting.place == Place::hosts;
+  if (is_flat && setting.ranks > INFOLD_WORKERS_MAX) {
+    return fmt::format("one switch or host has {} ranks at most; choose racks:N, such as racks:{}",
+                       INFOLD_WORKERS_MAX, (setting.ranks + 31) / 32);
   }
   return plan::find_fault(plan_of(setting));
 }

@@ -69,6 +69,7 @@ struct Bounds {
 };
 
 Bounds bounds_of(const trace::Trace& trace) {
+  const trace::CountedSteps counted(trace);
   Bounds bounds;
   bool is_first = true;
   std::map<std::uint64_t, std::uint64_t> ends;
@@ -76,7 +77,9 @@ Bounds bounds_of(const trace::Trace& trace) {
     if (node.type == NodeType::metadata) continue;
     bounds.begin_us = is_first ? node.start_us : std::min(bounds.begin_us, node.start_us);
     is_first = false;
-    std::uint64_t& end = ends[trace::step_of(node).value_or(0)];
+    const auto step = counted.of(node);
+    if (!step) continue;
+    std::uint64_t& end = ends[*step];
     end = std::max(end, end_of(node));
   }
   bounds.ends_us.assign(ends.begin(), ends.end());

@@ -36,7 +36,8 @@ struct Step {
   std::uint64_t us(Doing doing) const;
 };
 
-// The steps of each rank; a trace without steps is one. Steps without any time are left out.
+// The steps of each rank that count; a trace without steps is one. Steps without any time are left
+// out.
 // Requires: all ranks agree on their calls.
 std::vector<std::vector<Step>> steps_of(std::span<const trace::Trace* const> traces);
 

@@ -66,6 +66,28 @@ TEST(Split, TakesTheStepOfMedianLength) {
   EXPECT_DOUBLE_EQ(split_of(ranks).step_us, 102);
 }
 
+// What comes after the last call of step() is a piece of a step. A node without a number belongs to
+// none.
+TEST(Split, CountsStepsThatTheTraceEnds) {
+  Trace trace;
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const auto number = static_cast<std::uint64_t>(step);
+    trace.nodes.push_back(trace::compute_node(2 * number + 1, 100 * number, 100));
+    trace.nodes.back().attributes = {trace::make_attribute("step", step)};
+    if (step == 2) break;
+    trace::Node end = trace::compute_node(2 * number + 2, 100 * number, 100);
+    end.type = trace::NodeType::metadata;
+    end.name = "step";
+    end.attributes = {trace::make_attribute("step", step)};
+    trace.nodes.push_back(end);
+  }
+  trace.nodes.push_back(trace::compute_node(9, 300, 5));
+  const auto ranks = steps({trace});
+  ASSERT_EQ(ranks[0].size(), 2U);
+  EXPECT_EQ(ranks[0][0].us(), 100U);
+  EXPECT_EQ(ranks[0][1].us(), 100U);
+}
+
 TEST(Split, KnowsTracesWithoutTime) {
   EXPECT_TRUE(steps({Trace()})[0].empty());
   EXPECT_DOUBLE_EQ(split_of(steps({Trace()})).step_us, 0);

@@ -71,8 +71,7 @@ class Timeline {
     for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
       const Node& node = trace.nodes[i];
       const auto step = step_of(node);
-      const bool is_step = node.type == NodeType::metadata && node.name == "step" && step;
-      events_.push_back({{"name", is_step ? fmt::format("step {}", *step) : node.name},
+      events_.push_back({{"name", ends_step(node) ? fmt::format("step {}", *step) : node.name},
                          {"ph", "X"},
                          {"ts", node.start_us - origin_us_},
                          {"dur", node.duration_us},

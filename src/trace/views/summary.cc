@@ -26,8 +26,8 @@ void count_nodes(const Trace& trace, Summary& summary) {
     } else if (node.type != NodeType::metadata) {
       ++summary.other_nodes;
       summary.other_us += node.duration_us;
-    } else if (const auto step = step_of(node); step && node.name == "step") {
-      summary.steps.push_back({*step, node.duration_us});
+    } else if (ends_step(node)) {
+      summary.steps.push_back({*step_of(node), node.duration_us});
     }
   }
   for (auto& [key, row] : rows) summary.collectives.push_back(std::move(row));
