@@ -17,6 +17,7 @@
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
 #include "control/service/control_server.h"
+#include "core/world.h"
 #include "emulate/at_switch/switch_emulator.h"
 #include "emulate/emulator.h"
 #include "io/host/descriptors.h"
@@ -49,8 +50,9 @@ class Emulate final : public Command {
         "--listen", listen_, emulation_.listen,
         "Address where real ranks join, HOST:PORT; their packets go to the same port, and "
         "with several switches to the ports behind it");
-    options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
-    options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
+    options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, core::kWorldMax},
+                                 "Ranks of each job");
+    options.whole<std::uint32_t>("--real", emulation_.real, {1, core::kWorldMax - 1},
                                  "Ranks that are real: the first ones, which join as at a switch");
     placement_.declare(options);
     options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
@@ -142,7 +144,7 @@ class Emulate final : public Command {
     if (equals == std::string::npos) return false;
     const auto rank = parse_number(text.substr(0, equals));
     const auto us = parse_number(text.substr(equals + 1));
-    if (!rank || !us || *rank >= 256 || *us > 60'000'000) return false;
+    if (!rank || !us || *rank >= core::kWorldMax || *us > 60'000'000) return false;
     emulation_.lag.always[static_cast<std::uint16_t>(*rank)] =
         base::microseconds(static_cast<std::int64_t>(*us));
     return true;

@@ -17,7 +17,7 @@
 namespace infold::cli {
 namespace {
 
-// Of a plan of 256 ranks and 64 trees, several times over.
+// Of a plan of 1024 ranks and 64 trees, several times over.
 constexpr std::size_t kPlanBytesMax = 4 << 20;
 
 tl::expected<std::string, std::string> read_whole(const std::string& path) {
@@ -69,8 +69,11 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
   }
   emulate::Placement placement;
   if (racks_) placement.racks = emulate::even_ranges(ranks, *racks_);
-  if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
   placement.weights.assign(switches_, 1);
+  if (const auto fault = emulate::find_fault(placement, ranks)) {
+    return tl::unexpected(fmt::format("--ranks {}: {} (--racks)", ranks, *fault));
+  }
+  if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
   if (const auto fault = emulate::find_fault(placement, ranks)) {
     return tl::unexpected(fmt::format("--hosts {}: {}; choose a multiple of --racks {}",
                                       hosts_.value_or(0), *fault, racks_.value_or(0)));

@@ -181,14 +181,15 @@ std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobT
   std::vector<SiteOfJob> sites;
   for (const SiteAddress& site : terms.sites) {
     sites.push_back({"the site at " + site.address, site.record,
-                     site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch)});
+                     site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch),
+                     terms.world});
   }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const std::optional<RackHello>& rack = ranks[rank].hello.rack;
     if (!rack) continue;
     const core::RankRange* const range = core::find_range(terms.racks, rank);
     sites.push_back({"the rack's switch at " + rack->address, rack->record,
-                     range == nullptr ? 1U : range->count});
+                     range == nullptr ? 1U : range->count, terms.world});
   }
   return sites;
 }

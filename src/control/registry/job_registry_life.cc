@@ -279,8 +279,11 @@ void JobRegistry::give_back(const std::shared_ptr<Job>& job) {
       std::find_if(begin, end, [&](const Jobs::value_type& each) { return each.second == job; });
   if (place == end) return;
   jobs_.erase(place);
-  const auto of_peer = jobs_of_peer_.find(job->peer);
-  if (--of_peer->second == 0) jobs_of_peer_.erase(of_peer);
+  const auto world = static_cast<std::uint32_t>(job->ranks.size());
+  places_ -= world;
+  const auto of_peer = of_peer_.find(job->peer);
+  of_peer->second.places -= world;
+  if (--of_peer->second.jobs == 0) of_peer_.erase(of_peer);
 }
 
 void JobRegistry::stop() {
