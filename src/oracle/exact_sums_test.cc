@@ -76,7 +76,7 @@ TEST_P(Sums, AreTheOraclesForEveryKindOfNumbersAndOrder) {
   for (std::uint32_t draw = 0; draw < 650; ++draw) {
     const ExactDraw kind = static_cast<ExactDraw>(draw % kExactDraws);
     const auto ranks_count =
-        static_cast<std::uint32_t>(1 + prng.below(draw % 50 == 0 ? kWorldMax : 9));
+        static_cast<std::uint32_t>(1 + prng.below(draw % 100 == 0 ? kWorldMax : 9));
     std::vector<std::vector<std::byte>> ranks =
         draw_contributions(GetParam(), kind, ranks_count, kElements, prng);
     for (int order = 0; order < 3; ++order) {

@@ -73,7 +73,7 @@ TEST(Simulation, MoreRanksThanAnAggregatorTakesBelowRacks) {
       NamedOptions options;
       options.workers = ranks;
       options.fan_out = 16;
-      options.elements = 3'000;
+      options.elements = 1'500;
       options.loss = 0.001;
       options.format = format;
       ASSERT_EQ(reason_against("tree", options), "");
