@@ -343,7 +343,7 @@ TEST_P(EveryTopology, GivesTheSameBitsAsOneAggregatorWithoutLoss) {
 // One aggregator takes 256 workers, and racks make more of them.
 TEST(ManyRanks, BelowRacksGetExactSums) {
   constexpr int kWorld = 300;
-  constexpr std::size_t kElements = 700;
+  constexpr std::size_t kElements = 400;
   LocalGroup group =
       make_group({.world = kWorld, .rack_size = 20, .deadline = std::chrono::seconds(120)});
   on_every_rank(group, [](Communicator& comm, int rank) {
