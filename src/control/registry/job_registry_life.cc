@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "control/job_terms.h"
 #include "control/registry/job_registry.h"
 #include "control/registry/job_registry_job.h"
 
@@ -325,7 +325,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
     refuse_all(job, {RefusalReason::too_late,
                      fmt::format("job '{}': not all ranks were ready before rank {}'s deadline; "
                                  "missing: rank {}",
-                                 job->name, rank, fmt::join(late, ", ")),
+                                 job->name, rank, first_ranks(late)),
                      static_cast<int>(late.front())});
   } else if (job->phase == Phase::starting) {
     refuse_all(job, {RefusalReason::too_late,

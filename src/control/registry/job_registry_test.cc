@@ -314,6 +314,13 @@ TEST_F(Registry, AFlatJobOf300RanksIsRefusedWithTheRemedy) {
   }
 }
 
+TEST_F(Registry, OfManyMissingRanksTheFirstAreNamed) {
+  const Rank first = come(hello_of(0, 1'024));
+  pass(base::seconds(21));
+  expect_refused(first, RefusalReason::too_late, "1 of 1024 ranks came; missing: rank 1, 2, 3,");
+  expect_refused(first, RefusalReason::too_late, ", 32 and 991 more");
+}
+
 TEST_F(Registry, AJobOf1024RanksInRacksOf64Starts) {
   constexpr std::uint32_t kRanks = 1'024;
   std::vector<Rank> ranks;
