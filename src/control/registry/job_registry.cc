@@ -12,6 +12,7 @@
 
 #include "control/job_use.h"
 #include "control/registry/job_registry_job.h"
+#include "core/stripe.h"
 #include "io/host/clock.h"
 #include "io/host/entropy.h"
 
@@ -193,7 +194,13 @@ Answer<void> JobRegistry::assemble(Job& job) {
     return refuse(RefusalReason::invalid,
                   "the job has no site: this is not a switch, and no rank sums a share");
   }
-  if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
+  if (terms.sites.size() > core::Stripe::kSitesMax) {
+    return refuse(
+        RefusalReason::invalid,
+        fmt::format("job '{}' has {} sites, and a job has at most {}; a rank that sums is "
+                    "a site, so let a switch sum for more ranks (infold switch)",
+                    job.name, terms.sites.size(), core::Stripe::kSitesMax));
+  }
   const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
   if (!use) return tl::unexpected(use.error());
   terms.formats = use->formats;

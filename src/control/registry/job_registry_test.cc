@@ -314,6 +314,20 @@ TEST_F(Registry, AFlatJobOf300RanksIsRefusedWithTheRemedy) {
   }
 }
 
+TEST_F(Registry, AJobOfMoreRanksThatSumThanSitesIsRefusedWithTheRemedy) {
+  JobRegistry without_plane(nullptr, options());
+  std::vector<Rank> ranks;
+  for (std::uint32_t rank = 0; rank < 300; ++rank) {
+    Hello own = hello_of(rank, 300);
+    own.site = SiteAddress{"10.0.0.1:1", 1, true};
+    ranks.push_back(come(without_plane, own));
+  }
+  for (const Rank& each : ranks) {
+    expect_refused(each, RefusalReason::invalid, "has 300 sites, and a job has at most 64");
+    expect_refused(each, RefusalReason::invalid, "let a switch sum for more ranks");
+  }
+}
+
 TEST_F(Registry, OfManyMissingRanksTheFirstAreNamed) {
   const Rank first = come(hello_of(0, 1'024));
   pass(base::seconds(21));
