@@ -15,6 +15,7 @@
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
 #include "control/service/control_server.h"
+#include "core/world.h"
 #include "emulate/at_switch/switch_emulator.h"
 #include "emulate/emulator.h"
 #include "io/host/descriptors.h"
@@ -44,8 +45,9 @@ class Emulate final : public Command {
         "--listen", listen_, emulation_.listen,
         "Address where real ranks join, HOST:PORT; their packets go to the same port, and "
         "with several switches to the ports behind it");
-    options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, 256}, "Ranks of each job");
-    options.whole<std::uint32_t>("--real", emulation_.real, {1, 255},
+    options.whole<std::uint32_t>("--ranks", emulation_.ranks, {2, core::kWorldMax},
+                                 "Ranks of each job");
+    options.whole<std::uint32_t>("--real", emulation_.real, {1, core::kWorldMax - 1},
                                  "Ranks that are real: the first ones, which join as at a switch");
     placement_.declare(options);
     options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,

@@ -11,12 +11,13 @@
 
 #include "cli/line/whole_file.h"
 #include "cli/trace/read_traces.h"
+#include "core/world.h"
 
 namespace infold::cli {
 namespace {
 
 constexpr std::uint64_t kLagUsMax = 60'000'000;
-// Of a table of many calls of 256 ranks.
+// Of a table of many calls of 1024 ranks.
 constexpr std::size_t kTableBytesMax = 64 << 20;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
@@ -52,7 +53,7 @@ bool LagOptions::add_straggler(const std::string& text) {
   if (equals == std::string::npos) return false;
   const auto rank = parse_number(std::string_view(text).substr(0, equals));
   const auto us = parse_number(std::string_view(text).substr(equals + 1));
-  if (!rank || !us || *rank >= 256 || *us > kLagUsMax) return false;
+  if (!rank || !us || *rank >= core::kWorldMax || *us > kLagUsMax) return false;
   stragglers_.always[static_cast<std::uint16_t>(*rank)] =
       base::microseconds(static_cast<std::int64_t>(*us));
   return true;

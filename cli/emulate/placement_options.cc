@@ -15,7 +15,7 @@
 namespace infold::cli {
 namespace {
 
-// Of a plan of 256 ranks and 64 trees, several times over.
+// Of a plan of 1024 ranks and 64 trees, several times over.
 constexpr std::size_t kPlanBytesMax = 4 << 20;
 
 }  // namespace
@@ -52,10 +52,13 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
   }
   emulate::Placement placement;
   if (racks_) placement.racks = emulate::even_ranges(ranks, *racks_);
-  if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
   placement.weights.assign(switches_, 1);
   if (const auto fault = emulate::find_fault(placement, ranks)) {
-    return tl::unexpected(*fault);
+    return tl::unexpected(fmt::format("--ranks {}: {} (--racks)", ranks, *fault));
+  }
+  if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
+  if (const auto fault = emulate::find_fault(placement, ranks)) {
+    return tl::unexpected(fmt::format("--hosts {}: {}", hosts_.value_or(0), *fault));
   }
   return placement;
 }

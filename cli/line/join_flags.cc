@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/world.h"
+
 namespace infold::cli {
 namespace {
 
@@ -48,10 +50,10 @@ void JoinFlags::declare(Options& options) {
                "$INFOLD_RENDEZVOUS or $MASTER_ADDR");
   options.text("--job", job_, "Name of the job; else $INFOLD_JOB");
   options.whole<unsigned>(
-      "--rank", rank_, {0, 255},
+      "--rank", rank_, {0, core::kWorldMax - 1},
       "Number of this rank; else $INFOLD_RANK, $RANK or the launcher's variable");
   options.whole<unsigned>(
-      "--world", world_, {1, 256},
+      "--world", world_, {1, core::kWorldMax},
       "Number of ranks; else $INFOLD_WORLD, $WORLD_SIZE or the launcher's variable");
   options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
                  "Where tensors are summed: at switches, at workers, or at both (mixed)");

@@ -153,6 +153,9 @@ def refuses_places_that_no_job_has(infold, folder):
     refused(infold, folder, (*emulate, "--lag-at", "0=5"), 2, "--lag-at 0: emulated are ranks 1")
     refused(infold, folder, ("emulate", "--ranks", "256", "--racks", "256", "--switches", "64"), 2,
             "65536 paths")
+    refused(infold, folder, ("emulate", "--ranks", "300"), 2,
+            "--ranks 300: a switch would have 300 workers, and takes 256; choose more racks")
+    refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
             "--plan absent.plan: cannot read the file: No such file")

@@ -11,6 +11,7 @@
 #include "cli/line/join_flags.h"
 #include "cli/line/quantity.h"
 #include "core/stripe.h"
+#include "core/world.h"
 #include "wire/infold_wire.h"
 
 namespace infold::cli {
@@ -20,7 +21,7 @@ using whatif::Place;
 using whatif::Setting;
 
 constexpr Range<double> kRates = {1e6, 10e12};
-constexpr Range<std::uint64_t> kRanks = {2, 1024};
+constexpr Range<std::uint64_t> kRanks = {2, core::kWorldMax};
 constexpr Range<std::uint64_t> kSlots = {8, 60'000};
 constexpr double kLossMax = 0.3;
 constexpr double kRttUsMax = 1'000'000;
@@ -61,7 +62,7 @@ void WhatIfOptions::declare(Options& options) {
                "Probability that a link loses a packet, in each direction");
   options.whole<std::uint32_t>("--slots", setting_.slots, {8, 60'000},
                                "Slots of each switch or host that sums");
-  options.whole<std::uint16_t>("--ranks", ranks_, {2, 1024},
+  options.whole<std::uint16_t>("--ranks", ranks_, {2, core::kWorldMax},
                                "Number of ranks, which play the recorded ones in turn; as many as "
                                "recorded if it is left out");
   options.list(

@@ -33,7 +33,7 @@ struct NetworkFaults {
 };
 
 struct LocalGroupOptions {
-  int world = 1;  // 1 to 256 ranks
+  int world = 1;  // 1 to 1024 ranks; more than 256 need racks
   // One aggregator per entry, 1 to 64. Each sums its weight's share of every tensor (1 to 64).
   std::vector<int> site_weights = {1};
   // 0: every rank sends to the aggregators directly. Otherwise ranks are put in racks of this size

@@ -340,6 +340,24 @@ TEST_P(EveryTopology, GivesTheSameBitsAsOneAggregatorWithoutLoss) {
   EXPECT_EQ(run(GetParam().options), run(plain));
 }
 
+// One aggregator takes 256 workers, and racks make more of them.
+TEST(ManyRanks, BelowRacksGetExactSums) {
+  constexpr int kWorld = 300;
+  constexpr std::size_t kElements = 400;
+  LocalGroup group =
+      make_group({.world = kWorld, .rack_size = 20, .deadline = std::chrono::seconds(120)});
+  on_every_rank(group, [](Communicator& comm, int rank) {
+    for (const WireFormat wire : {WireFormat::native, WireFormat::bfp32, WireFormat::digits}) {
+      std::vector<float> tensor = numbers<float>(kElements, rank);
+      expect_done(comm.all_reduce(tensor, {.wire = wire}).wait(), kWorld);
+      EXPECT_EQ(tensor, expected<float>(kElements, kWorld, Reduction::sum)) << rank;
+    }
+    std::vector<std::int32_t> whole = numbers<std::int32_t>(kElements, rank);
+    expect_done(comm.all_reduce(whole).wait(), kWorld);
+    EXPECT_EQ(whole, expected<std::int32_t>(kElements, kWorld, Reduction::sum)) << rank;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Api, EveryTopology,
     ::testing::Values(

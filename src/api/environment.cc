@@ -8,12 +8,13 @@
 #include <string_view>
 #include <utility>
 
+#include "core/world.h"
 #include "io/host/log.h"
 
 namespace infold::api {
 namespace {
 
-constexpr int kWorldMax = 256;
+constexpr int kWorldMax = int{core::kWorldMax};
 constexpr int kWeightMax = 64;
 constexpr int kMtuMin = 576;
 constexpr int kMtuMax = 9216;
@@ -177,7 +178,8 @@ std::optional<Error> check(const JoinOptions& options) {
     return invalid("drivers is " + std::to_string(options.drivers) + "; allowed: 0 to 64");
   }
   if (options.local_world < 1 || options.local_world > kWorldMax) {
-    return invalid("local_world is " + std::to_string(options.local_world) + "; allowed: 0 to 256");
+    return invalid("local_world is " + std::to_string(options.local_world) + "; allowed: 0 to " +
+                   std::to_string(kWorldMax));
   }
   if (options.deadline.count() <= 0) return invalid("deadline must be more than zero");
   if (options.connect_deadline.count() <= 0) {

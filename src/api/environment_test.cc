@@ -117,7 +117,7 @@ TEST(Environment, TakesLaunchersNames) {
   EXPECT_THAT(outside.error().message, HasSubstr("rank is 9 in a world of 8"));
   setenv("INFOLD_RANK", "x", 1);
   EXPECT_THAT(api::complete_from_environment({}).error().message,
-              HasSubstr("INFOLD_RANK is 'x'; allowed: 0 to 255"));
+              HasSubstr("INFOLD_RANK is 'x'; allowed: 0 to 1023"));
   for (const char* name :
        {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "INFOLD_SWITCHES", "INFOLD_RANK"}) {
     unsetenv(name);

@@ -230,8 +230,11 @@ TEST(Failures, GroupOptionsOutOfRangeAreNamed) {
     const auto group = LocalGroup::create(options);
     return group ? std::string("no error") : group.error().message;
   };
-  EXPECT_THAT(message({.world = 0}), HasSubstr("world is 0; allowed: 1 to 256"));
-  EXPECT_THAT(message({.world = 257}), HasSubstr("world is 257"));
+  EXPECT_THAT(message({.world = 0}), HasSubstr("world is 0; allowed: 1 to 1024"));
+  EXPECT_THAT(message({.world = 1025}), HasSubstr("world is 1025"));
+  EXPECT_THAT(message({.world = 257}), HasSubstr("rack_size is 0; allowed: with 257 ranks, racks"));
+  EXPECT_THAT(message({.world = 1000, .rack_size = 3}), HasSubstr("rack_size is 3"));
+  EXPECT_THAT(message({.world = 1000, .rack_size = 257}), HasSubstr("rack_size is 257"));
   EXPECT_THAT(message({.site_weights = {}}), HasSubstr("site_weights is 0 long"));
   EXPECT_THAT(message({.site_weights = {1, 65}}), HasSubstr("site_weights is 65 in one entry"));
   EXPECT_THAT(message({.rack_size = 1}), HasSubstr("rack_size is 1"));

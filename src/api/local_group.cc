@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LocalGroup: checks its options, then makes a network and a member for each of its ranks.
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <string>
@@ -9,13 +10,16 @@
 
 #include <infold/local_group.h>
 
+#include "core/world.h"
 #include "rank/member.h"
 #include "rank/session/local_network.h"
+#include "wire/infold_wire.h"
 
 namespace infold {
 namespace {
 
-constexpr int kWorldMax = 256;
+constexpr int kWorldMax = int{core::kWorldMax};
+constexpr int kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
 constexpr std::size_t kSitesMax = 64;
 constexpr int kWeightMax = 64;
 constexpr int kMtuMin = 1280;
@@ -45,7 +49,8 @@ std::optional<Error> check_faults(const NetworkFaults& faults) {
 
 std::optional<Error> check(const LocalGroupOptions& options) {
   if (options.world < 1 || options.world > kWorldMax) {
-    return out_of_range("world", std::to_string(options.world), "1 to 256");
+    return out_of_range("world", std::to_string(options.world),
+                        "1 to " + std::to_string(kWorldMax));
   }
   if (options.site_weights.empty() || options.site_weights.size() > kSitesMax) {
     return out_of_range("site_weights", std::to_string(options.site_weights.size()) + " long",
@@ -56,8 +61,15 @@ std::optional<Error> check(const LocalGroupOptions& options) {
       return out_of_range("site_weights", std::to_string(weight) + " in one entry", "1 to 64");
     }
   }
-  if (options.rack_size != 0 && (options.rack_size < 2 || options.rack_size > kWorldMax)) {
+  if (options.rack_size != 0 && (options.rack_size < 2 || options.rack_size > kChildrenMax)) {
     return out_of_range("rack_size", std::to_string(options.rack_size), "0, or 2 to 256");
+  }
+  const int children = options.world / std::max(options.rack_size, 1) +
+                       (options.world % std::max(options.rack_size, 1) != 0 ? 1 : 0);
+  if (children > kChildrenMax) {
+    return out_of_range("rack_size", std::to_string(options.rack_size),
+                        "with " + std::to_string(options.world) +
+                            " ranks, racks of a size that makes 256 of them or fewer");
   }
   if (options.mtu_bytes < kMtuMin || options.mtu_bytes > kMtuMax) {
     return out_of_range("mtu_bytes", std::to_string(options.mtu_bytes), "1280 to 9216");

@@ -8,6 +8,7 @@
 
 #include "codec/digits.h"
 #include "codec/encodings.h"
+#include "core/world.h"
 #include "numeric/codec.h"
 
 namespace infold::codec {
@@ -60,6 +61,26 @@ const core::TensorCodec* codec_of(const Encoding& encoding, const FormatChoice& 
   return numeric::codec(request.type, choice.layout.format, choice.reduction, request.collective);
 }
 
+// The most ranks whose elements these encodings hold.
+std::uint32_t world_max_of(const Encoding& encoding) {
+  switch (encoding.exchange) {
+    case Exchange::exponents: return numeric::kAgreedWorldMax;
+    case Exchange::digits: return numeric::kDigitWorldMax;
+    case Exchange::none: break;
+  }
+  return core::kWorldMax;
+}
+
+std::string lack_of_codec(const Encoding& encoding, const FormatRequest& request) {
+  const std::string what =
+      std::string(reduction_name(request.reduction)) + " of " + data_type_name(request.type);
+  const std::uint32_t most = world_max_of(encoding);
+  if (request.world <= most) return "no wire format carries the " + what;
+  return std::string("wire format ") + encoding.name + " does not carry the " + what + " over " +
+         std::to_string(request.world) + " ranks, but over " + std::to_string(most) +
+         " at most; choose native or bfp32";
+}
+
 }  // namespace
 
 Result<FormatChoice> choose_format(const FormatRequest& request) {
@@ -86,10 +107,7 @@ Result<FormatChoice> choose_format(const FormatRequest& request) {
   choice.name = encoding->name;
   choice.codec = codec_of(*encoding, choice, request);
   if (choice.codec == nullptr) {
-    return refuse(Code::unsupported, std::string("no wire format carries the ") +
-                                         reduction_name(request.reduction) + " of " +
-                                         data_type_name(request.type) + " over " +
-                                         std::to_string(request.world) + " ranks in this way");
+    return refuse(Code::unsupported, lack_of_codec(*encoding, request));
   }
   return choice;
 }

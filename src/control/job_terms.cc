@@ -127,25 +127,31 @@ Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t tota
       -1};
 }
 
-// A rack is one worker of its parent, and a worker speaks for a range of ranks.
+std::string first_ranks(std::span<const std::uint32_t> ranks) {
+  constexpr std::size_t kNamed = 32;
+  const std::size_t named = std::min(ranks.size(), kNamed);
+  std::string text = fmt::format("{}", fmt::join(ranks.first(named), ", "));
+  if (ranks.size() > named) text += fmt::format(" and {} more", ranks.size() - named);
+  return text;
+}
+
 // A rank that came and went is not missing: the one to look at is the one that it waited for.
 Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks) {
-  std::vector<std::size_t> missing;
-  std::vector<std::size_t> went;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+  std::vector<std::uint32_t> missing;
+  std::vector<std::uint32_t> went;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].here) (ranks[rank].went ? went : missing).push_back(rank);
   }
   std::string text = fmt::format("job '{}': {} of {} ranks came", name,
                                  ranks.size() - missing.size(), ranks.size());
-  if (!missing.empty()) text += fmt::format("; missing: rank {}", fmt::join(missing, ", "));
-  if (!went.empty()) {
-    text += fmt::format("; rank {} came, but waits no longer", fmt::join(went, ", "));
-  }
-  const std::vector<std::size_t>& suspects = missing.empty() ? went : missing;
+  if (!missing.empty()) text += "; missing: rank " + first_ranks(missing);
+  if (!went.empty()) text += "; rank " + first_ranks(went) + " came, but waits no longer";
+  const std::vector<std::uint32_t>& suspects = missing.empty() ? went : missing;
   return {RefusalReason::too_late, std::move(text),
           suspects.empty() ? -1 : static_cast<int>(suspects.front())};
 }
 
+// A rack is one worker of its parent, and a worker speaks for a range of ranks.
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
                                                 const std::vector<RankPlace>& ranks) {
   std::vector<core::RankRange> racks;
@@ -181,14 +187,15 @@ std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobT
   std::vector<SiteOfJob> sites;
   for (const SiteAddress& site : terms.sites) {
     sites.push_back({"the site at " + site.address, site.record,
-                     site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch)});
+                     site.at_rank ? terms.world : static_cast<std::uint32_t>(at_switch),
+                     terms.world});
   }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const std::optional<RackHello>& rack = ranks[rank].hello.rack;
     if (!rack) continue;
     const core::RankRange* const range = core::find_range(terms.racks, rank);
     sites.push_back({"the rack's switch at " + rack->address, rack->record,
-                     range == nullptr ? 1U : range->count});
+                     range == nullptr ? 1U : range->count, terms.world});
   }
   return sites;
 }

@@ -4,7 +4,9 @@
 // and which rank differs from the others. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,10 @@ Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 // The refusal of a job that wants this many slots of the switch with this name.
 Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
                  const std::string& job, std::uint32_t wanted);
+
+// As in "1, 2, 5", or the first 32 of them and how many more there are. All ranks of a job hear it,
+// so that a list of a thousand ranks would be sent a thousand times.
+std::string first_ranks(std::span<const std::uint32_t> ranks);
 
 // The refusal of a rank whose patience ends while others are missing.
 Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks);

@@ -6,8 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "wire/infold_wire.h"
+
 namespace infold::control {
 namespace {
+
+constexpr std::uint32_t kBitsOfPending = 8 * INFOLD_PENDING_BYTES_MAX;
 
 // An ability that the job needs and the site lacks, as in "does not sum bfp8".
 std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before,
@@ -15,7 +19,14 @@ std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before
   const core::SiteRecord& can = site.record;
   if (!can.verifies_checksums) return "does not verify payload checksums, as R-001 requires";
   if (site.workers > can.workers_max) {
-    return fmt::format("takes {} workers, and the job has {} there", can.workers_max, site.workers);
+    return fmt::format(
+        "takes {} workers, and the job has {} there; put the ranks into racks, or into more racks "
+        "(infold switch --parent), and let no rank sum",
+        can.workers_max, site.workers);
+  }
+  if (!can.sends_ranges && site.world > kBitsOfPending) {
+    return fmt::format("names missing ranks in {} bits, and the job has {} ranks", kBitsOfPending,
+                       site.world);
   }
   core::FormatSet lacking = asked - can.formats;
   if (!(before.native & can.native()).is_empty()) {

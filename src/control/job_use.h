@@ -20,6 +20,7 @@ struct SiteOfJob {
   std::string name;  // for errors, as in "the site at 10.0.0.1:7700"
   core::SiteRecord record;
   std::uint32_t workers = 1;  // that the job has there, at most
+  std::uint32_t world = 1;
 };
 
 struct JobUse {
@@ -31,7 +32,8 @@ struct JobUse {
 
 // Formats and native types are those of all sites, elements the least. Native counts as asked for
 // and found where all sites sum some type so. A site is refused by name that does not
-// verify checksums, has too many workers, lacks a format that is asked for, or has none in common
+// verify checksums, has too many workers, names missing ranks in bits that end before the world
+// does, lacks a format that is asked for, or has none in common
 // with those before it.
 Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
                        core::FormatSet asked = {});

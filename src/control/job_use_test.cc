@@ -100,6 +100,29 @@ TEST(JobUse, ASiteTakesNoMoreWorkersThanItSays) {
               HasSubstr("the site at :7700 takes 4 workers, and the job has 5 there"));
 }
 
+TEST(JobUse, ARefusalForTooManyWorkersNamesTheRemedy) {
+  auto sites = three_sites();
+  sites[1].workers = 300;
+  EXPECT_THAT(
+      refusal_of_job(sites),
+      AllOf(HasSubstr("the site at :7701 takes 256 workers, and the job has 300 there"),
+            HasSubstr("put the ranks into racks, or into more racks (infold switch --parent)")));
+}
+
+// bits name ranks below 256 alone.
+TEST(JobUse, ASiteThatNamesMissingRanksInBitsAloneTakesNoLargerWorld) {
+  auto sites = three_sites();
+  sites[1].record.sends_ranges = false;
+  sites[1].record.sends_bits = true;
+  sites[1].world = 256;
+  EXPECT_TRUE(job_use("job", sites).has_value());
+  sites[1].world = 257;
+  EXPECT_THAT(refusal_of_job(sites),
+              HasSubstr("the site at :7701 names missing ranks in 256 bits, and the job has 257"));
+  sites[1].record.sends_ranges = true;
+  EXPECT_TRUE(job_use("job", sites).has_value());
+}
+
 TEST(JobUse, ASiteThatDoesNotVerifyChecksumsIsRefused) {
   auto sites = three_sites();
   sites[1].record.verifies_checksums = false;

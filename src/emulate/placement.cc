@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/job_plan.h"
+#include "wire/infold_wire.h"
 
 namespace infold::emulate {
 namespace {
@@ -103,6 +104,17 @@ plan::Tree tree_of(const Placement& placement, std::uint32_t ranks, std::uint16_
   return control::tree_of(terms, {.address = {}, .weight = weight, .record = placement.record});
 }
 
+// Any host may turn out not to share memory, so that it counts as its ranks (J-015).
+std::optional<std::string> find_crowd(const Placement& placement, std::uint32_t ranks) {
+  const plan::Tree tree = tree_of({.racks = placement.racks, .record = placement.record}, ranks, 1);
+  for (const plan::Aggregator& each : tree.aggregators) {
+    if (each.children.size() <= INFOLD_WORKERS_MAX) continue;
+    return fmt::format("a switch would have {} workers, and takes {}; choose more racks",
+                       each.children.size(), static_cast<int>(INFOLD_WORKERS_MAX));
+  }
+  return std::nullopt;
+}
+
 template <typename Number>
 std::string numbers(const char* name, Number wanted, Number found) {
   return fmt::format("{}={}, and the plan has {}", name, found, wanted);
@@ -140,7 +152,7 @@ std::optional<std::string> find_fault(const Placement& placement, std::uint32_t 
         "{} share a host, and are in two racks; choose so many hosts that each is in one rack",
         text_of(host));
   }
-  return std::nullopt;
+  return find_crowd(placement, ranks);
 }
 
 tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::uint32_t real) {

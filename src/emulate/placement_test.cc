@@ -93,6 +93,16 @@ TEST(Placement, AHostOfTwoRacksIsAFault) {
   EXPECT_FALSE(find_fault(placement, 12).has_value());
 }
 
+TEST(Placement, ASwitchTakesNoMoreThan256Workers) {
+  EXPECT_FALSE(find_fault({}, 256).has_value());
+  EXPECT_THAT(find_fault({}, 257).value_or(""),
+              HasSubstr("a switch would have 257 workers, and takes 256; choose more racks"));
+  EXPECT_TRUE(find_fault({.hosts = even_ranges(300, 100)}, 300).has_value());
+  EXPECT_FALSE(find_fault({.racks = even_ranges(512, 2)}, 512).has_value());
+  EXPECT_TRUE(find_fault({.racks = even_ranges(514, 2)}, 514).has_value());
+  EXPECT_FALSE(find_fault({.racks = even_ranges(1024, 16)}, 1024).has_value());
+}
+
 // What is taken is a plan that the control plane's terms become, and nothing else is.
 TEST(Placement, DrawnTreesAreTakenOrRefused) {
   std::uint32_t taken = 0;

@@ -16,6 +16,7 @@
 
 #include "base/prng.h"
 #include "core/exact/exact_testing.h"
+#include "core/world.h"
 #include "oracle/exact_total.h"
 #include "oracle/oracle_float.h"
 
@@ -74,7 +75,8 @@ TEST_P(Sums, AreTheOraclesForEveryKindOfNumbersAndOrder) {
   std::vector<std::byte> result(kElements * 8);
   for (std::uint32_t draw = 0; draw < 650; ++draw) {
     const ExactDraw kind = static_cast<ExactDraw>(draw % kExactDraws);
-    const auto ranks_count = static_cast<std::uint32_t>(1 + prng.below(draw % 50 == 0 ? 256 : 9));
+    const auto ranks_count =
+        static_cast<std::uint32_t>(1 + prng.below(draw % 100 == 0 ? kWorldMax : 9));
     std::vector<std::vector<std::byte>> ranks =
         draw_contributions(GetParam(), kind, ranks_count, kElements, prng);
     for (int order = 0; order < 3; ++order) {
@@ -91,7 +93,7 @@ TEST_P(Sums, AreTheOraclesForEveryKindOfNumbersAndOrder) {
     }
   }
   if (GetParam() == DataType::f16) {
-    EXPECT_EQ(sums.repaired(), 0U);  // 256 x 65504 in 2^-24 is 48 bits
+    EXPECT_EQ(sums.repaired(), 0U);  // 1024 x 65504 in 2^-24 is 50 bits
   } else {
     EXPECT_GT(sums.repaired(), 60U);
     EXPECT_GT(sums.binned(), 60U);
@@ -125,6 +127,42 @@ TEST_P(Sums, OfSumsAreTheOracles) {
   }
   EXPECT_GT(ways[1], 100U);
   EXPECT_EQ(ways[0] > 50, GetParam() != DataType::f16);
+}
+
+// kWorldMax of the largest number fill the rows, in a tree of sixteen leaves. One tiny number
+// beside them brings every sum into rows.
+TEST_P(Sums, OfTheLargestNumbersOfAllRanksFitTheRows) {
+  const std::uint32_t width = infold::element_bytes(GetParam());
+  const std::uint64_t smallest = 1;
+  for (const bool negative : {false, true}) {
+    const std::uint64_t sign = negative ? std::uint64_t{1} << (8 * width - 1) : 0;
+    std::uint64_t largest = sign;
+    switch (GetParam()) {
+      case DataType::f32: largest |= 0x7F7F'FFFF; break;
+      case DataType::f16: largest |= 0x7BFF; break;
+      case DataType::bf16: largest |= 0x7F7F; break;
+      default: largest |= 0x7FEF'FFFF'FFFF'FFFF; break;
+    }
+    ExactSums leaf = make();
+    ExactSums root = make();
+    std::vector<std::vector<std::byte>> all;
+    for (std::uint32_t rank = 0; rank < kWorldMax; ++rank) {
+      std::vector<std::byte> tensor(std::size_t{kElements} * width);
+      for (std::uint32_t i = 0; i < kElements; ++i) {
+        const bool is_tiny = i % 2 == 1 && rank == 0;
+        std::memcpy(&tensor[std::size_t{i} * width], is_tiny ? &smallest : &largest, width);
+      }
+      leaf.add(0, GetParam(), tensor.data(), kElements);
+      if (rank % 64 == 63) send_up(leaf, root, GetParam(), kElements);
+      all.push_back(std::move(tensor));
+    }
+    std::vector<std::byte> result(kElements * 8);
+    for (const std::uint32_t divisor : {1U, kWorldMax}) {
+      root.round(0, GetParam(), kElements, divisor, result.data());
+      expect_true(all, divisor, result.data(), "divided by " + std::to_string(divisor));
+    }
+    EXPECT_EQ(root.binned() > 0, GetParam() != DataType::f16);
+  }
 }
 
 // Training frameworks set these modes, and threads inherit them.

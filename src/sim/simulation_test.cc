@@ -66,6 +66,38 @@ TEST(Simulation, TwoHundredAndFiftySixDirectWorkers) {
   }
 }
 
+// More ranks than one aggregator takes, in every kind of format that so many can use.
+TEST(Simulation, MoreRanksThanAnAggregatorTakesBelowRacks) {
+  for (const std::uint16_t ranks : {std::uint16_t{300}, std::uint16_t{600}}) {
+    for (const char* format : {"i32", "native", "bfp32", "bfp16", "bfp8", "compressed"}) {
+      NamedOptions options;
+      options.workers = ranks;
+      options.fan_out = 16;
+      options.elements = 1'500;
+      options.loss = 0.001;
+      options.format = format;
+      ASSERT_EQ(reason_against("tree", options), "");
+      const Scenario scenario = *named_scenario("tree", ranks, options);
+      ASSERT_EQ(scenario.plan.world, ranks);
+      ASSERT_FALSE(scenario.calls[1].bulk);
+      expect_passed(run(scenario), scenario);
+    }
+  }
+}
+
+TEST(NamedScenario, FormatsThatCountRanksEndAt511) {
+  NamedOptions options;
+  options.fan_out = 16;
+  for (const char* format : {"digits", "agreed"}) {
+    options.format = format;
+    options.workers = 511;
+    EXPECT_EQ(reason_against("tree", options), "");
+    options.workers = 512;
+    EXPECT_NE(reason_against("tree", options).find("511 ranks at most; choose native or bfp32"),
+              std::string::npos);
+  }
+}
+
 // Racks of 31 or 32 ranks below a spine.
 TEST(Simulation, AThousandRanksBelowRacks) {
   NamedOptions options;

@@ -114,7 +114,7 @@ HOSTILE_HELLOS = (
     {"datagram_bytes_max": (1 << 32) - 1},
     {"host_identity": "a", "host_meeting": "b", "always_shares": 1}, {"element_bytes": 1 << 31},
     {"source": "127.0.0.1"}, {"source": "0.0.0.0"}, {"source": "x" * 10_000}, {"source": "::1"},
-    {"patience_ms": 1}, {"world": 3}, {"world": 0}, {"world": 257}, {"rank": 2}, {"rank": 0})
+    {"patience_ms": 1}, {"world": 3}, {"world": 0}, {"world": 1025}, {"rank": 2}, {"rank": 0})
 
 
 def member_case(ground, changes):

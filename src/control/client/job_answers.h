@@ -15,8 +15,9 @@
 
 namespace infold::control {
 
-// Of one answer of a host; the longest honest one takes half of it.
-inline constexpr int kAnswerBytesMax = 64 << 10;
+// Of one answer of a host; the longest honest one, of 1024 ranks with addresses of IPv6, takes half
+// of it.
+inline constexpr int kAnswerBytesMax = 256 << 10;
 
 // `own`: the rank's hello. `host`: for errors, as in "the switch at 10.0.0.1:7700".
 Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std::string& host);

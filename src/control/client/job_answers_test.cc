@@ -4,12 +4,16 @@
 #include <functional>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "control/client/answer_reader.h"
 #include "control/client/job_answers_testing.h"
 #include "control/registry/testing.h"
+#include "control/service/replies.h"
+#include "core/stripe.h"
+#include "core/world.h"
 
 namespace infold::control::testing {
 namespace {
@@ -17,6 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::string kHost = "10.0.0.1:7700";
+constexpr std::size_t kMeetingBytes = 64;
 
 TEST(Answers, HonestTermsAreTaken) {
   const auto terms = terms_of(joined_reply().joined(), hello_of(0, 4), kHost);
@@ -26,6 +31,30 @@ TEST(Answers, HonestTermsAreTaken) {
   EXPECT_EQ(terms->sites.size(), 3U);
   EXPECT_EQ(terms->groups.size(), 1U);
   EXPECT_EQ(terms->racks.size(), 1U);
+}
+
+// All ranks of the largest world have long addresses, four to a host and 64 to a rack.
+TEST(Answers, TheTermsOfTheLargestWorldAreTaken) {
+  JobTerms terms = *terms_of(joined_reply().joined(), hello_of(0, 4), kHost);
+  terms.world = core::kWorldMax;
+  const SiteAddress site = terms.sites.front();
+  terms.sites.assign(core::Stripe::kSitesMax, site);
+  terms.groups.clear();
+  terms.racks.clear();
+  terms.rank_sources.clear();
+  for (std::uint16_t rank = 0; rank < core::kWorldMax; ++rank) {
+    const std::string address =
+        fmt::format("2001:db8:1111:2222:3333:4444:5555:{:04x}", 4096 + rank);
+    terms.rank_sources.push_back(*io::SocketAddress::parse_host(address, "a source"));
+    if (rank % 4 == 0) terms.groups.push_back({{rank, 4}, std::string(kMeetingBytes, 'm')});
+    if (rank % 64 == 0) terms.racks.push_back({rank, 64});
+  }
+  const v1::JoinReply reply = reply_of(terms);
+  EXPECT_LT(reply.ByteSizeLong(), std::size_t{kAnswerBytesMax} / 2);
+  const auto taken = terms_of(reply.joined(), hello_of(0, core::kWorldMax), kHost);
+  ASSERT_TRUE(taken.has_value()) << taken.error().message;
+  EXPECT_EQ(taken->rank_sources, terms.rank_sources);
+  EXPECT_EQ(taken->racks.size(), 16U);
 }
 
 // A change that no honest host makes, and a part of the error's text.

@@ -4,6 +4,7 @@
 #include "control/registry/job_registry.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -11,6 +12,7 @@
 
 #include "control/job_use.h"
 #include "control/registry/job_registry_job.h"
+#include "core/stripe.h"
 #include "io/host/clock.h"
 #include "io/host/entropy.h"
 
@@ -68,7 +70,10 @@ Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankList
     job->ranks.resize(hello.world);
     job->places.resize(hello.world);
     jobs_.emplace(job->name, job);
-    ++jobs_of_peer_[job->peer];
+    OfPeer& of_peer = of_peer_[job->peer];
+    ++of_peer.jobs;
+    of_peer.places += hello.world;
+    places_ += hello.world;
   }
   RankPlace& own = job->ranks[hello.rank];
   own = {};
@@ -101,24 +106,40 @@ Refusal JobRegistry::stopping() const {
   return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
 }
 
+// For one more job, whose first rank says this.
+std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const {
+  const RegistryLimits& limits = options_.limits;
+  const auto full = [](std::string why) { return Refusal{RefusalReason::full, std::move(why)}; };
+  if (jobs_.size() >= limits.jobs_max) {
+    return full(fmt::format("the switch has {} jobs, which is its limit", jobs_.size()));
+  }
+  if (hello.world > limits.places_max - places_) {
+    return full(
+        fmt::format("the jobs at the switch have {} ranks, and {} more would exceed its "
+                    "limit, {}",
+                    places_, hello.world, limits.places_max));
+  }
+  const auto found = of_peer_.find(hello.peer);
+  if (hello.peer.empty() || found == of_peer_.end()) return std::nullopt;
+  const OfPeer& of_peer = found->second;
+  if (of_peer.jobs >= limits.jobs_of_peer_max) {
+    return full(fmt::format("{} jobs come from {}, which is the limit for one address",
+                            of_peer.jobs, hello.peer));
+  }
+  if (hello.world >
+      limits.places_of_peer_max - std::min(limits.places_of_peer_max, of_peer.places)) {
+    return full(
+        fmt::format("jobs of {} ranks come from {}, and {} more would exceed the limit for "
+                    "one address, {}",
+                    of_peer.places, hello.peer, hello.world, limits.places_of_peer_max));
+  }
+  return std::nullopt;
+}
+
 // The reason why a rank with this hello cannot enter this job, which may be null.
 std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
-  const RegistryLimits& limits = options_.limits;
   if (stopping_) return stopping();
-  if (job == nullptr) {
-    if (jobs_.size() >= limits.jobs_max) {
-      return Refusal{RefusalReason::full,
-                     fmt::format("the switch has {} jobs, which is its limit", jobs_.size())};
-    }
-    const auto of_peer = jobs_of_peer_.find(hello.peer);
-    if (!hello.peer.empty() && of_peer != jobs_of_peer_.end() &&
-        of_peer->second >= limits.jobs_of_peer_max) {
-      return Refusal{RefusalReason::full,
-                     fmt::format("{} jobs come from {}, which is the limit for one address",
-                                 of_peer->second, hello.peer)};
-    }
-    return std::nullopt;
-  }
+  if (job == nullptr) return find_lack_of_room(hello);
   if (job->phase != Phase::gathering) {
     return Refusal{
         RefusalReason::in_use,
@@ -173,7 +194,13 @@ Answer<void> JobRegistry::assemble(Job& job) {
     return refuse(RefusalReason::invalid,
                   "the job has no site: this is not a switch, and no rank sums a share");
   }
-  if (terms.sites.size() > 64) return refuse(RefusalReason::invalid, "a job has at most 64 sites");
+  if (terms.sites.size() > core::Stripe::kSitesMax) {
+    return refuse(
+        RefusalReason::invalid,
+        fmt::format("job '{}' has {} sites, and a job has at most {}; a rank that sums is "
+                    "a site, so let a switch sum for more ranks (infold switch)",
+                    job.name, terms.sites.size(), core::Stripe::kSitesMax));
+  }
   const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
   if (!use) return tl::unexpected(use.error());
   terms.formats = use->formats;
@@ -190,9 +217,11 @@ Answer<void> JobRegistry::assemble(Job& job) {
   job.phase = Phase::joined;
   report(ControlEvent::joined, job, -1, {});
   const base::Instant latest = options_.clock() + options_.limits.ready_max;
+  // One copy for all ranks: terms that name all ranks' addresses are long.
+  const auto said = std::make_shared<const JobTerms>(terms);
   for (Place& place : job.places) {
     set_deadline(place, std::min(place.deadline, latest));
-    tell(place, [terms](RankListener& listener) { listener.all_here(terms); });
+    tell(place, [said](RankListener& listener) { listener.all_here(*said); });
   }
   return {};
 }

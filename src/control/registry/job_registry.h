@@ -52,6 +52,10 @@ struct RegistryLimits {
   std::uint32_t jobs_max = 1024;
   // Of one address: those whose rank 0 is there, or whose first rank while they gather.
   std::uint32_t jobs_of_peer_max = 768;
+  // A job keeps a place for each of its ranks from the first hello on. That is the memory of all
+  // jobs with 256 ranks each, which one hello for a larger world cannot exceed.
+  std::uint32_t places_max = 1024 * 256;
+  std::uint32_t places_of_peer_max = 768 * 256;
 };
 
 struct RegistryOptions {
@@ -84,6 +88,10 @@ class JobRegistry final : public Registrar {
  private:
   struct Place;
   struct Job;
+  struct OfPeer {
+    std::uint32_t jobs = 0;
+    std::uint32_t places = 0;
+  };
   struct AtPeer {
     std::uint32_t jobs = 0;
     std::uint32_t slots = 0;
@@ -96,6 +104,7 @@ class JobRegistry final : public Registrar {
 
   // All below require the lock, but for those that say that they are tasks, and make_calls().
   std::optional<Refusal> find_obstacle(const Hello& hello, const Job* job) const;
+  std::optional<Refusal> find_lack_of_room(const Hello& hello) const;
   Refusal stopping() const;
   std::shared_ptr<Job> find(const std::string& name) const;
   Answer<void> assemble(Job& job);
@@ -136,7 +145,8 @@ class JobRegistry final : public Registrar {
   std::vector<bool> numbers_used_;
   std::uint16_t next_number_ = 1;
   std::uint32_t slots_used_ = 0;
-  std::map<std::string, std::uint32_t, std::less<>> jobs_of_peer_;
+  std::uint32_t places_ = 0;
+  std::map<std::string, OfPeer, std::less<>> of_peer_;
   std::map<std::string, AtPeer, std::less<>> at_plane_of_peer_;  // by where rank 0 is
   bool stopping_ = false;
   Agenda agenda_;       // calls of listeners

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "control/job_terms.h"
 #include "control/registry/job_registry.h"
 #include "control/registry/job_registry_job.h"
 
@@ -279,8 +279,11 @@ void JobRegistry::give_back(const std::shared_ptr<Job>& job) {
       std::find_if(begin, end, [&](const Jobs::value_type& each) { return each.second == job; });
   if (place == end) return;
   jobs_.erase(place);
-  const auto of_peer = jobs_of_peer_.find(job->peer);
-  if (--of_peer->second == 0) jobs_of_peer_.erase(of_peer);
+  const auto world = static_cast<std::uint32_t>(job->ranks.size());
+  places_ -= world;
+  const auto of_peer = of_peer_.find(job->peer);
+  of_peer->second.places -= world;
+  if (--of_peer->second.jobs == 0) of_peer_.erase(of_peer);
 }
 
 void JobRegistry::stop() {
@@ -322,7 +325,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
     refuse_all(job, {RefusalReason::too_late,
                      fmt::format("job '{}': not all ranks were ready before rank {}'s deadline; "
                                  "missing: rank {}",
-                                 job->name, rank, fmt::join(late, ", ")),
+                                 job->name, rank, first_ranks(late)),
                      static_cast<int>(late.front())});
   } else if (job->phase == Phase::starting) {
     refuse_all(job, {RefusalReason::too_late,

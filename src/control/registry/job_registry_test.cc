@@ -281,6 +281,78 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
   EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
 }
 
+// Each job has a place for each of its ranks, however few of them come.
+TEST_F(Registry, JobsHaveAllPlacesTogetherAndOneAddressAShare) {
+  RegistryOptions few = options();
+  few.limits.places_max = 2'500;
+  few.limits.places_of_peer_max = 1'500;
+  JobRegistry registry(&plane_, few);
+  const auto come_from = [&](const std::string& peer, const std::string& job, std::size_t world) {
+    Hello own = hello_of(0, world, job);
+    own.peer = peer;
+    return come(registry, own);
+  };
+  const Rank first = come_from("a", "1", 1'000);
+  expect_refused(come_from("a", "2", 501), RefusalReason::full,
+                 "jobs of 1000 ranks come from a, and 501 more would exceed the limit for one");
+  EXPECT_FALSE(come_from("a", "3", 500).ear->refusal().has_value());
+  EXPECT_FALSE(come_from("b", "4", 1'000).ear->refusal().has_value());
+  expect_refused(come_from("c", "5", 1), RefusalReason::full,
+                 "the jobs at the switch have 2500 ranks, and 1 more would exceed its limit, 2500");
+  registry.leave(first.entry, Parting::lost);
+  EXPECT_FALSE(come_from("c", "6", 1'000).ear->refusal().has_value());
+  expect_refused(come_from("c", "7", 1), RefusalReason::full, "would exceed its limit");
+}
+
+// Not at the hello: the ranks might all come through racks' switches.
+TEST_F(Registry, AFlatJobOf300RanksIsRefusedWithTheRemedy) {
+  std::vector<Rank> ranks;
+  for (std::uint32_t rank = 0; rank < 300; ++rank) ranks.push_back(come(hello_of(rank, 300)));
+  for (const Rank& each : ranks) {
+    expect_refused(each, RefusalReason::invalid, "takes 256 workers, and the job has 300 there");
+    expect_refused(each, RefusalReason::invalid, "infold switch --parent");
+  }
+}
+
+TEST_F(Registry, AJobOfMoreRanksThatSumThanSitesIsRefusedWithTheRemedy) {
+  JobRegistry without_plane(nullptr, options());
+  std::vector<Rank> ranks;
+  for (std::uint32_t rank = 0; rank < 300; ++rank) {
+    Hello own = hello_of(rank, 300);
+    own.site = SiteAddress{"10.0.0.1:1", 1, true};
+    ranks.push_back(come(without_plane, own));
+  }
+  for (const Rank& each : ranks) {
+    expect_refused(each, RefusalReason::invalid, "has 300 sites, and a job has at most 64");
+    expect_refused(each, RefusalReason::invalid, "let a switch sum for more ranks");
+  }
+}
+
+TEST_F(Registry, OfManyMissingRanksTheFirstAreNamed) {
+  const Rank first = come(hello_of(0, 1'024));
+  pass(base::seconds(21));
+  expect_refused(first, RefusalReason::too_late, "1 of 1024 ranks came; missing: rank 1, 2, 3,");
+  expect_refused(first, RefusalReason::too_late, ", 32 and 991 more");
+}
+
+TEST_F(Registry, AJobOf1024RanksInRacksOf64Starts) {
+  constexpr std::uint32_t kRanks = 1'024;
+  std::vector<Rank> ranks;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    Hello own = hello_of(rank, kRanks);
+    const std::string rack = "rack " + std::to_string(rank / 64);
+    own.rack = RackHello{rack, rack, static_cast<std::uint32_t>(plane_.sites().size()), {}, {}};
+    ranks.push_back(come(own));
+  }
+  make_ready(ranks);
+  ASSERT_EQ(plane_.started().size(), 1U);
+  EXPECT_EQ(plane_.started()[0].world, kRanks);
+  EXPECT_EQ(plane_.started()[0].racks.size(), 16U);
+  for (const Rank& each : ranks) ASSERT_TRUE(each.ear->groups().has_value());
+  leave(ranks);
+  EXPECT_EQ(plane_.forgotten().size(), 1U);
+}
+
 TEST_F(Registry, AJobWithoutASiteIsRefused) {
   JobRegistry without_plane(nullptr, options());
   expect_refused(come(without_plane, hello_of(0, 1)), RefusalReason::invalid,

@@ -11,13 +11,13 @@
 #include "control/messages/record_message.h"
 #include "control/messages/refusal_message.h"
 #include "core/stripe.h"
+#include "core/world.h"
 #include "io/address/socket_address.h"
 #include "wire/infold_wire.h"
 
 namespace infold::control {
 namespace {
 
-constexpr std::uint32_t kWorldMax = INFOLD_WORKERS_MAX;
 // Of the least MTU that every host has to carry, less headers; it holds a block of every format.
 constexpr std::uint32_t kDatagramBytesMin = 512;
 constexpr std::uint32_t kDatagramBytesMax = 65'507;  // of UDP over IPv4
@@ -86,10 +86,10 @@ Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress
 }
 
 Answer<void> check_numbers(const v1::Hello& hello) {
-  if (hello.world() == 0 || hello.world() > kWorldMax || hello.rank() >= hello.world()) {
+  if (hello.world() == 0 || hello.world() > core::kWorldMax || hello.rank() >= hello.world()) {
     return invalid(
         fmt::format("rank {} of {} is out of range: ranks are 0 to world - 1, worlds 1 to {}",
-                    hello.rank(), hello.world(), kWorldMax));
+                    hello.rank(), hello.world(), core::kWorldMax));
   }
   if (hello.datagram_bytes_max() < kDatagramBytesMin) {
     return invalid(fmt::format("datagrams of {} bytes hold no chunk; allowed: {} or more",
@@ -124,7 +124,7 @@ Refusal parse_refusal(const v1::Refused& refused) {
   std::replace_if(
       refusal.message.begin(), refusal.message.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  if (refusal.rank < -1 || refusal.rank >= int{kWorldMax}) refusal.rank = -1;
+  if (refusal.rank < -1 || refusal.rank >= int{core::kWorldMax}) refusal.rank = -1;
   return refusal;
 }
 
@@ -209,7 +209,7 @@ Answer<TransferNote> parse_transfer(const v1::Transfer& transfer) {
                       transfer.reduction() <= static_cast<unsigned>(core::Reduction::bit_or) &&
                       transfer.format() <= INFOLD_FORMAT_NATIVE &&
                       transfer.type() <= static_cast<unsigned>(core::DataType::i64) &&
-                      transfer.root() < kWorldMax && transfer.encoding() <= 0xFFFF &&
+                      transfer.root() < core::kWorldMax && transfer.encoding() <= 0xFFFF &&
                       transfer.priority() <= static_cast<unsigned>(core::Priority::background);
   if (!exists) return invalid("a transfer has a field that stands for nothing", 0);
   return TransferNote{.collective = static_cast<core::Collective>(transfer.collective()),

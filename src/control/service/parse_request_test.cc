@@ -80,7 +80,7 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
       {[](v1::Hello& hello) { hello.set_job(std::string(129, 'x')); }, "1 to 128 characters"},
       {[](v1::Hello& hello) { hello.set_job("a\nb"); }, "control character"},
       {[](v1::Hello& hello) { hello.set_world(0); }, "rank 1 of 0 is out of range"},
-      {[](v1::Hello& hello) { hello.set_world(257); }, "worlds 1 to 256"},
+      {[](v1::Hello& hello) { hello.set_world(1025); }, "worlds 1 to 1024"},
       {[](v1::Hello& hello) { hello.set_rank(2); }, "rank 2 of 2 is out of range"},
       {[](v1::Hello& hello) { hello.set_datagram_bytes_max(511); }, "allowed: 512 or more"},
       {[](v1::Hello& hello) { hello.set_datagram_bytes_max(65'508); }, "allowed: 65507 or less"},
@@ -146,7 +146,7 @@ TEST(ParseTransfer, RefusesNumbersThatStandForNothing) {
   usual.set_format(INFOLD_FORMAT_I32);
   usual.set_type(static_cast<std::uint32_t>(core::DataType::bf16));
   usual.set_elements(1'000'000);
-  usual.set_root(255);
+  usual.set_root(1023);
   usual.set_encoding(0xFFFF);
   usual.set_priority(static_cast<std::uint32_t>(core::Priority::urgent));
   usual.set_after(7);
@@ -159,7 +159,7 @@ TEST(ParseTransfer, RefusesNumbersThatStandForNothing) {
   EXPECT_EQ(note->layout.format, core::WireFormat::i32);
   EXPECT_EQ(note->layout.dtype, core::DataType::bf16);
   EXPECT_EQ(note->elements, 1'000'000U);
-  EXPECT_EQ(note->root, 255);
+  EXPECT_EQ(note->root, 1023);
   EXPECT_EQ(note->encoding, 0xFFFF);
   EXPECT_EQ(note->priority, core::Priority::urgent);
   EXPECT_EQ(note->after, 7U);
@@ -168,7 +168,7 @@ TEST(ParseTransfer, RefusesNumbersThatStandForNothing) {
   const std::vector<void (*)(v1::Transfer&)> wrongs = {
       [](v1::Transfer& t) { t.set_collective(4); }, [](v1::Transfer& t) { t.set_reduction(5); },
       [](v1::Transfer& t) { t.set_format(8); },     [](v1::Transfer& t) { t.set_type(8); },
-      [](v1::Transfer& t) { t.set_root(256); },     [](v1::Transfer& t) { t.set_encoding(65'536); },
+      [](v1::Transfer& t) { t.set_root(1024); },    [](v1::Transfer& t) { t.set_encoding(65'536); },
       [](v1::Transfer& t) { t.set_priority(3); }};
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     v1::Transfer transfer = usual;

@@ -14,7 +14,7 @@
 namespace infold::control {
 
 struct StreamLimits {
-  // A rank of one job has one: 16 jobs of 256 ranks, or 64 groups of 64.
+  // A rank of one job has one: 4 jobs of 1024 ranks, 16 of 256, or 64 groups of 64.
   std::uint32_t streams_max = 4096;
   std::uint32_t streams_of_peer_max = 3072;
   // A host that starts 50 groups on 8 ranks says 400 at once.

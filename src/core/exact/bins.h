@@ -12,6 +12,7 @@
 
 #include "core/exact/float_bits.h"
 #include "core/format.h"
+#include "core/world.h"
 
 namespace infold::core {
 
@@ -23,8 +24,8 @@ struct BinLayout {
 
 inline constexpr std::uint32_t kBinRowsMax = 66;
 
-// Sums of 2^8 numbers of the type, and their sign, fit the rows: 2^(128 + 8) units of 2^-149 are
-// 285 bits, 2^(1024 + 8) units of 2^-1074 are 2106.
+// Sums of kWorldMax numbers of the type, and their sign, fit the rows: less than 2^(128 + 10) in
+// units of 2^-149 are 287 bits, less than 2^(1024 + 10) in units of 2^-1074 are 2108.
 constexpr BinLayout bin_layout(DataType dtype) {
   return dtype == DataType::f64 ? BinLayout{-1074, kBinRowsMax} : BinLayout{-149, 9};
 }
@@ -33,6 +34,8 @@ constexpr BinLayout bin_layout(DataType dtype) {
 // those of f64 have the most words for a byte.
 constexpr std::size_t bin_words_max(std::size_t bytes) { return kBinRowsMax * ((bytes + 7) / 8); }
 static_assert(kBinRowsMax * 2 > bin_layout(DataType::f32).rows * 8);
+static_assert(32 * bin_layout(DataType::f32).rows >= 128 + 149 + ceil_log2(kWorldMax) + 1);
+static_assert(32 * bin_layout(DataType::f64).rows >= 1024 + 1074 + ceil_log2(kWorldMax) + 1);
 
 // The words of one element among those of its neighbours: word k lies at words[k * stride].
 template <typename Word>

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "numeric/codec.h"
 #include "sim/scenario/draw.h"
 
 namespace infold::sim {
@@ -16,6 +17,7 @@ namespace {
 using core::WireFormat;
 
 constexpr std::size_t kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
+static_assert(numeric::kAgreedWorldMax == numeric::kDigitWorldMax);
 // An endpoint has up to seven nodes, whose numbers have 16 bits.
 constexpr std::size_t kEndpointsMax = 9'000;
 // Of all ranks' tensors: some 17 GB of inputs and results.
@@ -202,6 +204,11 @@ std::string reason_against(std::string_view name, const NamedOptions& options) {
     if (each.children.size() <= kChildrenMax) continue;
     return fmt::format("an aggregator would have {} children, and takes {}", each.children.size(),
                        kChildrenMax);
+  }
+  const bool counts_ranks = options.format == "digits" || options.format == "agreed";
+  if (counts_ranks && world_of(options) > numeric::kDigitWorldMax) {
+    return fmt::format("format {} has {} ranks at most; choose native or bfp32", options.format,
+                       numeric::kDigitWorldMax);
   }
   const std::size_t endpoints =
       world_of(options) + std::size_t{sites_of(*recipe, options)} * tree.aggregators.size();
