@@ -85,7 +85,7 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
                        (b"0, VGG-16, 4, 1\n0, VGG-99, 4, 1\n",
                         "jobs.csv, line 2: unknown model 'VGG-99': must be one of Inception"),
                        (b"0, VGG-16, 4\n", "jobs.csv, line 1: 3 fields, not 4"),
-                       (b"\0" * 2_000_000, "jobs.csv: more than 1048576 bytes"),
+                       (b"\0" * 2_000_000, "jobs.csv: the file has more than 1048576 bytes"),
                        (b"0, VGG-16, 65, 1\n",
                         "job 1 has 65 workers, and the cluster has 64 hosts")):
         path.write_bytes(text)
