@@ -39,33 +39,6 @@ RackRelayOptions completed(RackRelayOptions options) {
 
 }  // namespace
 
-// Hears for one rank, from the link's threads.
-class RackRelay::Ear final : public RankListener {
- public:
-  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t entry)
-      : inbox_(std::move(inbox)), entry_(entry) {}
-  void all_here(const JobTerms& terms) override { pass(&RackRelay::hear_terms, terms); }
-  void all_ready(const std::vector<HostGroup>& groups) override {
-    pass(&RackRelay::hear_go, groups);
-  }
-  void refused(const Refusal& refusal) override { pass(&RackRelay::hear_refusal, refusal); }
-  void ended(const JobEnd& end) override { pass(&RackRelay::hear_end, end); }
-  void dismissed() override {
-    const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(entry_);
-  }
-
- private:
-  template <typename Message>
-  void pass(void (RackRelay::*hear)(std::uint64_t, const Message&), const Message& message) {
-    const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, message);
-  }
-
-  const std::shared_ptr<Inbox> inbox_;
-  const std::uint64_t entry_;
-};
-
 RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
     : plane_(plane), uplink_(uplink), options_(completed(std::move(options))) {
   inbox_->relay = this;

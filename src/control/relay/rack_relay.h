@@ -28,6 +28,7 @@
 #include "control/rank_listener.h"
 #include "control/registrar.h"
 #include "control/registry/plane.h"
+#include "control/relay/relay_ear.h"
 #include "control/relay/uplink.h"
 
 namespace infold::control {
@@ -62,12 +63,9 @@ class RackRelay final : public Registrar {
   struct Job;
   struct Rank;
   struct Promise;
-  class Ear;
-  // The way from links to the relay, which may go before its links do.
-  struct Inbox {
-    std::mutex mutex;
-    RackRelay* relay = nullptr;
-  };
+  using Ear = RelayEar<RackRelay>;
+  using Inbox = RelayInbox<RackRelay>;
+  friend Ear;
   using Key = std::pair<std::uint16_t, std::uint32_t>;  // the parent's number and epoch
 
   // All below require the lock, but for those that say that they are tasks.

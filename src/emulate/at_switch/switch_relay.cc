@@ -48,33 +48,6 @@ SwitchRelayOptions completed(SwitchRelayOptions options) {
 
 }  // namespace
 
-// Hears for one rank, from the link's threads.
-class SwitchRelay::Ear final : public control::RankListener {
- public:
-  Ear(std::shared_ptr<Inbox> inbox, std::uint64_t entry)
-      : inbox_(std::move(inbox)), entry_(entry) {}
-  void all_here(const JobTerms& terms) override { pass(&SwitchRelay::hear_terms, terms); }
-  void all_ready(const std::vector<control::HostGroup>& groups) override {
-    pass(&SwitchRelay::hear_go, groups);
-  }
-  void refused(const Refusal& refusal) override { pass(&SwitchRelay::hear_refusal, refusal); }
-  void ended(const control::JobEnd& end) override { pass(&SwitchRelay::hear_end, end); }
-  void dismissed() override {
-    const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) inbox_->relay->hear_dismissal(entry_);
-  }
-
- private:
-  template <typename Message>
-  void pass(void (SwitchRelay::*hear)(std::uint64_t, const Message&), const Message& message) {
-    const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->relay != nullptr) (inbox_->relay->*hear)(entry_, message);
-  }
-
-  const std::shared_ptr<Inbox> inbox_;
-  const std::uint64_t entry_;
-};
-
 SwitchRelay::SwitchRelay(RankPlane& plane, SwitchRelayOptions options)
     : plane_(plane), options_(completed(std::move(options))) {
   inbox_->relay = this;

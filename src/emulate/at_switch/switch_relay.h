@@ -25,6 +25,7 @@
 #include "control/agenda.h"
 #include "control/rank_listener.h"
 #include "control/registrar.h"
+#include "control/relay/relay_ear.h"
 #include "io/address/socket_address.h"
 
 namespace infold::emulate {
@@ -74,15 +75,11 @@ class SwitchRelay final : public control::Registrar {
  private:
   struct Job;
   struct Rank;
-  class Ear;
-  // The way from links to the relay, which may go before its links do.
-  struct Inbox {
-    std::mutex mutex;
-    SwitchRelay* relay = nullptr;
-  };
+  using Ear = control::RelayEar<SwitchRelay>;
+  using Inbox = control::RelayInbox<SwitchRelay>;
+  friend Ear;
 
   // All below require the lock, but for those that say that they are tasks.
-  std::string find_obstacle(const control::Hello& hello) const;
   std::uint64_t add(const std::shared_ptr<Job>& job, const control::Hello& hello,
                     std::shared_ptr<control::RankListener> listener);
   void add_emulated(const std::shared_ptr<Job>& job, const control::Hello& real);
