@@ -15,6 +15,10 @@ constexpr std::uint32_t kTcpHeaderBytes = 32;
 
 }  // namespace
 
+std::uint32_t udp_headers_bytes(const Framing& framing) {
+  return framing.ip_header_bytes + kUdpHeaderBytes;
+}
+
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
   const std::uint32_t width = element_bytes(type);
   return (tensor_bytes + width - 1) / width;
@@ -22,7 +26,7 @@ std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes) {
 
 Passage passage_of(core::ElementLayout layout, std::uint64_t elements, const Framing& framing) {
   CHECK_THAT(elements, >, 0U);
-  const std::uint32_t headers = framing.ip_header_bytes + kUdpHeaderBytes;
+  const std::uint32_t headers = udp_headers_bytes(framing);
   CHECK_THAT(framing.mtu, >, headers);
   const std::uint32_t chunk =
       core::chunk_elements(layout, {.datagram_bytes_max = framing.mtu - headers});

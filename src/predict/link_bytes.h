@@ -26,6 +26,9 @@ struct Passage {
   std::uint64_t link_bytes = 0;
 };
 
+// Headers of a datagram.
+std::uint32_t udp_headers_bytes(const Framing& framing);
+
 // A last, incomplete element counts as one.
 std::uint64_t tensor_elements(core::DataType type, std::uint64_t tensor_bytes);
 

@@ -11,7 +11,7 @@
 
 #include "sim/behaviour.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/zeros.h"
+#include "sim/nodes/zeros.h"
 
 namespace infold::sim {
 

@@ -8,7 +8,6 @@
 #include "control/job_terms.h"
 #include "core/stripe.h"
 #include "plan/plan_text.h"
-#include "sim/nodes/zeros.h"
 #include "whatif/transfers.h"
 
 namespace infold::whatif {
@@ -17,7 +16,6 @@ namespace {
 // What a rank of ours asks for.
 constexpr control::Slots kAsked = {64, 448};
 constexpr std::uint32_t kTransfersMax = 1024;
-constexpr std::uint32_t kUdpHeaderBytes = 8;
 // Of the network without a look at whoever wants to stop it: some tenths of a second.
 constexpr std::uint32_t kStepsMax = 1 << 20;
 
@@ -47,7 +45,7 @@ sim::LinkOptions link_of(const Setting& setting) {
   return {.bits_per_second = static_cast<std::int64_t>(setting.bits_per_second),
           .delay = link_delay(setting),
           .queue_bytes_max = sim::port_queue_bytes(setting.bits_per_second),
-          .overhead_bytes = std::int64_t{setting.framing.ip_header_bytes} + kUdpHeaderBytes +
+          .overhead_bytes = std::int64_t{predict::udp_headers_bytes(setting.framing)} +
                             setting.framing.frame_bytes};
 }
 
@@ -72,7 +70,7 @@ sim::Scenario scenario_of(const Setting& setting) {
 plan::Plan plan_of(const Setting& setting) {
   plan::Plan plan;
   plan.world = setting.ranks;
-  plan.datagram_bytes_max = setting.framing.mtu - setting.framing.ip_header_bytes - kUdpHeaderBytes;
+  plan.datagram_bytes_max = setting.framing.mtu - predict::udp_headers_bytes(setting.framing);
   const control::Slots slots = control::granted(kAsked, setting.slots, setting.slots);
   plan.small_slots = static_cast<std::uint16_t>(slots.small);
   plan.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
@@ -107,53 +105,21 @@ SimulatedCalls::SimulatedCalls(const Setting& setting)
       scenario_(scenario_of(setting)),
       no_calls_(scenario_),
       wiring_(sim::wire(scenario_, no_calls_)),
-      made_(setting.ranks),
-      left_(setting.ranks) {}
-
-const SimulatedCalls::Shape& SimulatedCalls::shape_of(const trace::CallShape& shape) {
-  const auto [found, is_new] = shapes_.try_emplace(shape);
-  if (!is_new) return found->second;
-  Shape& made = found->second;
-  made.transfers = transfers_of(shape, setting_);
-  for (const core::TransferRequest& transfer : made.transfers) {
-    made.layouts.push_back(transfer.layout);
-  }
-  for (std::size_t i = 0; i < made.transfers.size(); ++i) {
-    if (made.transfers[i].elements == 0) continue;
-    made.transfers[i].codec = &sim::zeros_codec();
-    made.transfers[i].context = &made.layouts[i];
-  }
-  return made;
-}
+      made_(setting.ranks) {}
 
 void SimulatedCalls::begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) {
   wiring_.network->advance(now);
-  const Shape& transfers = shape_of(shape);
   const std::uint32_t number = made_[rank]++;
-  left_[rank][number] = transfers.transfers.size();
-  sim::WorkerNode& node = *wiring_.workers[rank];
-  node.forget_finished();
-  for (const core::TransferRequest& transfer : transfers.transfers) {
-    sim::Call call;
-    call.at = now;
-    call.request = transfer;
-    call.done = [this, rank, number] {
-      const auto left = left_[rank].find(number);
-      if (--left->second > 0) return;
-      left_[rank].erase(left);
-      ended_.push_back({rank, number});
-    };
-    node.add_call(std::move(call));
-  }
+  ++moving_;
+  add_call(*wiring_.workers[rank], now, transfers_of(shape, setting_), [this, rank, number] {
+    --moving_;
+    ended_.push_back({rank, number});
+  });
   wiring_.network->wake(wiring_.worker_nodes[rank]);
 }
 
 base::Instant SimulatedCalls::run(base::Instant limit, std::vector<Ended>& ended) {
-  const auto moves = [this] {
-    return std::any_of(left_.begin(), left_.end(),
-                       [](const auto& calls) { return !calls.empty(); });
-  };
-  if (limit == base::Instant::never() && !moves()) return limit;
+  if (limit == base::Instant::never() && moving_ == 0) return limit;
   for (std::uint32_t steps = 0; ended_.empty() && wiring_.network->step(limit); ++steps) {
     if (steps == kStepsMax) return wiring_.network->now();
   }

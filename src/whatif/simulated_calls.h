@@ -4,8 +4,9 @@
 // Ranks contribute zeros.
 #pragma once
 
-#include <deque>
-#include <map>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/nodes/wiring.h"
@@ -21,24 +22,13 @@ class SimulatedCalls final : public Calls {
   void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) override;
   base::Instant run(base::Instant limit, std::vector<Ended>& ended) override;
 
-  // Packets that all parties have sent.
-  std::uint64_t packets() const { return wiring_.network->counters().sent; }
-
  private:
-  struct Shape {
-    std::vector<core::TransferRequest> transfers;
-    std::vector<core::ElementLayout> layouts;  // of each; the transfers refer to them
-  };
-
-  const Shape& shape_of(const trace::CallShape& shape);
-
   const Setting setting_;
   const sim::Scenario scenario_;
   const sim::Job no_calls_;
   sim::Wiring wiring_;
-  std::map<trace::CallShape, Shape> shapes_;
-  std::vector<std::uint32_t> made_;                         // calls of each rank
-  std::vector<std::map<std::uint32_t, std::size_t>> left_;  // transfers of calls that move, by rank
+  std::vector<std::uint32_t> made_;  // calls of each rank
+  std::uint64_t moving_ = 0;         // of all ranks
   std::vector<Ended> ended_;
 };
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "whatif/transfers.h"
 
+#include <memory>
+#include <utility>
+
 #include "base/check.h"
 #include "codec/format_choice.h"
+#include "sim/nodes/zeros.h"
 
 namespace infold::whatif {
 namespace {
@@ -64,6 +68,23 @@ std::vector<core::TransferRequest> transfers_of(const CallShape& shape, const Se
   std::vector<core::TransferRequest> transfers(setting.ranks, transfer);
   for (std::uint16_t root = 0; root < setting.ranks; ++root) transfers[root].root = root;
   return transfers;
+}
+
+void add_call(sim::WorkerNode& node, base::Instant now,
+              const std::vector<core::TransferRequest>& transfers,
+              const std::function<void()>& ended) {
+  node.forget_finished();
+  const auto left = std::make_shared<std::size_t>(transfers.size());
+  for (const core::TransferRequest& transfer : transfers) {
+    sim::Call call;
+    call.at = now;
+    call.request = transfer;
+    sim::contribute_zeros(call.request);
+    call.done = [left, ended] {
+      if (--*left == 0) ended();
+    };
+    node.add_call(std::move(call));
+  }
 }
 
 }  // namespace infold::whatif

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "sim/cluster/zeros.h"
+#include "sim/nodes/zeros.h"
 
 namespace infold::mix {
 namespace {

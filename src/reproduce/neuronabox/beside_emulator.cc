@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "control/transfer_note.h"
-#include "sim/nodes/zeros.h"
 #include "whatif/simulated_calls.h"
 #include "whatif/transfers.h"
 
@@ -130,31 +129,22 @@ void BesideEmulator::deliver(std::uint16_t rank, std::span<const std::byte> data
   network_.send(ranks_[rank].from_emulator, packet);
 }
 
+// Emulated ranks make the transfers that rank 0 tells.
+void BesideEmulator::note(base::Instant now, const std::vector<core::TransferRequest>& transfers) {
+  for (const core::TransferRequest& transfer : transfers) {
+    const auto noted = job_.note(now, note_of(transfer));
+    if (!noted && fault_.empty()) fault_ = noted.error().detail;
+  }
+}
+
 void BesideEmulator::begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) {
   network_.advance(now);
   Rank& own = ranks_[rank];
   const std::uint32_t number = own.calls++;
-  own.node->forget_finished();
   const auto transfers = whatif::transfers_of(shape, setting_);
-  const auto left = std::make_shared<std::size_t>(transfers.size());
-  for (const core::TransferRequest& transfer : transfers) {
-    if (rank == 0) {
-      const auto noted = job_.note(now, note_of(transfer));
-      if (!noted && fault_.empty()) fault_ = noted.error().detail;
-    }
-    sim::Call call;
-    call.at = now;
-    call.request = transfer;
-    if (transfer.elements > 0) {
-      layouts_.push_back(std::make_unique<core::ElementLayout>(transfer.layout));
-      call.request.codec = &sim::zeros_codec();
-      call.request.context = layouts_.back().get();
-    }
-    call.done = [this, rank, number, left] {
-      if (--*left == 0) ended_.push_back({rank, number});
-    };
-    own.node->add_call(std::move(call));
-  }
+  if (rank == 0) note(now, transfers);
+  whatif::add_call(*own.node, now, transfers,
+                   [this, rank, number] { ended_.push_back({rank, number}); });
   network_.wake(own.id);
 }
 

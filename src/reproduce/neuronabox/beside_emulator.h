@@ -38,12 +38,12 @@ class BesideEmulator final : public whatif::Calls {
   };
 
   void add_rank(std::uint16_t rank, const plan::Plan& plan);
+  void note(base::Instant now, const std::vector<core::TransferRequest>& transfers);
   void deliver(std::uint16_t rank, std::span<const std::byte> datagram);
 
   const whatif::Setting setting_;
   sim::Network network_;  // of the real ranks: their hosts, without links
   std::vector<Rank> ranks_;
-  std::vector<std::unique_ptr<core::ElementLayout>> layouts_;  // of transfers
   std::vector<whatif::Ended> ended_;
   std::string fault_;
   emulate::EmulatedJob job_;

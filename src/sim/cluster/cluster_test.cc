@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/cluster/zeros.h"
+#include "sim/nodes/zeros.h"
 
 namespace infold::sim {
 namespace {
