@@ -80,8 +80,9 @@ class WhatIf final : public Command {
       interference = options_.interference = *fitted;
     }
     options_.stop = [] { return lab::InterruptGuard::interrupted(); };
-    print_run(output, *run, chosen_, questions->front().places.front().setting, interference);
-    return answer(output, *run, *questions);
+    const Recorded recorded = recorded_of(*run);
+    print_run(output, recorded, chosen_, questions->front().places.front().setting, interference);
+    return answer(output, *run, recorded, *questions);
   }
 
  private:
@@ -116,7 +117,7 @@ class WhatIf final : public Command {
     return fitted;
   }
 
-  ExitCode answer(Output& output, const whatif::RecordedRun& run,
+  ExitCode answer(Output& output, const whatif::RecordedRun& run, const Recorded& recorded,
                   const std::vector<PlaceQuestions>& questions) {
     std::vector<Answer> answers;
     std::size_t answered = 0;
@@ -132,7 +133,8 @@ class WhatIf final : public Command {
       ++answered;
     }
     const bool sweeps = !questions.front().value.empty();
-    sweeps ? print_sweep(output, chosen_.swept(), answers) : print_places(output, run, answers);
+    sweeps ? print_sweep(output, chosen_.swept(), answers)
+           : print_places(output, recorded, answers);
     return write_files(output, answers);
   }
 

@@ -32,17 +32,17 @@ void print_row(Output& output, const std::string& name, const Split& split) {
               ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us));
 }
 
-std::size_t steps_in(const whatif::RecordedRun& run) {
-  return whatif::steps_of(run.traces()).front().size();
-}
-
 }  // namespace
 
-void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
+Recorded recorded_of(const whatif::RecordedRun& run) {
+  const auto steps = whatif::steps_of(run.traces());
+  return {run.ranks(), run.traces().size(), steps.front().size(), whatif::split_of(steps)};
+}
+
+void print_run(Output& output, const Recorded& run, const WhatIfOptions& options,
                const whatif::Setting& first, std::optional<double> interference) {
-  const Split recorded = whatif::split_of(whatif::steps_of(run.traces()));
-  output.text("run of {} ranks, {} steps{}\n", run.ranks(), steps_in(run),
-              run.traces().size() < run.ranks() ? "; one trace stands for all ranks" : "");
+  output.text("run of {} ranks, {} steps{}\n", run.ranks, run.steps,
+              run.traces < run.ranks ? "; one trace stands for all ranks" : "");
   std::vector<std::pair<std::string, std::string>> facts = {
       {"ranks", fmt::format("{} ranks", first.ranks)},
       {"rate", first.bits_per_second > 0 ? "links of " + short_rate(first.bits_per_second) + "bit/s"
@@ -58,13 +58,13 @@ void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptio
     output.text("computes take {:.0f} % longer while calls move\n", *interference * 100);
   }
   output.object({{"event", "run"},
-                 {"ranks", run.ranks()},
-                 {"steps", steps_in(run)},
+                 {"ranks", run.ranks},
+                 {"steps", run.steps},
                  {"interference", interference.value_or(0)},
-                 {"step_us", recorded.step_us},
-                 {"compute_us", recorded.compute_us},
-                 {"exposed_us", recorded.exposed_us},
-                 {"waiting_us", recorded.waiting_us}});
+                 {"step_us", run.split.step_us},
+                 {"compute_us", run.split.compute_us},
+                 {"exposed_us", run.split.exposed_us},
+                 {"waiting_us", run.split.waiting_us}});
 }
 
 void print_object(Output& output, const Answer& answer) {
@@ -83,10 +83,10 @@ void print_object(Output& output, const Answer& answer) {
                  {"waiting_us", split.waiting_us}});
 }
 
-void print_places(Output& output, const whatif::RecordedRun& run, std::span<const Answer> answers) {
+void print_places(Output& output, const Recorded& run, std::span<const Answer> answers) {
   output.text("\n  {:<12} {:>10} {:>10} {:>10} {:>10}\n", "sums at", "step ms", "compute",
               "exposed", "waiting");
-  print_row(output, "(recorded)", whatif::split_of(whatif::steps_of(run.traces())));
+  print_row(output, "(recorded)", run.split);
   for (const Answer& each : answers) print_row(output, each.place.name, each.prediction.split);
   output.text("\n");
   for (const std::string& sentence : advice(answers)) output.text("{}\n", sentence);

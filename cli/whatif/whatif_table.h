@@ -20,11 +20,20 @@ struct Answer {
   whatif::Prediction prediction;
 };
 
-void print_run(Output& output, const whatif::RecordedRun& run, const WhatIfOptions& options,
+// What the traces themselves say.
+struct Recorded {
+  std::uint64_t ranks = 0;
+  std::size_t traces = 0;
+  std::size_t steps = 0;
+  whatif::Split split;
+};
+Recorded recorded_of(const whatif::RecordedRun& run);
+
+void print_run(Output& output, const Recorded& run, const WhatIfOptions& options,
                const whatif::Setting& first, std::optional<double> interference);
 void print_object(Output& output, const Answer& answer);
 // A row for each place, and a sentence that compares them.
-void print_places(Output& output, const whatif::RecordedRun& run, std::span<const Answer> answers);
+void print_places(Output& output, const Recorded& run, std::span<const Answer> answers);
 // A row for each value, with a column for each place.
 void print_sweep(Output& output, const std::string& swept, std::span<const Answer> answers);
 

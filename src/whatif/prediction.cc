@@ -97,7 +97,7 @@ void set_place(Trace& trace, std::uint16_t rank, std::uint16_t ranks) {
   }
 }
 
-std::optional<std::string> find_refusal(const std::vector<Trace>& traces, const Setting& setting) {
+std::optional<std::string> find_refusal(std::span<const Trace> traces, const Setting& setting) {
   const auto world = static_cast<int>(setting.ranks);
   for (const Trace& each : traces) {
     if (auto why = trace::find_unplayable(each, [world](const std::string&) { return world; })) {
@@ -182,7 +182,11 @@ tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Sett
                     setting.ranks, nodes, kNodesMax));
   }
   const std::vector<Trace> programs = run.for_ranks(setting.ranks);
-  if (auto why = find_refusal(programs, setting)) return tl::unexpected(std::move(*why));
+  // Behind the recorded ranks the programs repeat.
+  const std::size_t distinct = std::min(programs.size(), run.traces().size());
+  if (auto why = find_refusal(std::span(programs).first(distinct), setting)) {
+    return tl::unexpected(std::move(*why));
+  }
   auto calls = make_calls(setting);
   if (!calls) return tl::unexpected(std::move(calls.error()));
   auto played = play(addresses_of(programs), **calls, options);
