@@ -41,8 +41,6 @@ struct Setting {
   WireFormat wire = WireFormat::automatic;
   predict::Framing framing;
   std::uint64_t seed = 1;  // of losses
-
-  friend bool operator==(const Setting&, const Setting&) = default;
 };
 
 }  // namespace infold::whatif

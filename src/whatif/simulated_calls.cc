@@ -9,6 +9,7 @@
 #include "core/stripe.h"
 #include "plan/plan_text.h"
 #include "whatif/transfers.h"
+#include "wire/infold_wire.h"
 
 namespace infold::whatif {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 // What a rank of ours asks for.
 constexpr control::Slots kAsked = {64, 448};
 constexpr std::uint32_t kTransfersMax = 1024;
+constexpr std::uint32_t kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
 // Of the network without a look at whoever wants to stop it: some tenths of a second.
 constexpr std::uint32_t kStepsMax = 1 << 20;
 
@@ -93,9 +95,9 @@ std::optional<std::string> find_obstacle(const Setting& setting) {
                        core::Stripe::kSitesMax);
   }
   const bool is_flat = setting.place == Place::in_path || setting.place == Place::hosts;
-  if (is_flat && setting.ranks > INFOLD_WORKERS_MAX) {
+  if (is_flat && setting.ranks > kChildrenMax) {
     return fmt::format("one switch or host has {} ranks at most; choose racks:N, such as racks:{}",
-                       INFOLD_WORKERS_MAX, (setting.ranks + 31) / 32);
+                       kChildrenMax, (setting.ranks + 31) / 32);
   }
   return plan::find_fault(plan_of(setting));
 }
