@@ -94,6 +94,7 @@ class Run:
     """One target at work, with its output in a log."""
 
     def __init__(self, preset, target, seconds):
+        STATE.mkdir(parents=True, exist_ok=True)
         self.target = target
         self.log = STATE / f"{target}.log"
         self.deadline = time.monotonic() + seconds + GRACE_S
