@@ -66,9 +66,11 @@ TEST(Sidco, KeepsTheWantedNumberWithin20PercentByItsLawAlone) {
       const double achieved = static_cast<double>(count) / (ratio * kElements);
       EXPECT_GE(achieved, 0.8);
       EXPECT_LE(achieved, 1.2);
-      // Rounding may move a threshold past an element.
+      // Rounding may move a threshold past an element, and a sample of 4096 / ratio elements moves
+      // it, too.
+      const bool is_sampled = 2 * 4096 / ratio <= kElements;
       const auto slow = static_cast<double>(slow_count(tensor, ratio, 3));
-      EXPECT_NEAR(static_cast<double>(count), slow, 2 + 1e-4 * slow);
+      EXPECT_NEAR(static_cast<double>(count), slow, 2 + (is_sampled ? 0.12 : 1e-4) * slow);
       EXPECT_LE(static_cast<double>(step.bytes), bytes_most(count, kElements, 32));
     }
   }
@@ -104,12 +106,13 @@ TEST(Sidco, StaysInTheBandWithAllLawsAndStages) {
   }
 }
 
-// The laws differ, so each setting has an effect: with one stage they keep different numbers.
+// The laws differ, so each setting has an effect: with one stage they keep different numbers. So
+// few elements are not sampled.
 TEST(Sidco, FollowsTheLawThatIsSet) {
   const std::uint64_t seed = draw_seed();
   SCOPED_TRACE(repeat(seed));
   base::Prng prng(seed);
-  const std::vector<float> tensor = draw_many(prng, 200000, draw_laplace);
+  const std::vector<float> tensor = draw_many(prng, 60000, draw_laplace);
   const auto magnitudes_above = [&](double limit) {
     return static_cast<std::size_t>(std::count_if(
         tensor.begin(), tensor.end(),
