@@ -41,7 +41,7 @@ ON_REQUEST = ("none",)
 # Every table compares with these.
 BESIDE = ("f32", "bf16", "bfp16")
 # Multiples of the speed of Gloo's f32, and of our bfp16's, that a step is to reach.
-WANTED_TO_GLOO = {"shared8": 6, "thc4": 10, "sign": 18, "topk": 12, "sidco": 12}
+WANTED_TO_GLOO = {"bfp8": 6, "shared8": 6, "thc4": 10, "sign": 18, "topk": 12, "sidco": 12}
 WANTED_TO_BFP16 = 1.5
 
 
@@ -51,6 +51,7 @@ def parse():
     parser.add_argument("what", choices=["goal", "step", "control"])
     parser.add_argument("--world", type=int, default=0, help="default 8 for step, otherwise 4")
     parser.add_argument("--rate", default="100mbit", help="rate of every link (default 100mbit)")
+    parser.add_argument("--mtu", default="1500", help="of every link (default 1500)")
     parser.add_argument("--ways", default=",".join(WAYS), help="beside f32, bf16 and bfp16")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all samples")
     parser.add_argument("--tasks", default=",".join(TASKS), help="of goal")
@@ -172,7 +173,8 @@ def main():
     lab_job.need_root()
     options.world = options.world or {"goal": 4, "step": 8, "control": 4}[options.what]
     try:
-        with lab_job.lab(options.world, options.rate), lab_job.switch() as switch:
+        with lab_job.lab(options.world, options.rate, "--mtu", options.mtu), \
+             lab_job.switch() as switch:
             samples = {"goal": goal, "step": step, "control": follow}[options.what](options, switch)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
