@@ -2,6 +2,9 @@
 //
 // The cases, from the smallest to the largest. A name has workers x slots x chunks, then what is
 // special.
+#include <algorithm>
+
+#include "core/adder/adder.h"
 #include "tests/exhaustive/model_case.h"
 
 namespace infold::exhaustive {
@@ -253,6 +256,25 @@ void add_native(Cases& cases) {
        .full = true});
 }
 
+// Pipelines that add take no blocks, no native and nothing with SPARSE, and have no parent.
+bool can_only_add(const Case& one) {
+  const auto is_plain = [](const Tensor& tensor) {
+    return core::adder_sums(tensor.format) && !tensor.sparse;
+  };
+  return one.leaves == 0 && std::all_of(one.tensors.begin(), one.tensors.end(), is_plain);
+}
+
+// The same searches over such pipelines.
+void add_adders(Cases& cases) {
+  for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
+    if (!can_only_add(cases[i])) continue;
+    Case one = cases[i];
+    one.name += "-adder";
+    one.only_adds = true;
+    cases.push_back(std::move(one));
+  }
+}
+
 Cases make_cases() {
   Cases cases;
   add_plain(cases);
@@ -262,6 +284,7 @@ Cases make_cases() {
   add_numbers_that_return(cases);
   add_trees(cases);
   add_native(cases);
+  add_adders(cases);
   // The digests of aggregator and worker are tested wherever that takes only seconds.
   for (Case& one : cases)
     one.check_digests = !one.full && !one.by_hand && one.workers * one.slots < 4;

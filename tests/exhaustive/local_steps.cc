@@ -25,7 +25,7 @@ std::uint64_t digest_of(const WorkerState& worker) {
   return join(digest, facts.failed ? 1 : 0);
 }
 
-std::uint64_t digest_of(const core::Aggregator& aggregator) { return aggregator.digest(); }
+std::uint64_t digest_of(const core::AnyAggregator& aggregator) { return aggregator.digest(); }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ LocalSteps::LocalSteps(const Case& model_case)
                               none));
     } else {
       initial_.push_back(
-          keep(node, std::make_unique<core::Aggregator>(wiring().make_aggregator(node)), none));
+          keep(node, std::make_unique<core::AnyAggregator>(wiring().make_aggregator(node)), none));
     }
   }
 }
@@ -76,7 +76,7 @@ LocalStep LocalSteps::run(NodeIndex node, StateId state, std::uint32_t input) {
                                     : machines_.deliver(node, *copy, packet);
     step.next = keep(node, std::move(copy), effects);
   } else {
-    auto copy = std::make_unique<core::Aggregator>(aggregator(node, state));
+    auto copy = std::make_unique<core::AnyAggregator>(aggregator(node, state));
     effects = machines_.deliver(node, *copy, packet);
     step.next = keep(node, std::move(copy), effects);
   }
@@ -113,7 +113,7 @@ StateId LocalSteps::keep(NodeIndex node, std::unique_ptr<WorkerState> worker, Ef
   return place->second;
 }
 
-StateId LocalSteps::keep(NodeIndex node, std::unique_ptr<core::Aggregator> aggregator,
+StateId LocalSteps::keep(NodeIndex node, std::unique_ptr<core::AnyAggregator> aggregator,
                          Effects& effects) {
   Node& home = nodes_[node];
   const auto [place, is_new] = home.by_digest.try_emplace(

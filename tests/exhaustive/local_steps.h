@@ -34,7 +34,7 @@ class LocalSteps {
   const WorkerState& worker(NodeIndex node, StateId state) const {
     return *nodes_[node].workers[state];
   }
-  const core::Aggregator& aggregator(NodeIndex node, StateId state) const {
+  const core::AnyAggregator& aggregator(NodeIndex node, StateId state) const {
     return *nodes_[node].aggregators[state];
   }
   const WorkerFacts& facts(NodeIndex node, StateId state) const {
@@ -50,7 +50,7 @@ class LocalSteps {
  private:
   struct Node {
     std::vector<std::unique_ptr<WorkerState>> workers;
-    std::vector<std::unique_ptr<core::Aggregator>> aggregators;
+    std::vector<std::unique_ptr<core::AnyAggregator>> aggregators;
     std::unordered_map<std::uint64_t, StateId> by_digest;
     // By state, then by input; empty until it is run.
     std::vector<std::vector<std::unique_ptr<LocalStep>>> steps;
@@ -59,7 +59,7 @@ class LocalSteps {
   const LocalStep& look_up(NodeIndex node, StateId state, std::uint32_t input);
   LocalStep run(NodeIndex node, StateId state, std::uint32_t input);
   StateId keep(NodeIndex node, std::unique_ptr<WorkerState> worker, Effects& effects);
-  StateId keep(NodeIndex node, std::unique_ptr<core::Aggregator> aggregator, Effects& effects);
+  StateId keep(NodeIndex node, std::unique_ptr<core::AnyAggregator> aggregator, Effects& effects);
   template <typename Machine>
   bool behave_alike(NodeIndex node, const Machine& known, const Machine& met);
 

@@ -20,7 +20,7 @@ std::uint64_t answers(const core::WorkerTeam& worker) {
   return worker.counters().received_result + worker.counters().received_realign;
 }
 
-std::uint64_t taken(const core::Aggregator& aggregator) {
+std::uint64_t taken(const core::AnyAggregator& aggregator) {
   const core::VerdictCounters& counters = aggregator.counters();
   return counters[static_cast<std::size_t>(core::Verdict::contributed)] +
          counters[static_cast<std::size_t>(core::Verdict::completed)];
@@ -118,7 +118,7 @@ void Machines::drain(NodeIndex node, WorkerState& worker, Effects& effects) {
   }
 }
 
-Effects Machines::deliver(NodeIndex node, core::Aggregator& aggregator, PacketId packet) {
+Effects Machines::deliver(NodeIndex node, core::AnyAggregator& aggregator, PacketId packet) {
   ++runs_;
   Effects effects;
   const std::uint64_t taken_before = taken(aggregator);

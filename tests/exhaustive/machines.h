@@ -62,7 +62,7 @@ class Machines {
   explicit Machines(const Case& model_case);
 
   Effects deliver(NodeIndex node, WorkerState& worker, PacketId packet);
-  Effects deliver(NodeIndex node, core::Aggregator& aggregator, PacketId packet);
+  Effects deliver(NodeIndex node, core::AnyAggregator& aggregator, PacketId packet);
   Effects command(NodeIndex node, WorkerState& worker, Command command);
 
   // A packet that none of these machines sent.

@@ -32,7 +32,7 @@ class Progress {
 
   LocalSteps& steps_;
   std::vector<WorkerState> workers_;
-  std::vector<core::Aggregator> aggregators_;
+  std::vector<core::AnyAggregator> aggregators_;
   std::deque<PacketId> wires_;
   std::string complaint_;
   std::uint32_t inputs_ = 0;

@@ -71,8 +71,8 @@ core::WorkerTeam Wiring::make_worker(NodeIndex node) const {
   return core::WorkerTeam(workers_[node], plan::driver_shares(plan_, case_.drivers));
 }
 
-core::Aggregator Wiring::make_aggregator(NodeIndex node) const {
-  return core::Aggregator(aggregators_[node - worker_count_].options);
+core::AnyAggregator Wiring::make_aggregator(NodeIndex node) const {
+  return core::AnyAggregator(aggregators_[node - worker_count_].options, case_.only_adds);
 }
 
 NodeIndex Wiring::site_of(NodeIndex worker, std::uint8_t site) const {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/aggregator/aggregator.h"
+#include "core/adder/any_aggregator.h"
 #include "core/team/worker_team.h"
 #include "plan/plan.h"
 #include "tests/exhaustive/model_case.h"
@@ -35,7 +35,7 @@ class Wiring {
   bool is_worker(NodeIndex node) const { return node < worker_count_; }
 
   core::WorkerTeam make_worker(NodeIndex node) const;
-  core::Aggregator make_aggregator(NodeIndex node) const;
+  core::AnyAggregator make_aggregator(NodeIndex node) const;
 
   // The node of a worker's site.
   NodeIndex site_of(NodeIndex worker, std::uint8_t site) const;

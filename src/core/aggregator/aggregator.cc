@@ -137,22 +137,29 @@ std::optional<Aggregator::Transmit> Aggregator::poll_transmit() {
   return outbox_[outbox_sent_++];
 }
 
-// In the order of R-007, which counters show.
-Verdict Aggregator::dispatch(const Packet& packet, Source source) {
-  const Header& header = packet.header;
-  if (header.job != options_.job) return Verdict::dropped_foreign_job;
-  if (header.epoch != options_.epoch) return Verdict::dropped_stale_epoch;
+std::optional<Verdict> turn_away(const Header& header, Source source,
+                                 const AggregatorOptions& options) {
+  if (header.job != options.job) return Verdict::dropped_foreign_job;
+  if (header.epoch != options.epoch) return Verdict::dropped_stale_epoch;
   if ((header.flags & INFOLD_FLAG_TAGGED) != 0) return Verdict::dropped_tag;
   const bool down = travels_down(header.kind);
-  if (down && !has_parent()) return Verdict::dropped_wrong_way;
+  if (down && !options.parent_worker) return Verdict::dropped_wrong_way;
   if (source.side == (down ? Source::Side::below : Source::Side::above)) {
     return Verdict::dropped_wrong_way;
   }
-  if (!down && header.worker >= options_.workers.size()) return Verdict::dropped_bad_worker;
+  if (!down && header.worker >= options.workers.size()) return Verdict::dropped_bad_worker;
   if (!down && header.worker != source.worker.value_or(header.worker)) {
     return Verdict::dropped_bad_worker;
   }
   if (!down && source.is_elsewhere) return Verdict::dropped_wrong_source;
+  return std::nullopt;
+}
+
+// In the order of R-007, which counters show.
+Verdict Aggregator::dispatch(const Packet& packet, Source source) {
+  const Header& header = packet.header;
+  if (const auto verdict = turn_away(header, source, options_)) return *verdict;
+  const bool down = travels_down(header.kind);
   if (header.kind == Kind::abort || header.kind == Kind::aborted) return handle_abort(packet);
   if (header.slot >= options_.slot_count) return Verdict::dropped_bad_slot;
   if (!fits_limits(packet)) return Verdict::dropped_limits;

@@ -96,6 +96,10 @@ struct Source {
   bool is_elsewhere = false;  // not where packets of the worker that it names come from
 };
 
+// Steps 2 to 7 of R-007. Nothing if the packet passes them.
+std::optional<Verdict> turn_away(const Header& header, Source source,
+                                 const AggregatorOptions& options);
+
 // As parse(): no aggregator sends SPARSE to a parent, so that none takes a RESULT with it.
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The aggregator of one job as a pipeline that can only add, compare and remember, once in each
+// stage: the rules of spec section 5 for match-action hardware, such as P4 programs describe. It
+// sends the packets that core::Aggregator sends, and gives the same verdicts.
+//
+// It sums i8, i16 and i32, for at most 32 ranks without racks between. Floats travel through it by
+// digits or agreed exponents. It takes no packets with SPARSE, and names missing
+// ranks by bits.
+//
+//   stage       register of each      holds
+//   slot        slot                  the open round, and who has contributed to it
+//   format      copy                  bytes 16 to 19 of the chunk's header
+//   shape       copy                  bytes 20 to 23
+//   first       copy                  the worker that contributed first
+//   count       copy                  contributors
+//   digest      copy                  their digest
+//   answer      copy                  the round that the copy belongs to; whether it is complete
+//   last        copy                  the worker that completed it
+//   elements..  copy, one an element  the sum
+//
+// A round is open until all have contributed. Then the next one is open, and nobody has
+// contributed to it. So one comparison with the open round decides whether a packet is summed, and
+// another one whether it completes the chunk. All else is answered from what is stored, or dropped.
+//
+// The end of a job, and ranks whose calls differ, are for the controller: a program beside the
+// pipeline that reads and writes registers. Here it acts before the next packet.
+//
+// Pure, as core::Aggregator is: no clock, no I/O. A copy is an independent machine.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/adder/pipeline.h"
+#include "core/aggregator/aggregator.h"
+
+namespace infold::core {
+
+// Bits of a register.
+inline constexpr std::size_t kAdderWorkersMax = 32;
+
+// Why such a pipeline cannot run this job. Null if it can.
+const char* adder_refusal(const AggregatorOptions& options);
+// Whether it sums such elements.
+bool adder_sums(WireFormat format);
+
+class Adder {
+ public:
+  using To = Aggregator::To;
+  using Transmit = Aggregator::Transmit;
+
+  // Requires: no refusal. Ignores the arithmetic and the form of PENDING.
+  explicit Adder(const AggregatorOptions& options);
+
+  Verdict handle(const Packet& packet, Source source = {});
+  Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
+  Verdict count_malformed();
+  void end(const Abort& abort);
+  std::optional<Transmit> poll_transmit();
+
+  const VerdictCounters& counters() const { return counters_; }
+  std::size_t memory_bytes() const;
+  const std::optional<Abort>& aborted() const { return abort_; }
+  std::uint64_t digest() const;
+
+ private:
+  struct SlotState {
+    std::uint32_t open = 1;
+    std::uint32_t seen = 0;  // workers, by bits
+  };
+  struct Answer {
+    std::uint32_t round = 0;
+    bool is_complete = false;
+  };
+  // Where a packet's chunk stands.
+  struct Standing {
+    bool is_open = false;
+    bool is_new = false;  // a contribution that counts
+    bool begins = false;
+    bool completes = false;
+    std::uint32_t seen = 0;  // before the packet
+  };
+  // A copy's chunk after the packet.
+  struct Chunk {
+    ChunkSignature signature;
+    std::uint8_t first = 0;
+    bool had_data = false;  // before the packet
+    std::uint16_t count = 0;
+    std::uint32_t digest = 0;
+    Answer answer;
+    std::uint8_t last = 0;
+  };
+
+  Verdict dispatch(const Packet& packet, Source source);
+  bool fits_limits(const ChunkSignature& signature) const;
+  Verdict pass_through(const Packet& packet);
+  Standing stand(Pass& pass, const Header& header);
+  Chunk recall(Pass& pass, const Header& header, const Standing& standing, std::size_t copy);
+  void sum(Pass& pass, const Packet& packet, const Chunk& chunk, bool adds, std::size_t copy);
+  std::span<const std::byte> write_result(const Header& header, const Chunk& chunk);
+  void send_pending(const Header& header, std::uint32_t seen);
+  void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
+
+  // The controller.
+  Verdict end_for_mismatch(const Header& header, const Standing& standing, const Chunk& chunk);
+  Verdict handle_abort(const Packet& packet);
+  bool some_chunk_waits_for(std::uint8_t worker) const;
+  void send_end(To to, std::uint8_t worker);
+
+  Header job_header(Kind kind) const;
+  std::uint32_t all_workers() const;
+
+  AggregatorOptions options_;
+  std::uint32_t elements_max_;
+  RegisterArray<SlotState> slots_;
+  RegisterArray<std::uint32_t> formats_;
+  RegisterArray<std::uint32_t> shapes_;
+  RegisterArray<std::uint8_t> first_workers_;
+  RegisterArray<std::uint16_t> counts_;
+  RegisterArray<std::uint32_t> digests_;
+  RegisterArray<Answer> answers_;
+  RegisterArray<std::uint8_t> last_workers_;
+  RegisterArrays<std::uint32_t> elements_;
+
+  std::vector<std::byte> result_;
+  std::array<std::byte, 64> notice_{};  // PENDING or ABORTED
+  std::optional<Transmit> outgoing_;
+  std::optional<Abort> abort_;
+  VerdictCounters counters_{};
+};
+
+}  // namespace infold::core
