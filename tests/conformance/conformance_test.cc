@@ -10,6 +10,7 @@
 #include "numeric/codec.h"
 #include "tests/conformance/number_runner.h"
 #include "tests/conformance/plane_runner.h"
+#include "tests/conformance/planes/adder_plane.h"
 #include "tests/conformance/planes/software_plane.h"
 #include "tests/conformance/worker_runner.h"
 #ifdef INFOLD_XDP
@@ -69,6 +70,32 @@ TEST_P(Conformance, SoftwarePlane) {
              << "\n  repeat with: ctest --test-dir build/dev -L conformance";
     }
   }
+}
+
+// Formats that a pipeline that adds does not sum. Ranks send it none of these.
+bool has_other_formats(const VectorCase& vector) {
+  return std::ranges::any_of(vector.steps, [](const Step& step) {
+    return std::ranges::any_of(step.tokens, [](const std::string& token) {
+      return token.find("bfp") != std::string::npos || token.find("native") != std::string::npos ||
+             token.find("i64") != std::string::npos;
+    });
+  });
+}
+
+// In one test, because most cases are of other formats, trees and SPARSE.
+TEST(AdderPlane, RunsEveryVectorOfItsFormats) {
+  std::size_t ran = 0;
+  for (const VectorCase& vector : all_vectors()) {
+    if (has_other_formats(vector)) continue;
+    AdderPlane plane;
+    try {
+      ran += run_vector(vector, plane).empty() ? 1 : 0;
+    } catch (const VectorError& error) {
+      ADD_FAILURE() << error.what() << "\n  of: " << vector.title
+                    << "\n  repeat with: ./dev test AdderPlane.RunsEveryVectorOfItsFormats";
+    }
+  }
+  EXPECT_GE(ran, 84U);
 }
 
 #ifdef INFOLD_XDP

@@ -259,7 +259,7 @@ void add_native(Cases& cases) {
 // Pipelines that add take no blocks, no native and nothing with SPARSE, and have no parent.
 bool can_only_add(const Case& one) {
   const auto is_plain = [](const Tensor& tensor) {
-    return core::adder_sums(tensor.format) && !tensor.sparse;
+    return core::adder_record(kChunkElements).formats.has(tensor.format) && !tensor.sparse;
   };
   return one.leaves == 0 && std::all_of(one.tensors.begin(), one.tensors.end(), is_plain);
 }

@@ -61,10 +61,6 @@ std::uint32_t combine(Reduction reduction, std::uint32_t sum, std::uint32_t elem
 
 }  // namespace
 
-bool adder_sums(WireFormat format) {
-  return format == WireFormat::i8 || format == WireFormat::i16 || format == WireFormat::i32;
-}
-
 const char* adder_refusal(const AggregatorOptions& options) {
   if (options.parent_worker) return "a pipeline that adds has no aggregator above it";
   if (options.world > kAdderWorkersMax) return "a pipeline that adds has 32 ranks at most";
@@ -137,7 +133,8 @@ Verdict Adder::dispatch(const Packet& packet, Source source) {
 }
 
 bool Adder::fits_limits(const ChunkSignature& signature) const {
-  return adder_sums(signature.layout().format) && signature.elements <= elements_max_ &&
+  return adder_record(elements_max_).formats.has(signature.layout().format) &&
+         signature.elements <= elements_max_ &&
          datagram_bytes(Kind::result, signature.layout(), signature.elements, false) <=
              options_.datagram_bytes_max;
 }

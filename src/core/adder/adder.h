@@ -38,16 +38,26 @@
 
 #include "core/adder/pipeline.h"
 #include "core/aggregator/aggregator.h"
+#include "core/site_record.h"
 
 namespace infold::core {
 
 // Bits of a register.
-inline constexpr std::size_t kAdderWorkersMax = 32;
+inline constexpr std::uint32_t kAdderWorkersMax = 32;
+
+// What ranks hear of such a site when they join. `elements_max`: stages for elements.
+constexpr SiteRecord adder_record(std::uint32_t elements_max) {
+  return {.formats = {WireFormat::i8, WireFormat::i16, WireFormat::i32},
+          .elements_max = elements_max,
+          .workers_max = kAdderWorkersMax,
+          .takes_sparse = false,
+          .verifies_checksums = false,
+          .sends_ranges = false,
+          .sends_bits = true};
+}
 
 // Why such a pipeline cannot run this job. Null if it can.
 const char* adder_refusal(const AggregatorOptions& options);
-// Whether it sums such elements.
-bool adder_sums(WireFormat format);
 
 class Adder {
  public:

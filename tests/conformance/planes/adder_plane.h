@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline that only adds (core::Adder) as a plane.
+#pragma once
+
+#include <optional>
+
+#include "core/adder/adder.h"
+#include "tests/conformance/planes/plane.h"
+
+namespace infold::conformance {
+
+class AdderPlane final : public Plane {
+ public:
+  std::string configure(const PlaneJob& job) override;
+  void inject(std::span<const std::byte> datagram, From from = From::worker,
+              std::uint16_t port = 1) override;
+  std::vector<Outgoing> collect() override;
+  std::optional<std::string> drop_reason() override;
+
+ private:
+  bool names_by_ranges_ = true;
+  std::optional<core::Adder> adder_;
+  core::Verdict verdict_ = core::Verdict::contributed;
+};
+
+}  // namespace infold::conformance
