@@ -104,7 +104,7 @@ JobMachines Cluster::add_job(const plan::Plan& plan, std::span<const HostIndex> 
   JobMachines job;
   for (std::size_t i = 0; i < tree.aggregators.size(); ++i) {
     auto node = std::make_unique<AggregatorNode>(
-        plan::aggregator_options(plan, 0, static_cast<std::uint16_t>(i)));
+        plan::aggregator_options(plan, 0, static_cast<std::uint16_t>(i)), false);
     job.aggregators.push_back(node.get());
     job.aggregator_nodes.push_back(network_.add_node(std::move(node)));
   }

@@ -6,14 +6,16 @@
 #include <optional>
 #include <vector>
 
-#include "core/aggregator/aggregator.h"
+#include "core/adder/any_aggregator.h"
 #include "sim/network/node.h"
 
 namespace infold::sim {
 
 class AggregatorNode final : public Node {
  public:
-  explicit AggregatorNode(const core::AggregatorOptions& options) : aggregator_(options) {}
+  // `only_adds`: it is a core::Adder.
+  AggregatorNode(const core::AggregatorOptions& options, bool only_adds)
+      : aggregator_(options, only_adds) {}
 
   // `paths` are in the order of the options' workers; the last one is to the parent.
   void connect(std::vector<PathId> to_workers, std::optional<PathId> to_parent) {
@@ -27,12 +29,12 @@ class AggregatorNode final : public Node {
   void handle_timeout(base::Instant, Outlet&) override {}
   base::Instant next_timeout() const override { return base::Instant::never(); }
 
-  const core::Aggregator& aggregator() const { return aggregator_; }
+  const core::AnyAggregator& aggregator() const { return aggregator_; }
 
  private:
   void transmit(Outlet& outlet);
 
-  core::Aggregator aggregator_;
+  core::AnyAggregator aggregator_;
   std::vector<PathId> to_workers_;
   std::optional<PathId> to_parent_;
 };

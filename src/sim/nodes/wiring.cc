@@ -215,7 +215,7 @@ class Builder {
       core::AggregatorOptions options =
           plan::aggregator_options(plan_, site, static_cast<std::uint16_t>(i));
       options.check_period = scenario_.check_period;
-      auto node = std::make_unique<AggregatorNode>(options);
+      auto node = std::make_unique<AggregatorNode>(options, scenario_.only_adds);
       aggregators.push_back(node.get());
       nodes.push_back(add(std::move(node)));
       ports.push_back(i == 0 ? Port{} : add_lower_port(plan_.trees[site].aggregators[i]));

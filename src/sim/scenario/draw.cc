@@ -186,6 +186,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   draw_earlier_job(scenario);
   draw_drivers(scenario);
+  if (base::mix64(seed ^ 0xADD) % 8 == 0) only_add(scenario);
   return scenario;
 }
 

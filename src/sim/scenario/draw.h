@@ -18,6 +18,10 @@ Scenario draw_scenario(std::uint64_t seed);
 std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budget,
                                  base::Prng& prng);
 
+// Makes all aggregators pipelines that only add (core::Adder), without racks, and the calls such as
+// they sum. False, and no change, if the job has too many ranks.
+bool only_add(Scenario& scenario);
+
 // Makes a call of floats a compressed mean, by a drawn method. It may lose some of its elements, so
 // that it is a matrix. Requires: it has elements.
 void compress(CallPlan& call, base::Prng& prng);

@@ -86,6 +86,7 @@ std::string describe(const Scenario& scenario) {
       scenario.plan.bulk_slots, scenario.link.bits_per_second / 1'000'000, scenario.link.delay.ns,
       scenario.link.queue_bytes_max,
       scenario.aggregators_are_hosts ? ", aggregators on hosts" : "");
+  if (scenario.only_adds) text += "  aggregators are pipelines that only add\n";
   if (!scenario.drivers.empty()) {
     text += "  drivers of the ranks: " + fmt::to_string(fmt::join(scenario.drivers, " ")) + "\n";
   }

@@ -126,6 +126,7 @@ struct Scenario {
                    .queue_bytes_max = 256 * 1024};
   // Unset: each aggregator below a root has a link as ranks have, in each tree.
   std::optional<LowerLinks> lower_links;
+  bool only_adds = false;  // aggregators are pipelines that only add (core::Adder)
   // An aggregator on a host has one link for all its children. A switch has a link for each.
   bool aggregators_are_hosts = false;
   // A worker's host stops sending while this much waits in its own queue; 0: it never looks.

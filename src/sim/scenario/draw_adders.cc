@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a scenario one of pipelines that only add, as P4 switches are.
+#include "core/adder/adder.h"
+#include "sim/scenario/draw.h"
+
+namespace infold::sim {
+namespace {
+
+using core::Collective;
+using core::DataType;
+using core::Reduction;
+
+// Such a pipeline sums no integers of 64 bits. Floats travel by digits or agreed exponents.
+void fit(CallPlan& call) {
+  call.compression.reset();
+  call.is_sparse = false;
+  const bool adds = call.reduction == Reduction::sum || call.reduction == Reduction::average;
+  const bool sums_floats = core::is_float(call.layout.dtype) && adds &&
+                           call.collective != Collective::broadcast && call.elements > 0;
+  if (sums_floats) {
+    call.digits = !call.agreed;
+    call.sized_by_previous = false;
+    call.layout.format = core::WireFormat::i32;
+    return;
+  }
+  if (call.layout.dtype == DataType::f64) call.layout.dtype = DataType::f32;
+  if (call.layout.dtype == DataType::i64) call.layout.dtype = DataType::i32;
+  call.layout.format = core::integer_format(call.layout.dtype);
+  call.values.dtype = call.layout.dtype;
+}
+
+}  // namespace
+
+bool only_add(Scenario& scenario) {
+  if (scenario.plan.world > core::kAdderWorkersMax) return false;
+  scenario.only_adds = true;
+  for (plan::Tree& tree : scenario.plan.trees) {
+    tree = plan::flat_tree(scenario.plan.world, tree.weight);
+    plan::set_takes_sparse(tree, false);
+  }
+  for (CallPlan& call : scenario.calls) fit(call);
+  return true;
+}
+
+}  // namespace infold::sim
