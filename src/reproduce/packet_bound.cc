@@ -16,6 +16,11 @@ constexpr std::uint32_t kRoce = 12 + 4;           // base header, invariant chec
 // A message this long has no last segment of weight.
 constexpr std::uint64_t kLongMessage = 1'000'000'000;
 
+Frame frame_of(core::ElementLayout layout, std::uint32_t elements) {
+  const std::size_t datagram = core::datagram_bytes(core::Kind::add, layout, elements, false);
+  return {elements, kEthernet + kIpUdp + static_cast<std::uint32_t>(datagram)};
+}
+
 }  // namespace
 
 Frame switchml_udp_frame(std::uint32_t elements) {
@@ -27,9 +32,11 @@ Frame switchml_rdma_frame(std::uint32_t elements) {
 }
 
 Frame infold_frame(std::uint32_t elements) {
-  constexpr core::ElementLayout kLayout{core::WireFormat::bfp32, core::DataType::f32};
-  const std::size_t datagram = core::datagram_bytes(core::Kind::add, kLayout, elements, false);
-  return {elements, kEthernet + kIpUdp + static_cast<std::uint32_t>(datagram)};
+  return frame_of({core::WireFormat::bfp32, core::DataType::f32}, elements);
+}
+
+Frame infold_integer_frame(std::uint32_t elements) {
+  return frame_of({core::WireFormat::i32, core::DataType::i32}, elements);
 }
 
 double ring_elements_per_second(double bits_per_second, std::uint32_t workers) {

@@ -28,6 +28,8 @@ Frame switchml_rdma_frame(std::uint32_t elements);
 // infold in bfp32: Ethernet 14, IPv4 20, UDP 8, header 32, an exponent for each 32 elements padded
 // to 4 bytes, elements, checksum 4, preamble and gap 20.
 Frame infold_frame(std::uint32_t elements);
+// The same in i32, without exponents.
+Frame infold_integer_frame(std::uint32_t elements);
 
 // A ring moves 2 (n - 1) / n of a tensor each way, in full TCP segments of MTU 1500.
 double ring_elements_per_second(double bits_per_second, std::uint32_t workers);

@@ -26,7 +26,10 @@ sim::Scenario scenario_of(const SwitchSum& sum) {
   scenario.plan.small_slots = kSmallSlots;
   scenario.plan.bulk_slots = sum.slots;
   scenario.plan.trees = {plan::flat_tree(sum.workers)};
-  sim::CallPlan call = sim::sum_of_floats(core::WireFormat::bfp32, sum.elements);
+  scenario.only_adds = sum.only_adds;
+  plan::set_takes_sparse(scenario.plan.trees.front(), !sum.only_adds);
+  sim::CallPlan call = sum.only_adds ? sim::sum_of_integers(sum.elements)
+                                     : sim::sum_of_floats(core::WireFormat::bfp32, sum.elements);
   call.bulk = true;
   scenario.calls.assign(sum.tensors, call);
   for (std::size_t i = 0; i < sum.gaps.size(); ++i) scenario.calls[i].gap = sum.gaps[i];

@@ -20,6 +20,7 @@ struct SwitchSum {
   base::Duration round_trip = base::microseconds(10);
   std::uint16_t slots = 512;   // chunks in flight at each worker
   std::uint64_t elements = 0;  // of each tensor, f32 as bfp32
+  bool only_adds = false;      // the switch is a pipeline that only adds, and elements are i32
   std::uint32_t tensors = 1;
   double loss = 0;  // of each packet, on each link and direction
   std::uint64_t seed = 1;

@@ -5,6 +5,7 @@
 #include "reproduce/switchml/rate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 constexpr std::uint16_t kWorlds[] = {2, 4, 8, 16};
 constexpr double kShareMin = 0.97;
 constexpr double kSpreadMax = 0.02;
+constexpr double kPublishedMax = 0.03;
 constexpr double kMega = 1e6;
 constexpr std::uint16_t kTheirPool = 128;  // at 10 Gbit/s; at 100 Gbit/s it is 512
 
@@ -36,6 +38,9 @@ constexpr const char* kPool =
     "SwitchML's pool at 10 Gbit/s. A window of infold is at most a quarter of the slots, so that a "
     "lost chunk does not stop the others. It needs four times the slots of a window that fills the "
     "path.";
+constexpr const char* kAdder =
+    "The least of all worlds. Elements are i32, and the switch is a pipeline that touches each "
+    "register once for a packet, as a P4 switch does.";
 constexpr const char* kNoProcessors =
     "The authors measured network cards and hosts. The simulator has links, queues and the "
     "protocol, and its processors take no time.";
@@ -135,6 +140,38 @@ void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
        *high < (1 + kSpreadMax) * *low});
 }
 
+// The product's rules on the chip of the authors: integers, and a register touched once for a
+// packet.
+void add_adders(Report& report, const Packet& packet, std::uint64_t packets) {
+  const double bound = infold_integer_frame(packet.elements)
+                           .elements_per_second(static_cast<double>(packet.bits_per_second));
+  std::vector<double> rates;
+  for (const std::uint16_t workers : kWorlds) {
+    const Rates found = rates_of(report, packet, packets, {.workers = workers, .only_adds = true});
+    rates.push_back(found.settled);
+    const std::optional<double> published =
+        packet.elements == 256 ? published_rate(workers) : std::optional<double>();
+    if (!published) continue;
+    report.figures.push_back(
+        {fmt::format("rate, pipeline that adds, {} workers, {}", workers, label(packet)),
+         "M elements/s", Basis::published, *published / kMega, found.settled / kMega,
+         kNoProcessors});
+    report.targets.push_back(
+        {fmt::format("{}: a pipeline that adds, {} workers, within {:.0f} % of the published rate",
+                     label(packet), workers, 100 * kPublishedMax),
+         std::abs(found.settled / *published - 1) <= kPublishedMax});
+  }
+  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  report.figures.push_back({"share of bound, pipeline that adds, " + label(packet), "%",
+                            Basis::none, 0, 100 * *low / bound, kAdder});
+  report.targets.push_back(
+      {fmt::format("{}: a pipeline that adds, at least {:.0f} % of the bound and less than {:.0f} "
+                   "% between 2 and 16 workers; found {:.2f} % and {:.3f} %",
+                   label(packet), 100 * kShareMin, 100 * kSpreadMax, 100 * *low / bound,
+                   100 * (*high / *low - 1)),
+       *low >= kShareMin * bound && *high < (1 + kSpreadMax) * *low});
+}
+
 // The other packet's pool is that of all runs.
 void add_pool(Report& report, const Packet& packet, std::uint64_t packets) {
   const double bound = infold_frame(packet.elements)
@@ -156,6 +193,7 @@ Report switchml_rate(const RateOptions& options) {
                             {256, 100'000'000'000, switchml_rdma_frame(256)}};
   for (const Packet& packet : packets) add_bounds(report, packet);
   for (const Packet& packet : packets) add_rates(report, packet, options.packets);
+  for (const Packet& packet : packets) add_adders(report, packet, options.packets);
   add_pool(report, packets[0], options.packets);
   return report;
 }
