@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls on the simulator: the product's workers and aggregators, on links with queues and losses.
-// Ranks contribute zeros.
+// Each group has machines of its own, and all groups of a rank share its link. Ranks contribute
+// zeros.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "sim/nodes/wiring.h"
+#include "sim/cluster/cluster.h"
 #include "whatif/calls.h"
+#include "whatif/layout.h"
 
 namespace infold::whatif {
 
 class SimulatedCalls final : public Calls {
  public:
-  // Requires: find_obstacle() finds nothing.
-  explicit SimulatedCalls(const Setting& setting);
+  // Requires: plans_of() has no error.
+  SimulatedCalls(const Setting& setting, const Groups& groups)
+      : SimulatedCalls(setting, groups, plans_of(setting, groups).value()) {}
 
-  void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) override;
-  base::Instant run(base::Instant limit, std::vector<Ended>& ended) override;
+  void begin(base::Instant now, const RankCall& call, const trace::CallShape& shape) override;
+  base::Instant run(base::Instant limit, std::vector<RankCall>& ended) override;
 
  private:
-  const Setting setting_;
-  const sim::Scenario scenario_;
-  const sim::Job no_calls_;
-  sim::Wiring wiring_;
-  std::vector<std::uint32_t> made_;  // calls of each rank
-  std::uint64_t moving_ = 0;         // of all ranks
-  std::vector<Ended> ended_;
+  SimulatedCalls(const Setting& setting, const Groups& groups,
+                 const std::vector<plan::Plan>& plans);
+
+  struct GroupMachines {
+    Setting setting;  // of a network with this group alone
+    std::vector<std::uint16_t> ranks;
+    sim::JobMachines job;  // none of a lone rank
+  };
+
+  sim::Cluster cluster_;
+  std::vector<GroupMachines> groups_;
+  std::uint64_t moving_ = 0;  // calls of all ranks
+  std::vector<RankCall> ended_;
 };
-
-// The plan of the setting's place, and the link of each rank.
-plan::Plan plan_of(const Setting& setting);
-sim::LinkOptions link_of(const Setting& setting);
-
-// Why no machines can be made for this setting, or nothing.
-std::optional<std::string> find_obstacle(const Setting& setting);
 
 }  // namespace infold::whatif
