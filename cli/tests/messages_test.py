@@ -92,6 +92,12 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
     refused(infold, folder, ("mix", "--slots", "8", "--shares", "9"), 2,
             "8 slots cannot be divided in 9 shares")
+    refused(infold, folder, ("mix", "--perfetto", "mix.json"), 2, "name its --scheduler")
+    one = ("mix", "--draw", "1", "--scheduler", "none", "--perfetto")
+    refused(infold, folder, (*one, "absent/mix.json"), 2, "absent/mix.json: No such file")
+    path.write_bytes(b"0, VGG-16, 4, 1\n")
+    refused(infold, folder, (*one, f"./{path.name}", "--jobs", path.name), 2,
+            "jobs.csv would be overwritten")
 
 
 def names_what_is_wrong_with_a_trace(infold, folder):
