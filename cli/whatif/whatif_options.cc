@@ -56,6 +56,9 @@ std::vector<std::string> split(std::string_view typed) {
 void WhatIfOptions::declare(Options& options) {
   options.rate_or_none("--rate", rate_, kRates, 0,
                        "Rate of each rank's link, in each direction; none for no limit");
+  options.rate_or_none("--rack-rate", rack_rate_, kRates, 0,
+                       "Rate of each rack's link to the root, in each direction; as --rate if it "
+                       "is left out");
   options.real("--rtt-us", rtt_us_, {0, kRttUsMax},
                "Microseconds from one host to another and back");
   options.real("--loss", setting_.loss, {0, kLossMax},
@@ -165,9 +168,16 @@ tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
     return tl::unexpected(
         std::string("--model formula knows neither losses nor slots; leave it at packets"));
   }
+  const bool has_racks = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
+    return each.setting.place == Place::racks;
+  });
+  if (rack_rate_ && !has_racks) {
+    return tl::unexpected(std::string("--rack-rate needs racks; add --place racks:N"));
+  }
   Setting setting = setting_;
   setting.ranks = ranks_.value_or(is_known ? static_cast<std::uint16_t>(recorded_ranks) : 2);
   setting.bits_per_second = rate_;
+  setting.rack_bits_per_second = rack_rate_;
   setting.round_trip.ns = static_cast<std::int64_t>(rtt_us_ * 1e3);
   setting.wire = wire_of(wire_);
   setting.model = model_ == "formula" ? whatif::Model::formula : whatif::Model::packets;
