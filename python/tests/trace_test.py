@@ -151,6 +151,49 @@ def test_groups_and_failures(tmp_path):
     assert [each["kind"] for each in _shown(path + "-again", 0)["collective"]] == ["barrier"]
 
 
+def _named(rank, world, path):
+    tensor = torch.ones(200, 200)
+    with infold.trace.record(path, operators=True) as recording:
+        for _ in range(3):
+            tensor = tensor @ tensor / 200
+        dist.all_reduce(tensor)
+        torch.sort(tensor)
+        recording.step()
+    # PyTorch has one profiler at a time.
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]), \
+            pytest.warns(UserWarning, match="no names of operators"), \
+            infold.trace.record(path + "-unnamed", operators=True):
+        dist.barrier()
+    with pytest.raises(AssertionError), infold.trace.record(path, operators=True):
+        raise AssertionError
+    with infold.trace.record(path + "-later", operators=True):
+        torch.relu(tensor)
+    return recording.file
+
+
+def _operators(folder, file):
+    """The operators of each compute, with their microseconds."""
+    _trace("perfetto", file, str(folder / "operators.json"))
+    events = json.loads((folder / "operators.json").read_text())["traceEvents"]
+    return [dict(each.split("=") for each in event["args"]["operators"].split(","))
+            for event in events if "operators" in event.get("args", {})]
+
+
+def test_computes_name_their_operators(tmp_path):
+    path = str(tmp_path / "run")
+    files = run_ranks(2, _named, path)
+    _trace("check", *files)
+    for file in files:
+        before, *_, after = _operators(tmp_path, file)
+        assert int(before["aten::matmul"]) > 0
+        assert "aten::div" in before
+        assert "aten::sort" in after
+        assert not {"aten::matmul", "aten::mm", "c10d::allreduce_"} & set(after)
+    assert _operators(tmp_path, f"{path}-unnamed.0.et") == []
+    [later] = _operators(tmp_path, f"{path}-later.0.et")
+    assert "aten::relu" in later
+
+
 def test_without_a_group_it_says_so(tmp_path):
     with pytest.raises(RuntimeError, match="init_process_group"), \
             infold.trace.record(tmp_path / "run"):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names and times of the operators that PyTorch runs, from its profiler."""
+
+import time
+import warnings
+
+import torch
+
+_MARK = "infold: begin of the recording"
+
+
+class Operators:
+    """Where PyTorch has no profiler, or another one runs, there are no names, and a warning."""
+
+    def __init__(self):
+        self._profiler = None
+        self._begin_ns = 0
+
+    def begin(self):
+        try:
+            profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+            profiler.start()
+        except (AttributeError, RuntimeError) as error:
+            warnings.warn(f"infold: the trace has no names of operators: {error}", stacklevel=3)
+            return
+        self._profiler = profiler
+        # Ties the profiler's clock to ours.
+        self._begin_ns = time.monotonic_ns()
+        with torch.profiler.record_function(_MARK):
+            pass
+
+    def end(self):
+        """The outermost operators of each thread: name, begin and end, in nanoseconds."""
+        if self._profiler is None:
+            return []
+        self._profiler.stop()
+        events = self._profiler.events()
+        begin_us = next(event.time_range.start for event in events if event.name == _MARK)
+
+        def nanoseconds(at_us):
+            return self._begin_ns + int((at_us - begin_us) * 1e3)
+
+        return [(event.name, nanoseconds(event.time_range.start), nanoseconds(event.time_range.end))
+                for event in events if _is_operator(event) and not _has_operator_above(event)]
+
+
+def _is_operator(event):
+    """Of a library such as aten. The frames of autograd and the collectives are none."""
+    library, colons, _ = event.name.partition("::")
+    return bool(colons) and library not in ("autograd", "c10d", "infold")
+
+
+def _has_operator_above(event):
+    above = event.cpu_parent
+    while above is not None:
+        if _is_operator(above):
+            return True
+        above = above.cpu_parent
+    return False
