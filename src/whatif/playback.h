@@ -12,7 +12,7 @@
 #include <tl/expected.hpp>
 
 #include "trace/trace.h"
-#include "whatif/calls.h"
+#include "whatif/calls/calls.h"
 #include "whatif/groups.h"
 
 namespace infold::whatif {

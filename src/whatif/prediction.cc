@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "whatif/formula_calls.h"
-#include "whatif/layout.h"
-#include "whatif/simulated_calls.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/formula_calls.h"
+#include "whatif/calls/layout.h"
+#include "whatif/calls/simulated_calls.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::whatif {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "control/transfer_note.h"
-#include "whatif/layout.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/layout.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::reproduce {
 namespace {

@@ -11,7 +11,7 @@
 #include "emulate/emulated_job.h"
 #include "sim/network/network.h"
 #include "sim/nodes/worker_node.h"
-#include "whatif/calls.h"
+#include "whatif/calls/calls.h"
 
 namespace infold::reproduce {
 

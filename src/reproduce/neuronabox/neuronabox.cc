@@ -12,8 +12,8 @@
 #include "mix/program/gpu.h"
 #include "mix/program/layers.h"
 #include "reproduce/neuronabox/beside_emulator.h"
+#include "whatif/calls/simulated_calls.h"
 #include "whatif/playback.h"
-#include "whatif/simulated_calls.h"
 #include "whatif/split.h"
 
 namespace infold::reproduce {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "reproduce/neuronabox/beside_emulator.h"
-#include "whatif/simulated_calls.h"
+#include "whatif/calls/simulated_calls.h"
 
 namespace infold::reproduce {
 namespace {

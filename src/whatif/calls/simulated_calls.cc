@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whatif/simulated_calls.h"
+#include "whatif/calls/simulated_calls.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/prng.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::whatif {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "whatif/calls.h"
+#include "whatif/calls/calls.h"
 
 namespace infold::whatif {
 

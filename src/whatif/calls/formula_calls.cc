@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whatif/formula_calls.h"
+#include "whatif/calls/formula_calls.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "codec/format_choice.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::whatif {
 namespace {

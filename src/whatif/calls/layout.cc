@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whatif/layout.h"
+#include "whatif/calls/layout.h"
 
 #include <algorithm>
 #include <optional>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
-#include "whatif/calls.h"
-#include "whatif/layout.h"
+#include "whatif/calls/calls.h"
+#include "whatif/calls/layout.h"
 
 namespace infold::whatif {
 
