@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and times of the operators that PyTorch runs, from its profiler."""
+"""Names and times of the operators that PyTorch runs, from its profiler. PyTorch has one profiler
+at a time: a second one takes the events of the first."""
 
 import time
 import warnings
@@ -10,7 +11,7 @@ _MARK = "infold: begin of the recording"
 
 
 class Operators:
-    """Where PyTorch has no profiler, or another one runs, there are no names, and a warning."""
+    """Where PyTorch has no profiler, or the program runs one, there are no names, and a warning."""
 
     def __init__(self):
         self._profiler = None
@@ -18,10 +19,12 @@ class Operators:
 
     def begin(self):
         try:
+            if torch.autograd._profiler_enabled():
+                raise RuntimeError("another profiler is on")
             profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
             profiler.start()
         except (AttributeError, RuntimeError) as error:
-            warnings.warn(f"infold: the trace has no names of operators: {error}", stacklevel=3)
+            _warn(error)
             return
         self._profiler = profiler
         # Ties the profiler's clock to ours.
@@ -35,13 +38,21 @@ class Operators:
             return []
         self._profiler.stop()
         events = self._profiler.events()
-        begin_us = next(event.time_range.start for event in events if event.name == _MARK)
+        marks = [event.time_range.start for event in events if event.name == _MARK]
+        if not marks:
+            _warn("another profiler began in the recording")
+            return []
+        [begin_us] = marks
 
         def nanoseconds(at_us):
             return self._begin_ns + int((at_us - begin_us) * 1e3)
 
         return [(event.name, nanoseconds(event.time_range.start), nanoseconds(event.time_range.end))
                 for event in events if _is_operator(event) and not _has_operator_above(event)]
+
+
+def _warn(why):
+    warnings.warn(f"infold: the trace has no names of operators: {why}", stacklevel=4)
 
 
 def _is_operator(event):
