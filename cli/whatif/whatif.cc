@@ -72,8 +72,7 @@ class WhatIf final : public Command {
     if (!run) return fail(output, run.error());
     const auto questions = chosen_.questions(run->ranks());
     if (!questions) return fail(output, questions.error(), ExitCode::kBadUsage);
-    const bool needs_one_place = !perfetto_.empty() || !traces_.empty();
-    if (needs_one_place && questions->front().places.size() != 1) {
+    if (writes_run() && questions->front().places.size() != 1) {
       return fail(output, "--perfetto and --traces write one place; name it with --place",
                   ExitCode::kBadUsage);
     }
@@ -112,6 +111,8 @@ class WhatIf final : public Command {
     return outputs;
   }
 
+  bool writes_run() const { return !perfetto_.empty() || !traces_.empty(); }
+
   static ExitCode fail(Output& output, const std::string& reason,
                        ExitCode code = ExitCode::kFailed) {
     output.log("infold whatif: {}\n", reason);
@@ -136,8 +137,8 @@ class WhatIf final : public Command {
         if (!predicted) return fail(output, place.name + ": " + predicted.error());
         answers.push_back({place, each.value, answered, std::move(*predicted)});
         print_object(output, answers.back());
-        // A sweep needs the numbers alone.
-        if (questions.size() > 1) answers.back().prediction.played.clear();
+        // Tables and pictures need the steps alone.
+        if (!writes_run()) answers.back().prediction.played = {};
       }
       ++answered;
     }

@@ -20,7 +20,7 @@ using trace::Trace;
 
 // Ranks of a run whose sizes are known.
 constexpr std::uint64_t kRanksMax = 1 << 16;
-// Of all ranks. Each takes about 2 KB while it plays.
+// Of all ranks. Each takes about 1 KB while it plays.
 constexpr std::uint64_t kNodesMax = 4'000'000;
 // Ten years: virtual time then stays far below 2^63 ns.
 constexpr std::uint64_t kComputeUsMax = 315'360'000'000'000;
