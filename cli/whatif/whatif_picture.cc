@@ -97,9 +97,11 @@ std::string unswept_text(const std::string& swept, const whatif::Setting& settin
   return text + (text.empty() ? "" : ", ") + links_of(setting);
 }
 
+bool is_rate(const std::string& swept) { return swept == "rate" || swept == "rack-rate"; }
+
 // A rate or a number, for an axis.
 double number_of(const std::string& swept, const std::string& value) {
-  if (swept == "rate") return parse_rate(value).value_or(0);
+  if (is_rate(swept)) return parse_rate(value).value_or(0);
   double number = 0;
   std::from_chars(value.data(), value.data() + value.size(), number);
   return number;
@@ -119,6 +121,7 @@ Curves curves_of(const std::string& swept, std::span<const Answer> answers) {
   auto& by_place = curves.by_place;
   for (const Answer& each : answers) {
     const double x = number_of(swept, each.value);
+    if (is_rate(swept) && x == 0) continue;  // no limit, which has no place on the axis
     const double step_ms = each.prediction.split.step_us / 1000;
     auto curve = std::find_if(by_place.begin(), by_place.end(),
                               [&](const auto& known) { return known.first == each.place.name; });
@@ -192,7 +195,7 @@ std::string draw_steps(std::span<const Answer> answers) {
 
 std::string draw_sweep(const std::string& swept, std::span<const Answer> answers) {
   const Curves curves = curves_of(swept, answers);
-  const bool decades = swept == "rate" && curves.x_most > curves.x_least;
+  const bool decades = is_rate(swept) && curves.x_most > curves.x_least;
   const lab::Panel panel = panel_of(curves, decades);
   std::vector<lab::Tick> ticks = lab::ticks_of(panel.x);
   if (decades) {

@@ -109,6 +109,11 @@ TEST_F(WhatIfCommand, SweepsAndDraws) {
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
   EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr("<polyline"), HasSubstr("</svg>")));
+  for (const std::string rates : {"none,10M,100M", "none,100M", "none"}) {
+    EXPECT_EQ(whatif({"--sweep", "rate=" + rates, "--svg", file("rate.svg")}).code,
+              ExitCode::kDone);
+    EXPECT_THAT(content(file("rate.svg")), HasSubstr("</svg>"));
+  }
   const auto steps =
       whatif({"--sweep", "loss=0,0.1", "--place", "switch", "--rate", "100M", "--json"})
           .predictions();
@@ -177,11 +182,19 @@ TEST_F(WhatIfCommand, RacksHaveLinksOfTheirOwn) {
     return predictions.empty() ? 0.0 : predictions.front()["step_us"].get<double>();
   };
   const double as_ranks = step_us("100M");
+  const auto swept = whatif({"--ranks", "4", "--place", "racks:2", "--rate", "100M", "--sweep",
+                             "rack-rate=20M,100M", "--svg", file("racks.svg"), "--json"})
+                         .predictions();
+  ASSERT_EQ(swept.size(), 2U);
+  EXPECT_EQ(swept[1]["step_us"], as_ranks);
+  EXPECT_EQ(swept[0]["rack_rate"], 20e6);
+  EXPECT_THAT(content(file("racks.svg")), HasSubstr(">100M</text>"));
   EXPECT_GT(step_us("20M"), 2 * as_ranks);
   EXPECT_LT(step_us("none"), as_ranks);
   const Outcome outcome = whatif({"--ranks", "4", "--place", "racks:2", "--rack-rate", "10G"});
   EXPECT_THAT(outcome.out, HasSubstr("links of any rate, racks' links of 10Gbit/s"));
   EXPECT_THAT(whatif({"--rack-rate", "10G"}).log, HasSubstr("add --place racks:N"));
+  EXPECT_THAT(whatif({"--sweep", "rack-rate=1G"}).log, HasSubstr("add --place racks:N"));
 }
 
 TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
