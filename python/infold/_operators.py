@@ -2,12 +2,16 @@
 """Names and times of the operators that PyTorch runs, from its profiler. PyTorch has one profiler
 at a time: a second one takes the events of the first."""
 
+import statistics
 import time
 import warnings
 
 import torch
 
-_MARK = "infold: begin of the recording"
+# Each mark is an event of the profiler between two times of our clock. The shortest one tells best
+# how the clocks differ. The first one takes milliseconds, and the system may interrupt another.
+_MARK = "infold: mark"
+_MARKS = 5
 
 
 class Operators:
@@ -15,7 +19,7 @@ class Operators:
 
     def __init__(self):
         self._profiler = None
-        self._begin_ns = 0
+        self._marks = []  # our times before and after each
 
     def begin(self):
         try:
@@ -27,10 +31,11 @@ class Operators:
             _warn(error)
             return
         self._profiler = profiler
-        # Ties the profiler's clock to ours.
-        self._begin_ns = time.monotonic_ns()
-        with torch.profiler.record_function(_MARK):
-            pass
+        for _ in range(_MARKS):
+            before = time.monotonic_ns()
+            with torch.profiler.record_function(_MARK):
+                pass
+            self._marks.append((before, time.monotonic_ns()))
 
     def end(self):
         """The outermost operators of each thread: name, begin and end, in nanoseconds."""
@@ -38,14 +43,16 @@ class Operators:
             return []
         self._profiler.stop()
         events = self._profiler.events()
-        marks = [event.time_range.start for event in events if event.name == _MARK]
-        if not marks:
+        seen_us = sorted((event.time_range.start, event.time_range.end) for event in events
+                         if event.name == _MARK)
+        if len(seen_us) != _MARKS:
             _warn("another profiler began in the recording")
             return []
-        [begin_us] = marks
+        (before, after), middle_us = min(zip(self._marks, map(statistics.mean, seen_us)),
+                                         key=lambda each: each[0][1] - each[0][0])
 
         def nanoseconds(at_us):
-            return self._begin_ns + int((at_us - begin_us) * 1e3)
+            return (before + after) // 2 + int((at_us - middle_us) * 1e3)
 
         return [(event.name, nanoseconds(event.time_range.start), nanoseconds(event.time_range.end))
                 for event in events if _is_operator(event) and not _has_operator_above(event)]
