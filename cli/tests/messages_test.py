@@ -232,7 +232,8 @@ def names_the_line_of_a_settings_file(infold, folder):
 
 def finds_a_bad_place_before_it_trains(infold, folder):
     words = ("demo", "--steps", "5000", "--out", "nowhere/demo.svg")
-    _, took = refused(infold, folder, words, 1, "cannot write nowhere/demo.svg; choose another")
+    _, took = refused(infold, folder, words, 1, "cannot write nowhere/demo.svg: No such file",
+                      "; choose another file")
     check(took < SECONDS / 2, f"found out after {took:.0f} s")
 
 
