@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
+#include "cli/line/whole_file.h"
 #include "lab/demo/demo_plot.h"
 #include "lab/demo/demo_processes.h"
 #include "lab/interrupt.h"
@@ -111,7 +110,9 @@ class Demo final : public Command {
 
   ExitCode run(Output& output) override {
     const std::string path = picture_path();
-    if (!can_write(path)) return fail(output, "cannot write " + path + kChooseAnother);
+    if (const auto problem = find_unwritable(path)) {
+      return fail(output, "cannot write " + *problem + kChooseAnother);
+    }
     const lab::InterruptGuard guard;
     lab::ProcessOptions options;
     options.training.seed = seed_;
@@ -196,11 +197,11 @@ class Demo final : public Command {
       output.text("  {}  {:<23} {}\n", each.passed ? "ok  " : "FAIL", each.name, each.finding);
     }
     const std::string path = picture_path();
-    std::ofstream file(path);
-    file << lab::draw_demo_plot(
+    const std::string picture = lab::draw_demo_plot(
         {static_cast<int>(workers_), loss_percent_, wire_, alone.steps, together.steps});
-    file.close();
-    if (!file) return fail(output, "cannot write " + path + kChooseAnother);
+    if (const auto problem = write_file(path, picture)) {
+      return fail(output, "cannot write " + *problem + kChooseAnother);
+    }
     output.text("\npicture: {}\n", path);
     print_object(output, alone, together, checks, path);
     return passed ? ExitCode::kDone : ExitCode::kFailed;
@@ -254,15 +255,6 @@ class Demo final : public Command {
   }
 
   std::string picture_path() const { return out_.empty() ? "infold-demo.svg" : out_; }
-
-  // Opens the file before a minute of training, to find out. A file that this creates is removed.
-  static bool can_write(const std::string& path) {
-    std::error_code ignored;
-    const bool was_there = std::filesystem::exists(path, ignored);
-    const bool opened = std::ofstream(path, std::ios::app).is_open();
-    if (opened && !was_there) std::filesystem::remove(path, ignored);
-    return opened;
-  }
 
   static ExitCode stop(Output& output) {
     output.log("stopped on request; nothing was written\n");

@@ -20,6 +20,8 @@ import replay  # noqa: E402  # pylint: disable=wrong-import-position
 
 # What infold switch and infold whatif have by default.
 SLOTS = 4096
+# The first of four jobs gets 512, and the others 64, 56 and 49.
+MESH_SLOTS = 1024
 
 
 def parse():
@@ -34,6 +36,9 @@ def parse():
     parser.add_argument("--width", type=int, default=512, help="width of the hidden layers")
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mesh", action="store_true",
+                        help="record replicas of shards, whose ranks have two groups each; no "
+                        "change then has other ranks")
     return parser.parse_args()
 
 
@@ -48,18 +53,27 @@ def whatif(paths, *words):
 def changes_of(options):
     """Name, and what differs: rate, loss, slots, ranks."""
     rate, world, slots = options.rate, options.world, options.slots
+    if options.mesh:
+        slots = MESH_SLOTS
     yield "as recorded", rate, 0, SLOTS, world
     yield "half the rate", rate / 2, 0, SLOTS, world
     yield "twice the rate", rate * 2, 0, SLOTS, world
     yield "1 % loss", rate, 0.01, SLOTS, world
     yield f"{slots} slots", rate, 0, slots, world
+    if options.mesh:
+        return
     yield f"{slots // 4} slots", rate, 0, slots // 4, world
     yield "twice the ranks", rate, 0, SLOTS, world * 2
 
 
 def record(options, prefix):
     with lab_job.lab(options.world, f"{options.rate}mbit"), lab_job.switch() as address:
-        replay.train(options, address, "--record", prefix)
+        if options.mesh:
+            lab_job.train(options.world, "--steps", str(options.steps), "--width",
+                          str(options.width), "--batch", str(options.batch), "--record", prefix,
+                          program="bench/traces/train_mesh.py", INFOLD_SWITCHES=address)
+        else:
+            replay.train(options, address, "--record", prefix)
     return [f"{prefix}.{rank}.et" for rank in range(options.world)]
 
 

@@ -100,10 +100,14 @@ Result<Communicator> JoinFlags::join(const std::stop_token& stop, WireFormat wir
   JoinOptions options = join_options();
   options.stop = stop;
   options.wire = wire;
+  return join(options);
+}
+
+Result<Communicator> JoinFlags::join(const JoinOptions& options) {
   Result<Communicator> joined = Communicator::join(options);
   if (joined) return joined;
   std::string& message = joined.error().message;
-  message = stop.stop_requested() ? "stopped on request" : in_flags(std::move(message));
+  message = options.stop.stop_requested() ? "stopped on request" : in_flags(std::move(message));
   return joined;
 }
 

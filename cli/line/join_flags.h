@@ -24,6 +24,8 @@ class JoinFlags {
   // command line. `wire`: of the calls, for which sites may set memory aside.
   Result<Communicator> join(const std::stop_token& stop,
                             WireFormat wire = WireFormat::automatic) const;
+  // The same for changed options.
+  static Result<Communicator> join(const JoinOptions& options);
 
  private:
   std::vector<std::string> switches_;

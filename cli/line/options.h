@@ -54,6 +54,9 @@ class Options {
   // The same, or "none", which stands for `unlimited`.
   void rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
                     double unlimited, std::string_view help);
+  // The same for a rate that may stay unset.
+  void rate_or_none(std::string_view name, std::optional<double>& bits_per_second,
+                    Range<double> allowed, double unlimited, std::string_view help);
   void bytes(std::string_view name, std::uint64_t& value, Range<std::uint64_t> allowed,
              std::string_view help);
   // A size that may stay unset.
@@ -108,6 +111,8 @@ class Options {
  private:
   void whole_number(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
                     std::string_view help, std::function<void(std::uint64_t)> store);
+  void rate_or_none(std::string_view name, const std::string& initial, Range<double> allowed,
+                    std::string_view help, const std::function<void(std::optional<double>)>& store);
   void one_size(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
                 std::string_view help, std::function<void(std::uint64_t)> store);
 

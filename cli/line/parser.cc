@@ -253,16 +253,31 @@ void Options::rate(std::string_view name, double& bits_per_second, Range<double>
 
 void Options::rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
                            double unlimited, std::string_view help) {
+  const bool is_limited = bits_per_second != unlimited;
+  rate_or_none(name, is_limited ? short_rate(bits_per_second) : "none", allowed, help,
+               [=, &bits_per_second](std::optional<double> rate) {
+                 bits_per_second = rate.value_or(unlimited);
+               });
+}
+
+void Options::rate_or_none(std::string_view name, std::optional<double>& bits_per_second,
+                           Range<double> allowed, double unlimited, std::string_view help) {
+  rate_or_none(name, "", allowed, help, [=, &bits_per_second](std::optional<double> rate) {
+    bits_per_second = rate.value_or(unlimited);
+  });
+}
+
+void Options::rate_or_none(std::string_view name, const std::string& initial, Range<double> allowed,
+                           std::string_view help,
+                           const std::function<void(std::optional<double>)>& store) {
   takes_rates_ = true;
-  add_value(app_, name, help, bits_per_second == unlimited ? "none" : short_rate(bits_per_second),
-            fmt::format("none|{}..{}", short_rate(allowed.low), short_rate(allowed.high)),
-            fmt::format("none, or a rate from {} to {} such as 10G or 100mbit",
-                        short_rate(allowed.low), short_rate(allowed.high)),
-            [=, &bits_per_second](const std::string& typed) {
+  const std::string low = short_rate(allowed.low), high = short_rate(allowed.high);
+  add_value(app_, name, help, initial, fmt::format("none|{}..{}", low, high),
+            fmt::format("none, or a rate from {} to {} such as 10G or 100mbit", low, high),
+            [=](const std::string& typed) {
               const auto parsed = parse_rate(typed);
               const bool fits = parsed && *parsed >= allowed.low && *parsed <= allowed.high;
-              if (typed == "none") bits_per_second = unlimited;
-              if (fits) bits_per_second = *parsed;
+              if (fits || typed == "none") store(fits ? parsed : std::nullopt);
               return fits || typed == "none";
             });
 }

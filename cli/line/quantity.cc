@@ -100,4 +100,8 @@ std::string short_bytes(std::uint64_t bytes) {
   return binary.size() < best.size() ? binary : best;
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace infold::cli

@@ -29,4 +29,7 @@ inline constexpr std::string_view kRatesSentence =
 std::string short_rate(double bits_per_second);
 std::string short_bytes(std::uint64_t bytes);
 
+// "1 rank", "4 ranks". Requires: a noun whose plural ends in s.
+std::string counted(std::uint64_t count, std::string_view noun);
+
 }  // namespace infold::cli

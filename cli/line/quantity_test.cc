@@ -53,6 +53,8 @@ TEST(Quantity, ReadsItsOwnTextsBack) {
   EXPECT_EQ(short_bytes(std::uint64_t{1} << 32), "4GiB");
   EXPECT_EQ(short_bytes(1'000'000'007), "1000000007B");
   EXPECT_EQ(short_bytes(1), "1B");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
   for (const double rate : {1e6, 1.234e9, 123'456'789.0, 400e9}) {
     EXPECT_EQ(parse_rate(short_rate(rate)), rate);
   }

@@ -2,6 +2,7 @@
 #include "cli/line/whole_file.h"
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -30,6 +31,17 @@ tl::expected<std::string, std::string> read_file(const std::string& path, std::s
     return tl::unexpected(fmt::format("the file has more than {} bytes", bytes_max));
   }
   return text;
+}
+
+std::optional<std::string> find_unwritable(const std::string& path) {
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path, ignored);
+  errno = 0;
+  const bool is_open = std::ofstream(path, std::ios::app).is_open();
+  const int error = errno;
+  if (is_open && !was_there) std::filesystem::remove(path, ignored);
+  if (is_open) return std::nullopt;
+  return path + ": " + reason_of(error);
 }
 
 std::optional<std::string> write_file(const std::string& path, const std::string& text) {

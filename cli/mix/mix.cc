@@ -3,6 +3,7 @@
 // infold mix: training jobs that share a simulated cluster, under each scheduler in turn.
 
 #include <chrono>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
@@ -10,6 +11,7 @@
 #include "cli/mix/mix_table.h"
 #include "lab/interrupt.h"
 #include "mix/jobs/draw_jobs.h"
+#include "trace/views/perfetto.h"
 
 namespace infold::cli {
 namespace {
@@ -47,10 +49,15 @@ class Mix final : public Command {
                  "Sigma of the normal jitter of a GPU's work, as a share of its time");
     options.whole<std::uint64_t>("--seed", mix_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of the jitter and of drawn jobs");
+    options.text("--perfetto", perfetto_,
+                 "Timeline of the first rank of each job to write, for ui.perfetto.dev; needs one "
+                 "--scheduler",
+                 "FILE");
     options.examples(
         "  infold mix                                  60 drawn jobs, under each scheduler\n"
         "  infold mix --draw 20 --print-jobs           the list of 20 drawn jobs, to edit\n"
         "  infold mix --jobs jobs.csv --scheduler sincronia --json\n"
+        "  infold mix --draw 8 --scheduler priority --perfetto mix.json\n"
         "  infold mix --racks 16 --hosts 15 --placement spread --scale 400\n"
         "  infold mix --slots 64 --piece 8             slots are scarce\n"
         "  infold mix --jobs jobs.csv --racks 32 --hosts 32 --scale 400    up to 1024 ranks\n");
@@ -70,10 +77,24 @@ class Mix final : public Command {
       output.log("infold mix: {}\n", reason);
       return ExitCode::kBadUsage;
     }
+    if (const auto problem = find_problem_of_timeline()) {
+      output.log("infold mix: {}\n", *problem);
+      return ExitCode::kBadUsage;
+    }
     return run_schedulers(output, jobs);
   }
 
  private:
+  std::optional<std::string> find_problem_of_timeline() const {
+    if (perfetto_.empty()) return std::nullopt;
+    if (scheduler_ == kAll) return "--perfetto writes one run; name its --scheduler";
+    std::error_code is_absent;
+    if (std::filesystem::equivalent(perfetto_, file_, is_absent)) {
+      return file_ + " would be overwritten; choose another name";
+    }
+    return find_unwritable(perfetto_);
+  }
+
   void declare_jobs(Options& options) {
     options.text("--jobs", file_,
                  "File of jobs, a line each: seconds of submission, model, workers, iterations",
@@ -158,6 +179,7 @@ class Mix final : public Command {
     };
     const auto alone_s = mix::times_alone_s(mix_, jobs, keep_going);
     if (!alone_s) return interrupted(output, progress);
+    mix_.is_traced = !perfetto_.empty();
     std::vector<MixRow> rows;
     for (const mix::SchedulerKind scheduler : schedulers) {
       before += jobs.size();
@@ -177,6 +199,23 @@ class Mix final : public Command {
     }
     progress.end();
     print_table(output, mix_, rows, jobs.size());
+    return perfetto_.empty() ? ExitCode::kDone : write_timeline(output, rows.front(), jobs);
+  }
+
+  ExitCode write_timeline(Output& output, const MixRow& row,
+                          const std::vector<mix::JobSpec>& jobs) const {
+    std::vector<trace::Timeline> timelines;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      timelines.push_back(
+          {i + 1,
+           fmt::format("job {}: {}, {} workers", i + 1, jobs[i].model->name, jobs[i].workers),
+           &row.outcome.jobs[i].first_rank});
+    }
+    if (const auto problem = write_file(perfetto_, trace::perfetto_of(timelines))) {
+      output.log("infold mix: {}\n", *problem);
+      return ExitCode::kFailed;
+    }
+    output.text("\n{}: timeline; open it at https://ui.perfetto.dev\n", perfetto_);
     return ExitCode::kDone;
   }
 
@@ -195,6 +234,7 @@ class Mix final : public Command {
   double rack_rate_ = 10e9;
   double rtt_us_ = 5;
   bool print_jobs_ = false;
+  std::string perfetto_;
 };
 
 }  // namespace

@@ -58,8 +58,8 @@ void print_objects(Output& output, const MixRow& row, std::span<const mix::JobSp
 
 void print_table(Output& output, const mix::MixOptions& options, std::span<const MixRow> rows,
                  std::size_t jobs) {
-  output.text("{} jobs on {} racks of {} hosts; links {}, to the spine {}; scale {:g}\n\n", jobs,
-              options.hosts.racks, options.hosts.hosts_per_rack,
+  output.text("{} on {} of {}; links {}, to the spine {}; scale {:g}\n\n", counted(jobs, "job"),
+              counted(options.hosts.racks, "rack"), counted(options.hosts.hosts_per_rack, "host"),
               short_rate(static_cast<double>(options.host_bits_per_second)),
               short_rate(static_cast<double>(options.rack_bits_per_second)), options.scale);
   output.text("{:<10} {:>16} {:>13} {:>9} {:>8} {:>10} {:>10} {:>11} {:>8}\n", "", "completion s",

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan/plan_processors.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string_view>
 
+#include "cli/line/whole_file.h"
 #include "lab/measure/processor_costs.h"
 #include "predict/processors_text.h"
 
@@ -24,36 +21,18 @@ constexpr std::size_t kFileBytesMax = 16 << 10;
 using Costs = tl::expected<predict::Processors, std::string>;
 
 Costs read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kFileBytesMax + 1, '\0');
-  // A folder can be opened, and fails at the first byte.
-  errno = 0;
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (!file && !file.eof())) {
-    return tl::unexpected(fmt::format("must be table, any, measure or a file; cannot read '{}': {}",
-                                      path, std::strerror(errno == 0 ? ENOENT : errno)));
+  const auto text = read_file(path, kFileBytesMax);
+  if (!text) {
+    return tl::unexpected(
+        fmt::format("must be table, any, measure or a file; '{}': {}", path, text.error()));
   }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kFileBytesMax) {
-    return tl::unexpected(fmt::format(
-        "{}: more than {} bytes, so --save-processors did not write it", path, kFileBytesMax));
-  }
-  auto processors = predict::read_processors(text);
+  auto processors = predict::read_processors(*text);
   if (!processors) return tl::unexpected(fmt::format("{}: {}", path, processors.error()));
   return *processors;
 }
 
 std::string origin() {
   return fmt::format("measured over loopback on {} processors", lab::processor_count());
-}
-
-void save(const predict::Processors& processors, const std::string& path) {
-  std::ofstream file(path);
-  file << predict::write_processors(processors, origin());
-  file.close();
-  if (!file) {
-    throw std::runtime_error(fmt::format("--save-processors {}: {}", path, std::strerror(errno)));
-  }
 }
 
 std::string cost_text(const predict::ChunkCost& cost) {
@@ -110,8 +89,17 @@ tl::expected<predict::Processors, std::string> ProcessorsOption::costs(Output& o
                                                                        bool for_lab) const {
   if (source_ == kAny) return predict::Processors{};
   if (source_ == kMeasure || (source_.empty() && for_lab)) {
+    const auto failed = [](const std::string& problem) {
+      return tl::unexpected("--save-processors " + problem);
+    };
+    const bool saves = !saved_as_.empty();
+    if (const auto problem = saves ? find_unwritable(saved_as_) : std::nullopt) {
+      return failed(*problem);
+    }
     const predict::Processors processors = measure(output);
-    if (!saved_as_.empty()) save(processors, saved_as_);
+    if (!saves) return processors;
+    const std::string text = predict::write_processors(processors, origin());
+    if (const auto problem = write_file(saved_as_, text)) return failed(*problem);
     return processors;
   }
   if (source_.empty() || source_ == kTable) return predict::measured_processors();

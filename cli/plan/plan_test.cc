@@ -131,9 +131,9 @@ TEST(PlanCommand, SaysWhatIsWrongWithAFileOfCosts) {
     return outcome.log;
   };
   EXPECT_THAT(refusal("/nowhere/node.costs"),
-              HasSubstr("--processors must be table, any, measure or a file; cannot read "
-                        "'/nowhere/node.costs': No such file or directory"));
-  EXPECT_THAT(refusal("/"), HasSubstr("cannot read '/': Is a directory"));
+              HasSubstr("--processors must be table, any, measure or a file; "
+                        "'/nowhere/node.costs': cannot read the file: No such file"));
+  EXPECT_THAT(refusal("/"), HasSubstr("'/': cannot read the file: Is a directory"));
   const File wrong("rank_packet_ns = fast\n");
   EXPECT_THAT(refusal(wrong.path()),
               HasSubstr(std::string(wrong.path()) +

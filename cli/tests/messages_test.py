@@ -92,6 +92,12 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
     refused(infold, folder, ("mix", "--slots", "8", "--shares", "9"), 2,
             "8 slots cannot be divided in 9 shares")
+    refused(infold, folder, ("mix", "--perfetto", "mix.json"), 2, "name its --scheduler")
+    one = ("mix", "--draw", "1", "--scheduler", "none", "--perfetto")
+    refused(infold, folder, (*one, "absent/mix.json"), 2, "absent/mix.json: No such file")
+    path.write_bytes(b"0, VGG-16, 4, 1\n")
+    refused(infold, folder, (*one, f"./{path.name}", "--jobs", path.name), 2,
+            "jobs.csv would be overwritten")
 
 
 def names_what_is_wrong_with_a_trace(infold, folder):
@@ -226,7 +232,8 @@ def names_the_line_of_a_settings_file(infold, folder):
 
 def finds_a_bad_place_before_it_trains(infold, folder):
     words = ("demo", "--steps", "5000", "--out", "nowhere/demo.svg")
-    _, took = refused(infold, folder, words, 1, "cannot write nowhere/demo.svg; choose another")
+    _, took = refused(infold, folder, words, 1, "cannot write nowhere/demo.svg: No such file",
+                      "; choose another file")
     check(took < SECONDS / 2, f"found out after {took:.0f} s")
 
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/line/quantity.h"
 #include "cli/line/whole_file.h"
 #include "cli/trace/read_traces.h"
 #include "trace/views/perfetto.h"
@@ -43,8 +44,8 @@ class TracePerfetto final : public Command {
     if (!traces) return fail(output, traces.error());
     const std::string text = trace::perfetto_of(*traces);
     if (const auto problem = write_file(to, text)) return fail(output, *problem);
-    output.text("{}: {} ranks, {} bytes; open it at https://ui.perfetto.dev\n", to, traces->size(),
-                text.size());
+    output.text("{}: {}, {} bytes; open it at https://ui.perfetto.dev\n", to,
+                counted(traces->size(), "rank"), text.size());
     output.object(
         {{"event", "timeline"}, {"file", to}, {"ranks", traces->size()}, {"bytes", text.size()}});
     return ExitCode::kDone;

@@ -82,9 +82,15 @@ class TraceReplay final : public Command {
     if (trace.world().value_or(world) != world) {
       return fmt::format("the trace is of {} ranks, and --world is {}", *trace.world(), world);
     }
-    for (const std::string& group : trace::groups_of(trace)) {
+    const std::vector<std::string> groups = trace::groups_of(trace);
+    for (const std::string& group : groups) {
       const std::vector<std::int64_t> ranks = trace::ranks_of_group(trace, group);
       const std::string shown = trace::printable(group);
+      const bool has_all = ranks.empty() || ranks.size() == world;
+      if (options.switches.empty() && (groups.size() > 1 || !has_all)) {
+        return fmt::format("group '{}' is one of several, and each needs a job; name a --switch",
+                           shown);
+      }
       if (ranks.size() > world) {
         return fmt::format("group '{}' has {} ranks, and --world is {}", shown, ranks.size(),
                            world);
@@ -104,18 +110,18 @@ class TraceReplay final : public Command {
     return ranks == 0 ? options.world : static_cast<int>(ranks);
   }
 
-  // A group of all ranks in their order is the job itself. Every other group is a job of its own.
-  // All ranks join in the order of names, so that no two ranks wait for each other.
+  // Each group is a job, whose name has the group's: other ranks may have more groups. Without a
+  // switch, a group of all ranks is the job itself. All ranks join in the order of names, so that
+  // no two ranks wait for each other.
   std::optional<std::string> join_groups(const trace::Trace& trace, const JoinOptions& options,
                                          const std::stop_token& stop) {
-    const std::vector<std::string> names = trace::groups_of(trace);
-    for (const std::string& name : names) {
+    for (const std::string& name : trace::groups_of(trace)) {
       JoinOptions own = options;
       own.use_environment = false;
       own.stop = stop;
       own.wire = wire_of(wire_);
       const std::vector<std::int64_t> ranks = trace::ranks_of_group(trace, name);
-      if (names.size() > 1) own.job += "/" + trace::printable(name);
+      if (!options.switches.empty()) own.job += "/" + trace::printable(name);
       if (!ranks.empty()) {
         const auto at = std::find(ranks.begin(), ranks.end(), options.rank);
         own.rank = static_cast<int>(at - ranks.begin());
@@ -125,9 +131,7 @@ class TraceReplay final : public Command {
         return fmt::format("group '{}' has one rank; take its collectives out of the trace",
                            trace::printable(name));
       }
-      auto joined = names.size() == 1 && ranks.size() == static_cast<std::size_t>(options.world)
-                        ? join_.join(stop, wire_of(wire_))
-                        : Communicator::join(own);
+      auto joined = JoinFlags::join(own);
       if (!joined) return joined.error().message;
       groups_.emplace(name, std::move(*joined));
     }

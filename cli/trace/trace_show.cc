@@ -107,8 +107,9 @@ class TraceShow final : public Command {
     }
     if (times.empty()) return;
     std::sort(times.begin(), times.end());
-    output.text("{} steps: median {:.3f} ms, shortest {:.3f}, longest {:.3f}\n", times.size(),
-                ms(times[times.size() / 2]), ms(times.front()), ms(times.back()));
+    output.text("{}: median {:.3f} ms, shortest {:.3f}, longest {:.3f}\n",
+                counted(times.size(), "step"), ms(times[times.size() / 2]), ms(times.front()),
+                ms(times.back()));
   }
 
   std::string file_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/line/quantity.h"
 #include "cli/line/whole_file.h"
 #include "cli/trace/read_traces.h"
 #include "cli/whatif/whatif_options.h"
@@ -55,21 +56,23 @@ class WhatIf final : public Command {
         "  infold whatif run.*.et --rate 1G                    would a switch help?\n"
         "  infold whatif run.*.et --rate 1G --sweep ranks=4,8,16,32 --svg ranks.svg\n"
         "  infold whatif run.*.et --rate 10G --loss 0.01 --place switch --perfetto run.json\n"
-        "  infold whatif run.*.et --rate 1G --ranks 32 --place racks:4 --place hosts:2\n"
+        "  infold whatif run.*.et --rate 1G --ranks 32 --place racks:4 --rack-rate 10G\n"
         "  infold whatif run.*.et --rate 1G --ranks 8 --place switch --traces eight");
   }
 
   ExitCode run(Output& output) override {
     const lab::InterruptGuard guard;
     if (const auto clash = find_clash()) return fail(output, *clash, ExitCode::kBadUsage);
+    for (const std::string& file : outputs()) {
+      if (const auto problem = find_unwritable(file)) return fail(output, *problem);
+    }
     auto traces = read_traces(files_);
     if (!traces) return fail(output, traces.error());
     auto run = whatif::RecordedRun::make(std::move(*traces));
     if (!run) return fail(output, run.error());
     const auto questions = chosen_.questions(run->ranks());
     if (!questions) return fail(output, questions.error(), ExitCode::kBadUsage);
-    const bool needs_one_place = !perfetto_.empty() || !traces_.empty();
-    if (needs_one_place && questions->front().places.size() != 1) {
+    if (writes_run() && questions->front().places.size() != 1) {
       return fail(output, "--perfetto and --traces write one place; name it with --place",
                   ExitCode::kBadUsage);
     }
@@ -91,17 +94,24 @@ class WhatIf final : public Command {
     std::set<std::filesystem::path> used;
     for (const std::string& file : files_) used.insert(std::filesystem::weakly_canonical(file));
     if (!apart_.empty()) used.insert(std::filesystem::weakly_canonical(apart_));
-    std::vector<std::string> outputs = {svg_, perfetto_};
-    // Any rank's trace may be there; the first ones are enough to find a run that is read.
-    for (std::size_t rank = 0; !traces_.empty() && rank < files_.size(); ++rank) {
-      outputs.push_back(fmt::format("{}.{}.et", traces_, rank));
-    }
-    for (const std::string& file : outputs) {
-      if (file.empty() || used.insert(std::filesystem::weakly_canonical(file)).second) continue;
+    for (const std::string& file : outputs()) {
+      if (used.insert(std::filesystem::weakly_canonical(file)).second) continue;
       return file + " would be overwritten; choose another name";
     }
     return std::nullopt;
   }
+
+  // Of the traces to write, as many as are read: enough to find a run that is read.
+  std::vector<std::string> outputs() const {
+    std::vector<std::string> outputs = {svg_, perfetto_};
+    for (std::size_t rank = 0; !traces_.empty() && rank < files_.size(); ++rank) {
+      outputs.push_back(fmt::format("{}.{}.et", traces_, rank));
+    }
+    std::erase(outputs, "");
+    return outputs;
+  }
+
+  bool writes_run() const { return !perfetto_.empty() || !traces_.empty(); }
 
   static ExitCode fail(Output& output, const std::string& reason,
                        ExitCode code = ExitCode::kFailed) {
@@ -127,8 +137,8 @@ class WhatIf final : public Command {
         if (!predicted) return fail(output, place.name + ": " + predicted.error());
         answers.push_back({place, each.value, answered, std::move(*predicted)});
         print_object(output, answers.back());
-        // A sweep needs the numbers alone.
-        if (questions.size() > 1) answers.back().prediction.played.clear();
+        // Tables and pictures need the steps alone.
+        if (!writes_run()) answers.back().prediction.played = {};
       }
       ++answered;
     }
@@ -146,9 +156,9 @@ class WhatIf final : public Command {
       output.text("{}: picture\n", svg_);
     }
     if (!perfetto_.empty()) {
-      std::vector<trace::NamedTrace> played;
+      std::vector<trace::Timeline> played;
       for (const trace::Trace& each : answers.front().prediction.played) {
-        played.push_back({"", each});
+        played.push_back({played.size(), fmt::format("rank {}", played.size()), &each});
       }
       if (const auto problem = write_file(perfetto_, trace::perfetto_of(played))) {
         return fail(output, *problem);
@@ -164,7 +174,8 @@ class WhatIf final : public Command {
       const auto written = trace::write(prediction.played[rank], file);
       if (!written) return fail(output, written.error());
     }
-    output.text("{}.0.et and so on: the traces of {} ranks\n", traces_, prediction.played.size());
+    output.text("{}.0.et and so on: the traces of {}\n", traces_,
+                counted(prediction.played.size(), "rank"));
     return ExitCode::kDone;
   }
 

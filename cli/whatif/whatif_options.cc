@@ -56,6 +56,9 @@ std::vector<std::string> split(std::string_view typed) {
 void WhatIfOptions::declare(Options& options) {
   options.rate_or_none("--rate", rate_, kRates, 0,
                        "Rate of each rank's link, in each direction; none for no limit");
+  options.rate_or_none("--rack-rate", rack_rate_, kRates, 0,
+                       "Rate of each rack's link to the root, in each direction; as --rate if it "
+                       "is left out");
   options.real("--rtt-us", rtt_us_, {0, kRttUsMax},
                "Microseconds from one host to another and back");
   options.real("--loss", setting_.loss, {0, kLossMax},
@@ -84,7 +87,8 @@ void WhatIfOptions::declare(Options& options) {
       "that tc shapes, as in a lab");
   options.text(
       "--sweep", sweep_,
-      "Predict for each of these values in turn; NAME is rate, rtt-us, loss, slots or ranks",
+      "Predict for each of these values in turn; NAME is rate, rack-rate, rtt-us, loss, slots or "
+      "ranks",
       "NAME=V1,V2,...");
   options.whole<std::uint64_t>("--seed", setting_.seed, {1, ~std::uint64_t{0} >> 1},
                                "Seed of the losses");
@@ -116,12 +120,16 @@ bool WhatIfOptions::add_place(const std::string& typed) {
 
 std::string WhatIfOptions::set(Setting& setting, const std::string& name,
                                const std::string& typed) {
-  if (name == "rate") {
+  if (name == "rate" || name == "rack-rate") {
     const auto rate = typed == "none" ? std::optional(0.0) : parse_rate(typed);
     if (!rate || (*rate != 0 && (*rate < kRates.low || *rate > kRates.high))) {
       return "none, or 1M to 10T";
     }
-    setting.bits_per_second = *rate;
+    if (name == "rate") {
+      setting.bits_per_second = *rate;
+    } else {
+      setting.rack_bits_per_second = *rate;
+    }
   } else if (name == "rtt-us") {
     const auto us = number_in<double>(typed, {0, kRttUsMax});
     if (!us) return fmt::format("0 to {}", kRttUsMax);
@@ -147,13 +155,14 @@ std::string WhatIfOptions::swept() const { return sweep_.substr(0, sweep_.find('
 tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
     std::uint64_t recorded_ranks) const {
   const std::string name = swept();
-  constexpr std::string_view kNames[] = {"", "rate", "rtt-us", "loss", "slots", "ranks"};
+  constexpr std::string_view kNames[] = {"",     "rate",  "rack-rate", "rtt-us",
+                                         "loss", "slots", "ranks"};
   const bool is_name = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
   if (!is_name || (!sweep_.empty() && (name.empty() || name.size() == sweep_.size()))) {
-    return tl::unexpected(
-        fmt::format("--sweep {}: must be rate, rtt-us, loss, slots or ranks, and values, such as "
-                    "rate=100M,1G,10G",
-                    sweep_));
+    return tl::unexpected(fmt::format(
+        "--sweep {}: must be rate, rack-rate, rtt-us, loss, slots or ranks, and values, "
+        "such as rate=100M,1G,10G",
+        sweep_));
   }
   const bool is_known = recorded_ranks >= kRanks.low && recorded_ranks <= kRanks.high;
   if (!is_known && !ranks_ && name != "ranks") {
@@ -165,9 +174,16 @@ tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
     return tl::unexpected(
         std::string("--model formula knows neither losses nor slots; leave it at packets"));
   }
+  const bool has_racks = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
+    return each.setting.place == Place::racks;
+  });
+  if ((rack_rate_ || name == "rack-rate") && !has_racks) {
+    return tl::unexpected(std::string("--rack-rate needs racks; add --place racks:N"));
+  }
   Setting setting = setting_;
   setting.ranks = ranks_.value_or(is_known ? static_cast<std::uint16_t>(recorded_ranks) : 2);
   setting.bits_per_second = rate_;
+  setting.rack_bits_per_second = rack_rate_;
   setting.round_trip.ns = static_cast<std::int64_t>(rtt_us_ * 1e3);
   setting.wire = wire_of(wire_);
   setting.model = model_ == "formula" ? whatif::Model::formula : whatif::Model::packets;

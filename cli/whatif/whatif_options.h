@@ -46,6 +46,7 @@ class WhatIfOptions {
   whatif::Setting setting_;
   std::optional<std::uint16_t> ranks_;
   double rate_ = 0;
+  std::optional<double> rack_rate_;  // unset: as rate_
   double rtt_us_ = 50;
   std::string model_ = "packets";
   std::string wire_ = "automatic";

@@ -24,6 +24,12 @@ constexpr double kRow = 13;
 constexpr double kBarHeight = 10;
 constexpr double kGap = 16;  // between places
 constexpr std::size_t kRowsMax = 8;
+// Of a sweep's curves.
+constexpr double kPlotLeft = 88;
+constexpr double kPlotRight = 650;
+constexpr double kPlotTop = 78;
+constexpr double kPlotBottom = 440;
+constexpr const char* kFooter = "predicted from a recorded run (infold whatif)";
 
 const char* style_of(Doing doing) {
   switch (doing) {
@@ -83,12 +89,61 @@ std::string links_of(const whatif::Setting& setting) {
   return "links of " + short_rate(setting.bits_per_second) + "bit/s";
 }
 
+// What does not change in a sweep.
+std::string unswept_text(const std::string& swept, const whatif::Setting& setting) {
+  std::string text;
+  if (swept != "ranks") text = fmt::format("{} ranks", setting.ranks);
+  if (swept == "rate") return text;
+  return text + (text.empty() ? "" : ", ") + links_of(setting);
+}
+
+bool is_rate(const std::string& swept) { return swept == "rate" || swept == "rack-rate"; }
+
 // A rate or a number, for an axis.
 double number_of(const std::string& swept, const std::string& value) {
-  if (swept == "rate") return parse_rate(value).value_or(0);
+  if (is_rate(swept)) return parse_rate(value).value_or(0);
   double number = 0;
   std::from_chars(value.data(), value.data() + value.size(), number);
   return number;
+}
+
+// The steps in milliseconds against what is swept.
+struct Curves {
+  std::vector<std::pair<std::string, lab::Points>> by_place;
+  double least = 1e300;
+  double most = 0;
+  double x_least = 1e300;
+  double x_most = 0;
+};
+
+Curves curves_of(const std::string& swept, std::span<const Answer> answers) {
+  Curves curves;
+  auto& by_place = curves.by_place;
+  for (const Answer& each : answers) {
+    const double x = number_of(swept, each.value);
+    if (is_rate(swept) && x == 0) continue;  // no limit, which has no place on the axis
+    const double step_ms = each.prediction.split.step_us / 1000;
+    auto curve = std::find_if(by_place.begin(), by_place.end(),
+                              [&](const auto& known) { return known.first == each.place.name; });
+    if (curve == by_place.end()) curve = by_place.insert(by_place.end(), {each.place.name, {}});
+    curve->second.emplace_back(x, step_ms);
+    curves.least = std::min(curves.least, std::max(step_ms, 1e-3));
+    curves.most = std::max(curves.most, step_ms);
+    curves.x_least = std::min(curves.x_least, x);
+    curves.x_most = std::max(curves.x_most, x);
+  }
+  for (auto& [name, points] : by_place) std::sort(points.begin(), points.end());
+  return curves;
+}
+
+lab::Panel panel_of(const Curves& curves, bool decades) {
+  if (!decades) {
+    return {lab::linear_scale(curves.x_most, kPlotLeft, kPlotRight),
+            lab::linear_scale(curves.most, kPlotBottom, kPlotTop)};
+  }
+  return {
+      lab::decade_scale(curves.x_least, curves.x_most, kPlotLeft, kPlotRight),
+      lab::decade_scale(curves.least, std::max(curves.most, curves.least), kPlotBottom, kPlotTop)};
 }
 
 }  // namespace
@@ -113,7 +168,7 @@ std::string draw_steps(std::span<const Answer> answers) {
   picture.description = "Time lines of a training step for each place of sums";
   picture.title = "A training step, by the place of its sums";
   picture.subtitle = subtitle;
-  picture.footer = "predicted from a recorded run (infold whatif)";
+  picture.footer = kFooter;
   picture.left = 24;
   std::string svg = lab::begin_picture(picture);
   const lab::Scale x = lab::linear_scale(most, kLeft, kRight);
@@ -139,55 +194,24 @@ std::string draw_steps(std::span<const Answer> answers) {
 }
 
 std::string draw_sweep(const std::string& swept, std::span<const Answer> answers) {
-  constexpr double kPlotRight = 650;
-  constexpr double kPlotTop = 78;
-  constexpr double kBottom = 440;
-  std::vector<std::pair<std::string, lab::Points>> curves;
-  double least = 1e300;
-  double most = 0;
-  double x_least = 1e300;
-  double x_most = 0;
-  for (const Answer& each : answers) {
-    const double x = number_of(swept, each.value);
-    const double step_ms = each.prediction.split.step_us / 1000;
-    auto curve = std::find_if(curves.begin(), curves.end(),
-                              [&](const auto& known) { return known.first == each.place.name; });
-    if (curve == curves.end()) curve = curves.insert(curves.end(), {each.place.name, {}});
-    curve->second.emplace_back(x, step_ms);
-    least = std::min(least, std::max(step_ms, 1e-3));
-    most = std::max(most, step_ms);
-    x_least = std::min(x_least, x);
-    x_most = std::max(x_most, x);
-  }
-  const bool decades = swept == "rate" && x_most > x_least;
-  const lab::Panel panel{decades ? lab::decade_scale(x_least, x_most, 88, kPlotRight)
-                                 : lab::linear_scale(x_most, 88, kPlotRight),
-                         decades
-                             ? lab::decade_scale(least, std::max(most, least), kBottom, kPlotTop)
-                             : lab::linear_scale(most, kBottom, kPlotTop)};
+  const Curves curves = curves_of(swept, answers);
+  const bool decades = is_rate(swept) && curves.x_most > curves.x_least;
+  const lab::Panel panel = panel_of(curves, decades);
   std::vector<lab::Tick> ticks = lab::ticks_of(panel.x);
   if (decades) {
     for (lab::Tick& tick : ticks) tick.label = short_rate(tick.value);
   }
-  const whatif::Setting& setting = answers.front().place.setting;
-  const std::string subtitle =
-      swept == "rate"
-          ? fmt::format("{} ranks", setting.ranks)
-          : fmt::format("{}{}", swept == "ranks" ? "" : fmt::format("{} ranks, ", setting.ranks),
-                        links_of(setting));
-  const std::string title = fmt::format("Time of a training step against {}", swept);
   lab::Picture picture;
   picture.height = 520;
-  picture.description = title;
-  picture.title = title;
-  picture.subtitle = subtitle;
-  picture.footer = "predicted from a recorded run (infold whatif)";
+  picture.title = fmt::format("Time of a training step against {}", swept);
+  picture.description = picture.title;
+  picture.subtitle = unswept_text(swept, answers.front().place.setting);
+  picture.footer = kFooter;
   std::string svg = lab::begin_picture(picture) +
                     lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
                     lab::draw_x_axis(panel, ticks, swept);
   std::vector<lab::LegendEntry> legend;
-  for (auto& [name, points] : curves) {
-    std::sort(points.begin(), points.end());
+  for (const auto& [name, points] : curves.by_place) {
     const std::string style = fmt::format("series-{}", legend.size() % lab::kSeriesStyles);
     svg += lab::draw_curve(panel, style, points) + lab::draw_marks(panel, style, points);
     legend.push_back({style, name});

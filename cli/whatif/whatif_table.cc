@@ -32,6 +32,12 @@ void print_row(Output& output, const std::string& name, const Split& split) {
               ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us));
 }
 
+std::string racks_text(const whatif::Setting& setting) {
+  if (!setting.rack_bits_per_second) return "";
+  const double rate = *setting.rack_bits_per_second;
+  return rate > 0 ? "racks' links of " + short_rate(rate) + "bit/s" : "racks' links of any rate";
+}
+
 }  // namespace
 
 Recorded recorded_of(const whatif::RecordedRun& run) {
@@ -41,16 +47,19 @@ Recorded recorded_of(const whatif::RecordedRun& run) {
 
 void print_run(Output& output, const Recorded& run, const WhatIfOptions& options,
                const whatif::Setting& first, std::optional<double> interference) {
-  output.text("run of {} ranks, {} steps{}\n", run.ranks, run.steps,
+  output.text("run of {}, {}{}\n", counted(run.ranks, "rank"), counted(run.steps, "step"),
               run.traces < run.ranks ? "; one trace stands for all ranks" : "");
   std::vector<std::pair<std::string, std::string>> facts = {
       {"ranks", fmt::format("{} ranks", first.ranks)},
       {"rate", first.bits_per_second > 0 ? "links of " + short_rate(first.bits_per_second) + "bit/s"
                                          : "links of any rate"},
+      {"rack-rate", racks_text(first)},
       {"rtt-us", fmt::format("{} us from host to host and back",
                              static_cast<double>(first.round_trip.ns) / 1e3)},
       {"loss", fmt::format("loss {}", first.loss)}};
-  std::erase_if(facts, [&](const auto& fact) { return fact.first == options.swept(); });
+  std::erase_if(facts, [&](const auto& fact) {
+    return fact.first == options.swept() || fact.second.empty();
+  });
   std::string text;
   for (const auto& fact : facts) text += (text.empty() ? "" : ", ") + fact.second;
   output.text("predicted for {}\n", text);
@@ -74,6 +83,7 @@ void print_object(Output& output, const Answer& answer) {
                  {"place", answer.place.name},
                  {"ranks", setting.ranks},
                  {"rate", setting.bits_per_second},
+                 {"rack_rate", setting.rack_bits_per_second.value_or(setting.bits_per_second)},
                  {"rtt_us", static_cast<double>(setting.round_trip.ns) / 1e3},
                  {"loss", setting.loss},
                  {"slots", setting.slots},

@@ -85,7 +85,7 @@ class WhatIfCommand : public testing::Test {
 TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
   const Outcome outcome = whatif({"--rate", "100M", "--ranks", "8"});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("run of 2 ranks, 1 steps\n"),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("run of 2 ranks, 1 step\n"),
                                  HasSubstr("predicted for 8 ranks, links of 100Mbit/s"),
                                  HasSubstr("A switch makes a step 1."),
                                  HasSubstr("No network makes a step more than ")));
@@ -109,6 +109,11 @@ TEST_F(WhatIfCommand, SweepsAndDraws) {
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
   EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr("<polyline"), HasSubstr("</svg>")));
+  for (const std::string rates : {"none,10M,100M", "none,100M", "none"}) {
+    EXPECT_EQ(whatif({"--sweep", "rate=" + rates, "--svg", file("rate.svg")}).code,
+              ExitCode::kDone);
+    EXPECT_THAT(content(file("rate.svg")), HasSubstr("</svg>"));
+  }
   const auto steps =
       whatif({"--sweep", "loss=0,0.1", "--place", "switch", "--rate", "100M", "--json"})
           .predictions();
@@ -155,6 +160,43 @@ TEST_F(WhatIfCommand, DoesNotCompareLossesWithARingThatHasNone) {
               HasSubstr("knows neither losses nor slots"));
 }
 
+TEST_F(WhatIfCommand, FindsFilesThatItCannotWriteBeforeItPredicts) {
+  for (const std::string option : {"--svg", "--perfetto", "--traces"}) {
+    const Outcome outcome = whatif({"--place", "switch", option, "/absent/a"});
+    EXPECT_EQ(outcome.code, ExitCode::kFailed);
+    EXPECT_THAT(outcome.log, HasSubstr("/absent/a"));
+    EXPECT_THAT(outcome.log, HasSubstr(": No such file"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  // A run that fails later leaves no empty file.
+  EXPECT_EQ(whatif({"--place", "racks:2", "--svg", file("a.svg")}).code, ExitCode::kFailed);
+  EXPECT_FALSE(std::filesystem::exists(file("a.svg")));
+}
+
+TEST_F(WhatIfCommand, RacksHaveLinksOfTheirOwn) {
+  const auto step_us = [this](const std::string& rate) {
+    const auto predictions = whatif({"--ranks", "4", "--place", "racks:2", "--rate", "100M",
+                                     "--rack-rate", rate, "--json"})
+                                 .predictions();
+    EXPECT_EQ(predictions.size(), 1U);
+    return predictions.empty() ? 0.0 : predictions.front()["step_us"].get<double>();
+  };
+  const double as_ranks = step_us("100M");
+  const auto swept = whatif({"--ranks", "4", "--place", "racks:2", "--rate", "100M", "--sweep",
+                             "rack-rate=20M,100M", "--svg", file("racks.svg"), "--json"})
+                         .predictions();
+  ASSERT_EQ(swept.size(), 2U);
+  EXPECT_EQ(swept[1]["step_us"], as_ranks);
+  EXPECT_EQ(swept[0]["rack_rate"], 20e6);
+  EXPECT_THAT(content(file("racks.svg")), HasSubstr(">100M</text>"));
+  EXPECT_GT(step_us("20M"), 2 * as_ranks);
+  EXPECT_LT(step_us("none"), as_ranks);
+  const Outcome outcome = whatif({"--ranks", "4", "--place", "racks:2", "--rack-rate", "10G"});
+  EXPECT_THAT(outcome.out, HasSubstr("links of any rate, racks' links of 10Gbit/s"));
+  EXPECT_THAT(whatif({"--rack-rate", "10G"}).log, HasSubstr("add --place racks:N"));
+  EXPECT_THAT(whatif({"--sweep", "rack-rate=1G"}).log, HasSubstr("add --place racks:N"));
+}
+
 TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_THAT(whatif({"--place", "racks"}).log, HasSubstr("racks:N"));
   EXPECT_THAT(whatif({"--place", "hosts:65"}).log, HasSubstr("1 to 64 hosts"));
@@ -166,7 +208,6 @@ TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_EQ(racks.code, ExitCode::kFailed);
   EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));
   EXPECT_THAT(whatif({path(1)}).log, HasSubstr("are both of rank 1"));
-  EXPECT_THAT(whatif({"--svg", "/absent/a.svg"}).log, HasSubstr("/absent/a.svg: No such"));
   EXPECT_THAT(whatif({"--apart", path(0)}).log, HasSubstr("no compute of the trace"));
 }
 

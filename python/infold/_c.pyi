@@ -60,7 +60,12 @@ def begin_recording() -> bool:
 
 def end_recorded_step() -> None: ...
 def drop_recording() -> None: ...
-def end_recording(path: str, rank: int, world: int, groups: dict[str, list[int]]) -> None:
-    """Waits for the calls in flight and writes the trace. `groups` has the ranks of each group."""
+def stop_recording() -> None:
+    """Notes no more calls."""
+
+def end_recording(path: str, rank: int, world: int, groups: dict[str, list[int]],
+                  operators: list[tuple[str, int, int]]) -> None:
+    """Waits for the calls in flight and writes the trace. `groups` has the ranks of each group.
+    `operators` have a name, and their begin and end in nanoseconds of the monotonic clock."""
 
 def close_all() -> None: ...

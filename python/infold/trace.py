@@ -14,6 +14,7 @@ import os
 
 import torch.distributed as dist
 
+from infold._operators import Operators
 from infold._registration import backend_of
 
 
@@ -21,11 +22,14 @@ class record:
     """Records all infold groups of this process from `with` to its end. The ranks that are to be
     replayed together record the same steps. An exception ends the recording without a file.
 
-    `path` is the beginning of the file's name. The rank and ".et" follow it.
+    `path` is the beginning of the file's name. The rank and ".et" follow it. With `operators`,
+    PyTorch's profiler runs, and each compute names the operators that took most of its time. The
+    profiler makes each operator some microseconds slower.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, operators=False):
         self._path = os.fspath(path)
+        self._operators = Operators() if operators else None
         self.file = None  # the trace's name, once it is written
 
     def __enter__(self):
@@ -36,6 +40,8 @@ class record:
                                     "the recording")
         if not _extension().begin_recording():
             raise RuntimeError("infold: a recording is on already; end it first")
+        if self._operators:
+            self._operators.begin()
         return self
 
     def step(self):
@@ -45,10 +51,15 @@ class record:
     def __exit__(self, kind, error, traceback):
         if kind is not None:
             _extension().drop_recording()
+        else:
+            _extension().stop_recording()  # the profiler's end takes time
+        operators = self._operators.end() if self._operators else []
+        if kind is not None:
             return
         rank = dist.get_rank()
         file = f"{self._path}.{rank}.et"
-        _extension().end_recording(file, rank, dist.get_world_size(), _groups())
+        _extension().end_recording(file, rank, dist.get_world_size(), _groups(),
+                                   operators)
         self.file = file
 
 

@@ -40,6 +40,13 @@ struct RecordedWait {
   std::int64_t end_ns = 0;
 };
 
+// An operator of the program's framework, which ran in some compute.
+struct RecordedOperator {
+  std::string name;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
 struct Recording {
   std::uint64_t rank = 0;
   std::uint64_t world = 1;
@@ -49,10 +56,11 @@ struct Recording {
   std::vector<std::int64_t> step_ends_ns;
   std::vector<RecordedCall> calls;
   std::vector<RecordedWait> waits;
+  std::vector<RecordedOperator> operators;                  // in any order
   std::map<std::string, std::vector<std::int64_t>> groups;  // their ranks, by name
 };
 
-// Calls that have not ended are left out.
+// Calls that have not ended are left out. A compute names the operators that took the most time.
 Trace trace_of(const Recording& recording);
 
 }  // namespace infold::trace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/recording.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "trace/trace_check.h"
@@ -38,6 +40,30 @@ Recording ddp() {
   run.end_ns = ms(1030);
   run.groups = {{"0", {0, 1}}};
   return run;
+}
+
+std::string operators_of(const Node& node) {
+  return text(node.attributes, "operators").value_or("none");
+}
+
+TEST(Recording, AComputeNamesItsOperators) {
+  Recording run = ddp();
+  // One runs on into the compute behind the first call, and one in the wait alone.
+  run.operators = {{"aten::mm", ms(1008), ms(1012)},
+                   {"aten::add", ms(1003), ms(1004)},
+                   {"aten::mm", ms(1004), ms(1005)},
+                   {"aten::relu", ms(1017), ms(1017) + 1}};
+  const Trace trace = trace_of(run);
+  EXPECT_EQ(find_fault(trace), std::nullopt);
+  EXPECT_EQ(operators_of(trace.nodes[0]), "aten::mm=3000,aten::add=1000");
+  EXPECT_EQ(operators_of(trace.nodes[1]), "none");
+  EXPECT_EQ(operators_of(trace.nodes[2]), "aten::mm=2000");
+  EXPECT_EQ(operators_of(trace.nodes[4]), "none");
+  for (int i = 0; i < 20; ++i) {
+    run.operators.push_back({"drawn::" + std::to_string(i), ms(1000), ms(1001)});
+  }
+  const std::string most = operators_of(trace_of(run).nodes[0]);
+  EXPECT_EQ(std::count(most.begin(), most.end(), ','), 7);
 }
 
 TEST(Recording, ComputeAfterABackwardPassWaitsForItsSums) {

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -85,40 +87,85 @@ bool has_one_size(CollectiveKind kind) {
          kind != CollectiveKind::all_to_all;
 }
 
-std::optional<std::string> find_disagreement(const NamedTrace& a, const NamedTrace& b) {
-  const GroupCalls of_b = calls_of(b.trace);
-  for (const auto& [group, nodes] : calls_of(a.trace)) {
-    const auto found = of_b.find(group);
-    if (found == of_b.end()) continue;  // a group without this rank
-    const std::vector<std::size_t>& others = found->second;
-    for (std::size_t i = 0; i < std::min(nodes.size(), others.size()); ++i) {
-      const Node& node = a.trace.nodes[nodes[i]];
-      const Node& other = b.trace.nodes[others[i]];
-      const Collective own = *collective_of(node);
-      const Collective theirs = *collective_of(other);
-      const bool same_size = own.bytes == theirs.bytes || !has_one_size(own.kind);
-      const bool same_type =
-          own.data_type == theirs.data_type || own.data_type.empty() || theirs.data_type.empty();
-      if (own.kind == theirs.kind && same_size && (!same_type || own.root != theirs.root)) {
-        return fmt::format(
-            "{}: {} is {} of {} with root {}, and in {} {} is of {} with root {}; these are not "
-            "files of one run",
-            a.file, called(node), collective_name(own.kind), printable(own.data_type), own.root,
-            b.file, called(other), printable(theirs.data_type), theirs.root);
-      }
-      if (own.kind == theirs.kind && same_size) continue;
+// A rank's calls of one group.
+struct CallsOf {
+  const NamedTrace* trace = nullptr;
+  std::vector<std::size_t> nodes;
+
+  const Node& node(std::size_t call) const { return trace->trace.nodes[nodes[call]]; }
+};
+
+std::optional<std::string> find_disagreement(const std::string& group, const CallsOf& a,
+                                             const CallsOf& b) {
+  for (std::size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
+    const Collective own = *collective_of(a.node(i));
+    const Collective theirs = *collective_of(b.node(i));
+    const bool same_size = own.bytes == theirs.bytes || !has_one_size(own.kind);
+    const bool same_type =
+        own.data_type == theirs.data_type || own.data_type.empty() || theirs.data_type.empty();
+    if (own.kind == theirs.kind && same_size && (!same_type || own.root != theirs.root)) {
       return fmt::format(
-          "{}: {} is {} of {} bytes, and in {} {} is {} of {} bytes; these are not "
+          "{}: {} is {} of {} with root {}, and in {} {} is of {} with root {}; these are not "
           "files of one run",
-          a.file, called(node), collective_name(own.kind), own.bytes, b.file, called(other),
-          collective_name(theirs.kind), theirs.bytes);
+          a.trace->file, called(a.node(i)), collective_name(own.kind), printable(own.data_type),
+          own.root, b.trace->file, called(b.node(i)), printable(theirs.data_type), theirs.root);
     }
-    if (nodes.size() != others.size()) {
+    if (own.kind == theirs.kind && same_size) continue;
+    return fmt::format(
+        "{}: {} is {} of {} bytes, and in {} {} is {} of {} bytes; these are not "
+        "files of one run",
+        a.trace->file, called(a.node(i)), collective_name(own.kind), own.bytes, b.trace->file,
+        called(b.node(i)), collective_name(theirs.kind), theirs.bytes);
+  }
+  if (a.nodes.size() == b.nodes.size()) return std::nullopt;
+  return fmt::format(
+      "{} has {} collectives of group '{}', and {} has {}; these are not files of one run",
+      a.trace->file, a.nodes.size(), printable(group), b.trace->file, b.nodes.size());
+}
+
+using ByRank = std::map<std::uint64_t, const NamedTrace*>;
+
+// The members of a group, as one trace lists them.
+std::optional<std::string> find_wrong_members(const std::string& group, const NamedTrace& each,
+                                              const ByRank& by_rank) {
+  std::set<std::int64_t> members;
+  for (const std::int64_t rank : ranks_of_group(each.trace, group)) {
+    if (rank < 0 || !by_rank.contains(static_cast<std::uint64_t>(rank))) {
+      return fmt::format("{}: group '{}' has rank {}, and the run has {} ranks{}", each.file,
+                         printable(group), rank, by_rank.size(), kAgain);
+    }
+    if (!members.insert(rank).second) {
+      return fmt::format("{}: group '{}' has rank {} twice{}", each.file, printable(group), rank,
+                         kAgain);
+    }
+  }
+  return std::nullopt;
+}
+
+// The callers of a group's collectives agree on them and on the members, and are the members.
+std::optional<std::string> find_fault_of_group(const std::string& group,
+                                               const std::map<std::uint64_t, CallsOf>& callers,
+                                               const ByRank& by_rank) {
+  const CallsOf& first = callers.begin()->second;
+  const std::vector<std::int64_t> members = ranks_of_group(first.trace->trace, group);
+  if (auto wrong = find_wrong_members(group, *first.trace, by_rank)) return wrong;
+  for (const auto& [rank, calls] : callers) {
+    if (auto fault = find_disagreement(group, first, calls)) return fault;
+    if (ranks_of_group(calls.trace->trace, group) != members) {
       return fmt::format(
-          "{} has {} collectives of group '{}', and {} has {}; these are not files "
-          "of one run",
-          a.file, nodes.size(), printable(group), b.file, others.size());
+          "{} and {} list other ranks for group '{}'; give each group a name of its own",
+          first.trace->file, calls.trace->file, printable(group));
     }
+    const bool is_member =
+        std::find(members.begin(), members.end(), static_cast<std::int64_t>(rank)) != members.end();
+    if (members.empty() || is_member) continue;
+    return fmt::format("{} has collectives of group '{}', which does not list rank {}{}",
+                       calls.trace->file, printable(group), rank, kAgain);
+  }
+  for (const std::int64_t member : members) {
+    const auto rank = static_cast<std::uint64_t>(member);
+    if (callers.contains(rank)) continue;
+    return find_disagreement(group, first, {by_rank.at(rank), {}});
   }
   return std::nullopt;
 }
@@ -156,7 +203,7 @@ std::optional<std::uint64_t> rank_of(const NamedTrace& each) {
 }
 
 std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces) {
-  std::map<std::uint64_t, const NamedTrace*> by_rank;
+  ByRank by_rank;
   std::uint64_t world = traces.size();
   for (const NamedTrace& each : traces) {
     const auto rank = rank_of(each);
@@ -175,8 +222,14 @@ std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces)
     return fmt::format("of {} ranks, rank {} has no file; add its file, such as trace.{}.et", world,
                        rank, rank);
   }
+  std::map<std::string, std::map<std::uint64_t, CallsOf>> groups;
   for (const auto& [rank, each] : by_rank) {
-    if (auto fault = find_disagreement(*by_rank.begin()->second, *each)) return fault;
+    for (auto& [group, nodes] : calls_of(each->trace)) {
+      groups[group][rank] = {each, std::move(nodes)};
+    }
+  }
+  for (const auto& [group, callers] : groups) {
+    if (auto fault = find_fault_of_group(group, callers, by_rank)) return fault;
   }
   return std::nullopt;
 }

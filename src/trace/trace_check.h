@@ -24,8 +24,8 @@ struct NamedTrace {
 // The rank of the metadata, else of a name such as trace.3.et.
 std::optional<std::uint64_t> rank_of(const NamedTrace& each);
 
-// Of the files of one run: ranks that are there twice or not at all, and collectives on which two
-// ranks do not agree. Requires: no fault in any trace alone.
+// Of the files of one run: ranks that are there twice or not at all, and collectives or members of
+// a group on which two ranks do not agree. Requires: no fault in any trace alone.
 std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces);
 
 }  // namespace infold::trace

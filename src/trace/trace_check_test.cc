@@ -125,5 +125,54 @@ TEST(TraceSet, NamesCollectivesThatDisagree) {
   EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("root 0"), HasSubstr("root 1")));
 }
 
+// Ranks 0 and 1 are group "a", and ranks 2 and 3 are group "b".
+std::vector<NamedTrace> pairs() {
+  auto set = set_of(4);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const std::string name = rank < 2 ? "a" : "b";
+    const std::int64_t first = rank < 2 ? 0 : 2;
+    Trace& trace = set[rank].trace;
+    trace.attributes.push_back(
+        make_attribute("pg_ranks:" + name, std::vector<std::int64_t>{first, first + 1}));
+    for (const std::size_t node : {1, 3}) {
+      trace.nodes[node].attributes[2] = make_attribute("pg_name", name);
+    }
+  }
+  return set;
+}
+
+TEST(TraceSet, ComparesTheMembersOfEachGroup) {
+  auto set = pairs();
+  EXPECT_EQ(find_fault_of_set(set), std::nullopt);
+  set[3].trace.nodes[3].attributes[1] = make_attribute("comm_size", std::int64_t{12});
+  EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("trace.2.et"), HasSubstr("trace.3.et"),
+                                             HasSubstr("8192"), HasSubstr("12 bytes")));
+  set = pairs();
+  set[3].trace.nodes.clear();
+  EXPECT_THAT(*find_fault_of_set(set),
+              AllOf(HasSubstr("2 collectives of group 'b'"), HasSubstr("trace.3.et has 0")));
+}
+
+TEST(TraceSet, NamesGroupsThatHaveOtherMembers) {
+  const auto fault = [](std::size_t rank, std::vector<std::int64_t> members) {
+    auto set = pairs();
+    set[rank].trace.attributes.back() =
+        make_attribute(rank < 2 ? "pg_ranks:a" : "pg_ranks:b", std::move(members));
+    return find_fault_of_set(set).value_or("none");
+  };
+  EXPECT_EQ(fault(1, {0, 1}), "none");
+  EXPECT_THAT(fault(1, {0, 3}), HasSubstr("list other ranks for group 'a'"));
+  EXPECT_THAT(fault(0, {0, 4}), HasSubstr("group 'a' has rank 4, and the run has 4 ranks"));
+  EXPECT_THAT(fault(0, {0, -1}), HasSubstr("rank -1"));
+  EXPECT_THAT(fault(0, {1, 1}), HasSubstr("rank 1 twice"));
+  auto set = pairs();
+  for (const std::size_t rank : {0, 1}) {
+    set[rank].trace.attributes.back() =
+        make_attribute("pg_ranks:a", std::vector<std::int64_t>{0, 2});
+  }
+  EXPECT_THAT(*find_fault_of_set(set),
+              AllOf(HasSubstr("trace.1.et"), HasSubstr("does not list rank 1")));
+}
+
 }  // namespace
 }  // namespace infold::trace

@@ -28,10 +28,10 @@ std::uint64_t microseconds_of(Instant time) {
 // One rank's program.
 class Player {
  public:
-  Player(const trace::Trace& trace, std::uint16_t rank, std::uint16_t world, double interference)
+  Player(const trace::Trace& trace, std::uint16_t rank, const Groups& groups, double interference)
       : trace_(trace),
         rank_(rank),
-        world_(world),
+        groups_(groups),
         slowdown_(1 + interference),
         feeder_(trace),
         works_us_(works_us(trace, interference)),
@@ -80,9 +80,11 @@ class Player {
       return;
     }
     if (const auto collective = trace::collective_of(node)) {
+      const RankCall call = {rank_, number_of(groups_, collective->group),
+                             static_cast<std::uint32_t>(calls_.size())};
       calls_.push_back(number);
       if (calls_moving_++ == 0) change_speed(now, slowdown_);
-      calls.begin(now, rank_, trace::shape_of(*collective, world_));
+      calls.begin(now, call, trace::shape_of(*collective, groups_[call.group].size()));
       return;
     }
     const double us = works_us_[number] * (calls_moving_ > 0 ? slowdown_ : 1);
@@ -106,7 +108,7 @@ class Player {
 
   const trace::Trace& trace_;
   const std::uint16_t rank_;
-  const std::uint16_t world_;
+  const Groups& groups_;
   const double slowdown_;
   trace::Feeder feeder_;
   const std::vector<double> works_us_;
@@ -123,14 +125,14 @@ class Player {
 tl::expected<std::vector<trace::Trace>, std::string> play(
     std::span<const trace::Trace* const> traces, Calls& calls, const PlaybackOptions& options) {
   const auto ranks = static_cast<std::uint16_t>(traces.size());
-  const std::uint16_t world = options.world > 0 ? options.world : ranks;
+  const Groups groups = options.groups.empty() ? group_of_all(ranks) : options.groups;
   std::vector<Player> players;
   players.reserve(ranks);
   for (std::uint16_t rank = 0; rank < ranks; ++rank) {
-    players.emplace_back(*traces[rank], rank, world, options.interference);
+    players.emplace_back(*traces[rank], rank, groups, options.interference);
   }
   Instant now;
-  std::vector<Ended> ended;
+  std::vector<RankCall> ended;
   while (true) {
     for (Player& player : players) player.act(now, calls);
     if (std::all_of(players.begin(), players.end(),
@@ -147,7 +149,7 @@ tl::expected<std::vector<trace::Trace>, std::string> play(
           std::string("calls of the traces do not end: the ranks do not make the "
                       "same ones, or the links lose too many packets"));
     }
-    for (const Ended& each : ended) players[each.rank].end_call(now, each.call);
+    for (const RankCall& each : ended) players[each.rank].end_call(now, each.number);
   }
   std::vector<trace::Trace> played;
   for (const Player& player : players) played.push_back(player.played());

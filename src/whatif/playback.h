@@ -12,13 +12,14 @@
 #include <tl/expected.hpp>
 
 #include "trace/trace.h"
-#include "whatif/calls.h"
+#include "whatif/calls/calls.h"
+#include "whatif/groups.h"
 
 namespace infold::whatif {
 
 struct PlaybackOptions {
-  // Ranks of the job, if others than those that play take part; 0: none do.
-  std::uint16_t world = 0;
+  // Other ranks than those that play may take part. Empty: the ranks that play are one group.
+  Groups groups;
   // A compute takes so much longer while calls of its rank move: 0.2 is a fifth.
   double interference = 0;
   // Asked now and then; true ends the playback.
@@ -26,8 +27,8 @@ struct PlaybackOptions {
 };
 
 // Returns the traces with the times of the playback, which begins at 0. Rank r plays traces[r]. The
-// error says why the calls cannot end. Requires: trace::find_unplayable() finds nothing, and all
-// ranks agree on their calls.
+// error says why the calls cannot end. Requires: trace::find_unplayable() finds nothing, and the
+// ranks of each group agree on their calls. If there are several groups, each call has one of them.
 tl::expected<std::vector<trace::Trace>, std::string> play(
     std::span<const trace::Trace* const> traces, Calls& calls, const PlaybackOptions& options);
 

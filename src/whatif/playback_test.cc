@@ -21,24 +21,23 @@ using trace::Trace;
 // A call ends 100 us after the last rank has made it.
 class Fixed final : public Calls {
  public:
-  explicit Fixed(std::uint16_t ranks) : ranks_(ranks), made_(ranks) {}
+  explicit Fixed(std::uint16_t ranks) : ranks_(ranks) {}
 
-  void begin(Instant now, std::uint16_t rank, const trace::CallShape&) override {
-    const std::uint32_t call = made_[rank]++;
+  void begin(Instant now, const RankCall& made, const trace::CallShape&) override {
+    const std::uint32_t call = made.number;
     if (call >= count_.size()) count_.resize(call + 1);
     if (++count_[call] == ranks_) ends_.emplace(now + base::microseconds(100), call);
   }
-  Instant run(Instant limit, std::vector<Ended>& ended) override {
+  Instant run(Instant limit, std::vector<RankCall>& ended) override {
     if (ends_.empty() || ends_.front().first > limit) return limit;
     const auto [at, call] = ends_.front();
     ends_.pop();
-    for (std::uint16_t rank = 0; rank < ranks_; ++rank) ended.push_back({rank, call});
+    for (std::uint16_t rank = 0; rank < ranks_; ++rank) ended.push_back({rank, 0, call});
     return at;
   }
 
  private:
   const std::uint16_t ranks_;
-  std::vector<std::uint32_t> made_;
   std::vector<std::uint16_t> count_;
   std::queue<std::pair<Instant, std::uint32_t>> ends_;
 };

@@ -2,15 +2,14 @@
 #include "whatif/prediction.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
-#include "whatif/formula_calls.h"
-#include "whatif/simulated_calls.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/formula_calls.h"
+#include "whatif/calls/layout.h"
+#include "whatif/calls/simulated_calls.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::whatif {
 namespace {
@@ -21,33 +20,18 @@ using trace::Trace;
 
 // Ranks of a run whose sizes are known.
 constexpr std::uint64_t kRanksMax = 1 << 16;
-// Of all ranks. Each takes about 2 KB while it plays.
+// Of all ranks. Each takes about 1 KB while it plays.
 constexpr std::uint64_t kNodesMax = 4'000'000;
 // Ten years: virtual time then stays far below 2^63 ns.
 constexpr std::uint64_t kComputeUsMax = 315'360'000'000'000;
 
-std::vector<const Trace*> addresses_of(const std::vector<Trace>& traces) {
+// Of so many ranks, which have the traces in turn.
+std::vector<const Trace*> addresses_of(const std::vector<Trace>& traces, std::size_t ranks) {
   std::vector<const Trace*> addresses;
-  for (const Trace& each : traces) addresses.push_back(&each);
-  return addresses;
-}
-
-// A trace's calls have to go to one group of all ranks.
-std::optional<std::string> find_groups(const std::vector<Trace>& traces, std::uint64_t world) {
-  std::set<std::string> groups;
-  for (const Trace& each : traces) {
-    for (const std::string& group : trace::groups_of(each)) {
-      groups.insert(group);
-      const std::size_t ranks = trace::ranks_of_group(each, group).size();
-      if (ranks == 0 || ranks == world) continue;
-      return fmt::format("group '{}' has {} of {} ranks; a prediction has one group of all ranks",
-                         trace::printable(group), ranks, world);
-    }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    addresses.push_back(&traces[rank % traces.size()]);
   }
-  if (groups.size() < 2) return std::nullopt;
-  return fmt::format("the run has {} groups, such as '{}' and '{}'; a prediction has one",
-                     groups.size(), trace::printable(*groups.begin()),
-                     trace::printable(*std::next(groups.begin())));
+  return addresses;
 }
 
 // The bytes of a call whose tensor is in parts, with another number of parts.
@@ -64,16 +48,18 @@ std::uint64_t bytes_for(const trace::Collective& call, std::uint64_t recorded,
 }
 
 // What no prediction holds, whatever its setting.
-std::optional<std::string> find_excess(const Trace& trace, std::uint64_t ranks) {
-  if (ranks > kRanksMax) {
-    return fmt::format("the trace is of {} ranks, and a prediction takes traces of {} at most",
-                       ranks, kRanksMax);
-  }
+std::optional<std::string> find_excess(const Trace& trace) {
   std::uint64_t us = 0;
   for (const Node& node : trace.nodes) us += std::min(node.duration_us, trace::kReplayedUsMax);
   if (us > kComputeUsMax) return std::string("its nodes last more than ten years together");
-  const auto world = static_cast<int>(ranks);
-  return trace::find_unplayable(trace, [world](const std::string&) { return world; });
+  return std::nullopt;
+}
+
+std::optional<std::string> find_unplayable(const Trace& trace, const RecordedGroups& groups,
+                                           std::uint64_t ranks) {
+  return trace::find_unplayable(trace, [&](const std::string& group) {
+    return static_cast<int>(groups.size_of(group, ranks));
+  });
 }
 
 void set(trace::Attributes& attributes, const std::string& name, trace::Attribute::Value value) {
@@ -86,46 +72,44 @@ void set(trace::Attributes& attributes, const std::string& name, trace::Attribut
 }
 
 // The trace becomes that of another rank and number of ranks.
-void set_place(Trace& trace, std::uint16_t rank, std::uint16_t ranks) {
+void set_place(Trace& trace, std::uint16_t rank, const Setting& setting, const Groups& groups) {
   set(trace.attributes, "rank", std::int64_t{rank});
-  set(trace.attributes, "world", std::int64_t{ranks});
-  std::vector<std::int64_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  for (const std::string& group : trace::groups_of(trace)) {
-    if (trace::ranks_of_group(trace, group).empty()) continue;
-    set(trace.attributes, "pg_ranks:" + group, all);
+  set(trace.attributes, "world", std::int64_t{setting.ranks});
+  for (const Group& group : groups) {
+    if (trace::ranks_of_group(trace, group.name).empty()) continue;
+    set(trace.attributes, "pg_ranks:" + group.name,
+        std::vector<std::int64_t>(group.ranks.begin(), group.ranks.end()));
   }
 }
 
-std::optional<std::string> find_refusal(std::span<const Trace> traces, const Setting& setting) {
-  const auto world = static_cast<int>(setting.ranks);
-  for (const Trace& each : traces) {
-    if (auto why = trace::find_unplayable(each, [world](const std::string&) { return world; })) {
-      return why;
-    }
-    for (const Node& node : each.nodes) {
-      const auto call = trace::collective_of(node);
-      if (!call) continue;
-      if (auto why = find_refusal(trace::shape_of(*call, world), setting)) return why;
-    }
+std::optional<std::string> find_refusal(const Trace& trace, const Setting& setting,
+                                        const Groups& groups) {
+  for (const Node& node : trace.nodes) {
+    const auto call = trace::collective_of(node);
+    if (!call) continue;
+    Setting own = setting;
+    own.ranks = groups[number_of(groups, call->group)].size();
+    if (auto why = find_refusal(trace::shape_of(*call, own.ranks), own)) return why;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting) {
+tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting,
+                                                             const Groups& groups) {
   const bool has_machines = setting.place != Place::nowhere && setting.place != Place::ring;
   if (has_machines) {
-    if (const auto obstacle = find_obstacle(setting)) return tl::unexpected(*obstacle);
+    const auto plans = plans_of(setting, groups);
+    if (!plans) return tl::unexpected(plans.error());
   }
   if (has_machines && setting.model == Model::packets) {
-    return std::make_unique<SimulatedCalls>(setting);
+    return std::make_unique<SimulatedCalls>(setting, groups);
   }
   if (setting.place == Place::racks || setting.place == Place::hosts) {
     return tl::unexpected(std::string("the formula knows neither racks nor hosts"));
   }
-  return std::make_unique<FormulaCalls>(setting);
+  return std::make_unique<FormulaCalls>(setting, groups);
 }
 
 tl::expected<RecordedRun, std::string> RecordedRun::make(std::vector<trace::NamedTrace> traces) {
@@ -138,39 +122,50 @@ tl::expected<RecordedRun, std::string> RecordedRun::make(std::vector<trace::Name
   } else {
     run.ranks_ = std::max<std::uint64_t>(traces.front().trace.world().value_or(1), 1);
   }
+  if (run.ranks_ > kRanksMax) {
+    return tl::unexpected(
+        fmt::format("{}: the trace is of {} ranks, and a prediction takes traces of {} at most",
+                    traces.front().file, run.ranks_, kRanksMax));
+  }
   std::sort(traces.begin(), traces.end(),
             [](const auto& a, const auto& b) { return trace::rank_of(a) < trace::rank_of(b); });
-  for (const trace::NamedTrace& each : traces) {
-    if (const auto why = find_excess(each.trace, run.ranks_)) {
-      return tl::unexpected(each.file + ": " + *why);
-    }
+  std::vector<std::string> files;
+  for (trace::NamedTrace& each : traces) {
+    files.push_back(std::move(each.file));
+    run.traces_.push_back(std::move(each.trace));
   }
-  for (trace::NamedTrace& each : traces) run.traces_.push_back(std::move(each.trace));
-  if (auto why = find_groups(run.traces_, run.ranks_)) return tl::unexpected(std::move(*why));
+  auto groups = RecordedGroups::make(run.traces_, run.ranks_);
+  if (!groups) return tl::unexpected(std::move(groups.error()));
+  run.groups_ = std::move(*groups);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    auto why = find_excess(run.traces_[i]);
+    if (!why) why = find_unplayable(run.traces_[i], run.groups_, run.ranks_);
+    if (why) return tl::unexpected(files[i] + ": " + *why);
+  }
   return run;
 }
 
-std::vector<Trace> RecordedRun::for_ranks(std::uint16_t ranks) const {
-  std::vector<Trace> traces;
-  for (std::uint16_t rank = 0; rank < ranks; ++rank) {
-    traces.push_back(traces_[rank % traces_.size()]);
-    set_place(traces.back(), rank, ranks);
-    if (ranks == ranks_) continue;
-    for (Node& node : traces.back().nodes) {
+std::vector<Trace> RecordedRun::programs_for(std::uint16_t ranks) const {
+  std::vector<Trace> programs(
+      traces_.begin(),
+      traces_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(ranks, traces_.size())));
+  if (ranks == ranks_) return programs;
+  for (Trace& program : programs) {
+    for (Node& node : program.nodes) {
       const auto call = trace::collective_of(node);
       if (!call || call->kind == CollectiveKind::barrier) continue;
       set(node.attributes, "comm_size", static_cast<std::int64_t>(bytes_for(*call, ranks_, ranks)));
     }
   }
-  return traces;
+  return programs;
 }
 
 std::vector<std::vector<Step>> steps_of(const std::vector<Trace>& traces) {
-  return steps_of(std::span<const Trace* const>(addresses_of(traces)));
+  return steps_of(std::span<const Trace* const>(addresses_of(traces, traces.size())));
 }
 
 tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Setting& setting,
-                                              const PlaybackOptions& options) {
+                                              PlaybackOptions options) {
   std::uint64_t nodes = 0;
   for (std::uint16_t rank = 0; rank < setting.ranks; ++rank) {
     nodes += run.traces()[rank % run.traces().size()].nodes.size();
@@ -181,18 +176,24 @@ tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Sett
                     "fewer steps, or predict fewer ranks",
                     setting.ranks, nodes, kNodesMax));
   }
-  const std::vector<Trace> programs = run.for_ranks(setting.ranks);
-  // Behind the recorded ranks the programs repeat.
-  const std::size_t distinct = std::min(programs.size(), run.traces().size());
-  if (auto why = find_refusal(std::span(programs).first(distinct), setting)) {
-    return tl::unexpected(std::move(*why));
+  auto groups = run.groups().for_ranks(setting.ranks);
+  if (!groups) return tl::unexpected(std::move(groups.error()));
+  options.groups = *groups;
+  const std::vector<Trace> programs = run.programs_for(setting.ranks);
+  for (const Trace& each : programs) {
+    auto why = find_unplayable(each, run.groups(), setting.ranks);
+    if (!why) why = find_refusal(each, setting, *groups);
+    if (why) return tl::unexpected(std::move(*why));
   }
-  auto calls = make_calls(setting);
+  auto calls = make_calls(setting, *groups);
   if (!calls) return tl::unexpected(std::move(calls.error()));
-  auto played = play(addresses_of(programs), **calls, options);
+  auto played = play(addresses_of(programs, setting.ranks), **calls, options);
   if (!played) return tl::unexpected(std::move(played.error()));
   Prediction prediction;
   prediction.played = std::move(*played);
+  for (std::uint16_t rank = 0; rank < setting.ranks; ++rank) {
+    set_place(prediction.played[rank], rank, setting, *groups);
+  }
   prediction.steps = steps_of(prediction.played);
   prediction.split = split_of(prediction.steps);
   return prediction;

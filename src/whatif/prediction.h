@@ -10,13 +10,14 @@
 #include <tl/expected.hpp>
 
 #include "trace/trace_check.h"
+#include "whatif/groups.h"
 #include "whatif/playback.h"
 #include "whatif/setting.h"
 #include "whatif/split.h"
 
 namespace infold::whatif {
 
-// The traces of one run, which has one group.
+// The traces of one run.
 class RecordedRun {
  public:
   // A lone trace stands for all ranks of its run. The error names the file or the ranks. Requires:
@@ -26,13 +27,15 @@ class RecordedRun {
   std::uint64_t ranks() const { return ranks_; }  // of the run; 1 if nobody knows
   // By rank, or the lone one.
   const std::vector<trace::Trace>& traces() const { return traces_; }
-  // The programs of so many ranks: those of the run in turn. A tensor that ranks gather or scatter
-  // keeps its size, and a rank's part of it changes.
-  std::vector<trace::Trace> for_ranks(std::uint16_t ranks) const;
+  const RecordedGroups& groups() const { return groups_; }
+  // The distinct programs of so many ranks, which play them in turn. A tensor that ranks gather or
+  // scatter keeps its size, and a rank's part of it changes.
+  std::vector<trace::Trace> programs_for(std::uint16_t ranks) const;
 
  private:
   std::vector<trace::Trace> traces_;
   std::uint64_t ranks_ = 1;
+  RecordedGroups groups_;
 };
 
 std::vector<std::vector<Step>> steps_of(const std::vector<trace::Trace>& traces);
@@ -43,8 +46,8 @@ struct Prediction {
   std::vector<std::vector<Step>> steps;  // by rank
 };
 
-// The error says why the setting cannot carry the run.
+// The error says why the setting cannot carry the run. The groups are those of the run.
 tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Setting& setting,
-                                              const PlaybackOptions& options);
+                                              PlaybackOptions options);
 
 }  // namespace infold::whatif

@@ -147,31 +147,15 @@ TEST(Prediction, RefusesRunsThatItCannotPlay) {
               HasSubstr("3 racks cannot hold"));
 }
 
-TEST(RecordedRun, HasOneGroupOfAllRanks) {
-  const auto reason = [](const trace::Trace& first, const trace::Trace& second) {
-    std::vector<trace::NamedTrace> traces = {{"t.0.et", first}, {"t.1.et", second}};
-    set_rank(traces[0].trace, 0, 2);
-    set_rank(traces[1].trace, 1, 2);
-    const auto run = RecordedRun::make(std::move(traces));
-    return run ? "none" : run.error();
-  };
-  trace::Trace trace = step_with(CollectiveKind::all_reduce, 64);
-  EXPECT_EQ(reason(trace, trace), "none");
-  trace::Trace other = step_with(CollectiveKind::all_reduce, 128);
-  EXPECT_NE(reason(trace, other), "none");
-  trace.nodes.push_back(trace::collective_node(9, CollectiveKind::all_reduce, 64, 5000, 1, {3}));
-  trace.nodes.back().attributes[2] = trace::make_attribute("pg_name", std::string("1"));
-  EXPECT_THAT(reason(trace, trace), HasSubstr("2 groups"));
-}
-
 TEST(RecordedRun, ALoneTraceStandsForAllRanks) {
   std::vector<trace::NamedTrace> lone = {{"t.3.et", step_with(CollectiveKind::all_gather, 4000)}};
   set_rank(lone.front().trace, 3, 8);
   const RecordedRun run = RecordedRun::make(lone).value();
   EXPECT_EQ(run.ranks(), 8U);
-  EXPECT_EQ(run.for_ranks(8)[5].nodes, lone.front().trace.nodes);
-  EXPECT_EQ(trace::collective_of(run.for_ranks(4)[0].nodes[1])->bytes, 8000U);
-  EXPECT_EQ(trace::collective_of(run.for_ranks(7)[0].nodes[1])->bytes, 4572U);  // 1143 of 8000 each
+  EXPECT_EQ(run.programs_for(8)[0].nodes, lone.front().trace.nodes);
+  EXPECT_EQ(trace::collective_of(run.programs_for(4)[0].nodes[1])->bytes, 8000U);
+  EXPECT_EQ(trace::collective_of(run.programs_for(7)[0].nodes[1])->bytes,
+            4572U);  // 1143 of 8000 each
 }
 
 TEST(RecordedRun, RefusesWhatNoPredictionHolds) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <infold/options.h>
 
@@ -34,7 +35,9 @@ struct Setting {
   Place place = Place::in_path;
   std::uint16_t parts = 1;  // of racks or hosts
   Model model = Model::packets;
-  double bits_per_second = 0;  // of each link, in each direction; 0: no limit
+  double bits_per_second = 0;  // of each rank's link, in each direction; 0: no limit
+  // Of each rack's link, in each direction; 0: no limit; unset: as each rank's.
+  std::optional<double> rack_bits_per_second;
   base::Duration round_trip;   // from a rank's host to another's and back
   double loss = 0;             // probability for each packet, on each link and direction
   std::uint32_t slots = 4096;  // of each switch or host

@@ -26,6 +26,13 @@ inline trace::Trace step_with(trace::CollectiveKind kind, std::int64_t bytes,
   return trace;
 }
 
+// A call of a group with these ranks.
+inline void add_group(trace::Trace& trace, std::size_t node, const std::string& name,
+                      const std::vector<std::int64_t>& ranks) {
+  trace.nodes[node].attributes[2] = trace::make_attribute("pg_name", name);
+  trace.attributes.push_back(trace::make_attribute("pg_ranks:" + name, ranks));
+}
+
 inline RecordedRun run_of(const trace::Trace& trace, std::int64_t ranks) {
   std::vector<trace::NamedTrace> traces;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {

@@ -35,7 +35,7 @@ ALLOWED = {
     # The oracle judges the codecs, so it may not use them.
     "oracle": BELOW_CORE | {"core"},
     "sim": BELOW_TOP | {"oracle"},
-    "mix": BELOW_TOP | {"sim"},
+    "mix": BELOW_TOP | {"sim", "trace"},
     # It asks the control plane how many slots a job gets.
     "whatif": BELOW_TOP | {"predict", "sim", "trace", "control"},
     # The emulator's network, in virtual time, among others.

@@ -84,13 +84,19 @@ void Recorder::end_step() {
   if (is_on()) notes_.step_ends_ns.push_back(now_ns());
 }
 
+void Recorder::stop() {
+  const std::lock_guard lock(mutex_);
+  if (!is_on()) return;
+  notes_.end_ns = now_ns();
+  is_on_ = false;
+}
+
 std::optional<trace::Recording> Recorder::end() {
+  stop();
   std::vector<c10::weak_intrusive_ptr<Work>> works;
   {
     const std::lock_guard lock(mutex_);
-    if (!is_on()) return std::nullopt;
-    notes_.end_ns = now_ns();
-    is_on_ = false;
+    if (notes_.end_ns == 0) return std::nullopt;
     works.swap(works_);
   }
   // Their ends are noted while nothing else is.

@@ -40,7 +40,9 @@ class Recorder {
   // False if a recording is on already.
   bool begin();
   void end_step();
-  // Waits for calls in flight, and gives the notes. Nothing if no recording is on.
+  // Notes no more calls. end() comes next.
+  void stop();
+  // Waits for calls in flight, and gives the notes. Nothing if no recording is on or stopped.
   std::optional<trace::Recording> end();
   // Forgets the notes.
   void drop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/replay/trace_replay.h"
 
-#include <latch>
+#include <map>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -87,6 +87,47 @@ TEST(TraceReplay, MakesEveryKind) {
   for (const Outcome& outcome : replay_all({trace, trace}, {})) {
     ASSERT_TRUE(outcome) << outcome.error();
     EXPECT_EQ(outcome->calls, trace.nodes.size());
+  }
+}
+
+// Four ranks are two pairs, and two pairs across them.
+TEST(TraceReplay, KeepsTheOrderOfEachGroup) {
+  constexpr std::size_t kWorld = 4;
+  std::map<std::string, LocalGroup> groups;
+  for (const char* const name : {"01", "23", "02", "13"}) {
+    auto group = LocalGroup::create({.world = 2});
+    ASSERT_TRUE(group);
+    groups.emplace(name, std::move(*group));
+  }
+  std::vector<Outcome> outcomes(kWorld);
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < kWorld; ++rank) {
+    ranks.emplace_back([&groups, &outcomes, rank] {
+      const char* const row = rank < 2 ? "01" : "23";
+      const char* const column = rank % 2 == 0 ? "02" : "13";
+      Trace trace;
+      for (std::uint64_t i = 0; i < 8; ++i) {
+        const bool is_row = i % 2 == 0;
+        // A column's calls need the row's calls before them.
+        trace::Node node =
+            trace::collective_node(i + 1, CollectiveKind::all_reduce, is_row ? 4000 : 64, 0, 1);
+        node.attributes[2] = trace::make_attribute("pg_name", std::string(is_row ? row : column));
+        if (!is_row) node.data_deps = {i};
+        trace.nodes.push_back(node);
+      }
+      outcomes[rank] = replay(trace,
+                              [&](const std::string& name) -> Communicator& {
+                                const std::size_t member = name == row ? rank % 2 : rank / 2;
+                                return groups.at(name)[static_cast<int>(member)];
+                              },
+                              {});
+    });
+  }
+  ranks.clear();
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_TRUE(outcome) << outcome.error();
+    EXPECT_EQ(outcome->calls, 8U);
+    EXPECT_EQ(outcome->bytes, 4U * 4064);
   }
 }
 

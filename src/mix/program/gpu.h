@@ -32,6 +32,8 @@ struct GpuOptions {
 
 class Gpu {
  public:
+  enum class Work : std::uint8_t { none, forward, backward, update };
+
   // Requires: at least one layer.
   explicit Gpu(const GpuOptions& options);
 
@@ -46,11 +48,14 @@ class Gpu {
 
   bool is_busy() const { return work_ != Work::none; }
   bool is_done() const { return iteration_ == options_.iterations && updates_missing_ == 0; }
+  // The work that runs now, its layer, and its iteration from 0 on.
+  Work work() const { return work_; }
+  std::uint32_t layer() const { return layer_; }
+  std::uint32_t iteration() const { return work_ == Work::update ? iteration_ - 1 : iteration_; }
   // Time of all work that began.
   base::Duration worked() const { return worked_; }
 
  private:
-  enum class Work : std::uint8_t { none, forward, backward, update };
   // Of a layer: its update is done; its gradient is away; its sum is here.
   enum class Weights : std::uint8_t { ready, summing, summed };
 

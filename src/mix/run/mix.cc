@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "mix/run/job_trace.h"
 #include "mix/run/running_job.h"
 
 namespace infold::mix {
@@ -80,6 +81,7 @@ class Mix {
         shares_used_(options.hosts.racks + 1U),
         jobs_(specs.size()) {
     outcome_.jobs.resize(specs.size());
+    if (options.is_traced) traces_.assign(specs.size(), JobTrace(options.scale));
     for (std::size_t i = 0; i < specs.size(); ++i) {
       outcome_.jobs[i].submitted_s = specs[i].submit_s;
       agenda_.add(
@@ -153,11 +155,13 @@ class Mix {
                           .iterations = spec.iterations,
                           .sigma = options_.sigma,
                           .seed = base::mix64(options_.seed + base::mix64(index)),
-                          .bulk_slots = static_cast<std::uint16_t>(slots_of_job(options_))},
+                          .bulk_slots = static_cast<std::uint16_t>(slots_of_job(options_)),
+                          .trace = traces_.empty() ? nullptr : &traces_[index]},
         RunningJob::Surroundings{cluster_, agenda_, *scheduler_});
     JobOutcome& outcome = outcome_.jobs[index];
     outcome.started_s = std::max(now_s(), spec.submit_s);  // the clock rounds down
     outcome.racks = racks_of(*hosts);
+    if (!traces_.empty()) traces_[index].start(outcome.submitted_s, outcome.started_s);
     jobs_[index]->start();
     return true;
   }
@@ -182,6 +186,7 @@ class Mix {
     placement_.free(job.hosts());
     job.remove();
     jobs_[index].reset();
+    if (!traces_.empty()) outcome.first_rank = traces_[index].take();
     ++done_;
   }
 
@@ -226,6 +231,7 @@ class Mix {
   std::vector<std::uint32_t> shares_used_;  // by switch
   std::deque<JobIndex> waiting_;
   std::vector<std::unique_ptr<RunningJob>> jobs_;
+  std::vector<JobTrace> traces_;  // of each job, if the run is traced
   std::size_t done_ = 0;
   MixOutcome outcome_;
 };

@@ -18,6 +18,7 @@
 #include "base/instant.h"
 #include "mix/jobs/job_list.h"
 #include "mix/jobs/placement.h"
+#include "trace/trace.h"
 
 namespace infold::mix {
 
@@ -42,6 +43,7 @@ struct MixOptions {
   double scale = 100;
   double sigma = 0.02;  // of each piece of a GPU's work, as a share of its time
   std::uint64_t seed = 1;
+  bool is_traced = false;  // outcomes have traces
 };
 
 // Empty if a cluster with these options can run the jobs; else what is wrong.
@@ -53,6 +55,7 @@ struct JobOutcome {
   double ended_s = 0;
   double gpu_s = 0;  // that one of its GPUs worked, the mean of all
   std::uint16_t racks = 0;
+  trace::Trace first_rank;  // if the run is traced
 
   double completion_s() const { return ended_s - submitted_s; }
 };

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "mix/jobs/draw_jobs.h"
+#include "trace/trace_check.h"
 
 namespace infold::mix {
 namespace {
@@ -70,6 +71,32 @@ TEST(Mix, AJobOverRacksTakesHardlyLonger) {
   EXPECT_NEAR(outcome.jobs[0].completion_s(), closed_s, 0.04 * closed_s);
   EXPECT_EQ(outcome.jobs[0].racks, 4);
   EXPECT_NEAR(outcome.rack_links_busy, outcome.host_links_busy, 0.01);
+}
+
+// Two jobs on one pair of hosts: the second one waits for the first.
+TEST(Mix, TracesTheFirstRankOfEachJob) {
+  MixOptions options = one_rack(2);
+  options.is_traced = true;
+  const MixOutcome outcome = run_well(options, {{0, &kOne, 2, 2}, {0, &kOne, 2, 1}});
+  const trace::Trace& first = outcome.jobs[0].first_rank;
+  EXPECT_EQ(trace::find_fault(first), std::nullopt);
+  std::vector<std::string> names;
+  for (const trace::Node& node : first.nodes) names.push_back(node.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"forward 1", "backward 1", "sum 1", "update 1",
+                                             "forward 1", "backward 1", "sum 1", "update 1"}));
+  EXPECT_NEAR(static_cast<double>(first.nodes[1].duration_us), 15e3, 1);
+  EXPECT_NEAR(static_cast<double>(first.nodes[2].duration_us) / 1e6, sum_s(kElements),
+              0.03 * sum_s(kElements));
+  EXPECT_NEAR(static_cast<double>(trace::collective_of(first.nodes[2])->bytes), 4.0 * kElements,
+              400);
+  EXPECT_EQ(first.nodes[3].data_deps, std::vector<std::uint64_t>{3});
+  EXPECT_EQ(trace::step_of(first.nodes[3]), 0U);
+  EXPECT_EQ(trace::step_of(first.nodes[4]), 1U);
+  const trace::Node& wait = outcome.jobs[1].first_rank.nodes.front();
+  EXPECT_EQ(wait.type, trace::NodeType::metadata);
+  EXPECT_NEAR(static_cast<double>(wait.duration_us) / 1e6, outcome.jobs[1].started_s, 1e-3);
+  options.is_traced = false;
+  EXPECT_TRUE(run_well(options, {{0, &kOne, 2, 1}}).jobs[0].first_rank.nodes.empty());
 }
 
 TEST(Mix, AJobThatDoesNotFitWaits) {

@@ -106,6 +106,9 @@ void RunningJob::work(std::uint16_t rank) {
   Gpu& gpu = gpus_[rank];
   if (gpu.is_busy()) return;
   if (const auto time = gpu.begin()) {
+    if (JobTrace* const trace = trace_of(rank)) {
+      trace->add_work(around_.cluster.network().now(), *time, gpu);
+    }
     around_.agenda.add({.at = around_.cluster.network().now() + *time,
                         .kind = MixEvent::Kind::work_ended,
                         .rank = rank,
@@ -121,6 +124,9 @@ void RunningJob::end_work(std::uint16_t rank) {
     if (++layer.ranks_ready == world()) {
       layer.ranks_ready = 0;
       std::fill(layer.missing.begin(), layer.missing.end(), elements);
+      if (JobTrace* const trace = trace_of(0)) {
+        trace->begin_sum(around_.cluster.network().now(), *made, elements);
+      }
       around_.scheduler.add({options_.index, *made, elements});
     }
   }
@@ -156,6 +162,9 @@ void RunningJob::take_piece(std::uint16_t rank, std::uint32_t number) {
   CHECK_THAT(piece.elements, <=, missing);
   missing -= piece.elements;
   if (missing == 0) {
+    if (JobTrace* const trace = trace_of(rank)) {
+      trace->end_sum(around_.cluster.network().now(), piece.layer);
+    }
     gpus_[rank].take_sum(piece.layer);
     work(rank);
   }

@@ -10,6 +10,7 @@
 
 #include "mix/program/gpu.h"
 #include "mix/run/agenda.h"
+#include "mix/run/job_trace.h"
 #include "mix/schedulers/scheduler.h"
 #include "sim/cluster/cluster.h"
 
@@ -30,6 +31,7 @@ struct RunningJobOptions {
   double sigma = 0;
   std::uint64_t seed = 1;
   std::uint16_t bulk_slots = 1;
+  JobTrace* trace = nullptr;  // of rank 0; outlives the job
 };
 
 class RunningJob {
@@ -71,6 +73,7 @@ class RunningJob {
   };
 
   std::uint16_t world() const { return static_cast<std::uint16_t>(options_.hosts.size()); }
+  JobTrace* trace_of(std::uint16_t rank) const { return rank == 0 ? options_.trace : nullptr; }
   sim::JobMachines add_machines();
   void work(std::uint16_t rank);
   void end_work(std::uint16_t rank);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "control/transfer_note.h"
-#include "whatif/simulated_calls.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/layout.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::reproduce {
 namespace {
@@ -20,7 +20,8 @@ constexpr std::uint32_t kStepsMax = 1 << 20;
 
 // The plan of the setting, with the numbers that packets carry.
 plan::Plan plan_with_numbers(const whatif::Setting& setting) {
-  plan::Plan plan = whatif::plan_of(setting);
+  const auto plans = whatif::plans_of(setting, whatif::group_of_all(setting.ranks));
+  plan::Plan plan = plans.value().front();
   plan.trees.front().job = kJob;
   plan.trees.front().epoch = kEpoch;
   return plan;
@@ -137,18 +138,17 @@ void BesideEmulator::note(base::Instant now, const std::vector<core::TransferReq
   }
 }
 
-void BesideEmulator::begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) {
+void BesideEmulator::begin(base::Instant now, const whatif::RankCall& call,
+                           const trace::CallShape& shape) {
   network_.advance(now);
-  Rank& own = ranks_[rank];
-  const std::uint32_t number = own.calls++;
+  Rank& own = ranks_[call.rank];
   const auto transfers = whatif::transfers_of(shape, setting_);
-  if (rank == 0) note(now, transfers);
-  whatif::add_call(*own.node, now, transfers,
-                   [this, rank, number] { ended_.push_back({rank, number}); });
+  if (call.rank == 0) note(now, transfers);
+  whatif::add_call(*own.node, now, transfers, [this, call] { ended_.push_back(call); });
   network_.wake(own.id);
 }
 
-base::Instant BesideEmulator::run(base::Instant limit, std::vector<whatif::Ended>& ended) {
+base::Instant BesideEmulator::run(base::Instant limit, std::vector<whatif::RankCall>& ended) {
   base::Instant now = network_.now();
   for (std::uint32_t steps = 0; ended_.empty() && steps < kStepsMax; ++steps) {
     const base::Instant next = std::min(job_.next_event(), network_.next_event());

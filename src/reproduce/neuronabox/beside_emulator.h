@@ -11,7 +11,7 @@
 #include "emulate/emulated_job.h"
 #include "sim/network/network.h"
 #include "sim/nodes/worker_node.h"
-#include "whatif/calls.h"
+#include "whatif/calls/calls.h"
 
 namespace infold::reproduce {
 
@@ -22,8 +22,9 @@ class BesideEmulator final : public whatif::Calls {
   BesideEmulator(const whatif::Setting& setting, std::uint16_t real);
   ~BesideEmulator() override;
 
-  void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) override;
-  base::Instant run(base::Instant limit, std::vector<whatif::Ended>& ended) override;
+  void begin(base::Instant now, const whatif::RankCall& call,
+             const trace::CallShape& shape) override;
+  base::Instant run(base::Instant limit, std::vector<whatif::RankCall>& ended) override;
 
   // Why the emulated ranks do not make a call; empty: they make all.
   const std::string& fault() const { return fault_; }
@@ -34,7 +35,6 @@ class BesideEmulator final : public whatif::Calls {
     sim::WorkerNode* node = nullptr;
     sim::NodeId id = 0;
     sim::PathId from_emulator = 0;
-    std::uint32_t calls = 0;
   };
 
   void add_rank(std::uint16_t rank, const plan::Plan& plan);
@@ -44,7 +44,7 @@ class BesideEmulator final : public whatif::Calls {
   const whatif::Setting setting_;
   sim::Network network_;  // of the real ranks: their hosts, without links
   std::vector<Rank> ranks_;
-  std::vector<whatif::Ended> ended_;
+  std::vector<whatif::RankCall> ended_;
   std::string fault_;
   emulate::EmulatedJob job_;
 };

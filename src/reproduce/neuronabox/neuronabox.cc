@@ -12,8 +12,8 @@
 #include "mix/program/gpu.h"
 #include "mix/program/layers.h"
 #include "reproduce/neuronabox/beside_emulator.h"
+#include "whatif/calls/simulated_calls.h"
 #include "whatif/playback.h"
-#include "whatif/simulated_calls.h"
 #include "whatif/split.h"
 
 namespace infold::reproduce {
@@ -102,7 +102,8 @@ double step_s(Report& report, std::span<const Trace> programs, whatif::Calls& ca
               const FidelityOptions& options) {
   std::vector<const Trace*> addresses;
   for (const Trace& each : programs) addresses.push_back(&each);
-  const auto played = whatif::play(addresses, calls, {.world = options.ranks, .stop = {}});
+  const auto played =
+      whatif::play(addresses, calls, {.groups = whatif::group_of_all(options.ranks), .stop = {}});
   if (!played) {
     report.wrong.push_back(played.error());
     return 0;
@@ -126,7 +127,7 @@ void add_model(Report& report, const mix::Model& model, const FidelityOptions& o
   setting.bits_per_second = kLink;
   setting.round_trip = base::microseconds(20);
   const std::vector<Trace> programs = programs_of(model, options);
-  whatif::SimulatedCalls all(setting);
+  whatif::SimulatedCalls all(setting, whatif::group_of_all(options.ranks));
   const double whole = step_s(report, programs, all, options);
   BesideEmulator few(setting, options.real);
   const double part = step_s(report, std::span(programs).first(options.real), few, options);

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "reproduce/neuronabox/beside_emulator.h"
-#include "whatif/simulated_calls.h"
+#include "whatif/calls/simulated_calls.h"
 
 namespace infold::reproduce {
 namespace {
@@ -21,12 +21,12 @@ whatif::Setting setting_of(std::uint16_t ranks) {
 
 // When all ranks' call ends at the first of them.
 std::int64_t end_of(whatif::Calls& calls, std::uint16_t ranks, const trace::CallShape& shape) {
-  for (std::uint16_t rank = 0; rank < ranks; ++rank) calls.begin({}, rank, shape);
+  for (std::uint16_t rank = 0; rank < ranks; ++rank) calls.begin({}, {rank, 0, 0}, shape);
   while (true) {
-    std::vector<whatif::Ended> ended;
+    std::vector<whatif::RankCall> ended;
     const base::Instant now = calls.run(base::Instant::never(), ended);
     const bool is_first = std::any_of(ended.begin(), ended.end(),
-                                      [](const whatif::Ended& each) { return each.rank == 0; });
+                                      [](const whatif::RankCall& each) { return each.rank == 0; });
     if (is_first || now == base::Instant::never()) return now.ns;
   }
 }
@@ -42,7 +42,7 @@ TEST(BesideEmulator, CallsEndAsAmongRealRanks) {
       {CollectiveKind::reduce_scatter, DataType::f32, 800'000, 100'000, 0}};
   for (const CallShape& shape : shapes) {
     const whatif::Setting setting = setting_of(8);
-    whatif::SimulatedCalls all(setting);
+    whatif::SimulatedCalls all(setting, whatif::group_of_all(setting.ranks));
     BesideEmulator few(setting, 2);
     const auto wanted = static_cast<double>(end_of(all, 8, shape));
     EXPECT_NEAR(static_cast<double>(end_of(few, 2, shape)) / wanted, 1, 0.02)

@@ -2,9 +2,11 @@
 //
 // Hosts in racks, and the jobs that share their links. Each host has a link to its rack's switch.
 // With several racks, each switch has a link to a spine. A job may come at any time. Its ranks sum
-// at their rack's switch, or at the switches of several racks and the spine.
+// at their rack's switch, or at the switches of several racks and the spine. In a cluster of one
+// rack they may also sum at servers, or at their own hosts.
 //
 //   worker ---> host's link ---> rack's switch ---> rack's link ---> spine      (and back)
+//   worker ---> host's link ---> server's link or another host's ---> aggregator
 #pragma once
 
 #include <functional>
@@ -13,6 +15,7 @@
 
 #include "base/prng.h"
 #include "plan/plan.h"
+#include "sim/network/faults.h"
 #include "sim/network/link.h"
 #include "sim/network/network.h"
 #include "sim/nodes/aggregator_node.h"
@@ -29,8 +32,11 @@ struct ClusterOptions {
   std::uint16_t hosts_per_rack = 4;
   LinkOptions host_link;
   LinkOptions rack_link;
+  std::uint16_t servers = 0;  // beside the hosts, for aggregators
+  LinkOptions server_link;
   base::Duration jitter_max;  // of each packet of a host towards its switch, as hosts have it
-  std::uint64_t seed = 1;     // of the jitter
+  double loss = 0;            // probability for each packet, at each link of a host or rack
+  std::uint64_t seed = 1;     // of the jitter and the losses
   // The workers and aggregators of all jobs that ever come.
   std::uint32_t endpoint_count_max = 256;
   std::uint32_t packet_count_max = 1U << 17;
@@ -40,11 +46,15 @@ struct ClusterOptions {
 // The nodes of a cluster with these options, or more than kNodesMax.
 std::uint32_t node_count(const ClusterOptions& options);
 
+// Where the ranks on these hosts sum, if it is at switches. Requires: the ranks of a rack are
+// neighbours.
+plan::Tree tree_on(const ClusterOptions& options, std::span<const HostIndex> hosts);
+
 // The machines of one job, which the network owns.
 struct JobMachines {
   std::vector<WorkerNode*> workers;  // by rank
   std::vector<NodeId> worker_nodes;
-  std::vector<AggregatorNode*> aggregators;  // in the tree's order
+  std::vector<AggregatorNode*> aggregators;  // by tree, in the tree's order
   std::vector<NodeId> aggregator_nodes;
 };
 
@@ -65,10 +75,12 @@ class Cluster {
     return static_cast<RackIndex>(host / options_.hosts_per_rack);
   }
 
-  // Where the ranks on these hosts sum. Requires: the ranks of a rack are neighbours.
-  plan::Tree tree_on(std::span<const HostIndex> hosts) const;
-  // Adds the machines of a job whose rank R is on hosts[R]. Requires: the plan has one tree, that
-  // of tree_on(hosts).
+  plan::Tree tree_on(std::span<const HostIndex> hosts) const {
+    return sim::tree_on(options_, hosts);
+  }
+  // Adds the machines of a job whose rank R is on hosts[R]. Requires: the plan's one tree is that
+  // of tree_on(hosts), or each tree is flat. The root of tree T is then at server T, or at the host
+  // of its rank.
   JobMachines add_job(const plan::Plan& plan, std::span<const HostIndex> hosts,
                       const std::function<WorkerNodeOptions(std::uint16_t rank)>& worker);
 
@@ -81,21 +93,28 @@ class Cluster {
   LinkPair rack_links(RackIndex rack) const { return racks_[rack].links; }
 
  private:
+  // The link comes first in each direction.
   struct Port {
     LinkPair links;
     std::vector<NodeId> up;
     std::vector<NodeId> down;
   };
 
-  Port add_port(const LinkOptions& link);
+  Port add_port(const LinkOptions& link, const FaultOptions& up, const FaultOptions& down);
+  void add_faults(std::vector<NodeId>& behind, const FaultOptions& faults);
+  std::vector<RankPaths> add_tree(const plan::Plan& plan, std::size_t number,
+                                  std::span<const HostIndex> hosts, JobMachines& job);
   Between between(std::span<const HostIndex> hosts, std::size_t parent,
                   const plan::Child& child) const;
+  Between between_flat(const plan::Tree& tree, std::size_t number, std::span<const HostIndex> hosts,
+                       std::uint16_t rank) const;
 
   ClusterOptions options_;
   base::Prng random_;
   Network network_;
   std::vector<Port> hosts_;
   std::vector<Port> racks_;  // without links if there is one rack
+  std::vector<Port> servers_;
 };
 
 }  // namespace infold::sim

@@ -33,11 +33,18 @@ class Sums {
 
   // One sum of kElements.
   JobMachines add(const std::vector<HostIndex>& hosts, base::Duration start = {}) {
+    return add(hosts, {cluster.tree_on(hosts)}, start);
+  }
+  JobMachines add(const std::vector<HostIndex>& hosts, const std::vector<plan::Tree>& trees,
+                  base::Duration start = {}) {
     plan::Plan plan{.world = static_cast<std::uint16_t>(hosts.size())};
     plan.elements_max = kPacketElements;
-    plan.trees = {cluster.tree_on(hosts)};
-    plan.trees.front().job = jobs_++;
-    plan.trees.front().epoch = 1;
+    plan.trees = trees;
+    for (plan::Tree& tree : plan.trees) {
+      tree.job = jobs_;
+      tree.epoch = 1;
+    }
+    ++jobs_;
     return cluster.add_job(plan, hosts, [&](std::uint16_t rank) {
       WorkerNodeOptions options;
       options.worker = plan::worker_options(plan, rank);
@@ -158,9 +165,59 @@ TEST(Cluster, AJobThatIsGoneLeavesItsPacketsUnread) {
   EXPECT_LT(sums.cluster.host_links(0).up->busy_ps(), 2 * kTensorPs);
 }
 
+plan::Tree tree_at(plan::Place place, std::optional<std::uint16_t> rank = {}) {
+  plan::Tree tree = plan::flat_tree(2);
+  tree.aggregators.front().place = place;
+  tree.aggregators.front().rank = rank;
+  return tree;
+}
+
+ClusterOptions two_hosts() {
+  ClusterOptions options = three_racks_of_two();
+  options.racks = 1;
+  return options;
+}
+
+// Each of two ranks sums a half: it sends the other half, and its own half's sum.
+TEST(Cluster, RanksSumAtTheirOwnHosts) {
+  Sums sums(two_hosts());
+  const JobMachines job =
+      sums.add({0, 1}, {tree_at(plan::Place::rank, 0), tree_at(plan::Place::rank, 1)});
+  sums.run();
+  ASSERT_EQ(job.aggregators.size(), 2U);
+  end_of(job);
+  for (HostIndex host = 0; host < 2; ++host) {
+    expect_one_tensor(sums.cluster.host_links(host).up);
+    expect_one_tensor(sums.cluster.host_links(host).down);
+  }
+}
+
+// A server's one link carries the tensors of both ranks.
+TEST(Cluster, RanksSumAtAServer) {
+  ClusterOptions options = two_hosts();
+  options.servers = 1;
+  options.server_link = options.host_link;
+  Sums sums(options);
+  const JobMachines job = sums.add({0, 1}, std::vector{tree_at(plan::Place::server)});
+  sums.run();
+  const auto both_ps = static_cast<double>(2 * kTensorPs);
+  EXPECT_NEAR(static_cast<double>(end_of(job).ns) * 1e3, both_ps, 0.05 * both_ps);
+}
+
+TEST(Cluster, LinksLosePackets) {
+  ClusterOptions options = two_hosts();
+  options.loss = 0.02;
+  Sums sums(options);
+  const JobMachines job = sums.add({0, 1});
+  sums.run();
+  end_of(job);
+  const std::uint64_t lost = sums.cluster.network().counters().dropped[0];
+  EXPECT_NEAR(static_cast<double>(lost), 0.02 * 4'000, 40);  // of four links' packets
+}
+
 TEST(Cluster, CountsTheNodesOfManyHosts) {
   ClusterOptions options = three_racks_of_two();
-  EXPECT_EQ(node_count(options), 3U * 6 + 2 * 3 + 256);
+  EXPECT_EQ(node_count(options), 4U * (6 + 3) + 256);
   options.racks = 64;
   options.hosts_per_rack = 64;
   options.endpoint_count_max = 10'000;

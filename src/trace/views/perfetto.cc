@@ -50,6 +50,7 @@ std::size_t thread_number(std::size_t row, std::size_t lane) { return row * kLan
 Json arguments_of(const Node& node) {
   Json arguments = {{"id", node.id}};
   if (const auto step = step_of(node)) arguments["step"] = *step;
+  if (auto operators = text(node.attributes, "operators")) arguments["operators"] = *operators;
   if (const auto collective = collective_of(node)) {
     arguments["kind"] = collective_name(collective->kind);
     arguments["bytes"] = collective->bytes;
@@ -59,14 +60,15 @@ Json arguments_of(const Node& node) {
   return arguments;
 }
 
-class Timeline {
+class Events {
  public:
-  explicit Timeline(std::uint64_t origin_us) : origin_us_(origin_us) {}
+  explicit Events(std::uint64_t origin_us) : origin_us_(origin_us) {}
 
-  void add(const Trace& trace, std::uint64_t process) {
-    process_ = process;
+  void add(const Timeline& timeline) {
+    const Trace& trace = *timeline.trace;
+    process_ = timeline.process;
     threads_.assign(trace.nodes.size(), 0);
-    name("process_name", 0, fmt::format("rank {}", process));
+    name("process_name", 0, timeline.name);
     place(trace);
     for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
       const Node& node = trace.nodes[i];
@@ -149,20 +151,27 @@ class Timeline {
 
 }  // namespace
 
-std::string perfetto_of(std::span<const NamedTrace> traces) {
+std::string perfetto_of(std::span<const Timeline> timelines) {
   std::uint64_t origin_us = 0;
   bool is_first = true;
-  for (const NamedTrace& each : traces) {
-    for (const Node& node : each.trace.nodes) {
+  for (const Timeline& each : timelines) {
+    for (const Node& node : each.trace->nodes) {
       origin_us = is_first ? node.start_us : std::min(origin_us, node.start_us);
       is_first = false;
     }
   }
-  Timeline timeline(origin_us);
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    timeline.add(traces[i].trace, rank_of(traces[i]).value_or(i));
+  Events events(origin_us);
+  for (const Timeline& each : timelines) events.add(each);
+  return events.text();
+}
+
+std::string perfetto_of(std::span<const NamedTrace> traces) {
+  std::vector<Timeline> timelines;
+  for (const NamedTrace& each : traces) {
+    const std::uint64_t rank = rank_of(each).value_or(timelines.size());
+    timelines.push_back({rank, fmt::format("rank {}", rank), &each.trace});
   }
-  return timeline.text();
+  return perfetto_of(timelines);
 }
 
 }  // namespace infold::trace

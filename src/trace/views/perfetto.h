@@ -5,6 +5,7 @@
 // their own. An arrow leads from each collective to each node that needs its result.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -14,5 +15,14 @@ namespace infold::trace {
 
 // Requires: no fault in any trace. A trace without a rank takes its number in the list.
 std::string perfetto_of(std::span<const NamedTrace> traces);
+
+// A process with a name of its own.
+struct Timeline {
+  std::uint64_t process = 0;
+  std::string name;
+  const Trace* trace = nullptr;
+};
+// Requires: no fault in any trace.
+std::string perfetto_of(std::span<const Timeline> timelines);
 
 }  // namespace infold::trace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whatif/transfers.h"
+#include "whatif/calls/transfers.h"
 
 #include <memory>
 #include <utility>

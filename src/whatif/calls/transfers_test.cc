@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The transfers of a prediction are those of a rank.
-#include "whatif/transfers.h"
+#include "whatif/calls/transfers.h"
 
 #include <gtest/gtest.h>
 

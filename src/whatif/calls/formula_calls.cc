@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "whatif/formula_calls.h"
+#include "whatif/calls/formula_calls.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "codec/format_choice.h"
-#include "whatif/transfers.h"
+#include "whatif/calls/transfers.h"
 
 namespace infold::whatif {
 namespace {
@@ -68,24 +69,59 @@ Cost cost_of(const Setting& setting, const CallShape& shape) {
   return {seconds_of(link_s(bytes, setting)), seconds_of(hops * hop_s(setting))};
 }
 
-void FormulaCalls::begin(base::Instant now, std::uint16_t rank, const CallShape& shape) {
-  const std::uint32_t call = made_[rank]++;
-  if (call >= calls_.size()) calls_.push_back({shape});
-  is_broken_ = is_broken_ || calls_[call].shape != shape;
-  if (++calls_[call].ranks < setting_.ranks || is_broken_) return;
-  const Cost cost = cost_of(setting_, shape);
-  links_free_at_ = std::max(links_free_at_, now) + cost.links;
-  const base::Instant before = moving_.empty() ? now : moving_.back().ends_at;
-  moving_.push({call, std::max(before, links_free_at_ + cost.latency)});
+FormulaCalls::FormulaCalls(const Setting& setting, const Groups& groups) : links_(setting.ranks) {
+  for (const Group& group : groups) {
+    GroupState& state = groups_.emplace_back();
+    state.setting = setting;
+    state.setting.ranks = group.size();
+  }
 }
 
-base::Instant FormulaCalls::run(base::Instant limit, std::vector<Ended>& ended) {
+void FormulaCalls::begin(base::Instant now, const RankCall& call, const CallShape& shape) {
+  GroupState& group = groups_[call.group];
+  const std::size_t number = group.made[call.rank]++;
+  if (number >= group.calls.size()) group.calls.push_back({shape, {}});
+  Made& made = group.calls[number];
+  is_broken_ = is_broken_ || made.shape != shape;
+  made.by.push_back(call);
+  if (made.by.size() < group.setting.ranks || is_broken_) return;
+  const Cost cost = cost_of(group.setting, shape);
+  for (const RankCall& each : made.by) forget(now, links_[each.rank]);
+  const base::Instant begin = first_free(std::max(now, group.links_free_at), cost.links, made.by);
+  group.links_free_at = begin + cost.links;
+  if (cost.links.ns > 0) {
+    for (const RankCall& each : made.by) links_[each.rank].emplace(begin, group.links_free_at);
+  }
+  group.last_ends_at = std::max(group.last_ends_at, group.links_free_at + cost.latency);
+  moving_.emplace(group.last_ends_at, std::move(made.by));
+}
+
+void FormulaCalls::forget(base::Instant now, Busy& busy) {
+  while (!busy.empty() && busy.begin()->second <= now) busy.erase(busy.begin());
+}
+
+base::Instant FormulaCalls::first_free(base::Instant begin, base::Duration length,
+                                       const std::vector<RankCall>& calls) const {
+  for (bool is_free = false; !is_free;) {
+    is_free = true;
+    for (const RankCall& call : calls) {
+      for (const auto& [from, to] : links_[call.rank]) {
+        if (from >= begin + length) break;
+        if (to <= begin) continue;
+        begin = to;
+        is_free = false;
+      }
+    }
+  }
+  return begin;
+}
+
+base::Instant FormulaCalls::run(base::Instant limit, std::vector<RankCall>& ended) {
   if (is_broken_) return base::Instant::never();
-  if (moving_.empty() || moving_.front().ends_at > limit) return limit;
-  const Moving first = moving_.front();
-  moving_.pop();
-  for (std::uint16_t rank = 0; rank < setting_.ranks; ++rank) ended.push_back({rank, first.call});
-  return first.ends_at;
+  if (moving_.empty() || moving_.begin()->first > limit) return limit;
+  const auto first = moving_.extract(moving_.begin());
+  ended.insert(ended.end(), first.mapped().begin(), first.mapped().end());
+  return first.key();
 }
 
 }  // namespace infold::whatif

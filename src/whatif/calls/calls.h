@@ -3,7 +3,8 @@
 // The interface of all models of a network: the calls of all ranks go in at their times, and their
 // ends come out. Virtual time, which never goes back. One thread.
 //
-// All ranks make equal calls in one order. A rank may make a call while others of its own move.
+// The members of a group make equal calls in one order. A rank may make a call while others of its
+// own move.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +15,30 @@
 
 #include "base/instant.h"
 #include "trace/call_shape.h"
+#include "whatif/groups.h"
 #include "whatif/setting.h"
 
 namespace infold::whatif {
 
-// The end of a rank's call. Calls count from 0 at each rank.
-struct Ended {
+// Calls count from 0 at each rank.
+struct RankCall {
   std::uint16_t rank = 0;
-  std::uint32_t call = 0;
+  std::uint16_t group = 0;
+  std::uint32_t number = 0;
 };
 
 class Calls {
  public:
   virtual ~Calls() = default;
-  // Requires: run() has returned `now`, or nothing has begun.
-  virtual void begin(base::Instant now, std::uint16_t rank, const trace::CallShape& shape) = 0;
+  // Requires: run() has returned `now`, or nothing has begun. The rank is in the group.
+  virtual void begin(base::Instant now, const RankCall& call, const trace::CallShape& shape) = 0;
   // Moves time on, to `limit` at most, and not beyond the first moment at which calls end. Adds
   // these calls to `ended` and returns the time. Returns never() if no call can end any more.
-  virtual base::Instant run(base::Instant limit, std::vector<Ended>& ended) = 0;
+  virtual base::Instant run(base::Instant limit, std::vector<RankCall>& ended) = 0;
 };
 
 // The error says why nobody can build this network.
-tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting);
+tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting,
+                                                             const Groups& groups);
 
 }  // namespace infold::whatif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls on the simulator: the product's workers and aggregators, on links with queues and losses.
+// Each group has machines of its own, and all groups of a rank share its link. Ranks contribute
+// zeros.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "whatif/calls/calls.h"
+#include "whatif/calls/layout.h"
+
+namespace infold::whatif {
+
+class SimulatedCalls final : public Calls {
+ public:
+  // Requires: plans_of() has no error.
+  SimulatedCalls(const Setting& setting, const Groups& groups)
+      : SimulatedCalls(setting, groups, plans_of(setting, groups).value()) {}
+
+  void begin(base::Instant now, const RankCall& call, const trace::CallShape& shape) override;
+  base::Instant run(base::Instant limit, std::vector<RankCall>& ended) override;
+
+ private:
+  SimulatedCalls(const Setting& setting, const Groups& groups,
+                 const std::vector<plan::Plan>& plans);
+
+  struct GroupMachines {
+    Setting setting;  // of a network with this group alone
+    std::vector<std::uint16_t> ranks;
+    sim::JobMachines job;  // none of a lone rank
+  };
+
+  sim::Cluster cluster_;
+  std::vector<GroupMachines> groups_;
+  std::uint64_t moving_ = 0;  // calls of all ranks
+  std::vector<RankCall> ended_;
+};
+
+}  // namespace infold::whatif
