@@ -19,11 +19,20 @@ constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 40;
 // What ranks say of themselves is short.
 constexpr std::uint64_t kSaidElementsMax = 1 << 20;
 
+// Every rank brings a site. The sites are in the order of the ranks.
+void set_ranks_of_sites(const control::JobTerms& terms, plan::Plan& plan) {
+  std::uint16_t rank = 0;
+  for (std::size_t site = 0; site < terms.sites.size(); ++site) {
+    if (terms.sites[site].at_rank) plan.trees[site].aggregators.front().rank = rank++;
+  }
+}
+
 sim::Scenario scenario_of(const EmulationOptions& options, const control::JobTerms& terms) {
   sim::Scenario scenario;
   scenario.name = "emulation";
   scenario.seed = options.seed;
   scenario.plan = control::plan_of_sites(terms);
+  if (options.placement.ranks_sum) set_ranks_of_sites(terms, scenario.plan);
   scenario.job = terms.job;
   scenario.epoch = terms.epoch;
   scenario.check_period = 0;
@@ -50,31 +59,13 @@ JobCounters& JobCounters::operator+=(const JobCounters& other) {
   return *this;
 }
 
-// A real rank's place in the network.
+// The place of a real rank in the network, or of a site that is real.
 class EmulatedJob::Portal final : public sim::Node {
  public:
-  Portal(EmulatedJob& job, std::uint16_t rank) : job_(job), rank_(rank) {}
+  explicit Portal(EmulatedJob& job) : job_(job) {}
 
   void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
-    job_.deliver(now, rank_, parcel);
-    outlet.packets().release(parcel.packet);
-  }
-  void handle_timeout(base::Instant, sim::Outlet&) override {}
-  base::Instant next_timeout() const override { return base::Instant::never(); }
-
- private:
-  EmulatedJob& job_;
-  const std::uint16_t rank_;
-};
-
-// The place of a real switch's site, for all emulated ranks.
-class EmulatedJob::SitePortal final : public sim::Node {
- public:
-  explicit SitePortal(EmulatedJob& job) : job_(job) {}
-
-  void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
-    const sim::NodeId from = job_.wiring_.network->path(parcel.path).source;
-    job_.deliver(now, job_.ranks_of_nodes_.at(from), parcel);
+    job_.deliver(now, parcel);
     outlet.packets().release(parcel.packet);
   }
   void handle_timeout(base::Instant, sim::Outlet&) override {}
@@ -88,10 +79,8 @@ sim::Portals EmulatedJob::portals() {
   sim::Portals portals;
   portals.ranks = static_cast<std::uint16_t>(options_.real);
   portals.have_links = !options_.real_have_links;
-  portals.make = [this](std::uint16_t rank) { return std::make_unique<Portal>(*this, rank); };
-  if (options_.real_switch.is_set()) {
-    portals.make_site = [this](std::size_t) { return std::make_unique<SitePortal>(*this); };
-  }
+  portals.have_all_sites = options_.real_switch.is_set();
+  portals.make = [this] { return std::make_unique<Portal>(*this); };
   return portals;
 }
 
@@ -105,24 +94,28 @@ EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerm
       as_worker_(
           plan::worker_options(sim::plan_of(scenario_), static_cast<std::uint16_t>(options.real))),
       wiring_(sim::wire(scenario_, no_calls_, portals())) {
-  for (std::size_t rank = 0; rank < wiring_.workers.size(); ++rank) {
-    if (wiring_.workers[rank] == nullptr) continue;
-    emulated_.push_back(
-        {wiring_.workers[rank], wiring_.worker_nodes[rank], static_cast<std::uint16_t>(rank), {}});
-    ranks_of_nodes_[wiring_.worker_nodes[rank]] = static_cast<std::uint16_t>(rank);
+  for (std::uint16_t rank = 0; rank < wiring_.workers.size(); ++rank) {
+    sim::WorkerNode* const worker = wiring_.workers[rank];
+    const sim::NodeId node = wiring_.worker_nodes[rank];
+    if (worker != nullptr) emulated_.push_back({worker, node, rank, {}});
+    const bool has_node = worker != nullptr || !options_.real_switch.is_set();
+    if (has_node) ranks_of_nodes_[node] = rank;
   }
 }
 
-void EmulatedJob::deliver(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel) {
+void EmulatedJob::deliver(base::Instant now, const sim::Parcel& parcel) {
   lateness_.add(inside(io::monotonic_now()) - now);
   ++counters_.packets_out;
   sim::Network& network = *wiring_.network;
-  deliver_(rank, network.path(parcel.path).site, network.packets().bytes(parcel.packet));
+  const sim::Path& path = network.path(parcel.path);
+  auto rank = ranks_of_nodes_.find(path.destination());
+  const bool is_down = rank != ranks_of_nodes_.end();
+  if (!is_down) rank = ranks_of_nodes_.find(path.source);
+  deliver_({rank->second, path.site, is_down}, network.packets().bytes(parcel.packet));
 }
 
 // A stranger may send without end. Half of the buffers are for packets of emulated ranks.
-void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::uint8_t site,
-                       std::span<const std::byte> datagram) {
+void EmulatedJob::take(base::Instant now, Way way, std::span<const std::byte> datagram) {
   sim::Network& network = *wiring_.network;
   sim::PacketPool& packets = network.packets();
   if (packets.in_use() >= packets.packet_count_max() / 2 ||
@@ -135,8 +128,8 @@ void EmulatedJob::take(base::Instant now, std::uint16_t rank, std::uint8_t site,
   const sim::PacketIndex packet = packets.take();
   std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
   packets.set_bytes(packet, datagram.size());
-  const auto& ways = options_.real_switch.is_set() ? wiring_.from_sites : wiring_.to_sites;
-  network.send(ways[rank][site], packet);
+  const auto& paths = way.is_down ? wiring_.from_sites : wiring_.to_sites;
+  network.send(paths[way.rank][way.site], packet);
   run(now);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One emulated job: the simulator's network of workers, switches and links, in step with the wall
-// clock. Portals stand for the real ranks, or for the sites of a real switch. Emulated ranks make
-// the transfers that rank 0 tells. One thread.
+// clock. Portals stand for the real ranks and their sites, or for the sites of a real switch.
+// Emulated ranks make the transfers that rank 0 tells. One thread.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,28 @@ struct JobCounters {
   JobCounters& operator+=(const JobCounters& other);
 };
 
+// Of a packet: from a rank to a site, or from the site to the rank.
+struct Way {
+  std::uint16_t rank = 0;
+  std::uint8_t site = 0;
+  bool is_down = false;  // to the rank
+
+  friend auto operator<=>(const Way&, const Way&) = default;
+};
+
 class EmulatedJob {
  public:
-  // A packet leaves for a real rank, from one of its sites; or for a site of a real switch, from an
-  // emulated rank.
-  using Deliver = std::function<void(std::uint16_t rank, std::uint8_t site,
-                                     std::span<const std::byte> datagram)>;
+  // A packet leaves for a real rank, or for a site that is real.
+  using Deliver = std::function<void(Way way, std::span<const std::byte> datagram)>;
 
   // It begins now.
   EmulatedJob(const EmulationOptions& options, const control::JobTerms& terms, base::Instant now,
               Deliver deliver);
 
-  bool is_real(std::uint16_t rank) const { return rank < options_.real; }
   const sim::Scenario& scenario() const { return scenario_; }
-  // A packet of a real rank to one of its sites, or of a real switch's site to an emulated rank.
-  // Time never goes back. Requires: run(now) was called.
-  void take(base::Instant now, std::uint16_t rank, std::uint8_t site,
-            std::span<const std::byte> datagram);
+  // A packet has come from a real rank, or from a site that is real. Time never goes back.
+  // Requires: run(now) was called.
+  void take(base::Instant now, Way way, std::span<const std::byte> datagram);
   // An error: emulated ranks cannot make the transfer, and the job has to end. Anybody may be rank
   // 0.
   base::Result<void> note(base::Instant now, const control::CallNote& note);
@@ -65,7 +70,6 @@ class EmulatedJob {
 
  private:
   class Portal;
-  class SitePortal;
   struct Rank {
     sim::WorkerNode* node = nullptr;
     sim::NodeId id = 0;
@@ -89,7 +93,7 @@ class EmulatedJob {
   bool repeats(const core::TransferRequest& request) const;
   void add_call(base::Instant now, Rank& rank, const core::TransferRequest& request,
                 const core::TensorCodec* generated);
-  void deliver(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel);
+  void deliver(base::Instant now, const sim::Parcel& parcel);
 
   const EmulationOptions options_;
   const Deliver deliver_;
@@ -99,7 +103,7 @@ class EmulatedJob {
   const core::WorkerOptions as_worker_;  // of an emulated rank
   sim::Wiring wiring_;
   std::vector<Rank> emulated_;
-  std::map<sim::NodeId, std::uint16_t> ranks_of_nodes_;  // of emulated ranks
+  std::map<sim::NodeId, std::uint16_t> ranks_of_nodes_;  // without ranks that have none
   bool is_over_ = false;
   std::optional<Said> said_;
   std::set<std::uint64_t> unsized_;  // transfers whose size is not known yet

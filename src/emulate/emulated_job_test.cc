@@ -28,7 +28,7 @@ EmulatedJob make_job() {
   return {{.ranks = 4, .real = 1, .values = Values::zeros},
           terms_of(4),
           io::monotonic_now(),
-          [](std::uint16_t, std::uint8_t, std::span<const std::byte>) {}};
+          [](Way, std::span<const std::byte>) {}};
 }
 
 control::TransferNote usual() {

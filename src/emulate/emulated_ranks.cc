@@ -16,16 +16,26 @@ using control::ReadyReport;
 using control::Refusal;
 using control::RefusalReason;
 
-std::optional<Refusal> refuse_rank(const Hello& hello, std::uint32_t ranks, std::uint32_t real) {
+std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
   std::string why;
-  if (hello.world != ranks) {
+  if (hello.world != counts.ranks) {
     why = fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
-                      ranks, hello.world, hello.world);
-  } else if (hello.rank >= real) {
-    why = fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank,
-                      real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", real - 1), real);
-  } else if (hello.site) {
-    why = "ranks that sum cannot be emulated; join with a switch (INFOLD_SITES)";
+                      counts.ranks, hello.world, hello.world);
+  } else if (hello.rank >= counts.real) {
+    const std::string real =
+        counts.real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", counts.real - 1);
+    why =
+        fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank, real, counts.real);
+  } else if (hello.site && !counts.all_sum) {
+    why = fmt::format(
+        "rank {} sums a share, and emulated ranks do not; join with INFOLD_SITES=switches, or "
+        "start the emulator with --sites mixed or --sites workers",
+        hello.rank);
+  } else if (!hello.site && counts.all_sum) {
+    why = fmt::format(
+        "rank {} sums no share, and emulated ranks do; join with INFOLD_SITES=mixed, or start the "
+        "emulator with --sites switches",
+        hello.rank);
   } else if (hello.rack) {
     why = "a rack's switch cannot be below an emulator";
   }
@@ -56,17 +66,28 @@ class EmulatedRanks::Listener final : public control::RankListener {
   void dismissed() override {}
 };
 
-// A real rank hears of the sites of the switch that it is below.
+std::string text_for_ranks(const io::SocketAddress& address) {
+  return address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere();
+}
+
+// A real rank hears of the sites of the switch that it is below. All other ranks, and their sites,
+// are at the emulator for it.
 class EmulatedRanks::AtSwitch final : public control::RankListener {
  public:
-  // The parent is that of a rack's switch, for errors.
-  AtSwitch(std::shared_ptr<control::RankListener> rank, std::vector<control::SiteAddress> sites,
-           std::string parent)
-      : rank_(std::move(rank)), sites_(std::move(sites)), parent_(std::move(parent)) {}
+  struct View {
+    std::uint32_t rank = 0;
+    std::vector<control::SiteAddress> sites;
+    std::vector<io::SocketAddress> rank_portals;
+    std::string parent;  // of a rack's switch, for errors
+  };
+
+  AtSwitch(std::shared_ptr<control::RankListener> rank, View view)
+      : rank_(std::move(rank)), view_(std::move(view)) {}
   void all_here(const control::JobTerms& terms) override {
     control::JobTerms own = terms;
-    own.sites = sites_;
-    own.parent = parent_;
+    own.sites = view_.sites;
+    own.parent = view_.parent;
+    add_sites_of_ranks(terms, own);
     rank_->all_here(own);
   }
   void all_ready(const std::vector<control::HostGroup>& groups) override {
@@ -77,18 +98,49 @@ class EmulatedRanks::AtSwitch final : public control::RankListener {
   void dismissed() override { rank_->dismissed(); }
 
  private:
+  // They are in the order of ranks.
+  void add_sites_of_ranks(const control::JobTerms& terms, control::JobTerms& own) const {
+    std::uint32_t rank = 0;
+    for (const control::SiteAddress& site : terms.sites) {
+      if (!site.at_rank) continue;
+      own.sites.push_back(site);
+      if (rank != view_.rank) {
+        const io::SocketAddress& portal = view_.rank_portals[rank];
+        own.sites.back().address = text_for_ranks(portal);
+        // A socket of all interfaces sends from any of them.
+        own.rank_sources[rank] = portal.is_any() ? io::SocketAddress() : portal;
+      }
+      ++rank;
+    }
+  }
+
   const std::shared_ptr<control::RankListener> rank_;
-  const std::vector<control::SiteAddress> sites_;
-  const std::string parent_;
+  const View view_;
 };
 
-// What a rank in its place says of the switch that it is below and of its host.
+// An emulated rank has the weight that a real one says, or that of the plan.
+std::optional<control::SiteAddress> EmulatedRanks::site_of(const Hello& hello) const {
+  const Placement& placement = options_.placement;
+  std::optional<control::SiteAddress> site = hello.site;
+  if (!site) return site;
+  site->weight = std::max(site->weight, 1U);  // ranks that leave it open agree to 1
+  if (hello.rank < options_.real) return site;
+  site->address = text_for_ranks(options_.rank_portals[hello.rank]);
+  site->record = placement.record;
+  if (placement.wanted) {
+    site->weight = placement.wanted->trees[placement.weights.size() + hello.rank].weight;
+  }
+  return site;
+}
+
+// What a rank in its place says of its site, of the switch that it is below and of its host.
 Hello EmulatedRanks::placed(const Hello& hello) const {
   const Placement& placement = options_.placement;
   Hello own = hello;
   own.host.reset();  // so that all of a real rank's packets come here
   own.always_shares = false;
   own.rack.reset();
+  own.site = site_of(hello);
   if (const auto* const host = host_of(placement, options_.real, hello.rank)) {
     const std::string name = fmt::format("emulated host of rank {}", host->first);
     own.host = control::RankHost{name, name};
@@ -96,7 +148,7 @@ Hello EmulatedRanks::placed(const Hello& hello) const {
   }
   if (const auto* const rack = core::find_range(placement.racks, hello.rank)) {
     own.rack = control::RackHello{fmt::format("emulated rack of rank {}", rack->first),
-                                  options_.address,
+                                  options_.address.text(),
                                   static_cast<std::uint32_t>(placement.weights.size()),
                                   placement.record,
                                   {}};
@@ -110,13 +162,15 @@ Hello EmulatedRanks::placed(const Hello& hello) const {
 
 control::Registrar::Entry EmulatedRanks::enter(const Hello& hello,
                                                std::shared_ptr<control::RankListener> listener) {
-  if (const auto refusal = refuse_rank(hello, options_.ranks, options_.real)) {
+  if (const auto refusal = refuse_rank(hello, counts())) {
     listener->refused(*refusal);
     return Entry{};
   }
   const Hello own = placed(hello);
-  listener = std::make_shared<AtSwitch>(std::move(listener), options_.sites[hello.rank],
-                                        own.rack ? options_.address : std::string());
+  listener = std::make_shared<AtSwitch>(
+      std::move(listener),
+      AtSwitch::View{hello.rank, options_.sites[hello.rank], options_.rank_portals,
+                     own.rack ? options_.address.text() : std::string()});
   bool is_first = false;
   Entry entry{};
   {

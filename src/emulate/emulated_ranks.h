@@ -21,9 +21,14 @@
 
 namespace infold::emulate {
 
-// Why no real rank may say so, or nothing. Of each job the first `real` of `ranks` are real.
-std::optional<control::Refusal> refuse_rank(const control::Hello& hello, std::uint32_t ranks,
-                                            std::uint32_t real);
+// Of each job the first ranks are real.
+struct RankCounts {
+  std::uint32_t ranks = 0;
+  std::uint32_t real = 0;
+  bool all_sum = false;  // each brings a site
+};
+// Why no real rank may say so, or nothing.
+std::optional<control::Refusal> refuse_rank(const control::Hello& hello, RankCounts counts);
 // What emulated ranks report, of which this one is the first, where a real rank reports this. They
 // share no memory.
 control::ReadyReport report_of_emulated(const control::ReadyReport& real, std::uint32_t first);
@@ -32,10 +37,15 @@ struct EmulatedRanksOptions {
   std::uint32_t ranks = 0;
   std::uint32_t real = 0;  // the first ones
   Placement placement;
-  std::string address;  // where real ranks join
+  io::SocketAddress address;  // where real ranks join
   // By real rank: the ports of the switch that the rank is below, one for each site.
   std::vector<std::vector<control::SiteAddress>> sites = {};
+  // Where ranks sum, by rank: where the other ranks, if they are real, find the rank's site.
+  std::vector<io::SocketAddress> rank_portals = {};
 };
+
+// As ranks take it. An address of all interfaces is a port alone.
+std::string text_for_ranks(const io::SocketAddress& address);
 
 class EmulatedRanks final : public control::Registrar {
  public:
@@ -61,7 +71,11 @@ class EmulatedRanks final : public control::Registrar {
     bool is_ready = false;
   };
 
+  RankCounts counts() const {
+    return {options_.ranks, options_.real, options_.placement.ranks_sum};
+  }
   control::Hello placed(const control::Hello& hello) const;
+  std::optional<control::SiteAddress> site_of(const control::Hello& hello) const;
   void add_emulated(const control::Hello& real);
 
   control::JobRegistry registry_;

@@ -42,10 +42,11 @@ base::Result<void> Emulator::listen() {
 Emulator::Emulator(const EmulationOptions& options, std::unique_ptr<PortalServer> portals)
     : options_(options),
       portals_(std::move(portals)),
-      address_(portals_->addresses_of(0).front()),
+      address_(portals_->address()),
       loop_(std::make_unique<site::ServeLoop>("emulator", *portals_)) {
-  EmulatedRanksOptions ranks = {options.ranks, options.real, options.placement, address_.text()};
+  EmulatedRanksOptions ranks = {options.ranks, options.real, options.placement, address_};
   for (std::uint32_t rank = 0; rank < options.real; ++rank) ranks.sites.push_back(sites_of(rank));
+  ranks.rank_portals = portals_->rank_addresses();
   ranks_ = std::make_unique<EmulatedRanks>(*this, std::move(ranks));
 }
 
@@ -62,15 +63,13 @@ EmulationReport Emulator::report() {
   return report;
 }
 
-// Of the switch that a real rank is below. An address of all interfaces is a port alone.
+// Of the switch that a real rank is below.
 std::vector<control::SiteAddress> Emulator::sites_of(std::uint32_t real_rank) const {
   const Placement& placement = options_.placement;
   std::vector<control::SiteAddress> sites;
-  for (const io::SocketAddress& address : portals_->addresses_of(real_rank)) {
-    const std::string text =
-        address.is_any() ? ":" + std::to_string(address.port()) : address.text_elsewhere();
+  for (const io::SocketAddress& address : portals_->switch_addresses(real_rank)) {
     const std::uint32_t weight = placement.weights[sites.size()];
-    sites.push_back({text, weight, false, placement.record});
+    sites.push_back({text_for_ranks(address), weight, false, placement.record});
   }
   return sites;
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -32,12 +33,14 @@ std::unique_ptr<Emulator> start(EmulationOptions options) {
 }
 
 // The real ranks of a job of `world`.
-void run_real(const Emulator& emulator, int real, int world, const Body& body) {
+void run_real(const Emulator& emulator, int real, int world, const Body& body,
+              Sites sites = Sites::switches) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < real; ++rank) {
     threads.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, world);
       options.switches = {emulator.address().text()};
+      options.sites = sites;
       Result<Communicator> communicator = Communicator::join(options);
       ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
       body(*communicator);
@@ -115,7 +118,12 @@ std::vector<Placed> placements_of(std::uint32_t ranks) {
           {"servers", {.weights = {1, 1}, .on_servers = true}, 2},
           {"racks and sites", {.racks = two, .weights = {1, 2, 1}}, 5},
           {"hosts", {.hosts = even_ranges(ranks, 4)}, 1},
-          {"hosts in racks", {.racks = two, .hosts = even_ranges(ranks, 4), .weights = {1, 1}}, 2}};
+          {"hosts in racks", {.racks = two, .hosts = even_ranges(ranks, 4), .weights = {1, 1}}, 2},
+          {"ranks that sum", {.weights = {}, .ranks_sum = true}, 3},
+          {"ranks that sum, and switches", {.weights = {4, 2}, .ranks_sum = true}, 2},
+          {"ranks that sum, and servers",
+           {.weights = {1, 1}, .ranks_sum = true, .on_servers = true},
+           1}};
 }
 
 TEST(Emulator, SumsAreRightInEveryPlacement) {
@@ -128,8 +136,9 @@ TEST(Emulator, SumsAreRightInEveryPlacement) {
                                  .link = {.delay = base::microseconds(50)},
                                  .loss = 0.01,
                                  .values = Values::generated});
-    run_real(*emulator, each.real, kRanks,
-             [&](Communicator& comm) { check_sums(comm, each.real, 6); });
+    run_real(
+        *emulator, each.real, kRanks, [&](Communicator& comm) { check_sums(comm, each.real, 6); },
+        each.placement.ranks_sum ? Sites::mixed : Sites::switches);
     const EmulationReport report = emulator->report();
     EXPECT_EQ(report.counters.transfers, 6U);
     EXPECT_EQ(report.counters.packets_refused, 0U);
@@ -150,6 +159,23 @@ TEST(Emulator, AJobHasThePlanThatIsWanted) {
   const auto emulator =
       start({.ranks = 8, .real = 2, .placement = *placement, .values = Values::generated});
   run_real(*emulator, 2, 8, [](Communicator& comm) { check_sums(comm, 2, 4); });
+}
+
+TEST(Emulator, AJobWhoseRanksSumHasThePlanThatIsWanted) {
+  plan::Plan plan;
+  plan.world = 4;
+  plan.small_slots = 16;
+  plan.bulk_slots = 100;
+  plan.trees.assign(5, plan::flat_tree(4));
+  for (std::size_t tree = 1; tree < 5; ++tree) {
+    plan.trees[tree].aggregators.front().place = plan::Place::rank;
+  }
+  plan.trees[4].weight = 3;
+  const auto placement = placement_of(plan, 2);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  const auto emulator =
+      start({.ranks = 4, .real = 2, .placement = *placement, .values = Values::generated});
+  run_real(*emulator, 2, 4, [](Communicator& comm) { check_sums(comm, 2, 4); }, Sites::mixed);
 }
 
 // Real ranks take 64 and 448 slots, and no more.
@@ -262,6 +288,45 @@ TEST(Emulator, ARankThatLeavesEndsTheJobForTheOther) {
     ASSERT_TRUE(comm.all_reduce(std::span(tensor)).wait().has_value());
     EXPECT_EQ(tensor, std::vector<float>(10, 2));
   });
+}
+
+// Its site is gone, too. A site may tell the end before another site's result arrives. So all have
+// their results before the rank leaves.
+TEST(Emulator, ARankThatSumsAndLeavesEndsTheJobForTheOthers) {
+  std::barrier have_results(3);
+  const auto emulator =
+      start({.ranks = 5, .real = 3, .placement = {.weights = {}, .ranks_sum = true}});
+  for (int job = 0; job < 2; ++job) {  // the next one finds everything free
+    run_real(
+        *emulator, 3, 5,
+        [&](Communicator& comm) {
+          std::vector<float> tensor(10'000, 1);
+          const auto first = comm.all_reduce(std::span(tensor)).wait();
+          have_results.arrive_and_wait();
+          ASSERT_TRUE(first.has_value()) << first.error().message;
+          EXPECT_EQ(tensor, std::vector<float>(10'000, 3));
+          if (comm.rank() == 1) return;
+          const auto done = comm.all_reduce(std::span(tensor)).wait();
+          ASSERT_FALSE(done.has_value());
+          EXPECT_EQ(done.error().rank, 1) << done.error().message;
+        },
+        Sites::mixed);
+  }
+}
+
+TEST(Emulator, RefusesRanksThatSumAndOthersInOneJob) {
+  const auto error_of = [](const Placement& placement, Sites sites) {
+    const auto emulator = start({.ranks = 3, .real = 1, .placement = placement});
+    JoinOptions options = options_of(0, 3);
+    options.switches = {emulator->address().text()};
+    options.sites = sites;
+    const Result<Communicator> joined = Communicator::join(options);
+    return joined ? "joined" : joined.error().message;
+  };
+  EXPECT_THAT(error_of({}, Sites::mixed),
+              HasSubstr("rank 0 sums a share, and emulated ranks do not"));
+  EXPECT_THAT(error_of({.ranks_sum = true}, Sites::switches),
+              HasSubstr("rank 0 sums no share, and emulated ranks do"));
 }
 
 TEST(Emulator, RefusesWhatItCannotGenerate) {

@@ -9,9 +9,10 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,8 +20,8 @@
 #include "base/prng.h"
 #include "emulate/contribution.h"
 #include "emulate/emulated_job.h"
-#include "numeric/codec.h"
 #include "plan/driver_shares.h"
+#include "sim/nodes/tree_paths.h"
 #include "wire/infold_wire.h"
 
 namespace infold::emulate {
@@ -30,17 +31,23 @@ using core::DataType;
 using core::WireFormat;
 
 using Datagram = std::vector<std::byte>;
-// By rank, site and direction: the datagrams, by the time when the rank sent or had them. Those of
-// one instant are in no order: whose packet is first then is chance.
-using Way = std::tuple<std::uint16_t, std::uint8_t, bool>;
+// Datagrams by the time when a party sent or had them. Those of one instant are in no order: whose
+// packet is first then is chance.
 using Traffic = std::map<base::Instant, std::multiset<Datagram>>;
-using Ways = std::map<Way, Traffic>;
+// What real ranks saw of each way, and what their sites saw.
+enum class Party : std::uint8_t { rank, site };
+using Ways = std::map<std::pair<Party, Way>, Traffic>;
 
-void note(Ways& ways, base::Instant now, Way way, std::span<const std::byte> bytes) {
+void note(Ways& ways, base::Instant now, Party party, Way way, std::span<const std::byte> bytes) {
   Datagram datagram(bytes.begin(), bytes.end());
   // A result names the last worker that contributed, which is any of those of one instant.
-  if (std::get<bool>(way)) datagram[offsetof(infold_header, worker)] = {};
-  ways[way][now].insert(std::move(datagram));
+  if (way.is_down) datagram[offsetof(infold_header, worker)] = {};
+  ways[{party, way}][now].insert(std::move(datagram));
+}
+
+// The rank that brings the site, if a rank does.
+std::optional<std::uint16_t> rank_of(const plan::Plan& plan, std::size_t site) {
+  return plan.trees[site].aggregators.front().rank;
 }
 
 struct Case {
@@ -78,13 +85,14 @@ Case draw(std::uint64_t seed) {
   options.link = {.delay = base::microseconds(10)};
   options.rack_link = {.delay = base::microseconds(3)};
   Placement& placement = options.placement;
-  if (options.ranks > 2 && prng.chance(0.6)) {
+  placement.ranks_sum = prng.chance(0.4);
+  if (options.ranks > 2 && !placement.ranks_sum && prng.chance(0.6)) {
     const auto racks = static_cast<std::uint32_t>(2 + prng.below(options.ranks / 2));
     placement.racks = even_ranges(options.ranks, racks);
     if (prng.chance(0.3)) placement.racks.erase(placement.racks.begin());  // those are at the root
   }
   placement.weights.clear();
-  for (std::uint64_t sites = 1 + prng.below(4); sites > 0; --sites) {
+  for (std::uint64_t sites = prng.below(4) + (placement.ranks_sum ? 0 : 1); sites > 0; --sites) {
     placement.weights.push_back(static_cast<std::uint16_t>(1 + prng.below(3)));
   }
   control::JobTerms& terms = drawn.terms;
@@ -99,8 +107,14 @@ Case draw(std::uint64_t seed) {
   for (const std::uint16_t weight : placement.weights) {
     terms.sites.push_back({.address = "127.0.0.1:7700", .weight = weight});
   }
+  for (std::uint32_t rank = 0; placement.ranks_sum && rank < options.ranks; ++rank) {
+    terms.sites.push_back({.address = "127.0.0.1:7701",
+                           .weight = static_cast<std::uint32_t>(1 + prng.below(3)),
+                           .at_rank = true});
+  }
   // Two emulated ranks that follow each other, of one rack or none, may be a host.
   for (std::uint32_t first = options.real; first + 1 < options.ranks; ++first) {
+    if (placement.ranks_sum) break;
     const core::RankRange host = {static_cast<std::uint16_t>(first), 2};
     if (prng.chance(0.5) ||
         core::find_range(terms.racks, first) != core::find_range(terms.racks, first + 1)) {
@@ -134,23 +148,23 @@ sim::Call call_of(const control::TransferNote& note, std::uint16_t rank) {
   return call;
 }
 
-// Sees what real ranks send and receive where all ranks are real.
+struct Parties {
+  std::map<sim::NodeId, std::uint16_t> ranks;  // of nodes that are workers, or stand for them
+  std::set<sim::NodeId> workers;               // of real ranks
+  std::set<sim::NodeId> sites;                 // likewise
+};
+
+// Sees what real ranks and their sites send and receive.
 class Listener final : public sim::Observer {
  public:
-  Listener(const sim::Wiring& wiring, std::uint32_t real) {
-    for (std::uint32_t rank = 0; rank < real; ++rank) {
-      ranks_[wiring.worker_nodes[rank]] = static_cast<std::uint16_t>(rank);
-    }
-  }
+  explicit Listener(Parties parties) : parties_(std::move(parties)) {}
   void on_send(base::Instant now, const sim::Path& path, std::span<const std::byte> bytes,
                std::uint64_t) override {
-    const auto rank = ranks_.find(path.source);
-    if (rank != ranks_.end()) note(ways_, now, {rank->second, path.site, false}, bytes);
+    see(now, path, path.source, bytes);
   }
   void on_arrival(base::Instant now, const sim::Path& path,
                   std::span<const std::byte> bytes) override {
-    const auto rank = ranks_.find(path.destination());
-    if (rank != ranks_.end()) note(ways_, now, {rank->second, path.site, true}, bytes);
+    see(now, path, path.destination(), bytes);
   }
   void on_drop(base::Instant, const sim::Path&, std::span<const std::byte>,
                sim::DropCause) override {}
@@ -158,15 +172,39 @@ class Listener final : public sim::Observer {
   const Ways& ways() const { return ways_; }
 
  private:
-  std::map<sim::NodeId, std::uint16_t> ranks_;
+  void see(base::Instant now, const sim::Path& path, sim::NodeId party,
+           std::span<const std::byte> bytes) {
+    const bool at_worker = parties_.workers.contains(party);
+    if (!at_worker && !parties_.sites.contains(party)) return;
+    const auto below = at_worker ? parties_.ranks.find(party) : parties_.ranks.find(path.source);
+    const bool is_down = below == parties_.ranks.end() || path.source != below->first;
+    const auto rank = is_down ? parties_.ranks.find(path.destination()) : below;
+    note(ways_, now, at_worker ? Party::rank : Party::site, {rank->second, path.site, is_down},
+         bytes);
+  }
+
+  const Parties parties_;
   Ways ways_;
 };
+
+Parties parties_of(const sim::Wiring& wiring, const plan::Plan& plan, std::uint32_t real) {
+  Parties parties;
+  for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
+    parties.ranks[wiring.worker_nodes[rank]] = rank;
+    if (rank < real) parties.workers.insert(wiring.worker_nodes[rank]);
+  }
+  for (std::size_t site = 0; site < plan.trees.size(); ++site) {
+    const std::optional<std::uint16_t> rank = rank_of(plan, site);
+    if (rank && *rank < real) parties.sites.insert(wiring.aggregator_nodes[site].front());
+  }
+  return parties;
+}
 
 // All ranks are real, on the network that an emulated job would have.
 Ways ways_of_real(const Case& drawn, const sim::Scenario& scenario) {
   const sim::Job no_calls(scenario);
   sim::Wiring wiring = sim::wire(scenario, no_calls);
-  Listener listener(wiring, drawn.options.real);
+  Listener listener(parties_of(wiring, scenario.plan, drawn.options.real));
   wiring.network->add_observer(&listener);
   for (std::uint16_t rank = 0; rank < drawn.options.ranks; ++rank) {
     for (const control::TransferNote& each : drawn.calls) {
@@ -180,19 +218,30 @@ Ways ways_of_real(const Case& drawn, const sim::Scenario& scenario) {
   return listener.ways();
 }
 
-// Real ranks beside an emulated job, joined to it by wires without delay, as sockets join them.
+// Real ranks and their sites beside an emulated job, joined to it by wires without delay, as
+// sockets join them.
 class Beside {
  public:
   explicit Beside(const Case& drawn)
       : job_(drawn.options, drawn.terms, base::Instant{},
-             [this](std::uint16_t rank, std::uint8_t site, std::span<const std::byte> datagram) {
-               deliver(rank, site, datagram);
-             }),
-        network_({.node_count_max = 2 * drawn.options.real,
+             [this](Way way, std::span<const std::byte> datagram) { deliver(way, datagram); }),
+        real_(drawn.options.real),
+        network_({.node_count_max = 2 * real_ + drawn.options.ranks + 1,
                   .packet_count_max = 20'000,
                   .parcel_count_max = 20'000,
                   .packet_bytes_max = drawn.terms.datagram_bytes_max}) {
-    for (std::uint16_t rank = 0; rank < drawn.options.real; ++rank) add_rank(rank);
+    far_sites_ = network_.add_node(std::make_unique<Wire>(*this));
+    for (std::uint16_t rank = 0; rank < real_; ++rank) add_rank(rank);
+    for (std::uint16_t rank = 0; rank < drawn.options.ranks; ++rank) {
+      far_ranks_.push_back(network_.add_node(std::make_unique<Wire>(*this)));
+      parties_.ranks[far_ranks_.back()] = rank;
+    }
+    for (std::size_t site = 0; site < job_.scenario().plan.trees.size(); ++site) add_paths(site);
+    listener_.emplace(parties_);
+    network_.add_observer(&*listener_);
+    for (std::uint16_t rank = 0; rank < real_; ++rank) {
+      workers_[rank]->connect(up_[rank], nullptr, &network_);
+    }
     network_.start();
     for (const control::TransferNote& each : drawn.calls) {
       for (std::uint16_t rank = 0; rank < workers_.size(); ++rank) {
@@ -214,15 +263,15 @@ class Beside {
       if (outside == now_) network_.step(now_);
     }
     for (const sim::WorkerNode* const worker : workers_) EXPECT_TRUE(worker->finished());
-    return ways_;
+    return listener_->ways();
   }
 
  private:
   class Wire final : public sim::Node {
    public:
-    Wire(Beside& beside, std::uint16_t rank) : beside_(beside), rank_(rank) {}
+    explicit Wire(Beside& beside) : beside_(beside) {}
     void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
-      beside_.take(now, rank_, parcel);
+      beside_.take(now, parcel);
       outlet.packets().release(parcel.packet);
     }
     void handle_timeout(base::Instant, sim::Outlet&) override {}
@@ -230,7 +279,6 @@ class Beside {
 
    private:
     Beside& beside_;
-    const std::uint16_t rank_;
   };
 
   void add_rank(std::uint16_t rank) {
@@ -244,51 +292,77 @@ class Beside {
     options.worker.seed = base::mix64(scenario.seed + rank);
     options.shares = plan::driver_shares(plan, 1);
     auto made = std::make_unique<sim::WorkerNode>(std::move(options));
-    sim::WorkerNode* const worker = made.get();
-    const sim::NodeId node = network_.add_node(std::move(made));
-    const sim::NodeId wire = network_.add_node(std::make_unique<Wire>(*this, rank));
-    std::vector<sim::PathId> up;
-    std::vector<sim::PathId> down;
-    for (std::size_t site = 0; site < plan.trees.size(); ++site) {
-      up.push_back(add_path(node, wire, site));
-      down.push_back(add_path(wire, node, site));
+    workers_.push_back(made.get());
+    nodes_.push_back(network_.add_node(std::move(made)));
+    parties_.ranks[nodes_.back()] = rank;
+    parties_.workers.insert(nodes_.back());
+    up_.emplace_back();
+  }
+
+  // Between a site and all ranks, where one of the two is real.
+  void add_paths(std::size_t site) {
+    const plan::Plan plan = sim::plan_of(job_.scenario());
+    const std::optional<std::uint16_t> owner = rank_of(plan, site);
+    sim::AggregatorNode* aggregator = nullptr;
+    sim::NodeId root = far_sites_;
+    if (owner && *owner < real_) {
+      auto made = std::make_unique<sim::AggregatorNode>(plan::aggregator_options(plan, site, 0), false);
+      aggregator = made.get();
+      root = network_.add_node(std::move(made));
+      parties_.sites.insert(root);
     }
-    worker->connect(up, nullptr, &network_);
-    workers_.push_back(worker);
-    down_.push_back(std::move(down));
+    std::vector<sim::PathId> to_workers;
+    for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
+      const Way up = {rank, static_cast<std::uint8_t>(site), false};
+      const Way down = {rank, static_cast<std::uint8_t>(site), true};
+      if (rank < real_) {
+        const sim::NodeId above = owner == rank ? root : far_sites_;
+        up_[rank].push_back(add_path(up, nodes_[rank], above));
+        in_[down] = add_path(down, above, nodes_[rank]);
+      }
+      if (owner == rank && aggregator != nullptr) {
+        to_workers.push_back(in_[down]);
+        continue;
+      }
+      if (aggregator == nullptr) continue;
+      to_workers.push_back(add_path(down, root, far_ranks_[rank]));
+      in_[up] = add_path(up, far_ranks_[rank], root);
+    }
+    if (aggregator != nullptr) aggregator->connect(std::move(to_workers), std::nullopt);
   }
 
-  sim::PathId add_path(sim::NodeId from, sim::NodeId to, std::size_t site) {
-    sim::Path path;
-    path.source = from;
-    path.site = static_cast<std::uint8_t>(site);
-    path.append(to);
-    return network_.add_path(path);
+  sim::PathId add_path(Way way, sim::NodeId from, sim::NodeId to) {
+    const sim::PathId path = sim::add_path(network_, way.site, from, {}, to);
+    ways_of_paths_[path] = way;
+    return path;
   }
 
-  void take(base::Instant now, std::uint16_t rank, const sim::Parcel& parcel) {
+  void take(base::Instant now, const sim::Parcel& parcel) {
     now_ = now;
-    const std::uint8_t site = network_.path(parcel.path).site;
-    const std::span<const std::byte> datagram = network_.packets().bytes(parcel.packet);
-    note(ways_, now, {rank, site, false}, datagram);
-    job_.take(now, rank, site, datagram);
+    job_.take(now, ways_of_paths_.at(parcel.path), network_.packets().bytes(parcel.packet));
   }
 
-  void deliver(std::uint16_t rank, std::uint8_t site, std::span<const std::byte> datagram) {
-    note(ways_, now_, {rank, site, true}, datagram);
+  void deliver(Way way, std::span<const std::byte> datagram) {
     if (network_.now() < now_) network_.advance(now_);
     const sim::PacketIndex packet = network_.packets().take();
     std::copy(datagram.begin(), datagram.end(), network_.packets().room(packet).begin());
     network_.packets().set_bytes(packet, datagram.size());
-    network_.send(down_[rank][site], packet);
+    network_.send(in_.at(way), packet);
   }
 
   base::Instant now_;
   EmulatedJob job_;
+  const std::uint32_t real_;
   sim::Network network_;
   std::vector<sim::WorkerNode*> workers_;
-  std::vector<std::vector<sim::PathId>> down_;  // by rank and site
-  Ways ways_;
+  std::vector<sim::NodeId> nodes_;            // of workers
+  std::vector<std::vector<sim::PathId>> up_;  // by real rank and site
+  sim::NodeId far_sites_ = 0;                 // the wire to sites that are not real
+  std::vector<sim::NodeId> far_ranks_;        // the wires to workers, as real ranks' sites see them
+  std::map<Way, sim::PathId> in_;             // from a wire
+  std::map<sim::PathId, Way> ways_of_paths_;
+  Parties parties_;
+  std::optional<Listener> listener_;
 };
 
 std::multiset<std::size_t> sizes_of(const Traffic& traffic) {
@@ -299,16 +373,19 @@ std::multiset<std::size_t> sizes_of(const Traffic& traffic) {
   return sizes;
 }
 
-// Of the only call, what the plan says of the links of real ranks.
+// Of the only call, what the plan says of the links of real ranks and of their sites.
 void expect_planned(const Case& drawn, const plan::Plan& plan, const Ways& ways) {
   const control::TransferNote& call = drawn.calls.front();
-  std::map<Way, std::multiset<std::size_t>> planned;
+  std::map<std::pair<Party, Way>, std::multiset<std::size_t>> planned;
   for (const plan::Message& each : plan::messages_of(
            plan, {call.collective, call.layout, call.elements, call.root, call.priority})) {
     const plan::Aggregator& above = plan.trees[each.tree].aggregators[each.aggregator];
     const plan::Child& child = above.children[each.child];
-    if (!child.is_rank() || child.ranks.first >= drawn.options.real) continue;
-    planned[{child.ranks.first, each.tree, each.is_down}].insert(each.bytes);
+    if (!child.is_rank()) continue;
+    const Way way = {child.ranks.first, each.tree, each.is_down};
+    if (way.rank < drawn.options.real) planned[{Party::rank, way}].insert(each.bytes);
+    const std::optional<std::uint16_t> owner = rank_of(plan, each.tree);
+    if (owner && *owner < drawn.options.real) planned[{Party::site, way}].insert(each.bytes);
   }
   ASSERT_EQ(planned.size(), ways.size());
   for (const auto& [way, sizes] : planned) ASSERT_EQ(sizes_of(ways.at(way)), sizes);
@@ -316,6 +393,7 @@ void expect_planned(const Case& drawn, const plan::Plan& plan, const Ways& ways)
 
 TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   std::size_t compared = 0;
+  std::size_t of_sites = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     const Case drawn = draw(seed);
     Beside beside(drawn);
@@ -324,18 +402,21 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
     const Ways real = ways_of_real(drawn, scenario);
     ASSERT_FALSE(real.empty());
     ASSERT_EQ(emulated.size(), real.size()) << "seed " << seed;
-    for (const auto& [way, traffic] : real) {
-      const auto& [rank, site, is_down] = way;
-      ASSERT_TRUE(emulated.at(way) == traffic)
-          << "seed " << seed << ", rank " << rank << ", site " << int{site}
-          << (is_down ? ", to the rank" : ", from the rank");
+    for (const auto& [seen, traffic] : real) {
+      const auto& [party, way] = seen;
+      ASSERT_TRUE(emulated.at(seen) == traffic)
+          << "seed " << seed << ", rank " << way.rank << ", site " << int{way.site}
+          << (way.is_down ? ", to the rank" : ", from the rank")
+          << (party == Party::site ? ", at the site" : ", at the rank");
       compared += sizes_of(traffic).size();
+      of_sites += party == Party::site ? sizes_of(traffic).size() : 0;
     }
     if (drawn.calls.size() == 1) {
       ASSERT_NO_FATAL_FAILURE(expect_planned(drawn, scenario.plan, emulated)) << "seed " << seed;
     }
   }
   EXPECT_GT(compared, 10'000U);
+  EXPECT_GT(of_sites, 5'000U) << "at real ranks that sum";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/job_plan.h"
+#include "core/stripe.h"
 #include "wire/infold_wire.h"
 
 namespace infold::emulate {
@@ -40,15 +41,20 @@ RankRange ranks_of(const plan::Aggregator& aggregator) {
   return {first.first, static_cast<std::uint16_t>(end_of(last) - first.first)};
 }
 
+bool is_at_rank(const plan::Tree& tree) {
+  return tree.aggregators.front().place == plan::Place::rank;
+}
+
 std::optional<std::string> find_odd_place(const plan::Tree& tree) {
   const plan::Place root = tree.aggregators.front().place;
-  if (root != plan::Place::in_path && root != plan::Place::server) {
+  if (root == plan::Place::rack || root == plan::Place::host) {
     return fmt::format(
-        "its root has place={}; only a switch (in_path) or a server is emulated there",
+        "its root has place={}; only a switch (in_path), a server or a rank is emulated there",
         name_of(root));
   }
-  if (root == plan::Place::server && tree.aggregators.size() > 1) {
-    return "its root has place=server; below a server only ranks are emulated";
+  if (root != plan::Place::in_path && tree.aggregators.size() > 1) {
+    return fmt::format("its root has place={0}; below a {0} only ranks are emulated",
+                       name_of(root));
   }
   for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
     const plan::Place place = tree.aggregators[i].place;
@@ -67,6 +73,7 @@ Placement shape_of(const plan::Plan& plan) {
   const plan::Tree& tree = plan.trees.front();
   const plan::Aggregator& root = tree.aggregators.front();
   placement.on_servers = root.place == plan::Place::server;
+  placement.ranks_sum = is_at_rank(plan.trees.back());
   placement.record.formats = root.formats;
   placement.record.takes_sparse = root.takes_sparse;
   placement.record.elements_max = plan.elements_max;
@@ -79,14 +86,19 @@ Placement shape_of(const plan::Plan& plan) {
   std::sort(placement.racks.begin(), placement.racks.end(), is_before);
   std::sort(placement.hosts.begin(), placement.hosts.end(), is_before);
   placement.weights.clear();
-  for (const plan::Tree& each : plan.trees) placement.weights.push_back(each.weight);
+  for (const plan::Tree& each : plan.trees) {
+    if (!is_at_rank(each)) placement.weights.push_back(each.weight);
+  }
   return placement;
 }
 
-// A file may leave out numbers of jobs, and which rank sums for a host: the first does. Whether a
-// site is a switch or a server makes no difference to ranks.
+// A file may leave out numbers of jobs, and which rank sums: for a host the first does, and sites
+// at ranks are in the order of ranks. Whether a site is a switch or a server makes no difference to
+// ranks.
 plan::Tree comparable(plan::Tree tree) {
-  tree.aggregators.front().place = plan::Place::in_path;
+  plan::Aggregator& root = tree.aggregators.front();
+  if (root.place == plan::Place::server) root.place = plan::Place::in_path;
+  root.rank.reset();
   tree.job = 0;
   tree.epoch = 0;
   for (plan::Aggregator& each : tree.aggregators) {
@@ -96,12 +108,14 @@ plan::Tree comparable(plan::Tree tree) {
 }
 
 // As the control plane makes it of ranks with this placement.
-plan::Tree tree_of(const Placement& placement, std::uint32_t ranks, std::uint16_t weight) {
+plan::Tree tree_of(const Placement& placement, std::uint32_t ranks, std::uint16_t weight,
+                   bool at_rank = false) {
   control::JobTerms terms;
   terms.world = ranks;
   terms.racks = placement.racks;
   for (const RankRange host : placement.hosts) terms.groups.push_back({host, {}});
-  return control::tree_of(terms, {.address = {}, .weight = weight, .record = placement.record});
+  return control::tree_of(
+      terms, {.address = {}, .weight = weight, .at_rank = at_rank, .record = placement.record});
 }
 
 // Any host may turn out not to share memory, so that it counts as its ranks (J-015).
@@ -113,6 +127,21 @@ std::optional<std::string> find_crowd(const Placement& placement, std::uint32_t 
                        each.children.size(), static_cast<int>(INFOLD_WORKERS_MAX));
   }
   return std::nullopt;
+}
+
+std::size_t site_count(const Placement& placement, std::uint32_t ranks) {
+  return placement.weights.size() + (placement.ranks_sum ? ranks : 0);
+}
+
+// Whether the tree is that of the site of its number, of a switch or of a rank.
+bool is_formed(const Placement& placement, const plan::Plan& plan, std::size_t number) {
+  const plan::Tree& tree = plan.trees[number];
+  const plan::Aggregator& root = tree.aggregators.front();
+  const bool at_rank = number >= placement.weights.size();
+  const bool is_server = root.place == plan::Place::server;
+  if (is_server != (placement.on_servers && !at_rank)) return false;
+  if (at_rank && root.rank && *root.rank != number - placement.weights.size()) return false;
+  return comparable(tree) == tree_of(placement, plan.world, tree.weight, at_rank);
 }
 
 template <typename Number>
@@ -136,8 +165,16 @@ std::optional<std::string> find_fault(const Placement& placement, std::uint32_t 
   if (control::is_one_rack(placement.racks, ranks)) {
     return "one rack that has all ranks is the root itself; leave the rack out";
   }
+  const std::size_t sites = site_count(placement, ranks);
+  if (sites > core::Stripe::kSitesMax) {
+    return fmt::format("{} sites, of which each rank brings one, and a job has at most {}", sites,
+                       core::Stripe::kSitesMax);
+  }
+  if (placement.ranks_sum && !(placement.racks.empty() && placement.hosts.empty())) {
+    return "ranks that sum are emulated without racks and hosts; leave these out";
+  }
   const std::size_t ends = ranks + placement.racks.size() + placement.hosts.size();
-  const std::size_t paths = 2 * placement.weights.size() * ends;
+  const std::size_t paths = 2 * sites * ends;
   if (paths > kPathsMax) {
     return fmt::format(
         "{} paths between ranks, racks, hosts and switches, and at most {} can be "
@@ -166,16 +203,17 @@ tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::u
   if (plan.formats != placement.record.formats) {
     return tl::unexpected(std::string("the plan's formats are not those of its switches"));
   }
+  const std::size_t switches = placement.weights.size();
+  if (placement.ranks_sum && plan.trees.size() != switches + plan.world) {
+    return tl::unexpected(fmt::format("{} of {} ranks sum; either all do, or none",
+                                      plan.trees.size() - switches, plan.world));
+  }
   for (std::size_t i = 0; i < plan.trees.size(); ++i) {
-    const plan::Tree& tree = plan.trees[i];
-    const bool is_server = tree.aggregators.front().place == plan::Place::server;
-    if (is_server == placement.on_servers &&
-        comparable(tree) == tree_of(placement, plan.world, tree.weight)) {
-      continue;
-    }
+    if (is_formed(placement, plan, i)) continue;
     return tl::unexpected(
         fmt::format("tree {} is none that ranks form when they join: racks below the root, hosts "
-                    "below racks, and all trees alike but for their weights",
+                    "below racks, and all trees alike but for their weights; sites at ranks come "
+                    "last, in the order of ranks",
                     i));
   }
   for (const RankRange host : placement.hosts) {

@@ -25,8 +25,11 @@ struct Placement {
   // Each is one machine, whose ranks share memory. Real ranks share none with emulated ones: a host
   // that has a real rank is several hosts of one rank. In rising order.
   std::vector<core::RankRange> hosts;
-  std::vector<std::uint16_t> weights = {1};  // of each site, an emulated switch
-  core::SiteRecord record;                   // of each site and of racks' switches
+  std::vector<std::uint16_t> weights = {1};  // of each emulated switch at the root, a site
+  // Each rank brings a site, too. Sites of ranks come behind those of switches, of which there may
+  // be none then.
+  bool ranks_sum = false;
+  core::SiteRecord record;           // of each emulated site and of racks' switches
   bool on_servers = false;           // a site is a host with one link, as ranks have, and no switch
   std::optional<plan::Plan> wanted;  // the plan that every job must have
 };

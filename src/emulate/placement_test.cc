@@ -60,8 +60,8 @@ TEST(Placement, OfAPlanHasItsRacksHostsAndSites) {
 TEST(Placement, RefusesPlansThatRanksDoNotForm) {
   const std::vector<RankRange> halves = {{0, 4}, {4, 4}};
   plan::Plan plan = plan_of(8, {plan::flat_tree(8)});
-  plan.trees[0].aggregators[0].place = plan::Place::rank;
-  EXPECT_THAT(refusal_of(plan), HasSubstr("its root has place=rank"));
+  plan.trees[0].aggregators[0].place = plan::Place::rack;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("its root has place=rack"));
   plan = plan_of(8, {plan::tree_of(8, {}, halves)});
   plan.trees[0].aggregators[0].place = plan::Place::server;
   EXPECT_THAT(refusal_of(plan), HasSubstr("below a server only ranks"));
@@ -84,6 +84,54 @@ TEST(Placement, RefusesPlansThatRanksDoNotForm) {
   plan = plan_of(8, {plan::flat_tree(8)});
   plan.formats = core::FormatSet::of(core::WireFormat::bfp16);
   EXPECT_THAT(refusal_of(plan), HasSubstr("formats are not those of its switches"));
+}
+
+// As many trees as the plan has ranks, with a rank's site each, behind trees of switches.
+plan::Plan plan_of_ranks(std::uint16_t world, std::size_t switches) {
+  plan::Plan plan = plan_of(world, std::vector(switches + world, plan::flat_tree(world)));
+  for (std::uint16_t rank = 0; rank < world; ++rank) {
+    plan::Aggregator& root = plan.trees[switches + rank].aggregators.front();
+    root.place = plan::Place::rank;
+    if (rank % 2 == 0) root.rank = rank;  // may be left out
+  }
+  return plan;
+}
+
+TEST(Placement, OfAPlanWhoseRanksSum) {
+  plan::Plan plan = plan_of_ranks(5, 2);
+  plan.trees[0].weight = 7;
+  plan.trees[6].weight = 3;
+  const auto placement = placement_of(plan, 2);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  EXPECT_TRUE(placement->ranks_sum);
+  EXPECT_EQ(placement->weights, (std::vector<std::uint16_t>{7, 1}));
+  EXPECT_TRUE(placement_of(plan_of_ranks(5, 0), 2)->weights.empty());
+  plan::Plan other = plan;
+  other.trees[6].aggregators.front().place = plan::Place::in_path;
+  EXPECT_THAT(find_difference(plan, other).value_or(""), HasSubstr("another tree 6"));
+}
+
+TEST(Placement, RefusesPlansOfWhichSomeRanksSum) {
+  plan::Plan plan = plan_of_ranks(5, 1);
+  plan.trees.pop_back();
+  EXPECT_THAT(refusal_of(plan), HasSubstr("4 of 5 ranks sum; either all do, or none"));
+  plan = plan_of_ranks(5, 1);
+  std::swap(plan.trees[0], plan.trees[2]);
+  EXPECT_THAT(refusal_of(plan), HasSubstr("tree 0 is none that ranks form"));
+  plan = plan_of_ranks(5, 1);
+  std::swap(plan.trees[1], plan.trees[3]);
+  EXPECT_THAT(refusal_of(plan), HasSubstr("in the order of ranks"));
+  const std::vector<RankRange> halves = {{0, 2}, {2, 3}};
+  plan = plan_of_ranks(5, 1);
+  plan.trees[0] = plan::tree_of(5, {}, halves);
+  EXPECT_THAT(refusal_of(plan), HasSubstr("without racks and hosts"));
+  plan = plan_of_ranks(5, 0);
+  plan.trees[1] = plan::tree_of(5, {}, halves);
+  plan.trees[1].aggregators.front().place = plan::Place::rank;
+  EXPECT_THAT(refusal_of(plan), HasSubstr("below a rank only ranks"));
+  EXPECT_THAT(find_fault({.weights = {1}, .ranks_sum = true}, 64).value_or(""),
+              HasSubstr("65 sites, of which each rank brings one, and a job has at most 64"));
+  EXPECT_FALSE(find_fault({.weights = {}, .ranks_sum = true}, 64).has_value());
 }
 
 TEST(Placement, AHostOfTwoRacksIsAFault) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sockets of emulated switches, where real ranks send their packets, and the jobs behind them.
-// Each switch that a real rank is directly below has a socket for each site. One thread: a
+// The sockets that real ranks exchange packets with, and the jobs behind them. One thread: a
 // ServeLoop's.
+//
+// Each switch that a real rank is directly below has a socket for each site. Where ranks sum, each
+// rank has a socket, too. It stands for the rank's site before all real ranks but that rank. For
+// the sites of real ranks it is the place where the rank's worker is.
 #pragma once
 
 #include <array>
@@ -10,11 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "control/registrar.h"
+#include "core/packet/packet.h"
 #include "emulate/options.h"
 #include "emulate/paced_server.h"
 #include "emulate/placement.h"
@@ -29,8 +34,12 @@ class PortalServer final : public PacedServer {
   // says why an address cannot be used.
   static base::Result<std::unique_ptr<PortalServer>> open(const EmulationOptions& options);
 
-  // Of the switch that the rank is below, by site. Any thread.
-  std::vector<io::SocketAddress> addresses_of(std::uint32_t real_rank) const;
+  // All three: any thread.
+  io::SocketAddress address() const { return socket(0).local_address(); }
+  // Of the switch that the rank is below, by site.
+  std::vector<io::SocketAddress> switch_addresses(std::uint32_t real_rank) const;
+  // By rank, where ranks sum.
+  std::vector<io::SocketAddress> rank_addresses() const;
 
   void add(std::unique_ptr<EmulatedJob> job, const control::JobTerms& terms);
   // Where a job's packets for real ranks go.
@@ -44,22 +53,35 @@ class PortalServer final : public PacedServer {
     std::vector<std::vector<Address>> addresses;
     // By socket: the real ranks, by their numbers as workers there.
     std::vector<std::map<std::uint8_t, std::uint16_t>> numbers;
+    std::vector<Address> own_sites;  // by real rank, where ranks sum
   };
 
   PortalServer(RealSwitches switches, std::size_t sites, Sockets sockets)
-      : PacedServer(std::move(sockets)), switches_(std::move(switches)), sites_(sites) {}
+      : PacedServer(std::move(sockets)),
+        switches_(std::move(switches)),
+        sites_(sites),
+        switch_sockets_(switches_.racks.size() * sites) {}
 
-  // Those of the first switch come first.
+  // Those of the first switch come first, and those of ranks last.
   std::size_t socket_of(std::uint32_t real_rank, std::size_t site) const {
-    return switches_.of_rank[real_rank] * sites_ + site;
+    return site < sites_ ? switches_.of_rank[real_rank] * sites_ + site
+                         : switch_sockets_ + site - sites_;
   }
-  void deliver(std::uint16_t number, std::uint16_t rank, std::uint8_t site,
-               std::span<const std::byte> datagram);
+  std::uint8_t site_of(std::size_t socket) const {
+    return static_cast<std::uint8_t>(socket < switch_sockets_ ? socket % sites_
+                                                              : sites_ + socket - switch_sockets_);
+  }
+  void deliver(std::uint16_t number, Way way, std::span<const std::byte> datagram);
   void take(base::Instant now, std::size_t index, const io::UdpSocket::Arrival& arrival) override;
+  std::optional<Way> way_up(Ranks& ranks, std::size_t index, const core::Header& header,
+                            const io::SocketAddress& from);
+  std::optional<Way> way_down(const Ranks& ranks, std::size_t index,
+                              const io::SocketAddress& from) const;
   void forget(std::uint16_t number) override { ranks_.erase(number); }
 
   const RealSwitches switches_;
-  const std::size_t sites_;
+  const std::size_t sites_;  // of each switch
+  const std::size_t switch_sockets_;
   std::map<std::uint16_t, Ranks> ranks_;  // by the number of their job
   io::ProbeEcho echo_;
 };

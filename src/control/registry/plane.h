@@ -11,12 +11,13 @@
 
 namespace infold::control {
 
-// A registry has none where ranks sum for each other.
+// A registry has none where ranks sum for each other, unless it is an emulator's.
 class Plane {
  public:
   virtual ~Plane() = default;
-  virtual std::vector<SiteAddress> sites() const = 0;  // one at least; their records are equal
-  virtual std::uint32_t slots_total() const = 0;       // of each site
+  // Their records are equal. None: each rank brings a site.
+  virtual std::vector<SiteAddress> sites() const = 0;
+  virtual std::uint32_t slots_total() const = 0;  // of each site
   virtual std::uint32_t jobs_max() const { return 65'535; }
   virtual std::uint32_t datagram_bytes_max() const = 0;
   // All ranks hear of a refusal, or of an exception's text. A number that a living job has is

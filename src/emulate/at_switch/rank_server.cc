@@ -29,15 +29,12 @@ void RankServer::add(std::unique_ptr<EmulatedJob> job, std::uint16_t number,
 }
 
 EmulatedJob::Deliver RankServer::deliver_to(std::uint16_t number) {
-  return [this, number](std::uint16_t rank, std::uint8_t site, std::span<const std::byte> bytes) {
-    deliver(number, rank, site, bytes);
-  };
+  return [this, number](Way way, std::span<const std::byte> bytes) { deliver(number, way, bytes); };
 }
 
-void RankServer::deliver(std::uint16_t number, std::uint16_t rank, std::uint8_t site,
-                         std::span<const std::byte> datagram) {
+void RankServer::deliver(std::uint16_t number, Way way, std::span<const std::byte> datagram) {
   const auto sites = sites_.find(number);
-  if (sites != sites_.end()) socket(rank - real_).send(sites->second[site], datagram);
+  if (sites != sites_.end()) socket(way.rank - real_).send(sites->second[way.site], datagram);
 }
 
 // Only the sites of a job know its ranks' ports, and a packet must come from one of them.
@@ -51,8 +48,10 @@ void RankServer::take(base::Instant now, std::size_t index, const io::UdpSocket:
                                  [&](const Address& each) { return each[0] == *arrival.from; });
   if (site == sites.end()) return;
   find(packet.header.job)
-      ->take(now, static_cast<std::uint16_t>(real_ + index),
-             static_cast<std::uint8_t>(site - sites.begin()), arrival.datagram);
+      ->take(now,
+             {static_cast<std::uint16_t>(real_ + index),
+              static_cast<std::uint8_t>(site - sites.begin()), true},
+             arrival.datagram);
 }
 
 }  // namespace infold::emulate

@@ -34,8 +34,7 @@ class RankServer final : public PacedServer {
 
   RankServer(std::uint32_t real, Sockets sockets) : PacedServer(std::move(sockets)), real_(real) {}
 
-  void deliver(std::uint16_t number, std::uint16_t rank, std::uint8_t site,
-               std::span<const std::byte> datagram);
+  void deliver(std::uint16_t number, Way way, std::span<const std::byte> datagram);
   void take(base::Instant now, std::size_t index, const io::UdpSocket::Arrival& arrival) override;
   void forget(std::uint16_t number) override { sites_.erase(number); }
 

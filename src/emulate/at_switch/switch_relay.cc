@@ -85,7 +85,7 @@ std::uint64_t SwitchRelay::add(const std::shared_ptr<Job>& job, const Hello& hel
 control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
                                              std::shared_ptr<control::RankListener> listener) {
   const std::lock_guard lock(mutex_);
-  std::optional<Refusal> refusal = refuse_rank(hello, options_.ranks, options_.real);
+  std::optional<Refusal> refusal = refuse_rank(hello, {options_.ranks, options_.real});
   if (stopping_) refusal = kStopping;
   if (refusal) {
     agenda_.add([listener = std::move(listener), why = *refusal] { listener->refused(why); });

@@ -77,7 +77,7 @@ class BesideEmulator::Gate final : public sim::Node {
 
   void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
     owner_.job_.run(now);
-    owner_.job_.take(now, rank_, 0, outlet.packets().bytes(parcel.packet));
+    owner_.job_.take(now, {rank_, 0, false}, outlet.packets().bytes(parcel.packet));
     outlet.packets().release(parcel.packet);
   }
   void handle_timeout(base::Instant, sim::Outlet&) override {}
@@ -92,8 +92,8 @@ BesideEmulator::BesideEmulator(const whatif::Setting& setting, std::uint16_t rea
     : setting_(setting),
       network_(network_of(plan_with_numbers(setting), real)),
       job_(emulation_of(setting, real), terms_of(plan_with_numbers(setting)), base::Instant{},
-           [this](std::uint16_t rank, std::uint8_t, std::span<const std::byte> datagram) {
-             deliver(rank, datagram);
+           [this](emulate::Way way, std::span<const std::byte> datagram) {
+             deliver(way.rank, datagram);
            }) {
   for (std::uint16_t rank = 0; rank < real; ++rank) add_rank(rank, plan_with_numbers(setting));
   network_.start();

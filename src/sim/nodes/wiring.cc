@@ -47,7 +47,7 @@ struct Port {
 };
 
 // An aggregator's own link, if the aggregator is a host and not a switch. One at a rank has the
-// rank's link.
+// rank's link in any case.
 struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
@@ -148,11 +148,11 @@ class Builder {
   }
 
   HostPort add_host_port(const plan::Aggregator& aggregator) {
-    if (!scenario_.aggregators_are_hosts) return {};
     if (aggregator.place == plan::Place::rank && aggregator.rank) {
       const Port& port = worker_ports_[*aggregator.rank];
       return {port.down_link, port.up_link, aggregator.rank};
     }
+    if (!scenario_.aggregators_are_hosts) return {};
     LinkOptions link = scenario_.link;
     link.delay = {};
     return {add_link(link), add_link(link)};
@@ -195,16 +195,21 @@ class Builder {
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
-    const bool is_here = !portals_.make_site;
-    wiring_.worker_nodes.push_back(is_here ? add(portals_.make(rank)) : NodeId{});
+    const bool is_here = !portals_.have_all_sites;
+    wiring_.worker_nodes.push_back(is_here ? add(portals_.make()) : NodeId{});
     worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
     to_sites_.emplace_back();
     from_sites_.emplace_back();
   }
 
   void add_site(std::size_t site) {
-    if (portals_.make_site) {
-      add_site_portal(site);
+    const plan::Aggregator& root = plan_.trees[site].aggregators.front();
+    if (portals_.have_all_sites) {
+      add_site_portal(site, portals_.ranks, {});
+      return;
+    }
+    if (root.place == plan::Place::rank && root.rank && *root.rank < portals_.ranks) {
+      add_site_portal(site, 0, add_host_port(root));
       return;
     }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
@@ -224,12 +229,14 @@ class Builder {
     connect_site(site, ports, host_ports);
   }
 
-  void add_site_portal(std::size_t site) {
-    const NodeId root = add(portals_.make_site(site));
+  // Joins it with the ranks from the first one on.
+  void add_site_portal(std::size_t site, std::uint16_t first, const HostPort& host) {
+    const NodeId root = add(portals_.make());
     wiring_.aggregator_nodes.push_back({root});
     wiring_.aggregators.emplace_back();
-    for (std::uint16_t rank = portals_.ranks; rank < plan_.world; ++rank) {
-      const Between between = hops(worker_ports_[rank], {});
+    for (std::uint16_t rank = first; rank < plan_.world; ++rank) {
+      const bool is_own = host.rank == rank;
+      const Between between = is_own ? Between{} : hops(worker_ports_[rank], host);
       const NodeId below = wiring_.worker_nodes[rank];
       const auto number = static_cast<std::uint8_t>(site);
       Network& network = *wiring_.network;

@@ -34,14 +34,15 @@ struct Wiring {
   std::vector<const Link*> links;  // all links, whose queues are read
 };
 
-// The first ranks may be elsewhere. In place of their workers are nodes that pass packets on.
+// The first ranks may be elsewhere, with the sites that they bring. In place of their workers and
+// of these sites are nodes that pass packets on.
 struct Portals {
   std::uint16_t ranks = 0;
   bool have_links = true;  // false: links and faults are elsewhere, too
-  std::function<std::unique_ptr<Node>(std::uint16_t rank)> make = {};
-  // Set: the sites are elsewhere, and the first ranks have no nodes. In place of each root is such
-  // a node. Requires: all other ranks are directly below the roots.
-  std::function<std::unique_ptr<Node>(std::size_t site)> make_site = {};
+  // All sites are elsewhere, and the first ranks have no nodes: they send there themselves.
+  // Requires: all other ranks are directly below the roots.
+  bool have_all_sites = false;
+  std::function<std::unique_ptr<Node>()> make = {};
 };
 
 Wiring wire(const Scenario& scenario, const Job& job, const Portals& portals = {});

@@ -48,13 +48,23 @@ class Sink final : public Node {
   base::Instant next_timeout() const override { return base::Instant::never(); }
 };
 
+void expect_paths(const Wiring& wiring, std::uint16_t rank, std::size_t site) {
+  const Path& up = wiring.network->path(wiring.to_sites[rank][site]);
+  const Path& down = wiring.network->path(wiring.from_sites[rank][site]);
+  EXPECT_EQ(up.source, wiring.worker_nodes[rank]);
+  EXPECT_EQ(up.destination(), wiring.aggregator_nodes[site].front());
+  EXPECT_EQ(down.source, up.destination());
+  EXPECT_EQ(down.destination(), up.source);
+}
+
 TEST(Wiring, SitesMayBeElsewhere) {
   Scenario scenario = scenario_of(1);
   scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
   const Job no_calls(scenario);
   Portals portals;
   portals.ranks = 5;
-  portals.make_site = [](std::size_t) { return std::make_unique<Sink>(); };
+  portals.have_all_sites = true;
+  portals.make = [] { return std::make_unique<Sink>(); };
   const Wiring wiring = wire(scenario, no_calls, portals);
   EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
@@ -62,13 +72,33 @@ TEST(Wiring, SitesMayBeElsewhere) {
     EXPECT_EQ(wiring.workers[rank] == nullptr, rank < 5);
     EXPECT_EQ(wiring.to_sites[rank].size(), sites);
     EXPECT_EQ(wiring.from_sites[rank].size(), sites);
-    for (std::size_t site = 0; site < sites; ++site) {
+    for (std::size_t site = 0; site < sites; ++site) expect_paths(wiring, rank, site);
+  }
+}
+
+// A switch, and a site at each rank. The first five ranks are elsewhere, with their sites.
+TEST(Wiring, RanksMayBeElsewhereWithTheirSites) {
+  Scenario scenario = scenario_of(1);
+  scenario.plan.trees.assign(1 + kRanks, plan::flat_tree(kRanks));
+  for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+    plan::Aggregator& root = scenario.plan.trees[1U + rank].aggregators.front();
+    root.place = plan::Place::rank;
+    root.rank = rank;
+  }
+  const Job no_calls(scenario);
+  Portals portals;
+  portals.ranks = 5;
+  portals.make = [] { return std::make_unique<Sink>(); };
+  const Wiring wiring = wire(scenario, no_calls, portals);
+  EXPECT_EQ(wiring.links.size(), kWays * kRanks) << "a rank's site has the rank's link";
+  for (std::size_t site = 0; site <= kRanks; ++site) {
+    EXPECT_EQ(wiring.aggregators[site].empty(), site >= 1 && site <= 5) << site;
+    for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+      expect_paths(wiring, rank, site);
       const Path& up = wiring.network->path(wiring.to_sites[rank][site]);
-      const Path& down = wiring.network->path(wiring.from_sites[rank][site]);
-      EXPECT_EQ(up.source, wiring.worker_nodes[rank]);
-      EXPECT_EQ(up.destination(), wiring.aggregator_nodes[site].front());
-      EXPECT_EQ(down.source, up.destination());
-      EXPECT_EQ(down.destination(), up.source);
+      const bool is_own = site == 1U + rank;
+      // One link to the switch. To another rank, both ranks' links.
+      EXPECT_EQ(up.hop_count, is_own ? 1 : site == 0 ? 2 : 3) << rank << " to " << site;
     }
   }
 }
