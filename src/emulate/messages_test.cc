@@ -419,5 +419,45 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   EXPECT_GT(of_sites, 5'000U) << "at real ranks that sum";
 }
 
+base::Instant end_of(const Ways& ways) {
+  base::Instant end;
+  for (const auto& [seen, traffic] : ways) end = std::max(end, traffic.rbegin()->first);
+  return end;
+}
+
+// Two sums of a megabyte, over links that take their time.
+Case on_links(std::int64_t bits_per_second, bool ranks_sum) {
+  Case drawn;
+  drawn.options = {.ranks = 8, .real = 2, .values = Values::generated};
+  drawn.options.placement.ranks_sum = ranks_sum;
+  drawn.options.link = {
+      .bits_per_second = bits_per_second,
+      .delay = base::microseconds(1000),
+      .queue_bytes_max = sim::port_queue_bytes(static_cast<double>(bits_per_second))};
+  drawn.terms.job = 3;
+  drawn.terms.world = 8;
+  drawn.terms.datagram_bytes_max = 1472;
+  drawn.terms.elements_max = 8192;
+  drawn.terms.small_slots = 64;
+  drawn.terms.bulk_slots = 448;
+  drawn.terms.sites.assign(ranks_sum ? 8 : 1,
+                           {.address = "127.0.0.1:7700", .weight = 1, .at_rank = ranks_sum});
+  drawn.calls.assign(2, {.layout = {WireFormat::bfp32, DataType::f32}, .elements = 250'000});
+  return drawn;
+}
+
+// A real rank's socket does not wait for an emulated link. Its packets then wait in the emulator.
+TEST(EmulatedMessages, TakeAsLongAsThoseOfRealRanks) {
+  for (const Case& drawn : {on_links(20'000'000, false), on_links(100'000'000, false),
+                            on_links(1'000'000'000, false), on_links(100'000'000, true)}) {
+    Beside beside(drawn);
+    const base::Instant emulated = end_of(beside.run());
+    const base::Instant real = end_of(ways_of_real(drawn, beside.job().scenario()));
+    EXPECT_NEAR(static_cast<double>(emulated.ns) / static_cast<double>(real.ns), 1, 0.02)
+        << drawn.options.link.bits_per_second << " bit/s, "
+        << (drawn.options.placement.ranks_sum ? "ranks sum" : "a switch sums");
+  }
+}
+
 }  // namespace
 }  // namespace infold::emulate

@@ -15,7 +15,8 @@
 
 namespace infold::sim {
 
-// The longest path: a worker's link, its faults, the aggregator's own link, the aggregator.
+// The longest path: a portal's host queue, link and faults, the aggregator's own link, the
+// aggregator.
 inline constexpr std::size_t kHopsMax = 5;
 
 struct Path {

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "numeric/codec.h"
 #include "plan/driver_shares.h"
+#include "sim/network/host_queue.h"
 #include "sim/nodes/stale.h"
 #include "sim/nodes/tree_paths.h"
 #include "sim/scenario/earlier_job.h"
@@ -39,6 +40,7 @@ std::uint32_t packet_count_max(const Scenario& scenario) {
 
 // The lower end of an edge: its own link and faults in each direction.
 struct Port {
+  std::optional<NodeId> host_queue;  // of a rank that is elsewhere
   std::optional<NodeId> up_link;
   std::optional<NodeId> up_faults;
   std::optional<NodeId> down_link;
@@ -198,6 +200,11 @@ class Builder {
     const bool is_here = !portals_.have_all_sites;
     wiring_.worker_nodes.push_back(is_here ? add(portals_.make()) : NodeId{});
     worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
+    Port& port = worker_ports_.back();
+    if (port.uplink != nullptr && scenario_.host_queue_bytes > 0) {
+      port.host_queue =
+          add(std::make_unique<HostQueue>(*port.uplink, scenario_.host_queue_bytes, next_node()));
+    }
     to_sites_.emplace_back();
     from_sites_.emplace_back();
   }
@@ -248,7 +255,7 @@ class Builder {
 
   // Between the lower end of an edge and the aggregator above.
   static Between hops(const Port& port, const HostPort& host) {
-    return {.up = present({port.up_link, port.up_faults, host.in}),
+    return {.up = present({port.host_queue, port.up_link, port.up_faults, host.in}),
             .down = present({host.out, port.down_link, port.down_faults})};
   }
 

@@ -7,7 +7,8 @@
 //
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
 // each for all its sites, because it has one port. So have racks and hosts where the scenario has
-// links of theirs. The queue of a host's link towards the root drops nothing.
+// links of theirs. The queue of a host's link towards the root drops nothing. Before the link of a
+// portal is a host's queue (sim/network/host_queue.h).
 #pragma once
 
 #include <cstdint>

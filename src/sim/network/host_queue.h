@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The send queue of a host whose rank is elsewhere. A host on a real link makes the rank's sends
+// wait while the link is busy, and drops none. Here the packets themselves wait, because nothing in
+// the network can make that rank wait.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "sim/network/link.h"
+
+namespace infold::sim {
+
+class HostQueue final : public Node {
+ public:
+  // Passes a packet on to the link while less than `bytes` of frames are queued there.
+  HostQueue(const Link& link, std::int64_t bytes, NodeId self)
+      : link_(link), bytes_(bytes), self_(self) {}
+
+  void handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) override;
+  void handle_timeout(base::Instant now, Outlet& outlet) override;
+  base::Instant next_timeout() const override;
+
+ private:
+  const Link& link_;
+  const std::int64_t bytes_;
+  const NodeId self_;
+  std::deque<Parcel> waiting_;
+};
+
+}  // namespace infold::sim
