@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests that compare an emulated job with one whose ranks are all real. All ranks are workers
+// of this process, and time is virtual.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "emulate/contribution.h"
+#include "emulate/emulated_job.h"
+#include "plan/driver_shares.h"
+#include "sim/nodes/tree_paths.h"
+#include "wire/infold_wire.h"
+
+namespace infold::emulate::testing {
+
+using Datagram = std::vector<std::byte>;
+// Datagrams by the time when a party sent or had them. Those of one instant are in no order: whose
+// packet is first then is chance.
+using Traffic = std::map<base::Instant, std::multiset<Datagram>>;
+// What real ranks saw of each way, and what their sites saw.
+enum class Party : std::uint8_t { rank, site };
+using Ways = std::map<std::pair<Party, Way>, Traffic>;
+
+inline void note(Ways& ways, base::Instant now, Party party, Way way,
+                 std::span<const std::byte> bytes) {
+  Datagram datagram(bytes.begin(), bytes.end());
+  // A result names the last worker that contributed, which is any of those of one instant.
+  if (way.is_down) datagram[offsetof(infold_header, worker)] = {};
+  ways[{party, way}][now].insert(std::move(datagram));
+}
+
+// The rank that brings the site, if a rank does.
+inline std::optional<std::uint16_t> rank_of(const plan::Plan& plan, std::size_t site) {
+  return plan.trees[site].aggregators.front().rank;
+}
+
+struct Case {
+  EmulationOptions options;
+  control::JobTerms terms;
+  std::vector<control::TransferNote> calls;
+};
+
+// As a rank makes it: with generated elements.
+inline sim::Call call_of(const control::TransferNote& note, std::uint16_t rank) {
+  const auto own =
+      std::make_shared<Contribution>(Contribution{note.layout, rank, codec_of_generated(note)});
+  sim::Call call;
+  call.request.collective = note.collective;
+  call.request.reduction = note.reduction;
+  call.request.layout = note.layout;
+  call.request.elements = note.elements;
+  call.request.root = note.root;
+  if (note.elements > 0) {
+    call.request.codec = &contribution_codec();
+    call.request.context = own.get();
+  }
+  call.done = [own] {};
+  return call;
+}
+
+struct Parties {
+  std::map<sim::NodeId, std::uint16_t> ranks;  // of nodes that are workers, or stand for them
+  std::set<sim::NodeId> workers;               // of real ranks
+  std::set<sim::NodeId> sites;                 // likewise
+};
+
+// Sees what real ranks and their sites send and receive.
+class Listener final : public sim::Observer {
+ public:
+  explicit Listener(Parties parties) : parties_(std::move(parties)) {}
+  void on_send(base::Instant now, const sim::Path& path, std::span<const std::byte> bytes,
+               std::uint64_t) override {
+    see(now, path, path.source, bytes);
+  }
+  void on_arrival(base::Instant now, const sim::Path& path,
+                  std::span<const std::byte> bytes) override {
+    see(now, path, path.destination(), bytes);
+  }
+  void on_drop(base::Instant, const sim::Path&, std::span<const std::byte>,
+               sim::DropCause) override {}
+
+  const Ways& ways() const { return ways_; }
+
+ private:
+  void see(base::Instant now, const sim::Path& path, sim::NodeId party,
+           std::span<const std::byte> bytes) {
+    const bool at_worker = parties_.workers.contains(party);
+    if (!at_worker && !parties_.sites.contains(party)) return;
+    const auto below = at_worker ? parties_.ranks.find(party) : parties_.ranks.find(path.source);
+    const bool is_down = below == parties_.ranks.end() || path.source != below->first;
+    const auto rank = is_down ? parties_.ranks.find(path.destination()) : below;
+    note(ways_, now, at_worker ? Party::rank : Party::site, {rank->second, path.site, is_down},
+         bytes);
+  }
+
+  const Parties parties_;
+  Ways ways_;
+};
+
+inline Parties parties_of(const sim::Wiring& wiring, const plan::Plan& plan, std::uint32_t real) {
+  Parties parties;
+  for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
+    parties.ranks[wiring.worker_nodes[rank]] = rank;
+    if (rank < real) parties.workers.insert(wiring.worker_nodes[rank]);
+  }
+  for (std::size_t site = 0; site < plan.trees.size(); ++site) {
+    const std::optional<std::uint16_t> rank = rank_of(plan, site);
+    if (rank && *rank < real) parties.sites.insert(wiring.aggregator_nodes[site].front());
+  }
+  return parties;
+}
+
+// All ranks are real, on the network that an emulated job would have.
+inline Ways ways_of_real(const Case& drawn, const sim::Scenario& scenario) {
+  const sim::Job no_calls(scenario);
+  sim::Wiring wiring = sim::wire(scenario, no_calls);
+  Listener listener(parties_of(wiring, scenario.plan, drawn.options.real));
+  wiring.network->add_observer(&listener);
+  for (std::uint16_t rank = 0; rank < drawn.options.ranks; ++rank) {
+    for (const control::TransferNote& each : drawn.calls) {
+      wiring.workers[rank]->add_call(call_of(each, rank));
+    }
+    wiring.network->wake(wiring.worker_nodes[rank]);
+  }
+  while (wiring.network->step(base::Instant{} + base::seconds(100))) {
+  }
+  for (const sim::WorkerNode* const worker : wiring.workers) EXPECT_TRUE(worker->finished());
+  return listener.ways();
+}
+
+// Real ranks and their sites beside an emulated job, joined to it by wires without delay, as
+// sockets join them.
+class Beside {
+ public:
+  explicit Beside(const Case& drawn)
+      : job_(drawn.options, drawn.terms, base::Instant{},
+             [this](Way way, std::span<const std::byte> datagram) { deliver(way, datagram); }),
+        real_(drawn.options.real),
+        network_({.node_count_max = 2 * real_ + drawn.options.ranks + 1,
+                  .packet_count_max = 20'000,
+                  .parcel_count_max = 20'000,
+                  .packet_bytes_max = drawn.terms.datagram_bytes_max}) {
+    far_sites_ = network_.add_node(std::make_unique<Wire>(*this));
+    for (std::uint16_t rank = 0; rank < real_; ++rank) add_rank(rank);
+    for (std::uint16_t rank = 0; rank < drawn.options.ranks; ++rank) {
+      far_ranks_.push_back(network_.add_node(std::make_unique<Wire>(*this)));
+      parties_.ranks[far_ranks_.back()] = rank;
+    }
+    for (std::size_t site = 0; site < job_.scenario().plan.trees.size(); ++site) add_paths(site);
+    listener_.emplace(parties_);
+    network_.add_observer(&*listener_);
+    for (std::uint16_t rank = 0; rank < real_; ++rank) {
+      workers_[rank]->connect(up_[rank], nullptr, &network_);
+    }
+    network_.start();
+    for (const control::TransferNote& each : drawn.calls) {
+      for (std::uint16_t rank = 0; rank < workers_.size(); ++rank) {
+        workers_[rank]->add_call(call_of(each, rank));
+      }
+      EXPECT_TRUE(job_.note(base::Instant{}, each).has_value());
+    }
+    for (sim::NodeId node = 0; node < network_.node_count(); ++node) network_.wake(node);
+  }
+
+  const EmulatedJob& job() const { return job_; }
+  Ways run() {
+    for (;;) {
+      const base::Instant outside = network_.next_event();
+      const base::Instant inside = job_.next_event();
+      if (outside == base::Instant::never() && inside == base::Instant::never()) break;
+      now_ = std::min(inside, outside);
+      job_.run(now_);
+      if (outside == now_) network_.step(now_);
+    }
+    for (const sim::WorkerNode* const worker : workers_) EXPECT_TRUE(worker->finished());
+    return listener_->ways();
+  }
+
+ private:
+  class Wire final : public sim::Node {
+   public:
+    explicit Wire(Beside& beside) : beside_(beside) {}
+    void handle_packet(base::Instant now, sim::Parcel parcel, sim::Outlet& outlet) override {
+      beside_.take(now, parcel);
+      outlet.packets().release(parcel.packet);
+    }
+    void handle_timeout(base::Instant, sim::Outlet&) override {}
+    base::Instant next_timeout() const override { return base::Instant::never(); }
+
+   private:
+    Beside& beside_;
+  };
+
+  void add_rank(std::uint16_t rank) {
+    const sim::Scenario& scenario = job_.scenario();
+    const plan::Plan plan = sim::plan_of(scenario);
+    sim::WorkerNodeOptions options;
+    options.worker = plan::worker_options(plan, rank);
+    options.worker.check_period = scenario.check_period;
+    options.worker.window_max = scenario.window_max;
+    options.worker.transfers_max = scenario.transfers_max;
+    options.worker.seed = base::mix64(scenario.seed + rank);
+    options.shares = plan::driver_shares(plan, 1);
+    auto made = std::make_unique<sim::WorkerNode>(std::move(options));
+    workers_.push_back(made.get());
+    nodes_.push_back(network_.add_node(std::move(made)));
+    parties_.ranks[nodes_.back()] = rank;
+    parties_.workers.insert(nodes_.back());
+    up_.emplace_back();
+  }
+
+  // Between a site and all ranks, where one of the two is real.
+  void add_paths(std::size_t site) {
+    const plan::Plan plan = sim::plan_of(job_.scenario());
+    const std::optional<std::uint16_t> owner = rank_of(plan, site);
+    sim::AggregatorNode* aggregator = nullptr;
+    sim::NodeId root = far_sites_;
+    if (owner && *owner < real_) {
+      auto made =
+          std::make_unique<sim::AggregatorNode>(plan::aggregator_options(plan, site, 0), false);
+      aggregator = made.get();
+      root = network_.add_node(std::move(made));
+      parties_.sites.insert(root);
+    }
+    std::vector<sim::PathId> to_workers;
+    for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
+      const Way up = {rank, static_cast<std::uint8_t>(site), false};
+      const Way down = {rank, static_cast<std::uint8_t>(site), true};
+      if (rank < real_) {
+        const sim::NodeId above = owner == rank ? root : far_sites_;
+        up_[rank].push_back(add_path(up, nodes_[rank], above));
+        in_[down] = add_path(down, above, nodes_[rank]);
+      }
+      if (owner == rank && aggregator != nullptr) {
+        to_workers.push_back(in_[down]);
+        continue;
+      }
+      if (aggregator == nullptr) continue;
+      to_workers.push_back(add_path(down, root, far_ranks_[rank]));
+      in_[up] = add_path(up, far_ranks_[rank], root);
+    }
+    if (aggregator != nullptr) aggregator->connect(std::move(to_workers), std::nullopt);
+  }
+
+  sim::PathId add_path(Way way, sim::NodeId from, sim::NodeId to) {
+    const sim::PathId path = sim::add_path(network_, way.site, from, {}, to);
+    ways_of_paths_[path] = way;
+    return path;
+  }
+
+  void take(base::Instant now, const sim::Parcel& parcel) {
+    now_ = now;
+    job_.take(now, ways_of_paths_.at(parcel.path), network_.packets().bytes(parcel.packet));
+  }
+
+  void deliver(Way way, std::span<const std::byte> datagram) {
+    if (network_.now() < now_) network_.advance(now_);
+    const sim::PacketIndex packet = network_.packets().take();
+    std::copy(datagram.begin(), datagram.end(), network_.packets().room(packet).begin());
+    network_.packets().set_bytes(packet, datagram.size());
+    network_.send(in_.at(way), packet);
+  }
+
+  base::Instant now_;
+  EmulatedJob job_;
+  const std::uint32_t real_;
+  sim::Network network_;
+  std::vector<sim::WorkerNode*> workers_;
+  std::vector<sim::NodeId> nodes_;            // of workers
+  std::vector<std::vector<sim::PathId>> up_;  // by real rank and site
+  sim::NodeId far_sites_ = 0;                 // the wire to sites that are not real
+  std::vector<sim::NodeId> far_ranks_;        // the wires to workers, as real ranks' sites see them
+  std::map<Way, sim::PathId> in_;             // from a wire
+  std::map<sim::PathId, Way> ways_of_paths_;
+  Parties parties_;
+  std::optional<Listener> listener_;
+};
+
+inline std::multiset<std::size_t> sizes_of(const Traffic& traffic) {
+  std::multiset<std::size_t> sizes;
+  for (const auto& [at, datagrams] : traffic) {
+    for (const Datagram& each : datagrams) sizes.insert(each.size());
+  }
+  return sizes;
+}
+
+inline base::Instant end_of(const Ways& ways) {
+  base::Instant end;
+  for (const auto& [seen, traffic] : ways) end = std::max(end, traffic.rbegin()->first);
+  return end;
+}
+
+}  // namespace infold::emulate::testing
