@@ -78,7 +78,8 @@ class Emulate final : public Command {
         "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
         "one; real ranks join at --listen all the same, and send to it themselves");
     for (const char* const other :
-         {"--racks", "--hosts", "--switches", "--plan", "--rack-rate", "--slots", "--real-links"}) {
+         {"--racks", "--hosts", "--switches", "--sites", "--switch-weight", "--plan", "--rack-rate",
+          "--slots", "--real-links"}) {
       options.exclude("--switch", other);
     }
     log_.declare(options);
@@ -89,6 +90,7 @@ class Emulate final : public Command {
         "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
         "  infold emulate --ranks 8 --real 2 --rate 1G --lag-of run\n"
         "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
+        "  infold emulate --ranks 16 --real 2 --sites workers --rate 1G\n"
         "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
         "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700");
   }
@@ -182,6 +184,7 @@ class Emulate final : public Command {
                    {"racks", placement.racks.size()},
                    {"hosts", placement.hosts.size()},
                    {"switches", placement.weights.size()},
+                   {"ranks_sum", placement.ranks_sum},
                    {"switch", switch_},
                    {"rate", rate_},
                    {"rtt_us", rtt_us_},

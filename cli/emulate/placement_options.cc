@@ -29,13 +29,23 @@ void PlacementOptions::declare(Options& options) {
       "--hosts", hosts_, {2, 256},
       "Hosts of equal size, whose ranks share memory and one link; a host with a real rank does "
       "not share");
-  options.whole<std::uint32_t>(
-      "--switches", switches_, {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
-      "Switches at the root, which divide the chunks as the threads of infold switch do");
+  options.whole<std::uint32_t>("--switches", switches_,
+                               {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
+                               "Switches at the root, which divide the chunks as the threads of "
+                               "infold switch do; 1 if it is "
+                               "left out");
+  options.choice("--sites", sites_, {"switches", "workers", "mixed"},
+                 "What sums: emulated switches, the ranks themselves, or both. Real ranks that sum "
+                 "join with --sites mixed in either case, with the weight that all ranks have");
+  options.whole<std::uint16_t>(
+      "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
+      "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed");
   options.text("--plan", plan_,
-               "File with the plan that each job must have, in place of racks, hosts and switches",
+               "File with the plan that each job must have, in place of racks, hosts, switches and "
+               "sites",
                "FILE");
-  for (const char* const other : {"--racks", "--hosts", "--switches"}) {
+  for (const char* const other :
+       {"--racks", "--hosts", "--switches", "--sites", "--switch-weight"}) {
     options.exclude("--plan", other);
   }
 }
@@ -52,9 +62,14 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
   }
   emulate::Placement placement;
   if (racks_) placement.racks = emulate::even_ranges(ranks, *racks_);
-  placement.weights.assign(switches_, 1);
+  placement.ranks_sum = sites_ != "switches";
+  placement.weights.assign(sites_ == "workers" ? 0 : switches_.value_or(1), switch_weight_);
+  if (sites_ == "workers" && switches_) {
+    return tl::unexpected(std::string("--switches needs --sites mixed: with workers, none sums"));
+  }
   if (const auto fault = emulate::find_fault(placement, ranks)) {
-    return tl::unexpected(fmt::format("--ranks {}: {} (--racks)", ranks, *fault));
+    return tl::unexpected(fmt::format("--ranks {}: {} ({})", ranks, *fault,
+                                      placement.ranks_sum ? "--sites" : "--racks"));
   }
   if (hosts_) placement.hosts = emulate::even_ranges(ranks, *hosts_);
   if (const auto fault = emulate::find_fault(placement, ranks)) {
@@ -80,6 +95,10 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::from_plan(
 
 std::string placement_text(const emulate::Placement& placement, std::uint32_t real) {
   std::vector<std::string> parts;
+  if (placement.ranks_sum) {
+    parts.push_back(placement.weights.empty() ? "each rank sums a share, and no switch does"
+                                              : "each rank sums a share, and a switch another");
+  }
   if (!placement.racks.empty()) {
     parts.push_back(fmt::format("racks: {}", placement.racks.size()));
   }

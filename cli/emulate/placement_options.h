@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of infold emulate that say where sums are made: racks, hosts, switches, or a file
-// with a whole plan.
+// The options of infold emulate that say where sums are made: racks, hosts, switches, ranks, or a
+// file with a whole plan.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,9 @@ class PlacementOptions {
 
   std::optional<std::uint32_t> racks_;
   std::optional<std::uint32_t> hosts_;
-  std::uint32_t switches_ = 1;
+  std::optional<std::uint32_t> switches_;
+  std::string sites_ = "switches";
+  std::uint16_t switch_weight_ = 1;
   std::string plan_;
 };
 

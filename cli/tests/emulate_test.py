@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets real ranks join emulators in each placement: every sum must be that of all ranks. Then
 presses Ctrl-C: the emulator must end in order, also while ranks call, and its ranks must hear it.
+A real rank that dies ends the job for the others.
 
 Usage: emulate_test.py INFOLD
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -26,11 +28,23 @@ aggregator place=rack children=0,1,2,3
 aggregator place=rack children=4,5,6-7:3
 aggregator place=host children=6,7
 """
+# A switch, and a site at each rank.
+PLAN_OF_RANKS = "plan world=8 small_slots=32 bulk_slots=96\n" + "".join(
+    f"tree weight=1\naggregator place={place} children=0,1,2,3,4,5,6,7\n"
+    for place in ("in_path", *("rank",) * RANKS))
 
 
 def check(condition, text):
     if not condition:
         raise AssertionError(text)
+
+
+class Case:
+    """The options of an emulator, and those of the ranks that join it."""
+
+    def __init__(self, *options, join=()):
+        self.options = options
+        self.join = join
 
 
 class Program:
@@ -55,41 +69,60 @@ class Program:
         return json.loads(said.splitlines()[-1])
 
 
-def emulator(infold, *options):
+def emulator(infold, case):
     return Program("listen", infold, "emulate", "--listen", "127.0.0.1:0", "--ranks", str(RANKS),
-                   "--real", str(REAL), "--values", "generated", "--json", *options)
+                   "--real", str(REAL), "--values", "generated", "--json", *case.options)
 
 
-def ranks(infold, address, *options):
+def ranks(infold, address, case, *options):
     return [subprocess.Popen([infold, "bench", "allreduce", "--switch", address, "--rank",
-                              str(rank), "--world", str(RANKS), "--shared-memory", "off", *options],
+                              str(rank), "--world", str(RANKS), "--shared-memory", "off",
+                              *case.join, *options],
                              text=True, env=ALONE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             for rank in range(REAL)]
 
 
-def sums_are_right(infold, *options):
-    with emulator(infold, *options) as emulated:
-        for rank in ranks(infold, emulated.address, "--bytes", "4,40KB,500KB", "--dtype", "f32",
-                          "--check", "--iterations", "3"):
+def sums_are_right(infold, case):
+    with emulator(infold, case) as emulated:
+        for rank in ranks(infold, emulated.address, case, "--bytes", "4,40KB,500KB",
+                          "--dtype", "f32", "--check", "--iterations", "3"):
             said, log = rank.communicate(timeout=SECONDS)
             check(rank.returncode == 0, f"a rank ended with {rank.returncode}: {said}{log}")
         report = emulated.interrupt()
         check(report["transfers"] > 0 and report["packets_in"] > 0, report)
 
 
-def ends_during_calls(infold, *options):
-    with emulator(infold, *options) as emulated:
-        real = ranks(infold, emulated.address, "--bytes", "40KB", "--iterations", "1000000")
-        try:
-            real[0].stdout.readline()  # The rank has joined.
-            emulated.interrupt()
-            for rank in real:
-                _, log = rank.communicate(timeout=SECONDS)
-                check(rank.returncode == 1, f"a rank ended with {rank.returncode}: {log}")
-        finally:
-            for rank in real:
-                rank.kill()
-                rank.communicate()
+@contextlib.contextmanager
+def calling(infold, address, case):
+    """Ranks that have joined and call until they are stopped."""
+    real = ranks(infold, address, case, "--bytes", "40KB", "--iterations", "1000000")
+    try:
+        real[0].stdout.readline()  # The rank has joined.
+        yield real
+    finally:
+        for rank in real:
+            rank.kill()
+            rank.communicate()
+
+
+def ends_with_an_error(rank, why=""):
+    _, log = rank.communicate(timeout=SECONDS)
+    check(rank.returncode == 1, f"a rank ended with {rank.returncode}: {log}")
+    check(why in log, f"'{why}' is not in: {log}")
+
+
+def ends_during_calls(infold, case):
+    with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
+        emulated.interrupt()
+        for rank in real:
+            ends_with_an_error(rank)
+
+
+def a_lost_rank_ends_the_job(infold, case):
+    with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
+        real[1].kill()
+        ends_with_an_error(real[0], "rank 1")
+        emulated.interrupt()
 
 
 def main():
@@ -100,15 +133,22 @@ def main():
                     "--json") as switch:
         plan = pathlib.Path(folder) / "racks.plan"
         plan.write_text(PLAN, encoding="utf-8")
-        for options in ((), ("--racks", "3"), ("--racks", "8"), ("--hosts", "4", "--switches", "3"),
-                        ("--plan", str(plan)), ("--switch", switch.address)):
-            for case in (sums_are_right, ends_during_calls):
+        of_ranks = pathlib.Path(folder) / "ranks.plan"
+        of_ranks.write_text(PLAN_OF_RANKS, encoding="utf-8")
+        sums = ("--sites", "mixed")
+        for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
+                     Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
+                     Case("--switch", switch.address), Case("--sites", "workers", join=sums),
+                     Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
+                          join=(*sums, "--worker-weight", "2")),
+                     Case("--plan", str(of_ranks), join=sums)):
+            for test in (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job):
                 problem = ""
                 try:
-                    case(infold, *options)
+                    test(infold, case)
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     problem = str(error)
-                print(f"emulate {' '.join(options)}, {case.__name__}: {problem or 'ok'}")
+                print(f"emulate {' '.join(case.options)}, {test.__name__}: {problem or 'ok'}")
                 failures += problem != ""
     return 1 if failures else 0
 

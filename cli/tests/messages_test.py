@@ -163,6 +163,15 @@ def refuses_places_that_no_job_has(infold, folder):
             "--ranks 300: a switch would have 300 workers, and takes 256; choose more racks")
     refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
+    for words, why in (
+            (("--racks", "2"), "--ranks 12: ranks that sum are emulated without racks and hosts"),
+            (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
+            (("--switches", "2"), "--switches needs --sites mixed"),
+            (("--switch", "10.0.0.1:7700"), "--switch excludes --sites"),
+            (("--plan", "absent.plan"), "--plan excludes --sites")):
+        refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
+    refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
+            "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
             "--plan absent.plan: cannot read the file: No such file")
     plan = pathlib.Path(folder) / "job.plan"
@@ -171,7 +180,7 @@ def refuses_places_that_no_job_has(infold, folder):
             ("plan world=12\ntree\naggregator children=0,1\n", "ranks end before 2"),
             ("plan world=12\nbush\n", "line 2: 'bush' must be"),
             ("plan world=12\ntree\naggregator place=rank rank=0 "
-             "children=0,1,2,3,4,5,6,7,8,9,10,11\n", "its root has place=rank"),
+             "children=0,1,2,3,4,5,6,7,8,9,10,11\n", "1 of 12 ranks sum; either all do, or none"),
             ("plan world=12\ntree\naggregator children=0-5:1,6-11:2\n"
              "aggregator place=host children=0,1,2,3,4,5\n"
              "aggregator place=host children=6,7,8,9,10,11\n", "rank 0 is real")):
