@@ -23,6 +23,13 @@ def real_ranks(size):
     return int(text)
 
 
+def check_sites(sites):
+    """Ranks that sum beside emulated ones meet at the emulator, and not at rank 0."""
+    if sites == "workers" and os.environ.get(_VARIABLE):
+        raise ValueError(f"infold: {_VARIABLE} is set, so this job's ranks meet at an emulator; "
+                         "set INFOLD_SWITCHES to its address, and INFOLD_SITES=mixed if ranks sum")
+
+
 def meet_at_store():
     """torch's store waits until as many clients as ranks have come. At rank 0 a thread brings those
     of the ranks that do not exist. The clients stay until the process ends."""

@@ -72,6 +72,7 @@ def _create(group, given):
     if not dist.is_initialized():
         _default_options = given
     settled = _options.settle(given, _default_options)
+    _emulated.check_sites(settled["sites"])
     extension = _extension()
     timeout = settled["deadline"]
     if timeout is None:

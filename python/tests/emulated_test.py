@@ -42,7 +42,7 @@ def _program():
                       "gathered": [each[0].item() for each in gathered], "gradient": gradient}))
 
 
-def _run(world, real, *words):
+def _run(world, real, *words, **own):
     """What real ranks print, by rank. The emulator's report is the last element."""
     emulator = subprocess.Popen(
         [os.environ["INFOLD_BINARY"], "emulate", "--listen", "127.0.0.1:0", "--ranks", str(world),
@@ -52,7 +52,7 @@ def _run(world, real, *words):
         address = json.loads(emulator.stdout.readline())["listen"]
         variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
                      "WORLD_SIZE": str(world), "INFOLD_REAL_RANKS": str(real),
-                     "INFOLD_SWITCHES": address}
+                     "INFOLD_SWITCHES": address, **own}
         ranks = [subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True,
                                   env=os.environ | variables | {"RANK": str(rank)})
                  for rank in range(real)]
@@ -83,6 +83,23 @@ def test_a_rank_may_be_alone():
     said, _ = _run(3, 1, "--rtt-us", "500", "--loss", "0.02")
     assert said["ones"] == [1, 1]
     assert said["gathered"] == [5, 5, 5]
+
+
+def test_ranks_may_sum():
+    *said, report = _run(4, 2, "--sites", "workers", INFOLD_SITES="mixed")
+    for each in said:
+        assert each["ones"] == [2, 2]
+        assert each["gathered"] == [5, 6, 5, 5]
+        assert each["gradient"] == said[0]["gradient"]
+    assert report["transfers"] > 6
+
+
+def test_ranks_that_sum_meet_at_the_emulator(monkeypatch):
+    _emulated.check_sites("workers")
+    monkeypatch.setenv("INFOLD_REAL_RANKS", "2")
+    _emulated.check_sites("mixed")
+    with pytest.raises(ValueError, match="set INFOLD_SWITCHES to its address"):
+        _emulated.check_sites("workers")
 
 
 @pytest.mark.parametrize("text", ["0", "8", "two", "-1"])
