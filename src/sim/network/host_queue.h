@@ -26,6 +26,9 @@ class HostQueue final : public Node {
   const Link& link_;
   const std::int64_t bytes_;
   const NodeId self_;
+  // When the link will have sent all packets that were passed on. Some of these reach the link only
+  // after the next packet has come here.
+  std::int64_t busy_until_ps_ = 0;
   std::deque<Parcel> waiting_;
 };
 
