@@ -70,11 +70,20 @@ void WorkerTeam::spread_end(base::Instant now) {
   for (Worker& worker : workers_) worker.end_alike(now, failure, said);
 }
 
-void WorkerTeam::handle_datagram(base::Instant now, std::uint8_t site,
-                                 std::span<const std::byte> datagram) {
+Worker& WorkerTeam::worker_of(std::uint8_t site) {
   std::size_t worker = 0;
   while (worker + 1 < workers_.size() && (shares_[worker] >> site & 1) == 0) ++worker;
-  workers_[worker].handle_datagram(now, site, datagram);
+  return workers_[worker];
+}
+
+void WorkerTeam::handle_datagram(base::Instant now, std::uint8_t site,
+                                 std::span<const std::byte> datagram) {
+  worker_of(site).handle_datagram(now, site, datagram);
+  spread_end(now);
+}
+
+void WorkerTeam::handle(base::Instant now, std::uint8_t site, const Packet& packet) {
+  worker_of(site).handle(now, site, packet);
   spread_end(now);
 }
 

@@ -25,6 +25,7 @@ class WorkerTeam {
   void cancel(base::Instant now);
   void leave(base::Instant now);
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  void handle(base::Instant now, std::uint8_t site, const Packet& packet);
   void handle_timeout(base::Instant now);
   std::optional<Worker::Transmit> poll_transmit(base::Instant now, std::span<std::byte> out);
   std::optional<base::Instant> poll_timeout() const;
@@ -35,6 +36,7 @@ class WorkerTeam {
   std::uint64_t digest() const;
 
  private:
+  Worker& worker_of(std::uint8_t site);
   void spread_end(base::Instant now);
 
   std::vector<Worker> workers_;

@@ -116,6 +116,11 @@ void Worker::handle_datagram(base::Instant now, std::uint8_t site,
   state_->count_input();
 }
 
+void Worker::handle(base::Instant now, std::uint8_t site, const Packet& packet) {
+  state_->handle(now, site, packet);
+  state_->count_input();
+}
+
 void Worker::expect(std::uint8_t site, std::span<const std::byte> datagram) const {
   state_->expect(site, datagram);
 }

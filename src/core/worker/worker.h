@@ -209,6 +209,8 @@ class Worker {
   // Will be handled soon: brings near what that writes. Changes nothing.
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  // The same, of one that parse() has taken.
+  void handle(base::Instant now, std::uint8_t site, const Packet& packet);
   void handle_timeout(base::Instant now);
 
   // Writes the next datagram to `out`, which has room for limits.datagram_bytes_max bytes.

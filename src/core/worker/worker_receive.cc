@@ -32,6 +32,10 @@ void Worker::State::handle_datagram(base::Instant now, std::uint8_t site,
     ++counters_.dropped_malformed;
     return;
   }
+  handle(now, site, packet);
+}
+
+void Worker::State::handle(base::Instant now, std::uint8_t site, const Packet& packet) {
   const Header& header = packet.header;
   const bool is_ours = site < sites_.size() && drives(site) && header.job == sites_[site].job &&
                        header.epoch == sites_[site].epoch && header.kind >= Kind::result &&

@@ -33,6 +33,7 @@ class Worker::State {
   void hear_end(base::Instant now, const Abort& abort);
   void end_job(base::Instant now, const Failure& failure, const Abort& said);
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
+  void handle(base::Instant now, std::uint8_t site, const Packet& packet);
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_timeout(base::Instant now);
   std::optional<Transmit> poll_transmit(base::Instant now, std::span<std::byte> out,

@@ -32,7 +32,12 @@ class PacketPool {
   }
 
   // The whole buffer, to write a datagram to; set_bytes() sets the datagram's length.
-  std::span<std::byte> room(PacketIndex packet) { return {at(packet), packet_bytes_max_}; }
+  std::span<std::byte> room(PacketIndex packet) {
+    packets_[packet].version = ++versions_;
+    return {at(packet), packet_bytes_max_};
+  }
+  // Of the packet's bytes: another one after each room().
+  std::uint32_t version(PacketIndex packet) const { return packets_[packet].version; }
   void set_bytes(PacketIndex packet, std::size_t bytes);
   std::span<const std::byte> bytes(PacketIndex packet) const {
     return {at(packet), packets_[packet].bytes};
@@ -60,6 +65,7 @@ class PacketPool {
     std::uint64_t hash = 0;  // 0: not yet computed
     std::uint16_t checksum = 0;
     bool damaged = false;
+    std::uint32_t version = 0;
   };
 
   std::byte* at(PacketIndex packet) const {
@@ -72,6 +78,7 @@ class PacketPool {
   std::vector<Packet> packets_;
   std::vector<PacketIndex> free_;  // last in, first out, so that few buffers stay in cache
   std::uint32_t high_water_ = 0;
+  std::uint32_t versions_ = 0;
 };
 
 }  // namespace infold::sim

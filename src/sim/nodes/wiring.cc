@@ -67,6 +67,7 @@ class Builder {
     std::size_t aggregators = 0;
     for (const plan::Tree& site : scenario.plan.trees) aggregators += site.aggregators.size();
     const std::size_t endpoints = scenario.plan.world + aggregators;
+    wiring_.last_read = std::make_unique<LastRead>();
     wiring_.network = std::make_unique<Network>(
         NetworkOptions{.node_count_max = static_cast<std::uint32_t>(7 * endpoints + 2),
                        .packet_count_max = packet_count_max(scenario),
@@ -174,6 +175,7 @@ class Builder {
     node_options.leave_when_done = scenario_.leave_when_done;
     node_options.host_queue_bytes = scenario_.host_queue_bytes;
     node_options.receive_queue_packets = scenario_.receive_queue_packets;
+    node_options.last_read = wiring_.last_read.get();
     for (const PausePlan& pause : scenario_.pauses) {
       if (pause.rank == rank) node_options.pauses.push_back({pause.from, pause.until});
     }

@@ -25,6 +25,7 @@
 namespace infold::sim {
 
 struct Wiring {
+  std::unique_ptr<LastRead> last_read;  // of the workers
   std::unique_ptr<Network> network;
   std::vector<WorkerNode*> workers;                       // by rank; null: a portal
   std::vector<std::vector<PathId>> to_sites;              // of each rank

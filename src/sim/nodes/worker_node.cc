@@ -107,7 +107,14 @@ base::Instant WorkerNode::next_timeout() const {
 
 void WorkerNode::take(base::Instant now, Parcel parcel, Outlet& outlet) {
   PacketPool& packets = outlet.packets();
-  worker_.handle_datagram(now, network_->path(parcel.path).site, packets.bytes(parcel.packet));
+  const std::uint8_t site = network_->path(parcel.path).site;
+  const core::Packet* const parsed =
+      options_.last_read == nullptr ? nullptr : options_.last_read->parse(packets, parcel.packet);
+  if (parsed != nullptr) {
+    worker_.handle(now, site, *parsed);
+  } else {  // it counts what is malformed
+    worker_.handle_datagram(now, site, packets.bytes(parcel.packet));
+  }
   packets.release(parcel.packet);
 }
 

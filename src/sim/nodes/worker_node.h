@@ -14,6 +14,7 @@
 #include "core/team/worker_team.h"
 #include "sim/network/link.h"
 #include "sim/network/network.h"
+#include "sim/nodes/last_read.h"
 
 namespace infold::sim {
 
@@ -59,6 +60,7 @@ struct WorkerNodeOptions {
   bool leave_when_done = false;
   std::int64_t host_queue_bytes = 0;
   std::uint32_t receive_queue_packets = 0;
+  LastRead* last_read = nullptr;  // of all workers of the network; null: each parses for itself
 };
 
 class WorkerNode final : public Node {
