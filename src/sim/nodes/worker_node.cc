@@ -16,6 +16,7 @@ WorkerNode::WorkerNode(WorkerNodeOptions options)
       worker_(options_.worker, options_.shares),
       records_(options_.calls.size()) {
   ending_done_ = options_.ending.kind == Ending::Kind::none;
+  note_timeout();
 }
 
 void WorkerNode::connect(std::vector<PathId> to_sites, const Link* uplink, const Network* network) {
@@ -34,6 +35,7 @@ void WorkerNode::set_size(core::TransferId id, std::uint64_t elements) {
                                    [id](const CallRecord& record) { return record.id == id; });
   if (is_made) {
     worker_.set_size(id, elements, nullptr);
+    note_timeout();
   } else {
     sizes_[id] = elements;
   }
@@ -86,13 +88,13 @@ void WorkerNode::handle_timeout(base::Instant now, Outlet& outlet) {
     received_while_paused_.pop_front();
     take(now, parcel, outlet);
   }
-  act(now);
-  if (worker_.poll_timeout().value_or(base::Instant::never()) <= now) worker_.handle_timeout(now);
+  if (act(now)) note_timeout();
+  if (timeout_at_ <= now) worker_.handle_timeout(now);
   drain(now, outlet);
 }
 
 base::Instant WorkerNode::next_timeout() const {
-  base::Instant next = worker_.poll_timeout().value_or(base::Instant::never());
+  base::Instant next = timeout_at_;
   // A timer that wants to send a packet stays due while the host's queue is full. The node asks
   // again when the queue has room.
   if (send_again_at_ < base::Instant::never() && next <= drained_at_) next = send_again_at_;
@@ -118,18 +120,21 @@ void WorkerNode::take(base::Instant now, Parcel parcel, Outlet& outlet) {
   packets.release(parcel.packet);
 }
 
-// Makes the program's calls that are due, and its cancel or leave.
-void WorkerNode::act(base::Instant now) {
+// Makes the program's calls that are due, and its cancel or leave. Returns false if there is none.
+bool WorkerNode::act(base::Instant now) {
+  bool has_acted = false;
   while (next_call_ < options_.calls.size() && options_.calls[next_call_].at <= now) {
+    has_acted = true;
     if (!submit_next(now)) break;
   }
-  if (ending_done_ || options_.ending.at > now) return;
+  if (ending_done_ || options_.ending.at > now) return has_acted;
   ending_done_ = true;
   if (options_.ending.kind == Ending::Kind::cancel) {
     worker_.cancel(now);
   } else {
     worker_.leave(now);
   }
+  return true;
 }
 
 // Returns false when the worker's table is full. The call is made again when another call has
@@ -231,6 +236,7 @@ void WorkerNode::drain(base::Instant now, Outlet& outlet) {
     worker_.leave(now);
     transmit(now, outlet);
   }
+  note_timeout();
   in_flight_high_water_ = std::max(in_flight_high_water_, worker_.in_flight());
 }
 

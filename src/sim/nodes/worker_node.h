@@ -92,12 +92,13 @@ class WorkerNode final : public Node {
  private:
   base::Instant paused_until(base::Instant now) const;
   void take(base::Instant now, Parcel parcel, Outlet& outlet);
-  void act(base::Instant now);
+  bool act(base::Instant now);
   bool submit_next(base::Instant now);
   void set_size_if_known(std::size_t call);
   void transmit(base::Instant now, Outlet& outlet);
   bool collect_events(base::Instant now);
   void drain(base::Instant now, Outlet& outlet);
+  void note_timeout() { timeout_at_ = worker_.poll_timeout().value_or(base::Instant::never()); }
 
   WorkerNodeOptions options_;
   core::WorkerTeam worker_;
@@ -111,6 +112,8 @@ class WorkerNode final : public Node {
   bool call_waits_for_room_ = false;
   bool ending_done_ = true;
   bool left_ = false;
+  // Of the worker, since its last input: it looks at each flow of each site to say so.
+  base::Instant timeout_at_ = base::Instant::never();
   base::Instant send_again_at_ = base::Instant::never();
   base::Instant drained_at_;
   std::uint32_t in_flight_high_water_ = 0;
