@@ -226,8 +226,9 @@ TEST(Emulator, EveryCollectiveHasItsResult) {
 }
 
 // Noise, packets of emulated ranks, results, and probes with nobody behind them.
-TEST(Emulator, PacketsOfStrangersChangeNoSum) {
-  const auto emulator = start({.ranks = 4, .real = 2, .values = Values::generated});
+void expect_sums_beside_strangers(const Placement& placement, Sites sites) {
+  const auto emulator =
+      start({.ranks = 4, .real = 2, .placement = placement, .values = Values::generated});
   std::atomic<bool> is_over = false;
   std::thread stranger([&] {
     io::UdpOptions options;
@@ -255,9 +256,15 @@ TEST(Emulator, PacketsOfStrangersChangeNoSum) {
       std::this_thread::yield();
     }
   });
-  run_real(*emulator, 2, 4, [](Communicator& comm) { check_sums(comm, 2, 20); });
+  run_real(*emulator, 2, 4, [](Communicator& comm) { check_sums(comm, 2, 20); }, sites);
   is_over = true;
   stranger.join();
+}
+
+TEST(Emulator, PacketsOfStrangersChangeNoSum) { expect_sums_beside_strangers({}, Sites::switches); }
+
+TEST(Emulator, PacketsOfStrangersChangeNoSumOfRanksThatSum) {
+  expect_sums_beside_strangers({.weights = {}, .ranks_sum = true}, Sites::mixed);
 }
 
 TEST(Emulator, SaysWhichRanksAreReal) {
