@@ -167,8 +167,8 @@ def refuses_places_that_no_job_has(infold, folder):
             (("--racks", "2"), "--ranks 12: ranks that sum are emulated without racks and hosts"),
             (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
             (("--switches", "2"), "--switches needs --sites mixed"),
-            (("--switch", "10.0.0.1:7700"), "--switch excludes --sites"),
-            (("--plan", "absent.plan"), "--plan excludes --sites")):
+            (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
+            (("--plan", "absent.plan"), "--sites excludes --plan")):
         refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
