@@ -11,8 +11,9 @@ constexpr std::int64_t kPsPerNs = 1'000;
 }  // namespace
 
 void HostQueue::handle_packet(base::Instant now, Parcel parcel, Outlet& outlet) {
-  waiting_.push_back(parcel);
-  if (waiting_.size() == 1) handle_timeout(now, outlet);
+  const bool was_empty = waiting_.empty();
+  waiting_[parcel.path].push_back(parcel);
+  if (was_empty) handle_timeout(now, outlet);
 }
 
 void HostQueue::handle_timeout(base::Instant now, Outlet& outlet) {
@@ -20,8 +21,12 @@ void HostQueue::handle_timeout(base::Instant now, Outlet& outlet) {
   const std::int64_t limit_ps = link_.sending_ps(bytes_);
   busy_until_ps_ = std::max(busy_until_ps_, now_ps + link_.queued_ps(now));
   while (!waiting_.empty() && busy_until_ps_ - now_ps < limit_ps) {
-    const Parcel parcel = waiting_.front();
-    waiting_.pop_front();
+    auto next = waiting_.lower_bound(turn_);
+    if (next == waiting_.end()) next = waiting_.begin();
+    const Parcel parcel = next->second.front();
+    turn_ = static_cast<PathId>(next->first + 1);
+    next->second.pop_front();
+    if (next->second.empty()) waiting_.erase(next);
     const auto bytes = static_cast<std::int64_t>(outlet.packets().bytes(parcel.packet).size());
     busy_until_ps_ += link_.datagram_ps(bytes);
     outlet.forward(now, self_, parcel);

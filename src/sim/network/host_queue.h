@@ -2,11 +2,13 @@
 //
 // The send queue of a host whose rank is elsewhere. A host on a real link makes the rank's sends
 // wait while the link is busy, and drops none. Here the packets themselves wait, because nothing in
-// the network can make that rank wait.
+// the network can make that rank wait. Paths take turns: a rank that waits before each packet would
+// send to its sites in turn, and not all that it has for one of them.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 
 #include "sim/network/link.h"
 
@@ -29,7 +31,8 @@ class HostQueue final : public Node {
   // When the link will have sent all packets that were passed on. Some of these reach the link only
   // after the next packet has come here.
   std::int64_t busy_until_ps_ = 0;
-  std::deque<Parcel> waiting_;
+  std::map<PathId, std::deque<Parcel>> waiting_;  // none is empty
+  PathId turn_ = 0;                               // no path before it is next
 };
 
 }  // namespace infold::sim

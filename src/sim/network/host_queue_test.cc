@@ -30,40 +30,80 @@ class Sink final : public Node {
   std::vector<PacketIndex> packets;
 };
 
+// A byte takes a nanosecond. The link's queue has room for eight frames.
+class Line {
+ public:
+  explicit Line(std::uint32_t packets)
+      : network_({.node_count_max = 4,
+                  .packet_count_max = packets,
+                  .parcel_count_max = packets,
+                  .packet_bytes_max = kFrameBytes}) {
+    auto link = std::make_unique<Link>(LinkOptions{.bits_per_second = 8'000'000'000,
+                                                   .queue_bytes_max = 8 * kFrameBytes,
+                                                   .overhead_bytes = 0},
+                                       NodeId{1});
+    link_ = link.get();
+    network_.add_node(std::make_unique<HostQueue>(*link, kHostBytes, NodeId{0}));
+    network_.add_node(std::move(link));
+    auto sink = std::make_unique<Sink>();
+    sink_ = sink.get();
+    network_.add_node(std::move(sink));
+    network_.start();
+  }
+
+  PathId add_path() {
+    Path path;
+    path.source = 2;
+    for (const NodeId node : {NodeId{0}, NodeId{1}, NodeId{2}}) path.append(node);
+    return network_.add_path(path);
+  }
+  PacketIndex send(PathId path) {
+    const PacketIndex packet = network_.packets().take();
+    network_.packets().set_bytes(packet, kFrameBytes);
+    network_.send(path, packet);
+    return packet;
+  }
+  const Sink& run() {
+    while (network_.step(base::Instant::never())) {
+      EXPECT_LE(link_->queued_bytes(network_.now()), kHostBytes + kFrameBytes);
+    }
+    return *sink_;
+  }
+
+ private:
+  Network network_;
+  const Link* link_ = nullptr;
+  const Sink* sink_ = nullptr;
+};
+
 TEST(HostQueue, KeepsABurstThatTheLinkWouldDrop) {
-  constexpr std::uint32_t kPackets = 100;
-  // A byte takes a nanosecond. The link's queue has room for eight frames.
-  const LinkOptions options = {
-      .bits_per_second = 8'000'000'000, .queue_bytes_max = 8 * kFrameBytes, .overhead_bytes = 0};
-  Network network({.node_count_max = 4,
-                   .packet_count_max = kPackets,
-                   .parcel_count_max = kPackets,
-                   .packet_bytes_max = kFrameBytes});
-  auto link = std::make_unique<Link>(options, NodeId{1});
-  const Link& queue_of = *link;
-  network.add_node(std::make_unique<HostQueue>(*link, kHostBytes, NodeId{0}));
-  network.add_node(std::move(link));
-  auto made = std::make_unique<Sink>();
-  const Sink& sink = *made;
-  network.add_node(std::move(made));
-  Path path;
-  path.source = 2;
-  for (const NodeId node : {NodeId{0}, NodeId{1}, NodeId{2}}) path.append(node);
-  const PathId id = network.add_path(path);
-  network.start();
+  Line line(100);
+  const PathId path = line.add_path();
   std::vector<PacketIndex> sent;
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
-    sent.push_back(network.packets().take());
-    network.packets().set_bytes(sent.back(), kFrameBytes);
-    network.send(id, sent.back());
-  }
-  while (network.step(base::Instant::never())) {
-    EXPECT_LE(queue_of.queued_bytes(network.now()), kHostBytes + kFrameBytes);
-  }
+  for (int i = 0; i < 100; ++i) sent.push_back(line.send(path));
+  const Sink& sink = line.run();
   EXPECT_EQ(sink.packets, sent);
-  for (std::uint32_t i = 0; i < sink.at.size(); ++i) {
-    EXPECT_EQ(sink.at[i].ns, kFrameBytes * (i + 1)) << "the link is never idle";
+  for (std::size_t i = 0; i < sink.at.size(); ++i) {
+    EXPECT_EQ(sink.at[i].ns, kFrameBytes * static_cast<std::int64_t>(i + 1)) << "it is never idle";
   }
+}
+
+TEST(HostQueue, PathsTakeTurns) {
+  Line line(40);
+  std::vector<std::vector<PacketIndex>> sent(2);
+  for (std::vector<PacketIndex>& of_path : sent) {
+    const PathId path = line.add_path();
+    for (int i = 0; i < 20; ++i) of_path.push_back(line.send(path));
+  }
+  // Four of the first path had gone before the second one had any.
+  const std::vector<PacketIndex>&first = sent[0], &second = sent[1];
+  std::vector<PacketIndex> expected(first.begin(), first.begin() + 4);
+  for (std::size_t i = 0; i < 16; ++i) {
+    expected.push_back(second[i]);
+    expected.push_back(first[4 + i]);
+  }
+  expected.insert(expected.end(), second.begin() + 16, second.end());
+  EXPECT_EQ(line.run().packets, expected);
 }
 
 }  // namespace
