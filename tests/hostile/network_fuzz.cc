@@ -43,6 +43,7 @@ const std::vector<Case>& cases() {
        .workers = 3,
        .slots = 4,
        .tensors = {{.chunks = 9, .sparse = true, .quarters = true}}},
+      {.name = "adder", .workers = 4, .only_adds = true, .slots = 2, .tensors = {{.chunks = 5}}},
       {.name = "broadcast",
        .workers = 4,
        .slots = 2,
@@ -138,7 +139,7 @@ class Run {
   Machines machines_;
   Operations& operations_;
   std::vector<WorkerState> workers_;
-  std::vector<infold::core::Aggregator> aggregators_;
+  std::vector<infold::core::AnyAggregator> aggregators_;
   std::vector<PacketId> in_flight_;
 };
 
