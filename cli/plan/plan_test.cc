@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temp_folder_testing.h"
 #include "cli/commands.h"
 #include "cli/line/parser.h"
 #include "sim/scenario/named.h"
@@ -97,14 +98,12 @@ TEST(PlanCommand, ProcessorsOfOneMachineAreTheLimitWhereLinksHaveNone) {
 
 class File {
  public:
-  explicit File(const std::string& text) : path_(testing::TempDir() + "infold-plan-test.costs") {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~File() { std::filesystem::remove(path_); }
+  explicit File(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
   const char* path() const { return path_.c_str(); }
 
  private:
-  std::string path_;
+  const base::TempFolder folder_;
+  const std::string path_ = folder_.file("costs");
 };
 
 TEST(PlanCommand, ReadsTheCostsOfProcessorsFromAFile) {

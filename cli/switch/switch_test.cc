@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temp_folder_testing.h"
 #include "cli/commands.h"
 #include "cli/line/parser.h"
 
@@ -65,11 +66,11 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
 }
 
 TEST(SwitchCommand, TakesThePlaneFromAFile) {
-  const std::string path = testing::TempDir() + "infold-switch-test.toml";
+  const base::TempFolder folder;
+  const std::string path = folder.file("switch.toml");
   std::ofstream(path) << "plane = \"xdp\"\ndev = \"infold-none\"\nlisten = \"127.0.0.1:7700\"\n"
                       << "pin = true\n";
   const Outcome outcome = start({"--config", path.c_str()});
-  std::remove(path.c_str());
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
 #ifdef INFOLD_XDP
   EXPECT_THAT(outcome.log, HasSubstr("there is no interface 'infold-none'"));

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temp_folder_testing.h"
 #include "cli/commands.h"
 #include "cli/line/parser.h"
 #include "trace/testing.h"
@@ -44,7 +45,6 @@ struct Outcome {
 class WhatIfCommand : public testing::Test {
  protected:
   WhatIfCommand() {
-    std::filesystem::create_directory(folder_);
     for (std::int64_t rank = 0; rank < 2; ++rank) {
       trace::Trace trace;
       trace.attributes = {trace::make_attribute("rank", rank),
@@ -55,10 +55,9 @@ class WhatIfCommand : public testing::Test {
       EXPECT_TRUE(trace::write(trace, path(rank)));
     }
   }
-  ~WhatIfCommand() override { std::filesystem::remove_all(folder_); }
 
   std::string path(std::int64_t rank) const { return file("t." + std::to_string(rank) + ".et"); }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string file(const std::string& name) const { return folder_.file(name); }
 
   Outcome whatif(std::vector<std::string> words) const {
     std::vector<std::unique_ptr<Command>> commands;
@@ -79,7 +78,7 @@ class WhatIfCommand : public testing::Test {
   }
 
  private:
-  const std::string folder_ = testing::TempDir() + "infold-whatif-test";
+  const base::TempFolder folder_;
 };
 
 TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {

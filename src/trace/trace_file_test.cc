@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace_file.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temp_folder_testing.h"
 #include "proto/chakra/execution_trace.pb.h"
 #include "trace/testing.h"
 
@@ -25,20 +25,13 @@ std::string encoded(const ChakraProtoMsg::Node& node) { return framed(node.Seria
 
 class TraceFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string form = std::filesystem::temp_directory_path() / "infold-trace-XXXXXX";
-    ASSERT_NE(mkdtemp(form.data()), nullptr);
-    folder_ = form;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string put(const std::string& bytes) const {
-    const std::string path = folder_ / "trace.0.et";
+    const std::string path = folder_.file("trace.0.et");
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
 
-  std::filesystem::path folder_;
+  base::TempFolder folder_;
 };
 
 TEST(TraceEncoding, DrawnTracesComeBackAsTheyWere) {
@@ -180,8 +173,8 @@ TEST_F(TraceFile, ErrorsNameTheFileAndTheRemedy) {
   EXPECT_EQ(read(path).error(), path + ": the file is compressed; unpack it with gunzip");
   put("{\"no\": \"trace\"}");
   EXPECT_THAT(read(path).error(), AllOf(HasSubstr(path), HasSubstr("message 1 at byte 0")));
-  EXPECT_THAT(read(folder_).error(), HasSubstr("is a folder"));
-  EXPECT_THAT(read(folder_ / "absent").error(), HasSubstr("No such file"));
+  EXPECT_THAT(read(folder_.file("")).error(), HasSubstr("is a folder"));
+  EXPECT_THAT(read(folder_.file("absent")).error(), HasSubstr("No such file"));
   Trace trace = small_trace();
   trace.nodes[1].control_deps = {17};
   put(encode(trace));
@@ -189,11 +182,11 @@ TEST_F(TraceFile, ErrorsNameTheFileAndTheRemedy) {
 }
 
 TEST_F(TraceFile, WritesWholeFilesAndReadsThem) {
-  const std::string path = folder_ / "trace.0.et";
+  const std::string path = folder_.file("trace.0.et");
   ASSERT_TRUE(write(small_trace(), path));
   EXPECT_EQ(read(path), small_trace());
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  const auto lost = write(small_trace(), folder_ / "absent" / "trace.0.et");
+  const auto lost = write(small_trace(), folder_.file("absent/trace.0.et"));
   ASSERT_FALSE(lost);
   EXPECT_THAT(lost.error(), AllOf(HasSubstr("absent/trace.0.et"), HasSubstr("No such file")));
 }
