@@ -107,7 +107,9 @@ TEST_F(WhatIfCommand, SweepsAndDraws) {
       whatif({"--sweep", "rate=10M,100M", "--place", "switch", "--svg", file("rate.svg")});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
-  EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr("<polyline"), HasSubstr("</svg>")));
+  EXPECT_THAT(content(file("rate.svg")),
+              AllOf(HasSubstr("<polyline"), HasSubstr("</svg>"),
+                    HasSubstr("aria-label=\"Time of a training step against rate\"")));
   for (const std::string rates : {"none,10M,100M", "none,100M", "none"}) {
     EXPECT_EQ(whatif({"--sweep", "rate=" + rates, "--svg", file("rate.svg")}).code,
               ExitCode::kDone);

@@ -47,11 +47,11 @@ struct Panel {
 struct Picture {
   double width = 860;
   double height = 560;
-  std::string_view description;  // for readers who cannot see the picture
-  std::string_view title;
-  std::string_view subtitle;
-  std::string_view footer;  // small print at the lower edge
-  double left = 88;         // x at which the titles begin
+  std::string description;  // for readers who cannot see the picture
+  std::string title;
+  std::string subtitle;
+  std::string footer;  // small print at the lower edge
+  double left = 88;    // x at which the titles begin
 };
 
 // Returns the opening tag, colours and titles. The picture ends with kSvgEnd.

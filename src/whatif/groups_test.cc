@@ -182,6 +182,39 @@ TEST(Groups, InOtherOrdersThanTheRacksAreRefused) {
   EXPECT_EQ(refusal(run, setting_at(Place::in_path)), "none");
 }
 
+// Each rank has begun what the other waits for.
+TEST(Groups, CalledInOppositeOrdersNeverEnd) {
+  std::vector<trace::NamedTrace> traces;
+  for (const std::int64_t rank : {0, 1}) {
+    Trace trace;
+    set_rank(trace, rank, 2);
+    for (const std::uint64_t id : {1, 2}) {
+      trace.nodes.push_back(trace::collective_node(id, CollectiveKind::all_reduce, kBytes, 0, 10));
+    }
+    trace.nodes[1].data_deps = {1};
+    const std::size_t first = rank == 0 ? 0 : 1;
+    add_group(trace, first, "a", {0, 1});
+    add_group(trace, 1 - first, "b", {0, 1});
+    traces.push_back({"trace." + std::to_string(rank) + ".et", trace});
+  }
+  const RecordedRun run = RecordedRun::make(std::move(traces)).value();
+  for (const Place place : {Place::nowhere, Place::ring, Place::in_path, Place::workers}) {
+    EXPECT_THAT(refusal(run, setting_at(place, 2)), HasSubstr("do not end"));
+  }
+}
+
+TEST(Groups, MayBeNone) {
+  Trace trace;
+  trace.nodes = {trace::compute_node(1, 0, 700)};
+  for (const Model model : {Model::packets, Model::formula}) {
+    for (const Place place : {Place::nowhere, Place::in_path, Place::workers, Place::hosts}) {
+      Setting setting = setting_at(place, 2);
+      setting.model = model;
+      EXPECT_NEAR(step_us(run_of(trace, 2), setting), 700, 1);
+    }
+  }
+}
+
 // What files hold must not overflow the simulator's numbers.
 TEST(Groups, HaveABound) {
   Trace trace;

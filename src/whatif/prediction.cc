@@ -98,6 +98,13 @@ std::optional<std::string> find_refusal(const Trace& trace, const Setting& setti
 
 tl::expected<std::unique_ptr<Calls>, std::string> make_calls(const Setting& setting,
                                                              const Groups& groups) {
+  const bool has_calls = std::any_of(groups.begin(), groups.end(),
+                                     [](const Group& group) { return group.size() > 1; });
+  if (!has_calls) {
+    Setting alone = setting;
+    alone.place = Place::nowhere;
+    return std::make_unique<FormulaCalls>(alone, groups);
+  }
   const bool has_machines = setting.place != Place::nowhere && setting.place != Place::ring;
   if (has_machines) {
     const auto plans = plans_of(setting, groups);

@@ -28,6 +28,8 @@ SimulatedCalls::SimulatedCalls(const Setting& setting, const Groups& groups,
     group.setting.ranks = groups[number].size();
     group.ranks = groups[number].ranks;
     if (group.ranks.size() == 1) continue;
+    group.begun.resize(group.ranks.size());
+    group.ended.resize(group.ranks.size());
     std::vector<sim::HostIndex> own;
     for (const std::uint16_t rank : group.ranks) own.push_back(hosts[rank]);
     const plan::Plan& plan = plans[number];
@@ -45,24 +47,38 @@ SimulatedCalls::SimulatedCalls(const Setting& setting, const Groups& groups,
 void SimulatedCalls::begin(base::Instant now, const RankCall& call, const trace::CallShape& shape) {
   sim::Network& network = cluster_.network();
   network.advance(now);
-  const GroupMachines& group = groups_[call.group];
+  GroupMachines& group = groups_[call.group];
   if (group.ranks.size() == 1) {
     ended_.push_back(call);
     return;
   }
   const auto member = static_cast<std::size_t>(
       std::find(group.ranks.begin(), group.ranks.end(), call.rank) - group.ranks.begin());
-  ++moving_;
-  add_call(*group.job.workers[member], now, transfers_of(shape, group.setting), [this, call] {
-    --moving_;
-    ended_.push_back(call);
-  });
+  ++group.begun[member];
+  add_call(*group.job.workers[member], now, transfers_of(shape, group.setting),
+           [this, call, member] {
+             ++groups_[call.group].ended[member];
+             ended_.push_back(call);
+           });
   network.wake(group.job.worker_nodes[member]);
+}
+
+// A call that all members have begun ends at all of them.
+bool SimulatedCalls::GroupMachines::waits_for_a_member() const {
+  if (begun.empty()) return true;
+  const std::uint64_t whole = *std::min_element(begun.begin(), begun.end());
+  return std::all_of(ended.begin(), ended.end(),
+                     [whole](std::uint64_t each) { return each >= whole; });
+}
+
+bool SimulatedCalls::is_stuck() const {
+  return std::all_of(groups_.begin(), groups_.end(),
+                     [](const GroupMachines& group) { return group.waits_for_a_member(); });
 }
 
 base::Instant SimulatedCalls::run(base::Instant limit, std::vector<RankCall>& ended) {
   sim::Network& network = cluster_.network();
-  if (limit == base::Instant::never() && moving_ == 0 && ended_.empty()) return limit;
+  if (limit == base::Instant::never() && ended_.empty() && is_stuck()) return limit;
   for (std::uint32_t steps = 0; ended_.empty() && network.step(limit); ++steps) {
     if (steps == kStepsMax) return network.now();
   }

@@ -31,11 +31,17 @@ class SimulatedCalls final : public Calls {
     Setting setting;  // of a network with this group alone
     std::vector<std::uint16_t> ranks;
     sim::JobMachines job;  // none of a lone rank
+    // How many calls each member has begun and ended.
+    std::vector<std::uint64_t> begun;
+    std::vector<std::uint64_t> ended;
+
+    bool waits_for_a_member() const;
   };
+  // Some call moves, and each that moves lacks a member. Machines would ask for it without end.
+  bool is_stuck() const;
 
   sim::Cluster cluster_;
   std::vector<GroupMachines> groups_;
-  std::uint64_t moving_ = 0;  // calls of all ranks
   std::vector<RankCall> ended_;
 };
 
