@@ -75,11 +75,12 @@ bool ends_step(const Node& node) {
 }
 
 CountedSteps::CountedSteps(const Trace& trace) {
-  const bool are_ended = std::any_of(trace.nodes.begin(), trace.nodes.end(), ends_step);
+  std::set<std::uint64_t> ended;
   for (const Node& node : trace.nodes) {
     const auto step = step_of(node);
-    if (step && (!are_ended || ends_step(node))) numbers_.insert(*step);
+    if (step) (ends_step(node) ? ended : numbers_).insert(*step);
   }
+  if (!ended.empty()) std::erase_if(numbers_, [&](auto number) { return !ended.contains(number); });
 }
 
 std::optional<std::uint64_t> CountedSteps::of(const Node& node) const {

@@ -139,8 +139,8 @@ std::optional<std::uint64_t> step_of(const Node& node);
 // The node of metadata that ends a step.
 bool ends_step(const Node& node);
 
-// Says which steps count: those that the trace ends. Of a trace that ends none, those that its
-// nodes name; else the whole trace is step 0.
+// Says which steps count: those that nodes name and the trace ends. Of a trace that ends none, all
+// that its nodes name. If no node names a step, the whole trace is step 0.
 class CountedSteps {
  public:
   explicit CountedSteps(const Trace& trace);

@@ -88,6 +88,18 @@ TEST(Split, CountsStepsThatTheTraceEnds) {
   EXPECT_EQ(ranks[0][1].us(), 100U);
 }
 
+// Then nobody knows which nodes belong to a step.
+TEST(Split, TakesTheWholeTraceIfOnlyEndsHaveNumbers) {
+  Trace trace;
+  trace.nodes = {trace::compute_node(1, 0, 100), trace::compute_node(2, 100, 0)};
+  trace.nodes[1].type = trace::NodeType::metadata;
+  trace.nodes[1].name = "step";
+  trace.nodes[1].attributes = {trace::make_attribute("step", std::int64_t{0})};
+  const auto ranks = steps({trace});
+  ASSERT_EQ(ranks[0].size(), 1U);
+  EXPECT_EQ(ranks[0][0].us(), 100U);
+}
+
 TEST(Split, KnowsTracesWithoutTime) {
   EXPECT_TRUE(steps({Trace()})[0].empty());
   EXPECT_DOUBLE_EQ(split_of(steps({Trace()})).step_us, 0);

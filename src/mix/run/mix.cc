@@ -255,8 +255,10 @@ std::string reason_against(const MixOptions& options, std::span<const JobSpec> j
     return fmt::format("job {} has {} workers, and the cluster has {} hosts", i + 1,
                        jobs[i].workers, hosts);
   }
-  if (options.slots / options.shares == 0) {
-    return fmt::format("{} slots cannot be divided in {} shares", options.slots, options.shares);
+  const bool has_shares = options.scheduler != SchedulerKind::slots;
+  if (has_shares && options.slots / options.shares == 0) {
+    return fmt::format("{} slots cannot be divided in {} shares: take fewer shares or more slots",
+                       options.slots, options.shares);
   }
   if (packets_of(options) > kPacketsMax) {
     return fmt::format(

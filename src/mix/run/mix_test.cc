@@ -219,7 +219,9 @@ TEST(Mix, NamesWhatAClusterCannotRun) {
   options.slots = 8;
   options.shares = 9;
   EXPECT_EQ(reason_against(options, std::vector<JobSpec>{{0, &kOne, 4, 1}}),
-            "8 slots cannot be divided in 9 shares");
+            "8 slots cannot be divided in 9 shares: take fewer shares or more slots");
+  options.scheduler = SchedulerKind::slots;
+  EXPECT_EQ(reason_against(options, std::vector<JobSpec>{{0, &kOne, 4, 1}}), "");
   options = one_rack(64);
   options.hosts.racks = 64;
   options.slots = 30'000;
