@@ -56,7 +56,8 @@ void JoinFlags::declare(Options& options) {
       "--world", world_, {1, core::kWorldMax},
       "Number of ranks; else $INFOLD_WORLD, $WORLD_SIZE or the launcher's variable");
   options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
-                 "Where tensors are summed: at switches, at workers, or at both (mixed)");
+                 "Where tensors are summed: at switches, at workers, or at both (mixed); auto "
+                 "follows $INFOLD_SITES");
   options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
                           "Weight of each switch with --sites mixed, as infold plan prints it");
   options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},

@@ -40,11 +40,12 @@ def check(condition, text):
 
 
 class Case:
-    """The options of an emulator, and those of the ranks that join it."""
+    """The options of an emulator, and the options and variables of the ranks that join it."""
 
-    def __init__(self, *options, join=()):
+    def __init__(self, *options, join=(), **variables):
         self.options = options
         self.join = join
+        self.variables = variables
 
 
 class Program:
@@ -78,7 +79,8 @@ def ranks(infold, address, case, *options):
     return [subprocess.Popen([infold, "bench", "allreduce", "--switch", address, "--rank",
                               str(rank), "--world", str(RANKS), "--shared-memory", "off",
                               *case.join, *options],
-                             text=True, env=ALONE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                             text=True, env=ALONE | case.variables, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
             for rank in range(REAL)]
 
 
@@ -138,7 +140,8 @@ def main():
         sums = ("--sites", "mixed")
         for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
                      Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
-                     Case("--switch", switch.address), Case("--sites", "workers", join=sums),
+                     Case("--switch", switch.address),
+                     Case("--sites", "workers", INFOLD_SITES="mixed"),
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),
                      Case("--plan", str(of_ranks), join=sums)):

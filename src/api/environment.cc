@@ -94,6 +94,23 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
   return std::nullopt;
 }
 
+std::optional<Error> settle_sites(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_SITES"});
+  const bool is_open = options.use_environment && options.sites == Sites::automatic;
+  if (!given || !is_open) return std::nullopt;
+  if (given->second == "switches") {
+    options.sites = Sites::switches;
+  } else if (given->second == "workers") {
+    options.sites = Sites::workers;
+  } else if (given->second == "mixed") {
+    options.sites = Sites::mixed;
+  } else if (given->second != "automatic") {
+    return invalid("INFOLD_SITES is '" + given->second +
+                   "'; allowed: automatic, switches, workers and mixed");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> settle_shared_memory(JoinOptions& options) {
   if (options.host.empty()) {
     if (const auto host = first_of({"INFOLD_HOST"})) options.host = host->second;
@@ -219,6 +236,7 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.address.empty() && options.use_environment) {
     if (const auto address = first_of({"INFOLD_ADDRESS"})) options.address = address->second;
   }
+  if (auto error = settle_sites(options)) return tl::unexpected(*error);
   const bool may_have_switches = options.sites != Sites::workers && options.use_environment;
   if (options.switches.empty() && may_have_switches) {
     if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);
